@@ -1,0 +1,115 @@
+# Your own kube-scheduler for Kubernetes 1.23. The three things that people do:
+#
+#   make image      from a clean checkout to a control-plane image
+#   make test       prove it, on real parts
+#   make run        see it place pods, on this machine
+#
+# `make help` lists the rest. Every target calls one script under scripts/, and each step is skipped when nothing that
+# it depends on has changed.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+
+# What is built. Empty means: what upstream.version pins.
+export UPSTREAM ?=
+# Where the source comes from: git, module (Go modules, no code host needed), or auto.
+export SOURCE ?= auto
+export KUBERNETES_GIT_URL ?= https://github.com/kubernetes/kubernetes.git
+# The machine's own architecture; amd64 and arm64 can be built anywhere.
+export ARCH ?= $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+# Passed on to upstream's build.
+export GOFLAGS ?=
+# What stands between the + and the hash in the version.
+export VERSION_SUFFIX ?= fork
+# Your registry and project, registry.example.com/team: one more name in the archive, and where `make push` goes.
+export REGISTRY ?=
+# What `make run` shows.
+export NODES ?= 5
+export PODS ?= 10
+export CONFIG ?= manifests/config/my-scheduler.yaml
+
+##@ The image
+
+.PHONY: image
+image: binary ## Build the image archive: _output/release-images/<arch>/kube-scheduler.tar
+	@ARCHES=$(ARCH) bash scripts/build-image.sh
+
+.PHONY: oci
+oci: ## Build both architectures, and an OCI layout over them
+	@$(MAKE) --no-print-directory binary ARCH=amd64
+	@$(MAKE) --no-print-directory binary ARCH=arm64
+	@ARCHES="amd64 arm64" bash scripts/build-image.sh --oci
+
+.PHONY: push
+push: oci ## Push both architectures to REGISTRY
+	@bash scripts/push.sh
+
+.PHONY: quick-release-images
+quick-release-images: tree ## Build the image with upstream's own target, in Docker
+	@bash scripts/quick-release-images.sh
+
+.PHONY: base-images
+base-images: ## Build Docker base images from Debian packages, where no registry can be reached
+	@bash scripts/base-images.sh
+
+##@ The steps, one by one
+
+.PHONY: source
+source: ## Put Kubernetes' source at the pinned tag into _output/kubernetes
+	@bash scripts/source.sh
+
+.PHONY: patches
+patches: ## Make the plugin patches from plugins/
+	@bash scripts/update-patches.sh
+
+.PHONY: tree
+tree: source patches ## Apply the patches to the source
+	@bash scripts/apply-patches.sh
+
+.PHONY: binary
+binary: tree ## Compile kube-scheduler with upstream's make
+	@bash scripts/build-binary.sh
+
+##@ Develop
+
+.PHONY: run
+run: binary ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG=)
+	@bash scripts/run.sh
+
+.PHONY: new-plugin
+new-plugin: ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
+	@bash scripts/new-plugin.sh
+
+.PHONY: update
+update: ## Bring all generated files up to date
+	@bash scripts/update-generated.sh
+	@bash scripts/update-patches.sh
+	@bash scripts/update-patches-readme.sh
+
+##@ Prove
+
+.PHONY: test
+test: ## Run every check and test that needs no root
+	@bash scripts/test.sh
+
+.PHONY: verify
+verify: ## Check without building: format, lint, generated files
+	@bash scripts/verify.sh
+
+.PHONY: compare-sources
+compare-sources: ## Fetch the source both ways, and compare the trees file by file
+	@bash scripts/compare-sources.sh
+
+.PHONY: measure
+measure: ## Time each step, and the edit-to-image loop
+	@bash scripts/measure.sh
+
+##@ Other
+
+.PHONY: clean
+clean: ## Delete what was made (refuses if _output/kubernetes holds edits)
+	@bash scripts/clean.sh
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile

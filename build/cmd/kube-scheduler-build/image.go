@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+
+	"kube-scheduler-fork/build/image"
+)
+
+func imageCommand() *cobra.Command {
+	var (
+		options           image.Options
+		binaries, output  string
+		registry          string
+		created           int64
+		architectures     []string
+		layoutOutput, oci = "oci", false
+	)
+	command := &cobra.Command{
+		Use:   "image",
+		Short: "Assemble image archives, and an OCI layout over all of them, without a container engine",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			options.Created = time.Unix(created, 0).UTC()
+			var images []v1.Image
+			for _, architecture := range architectures {
+				options.Architecture = architecture
+				options.Scheduler = filepath.Join(binaries, architecture, "kube-scheduler")
+				options.LogRunner = filepath.Join(binaries, architecture, "kube-log-runner")
+				made, err := image.New(options)
+				if err != nil {
+					return err
+				}
+				names, err := image.Names(options.Version, architecture, registry)
+				if err != nil {
+					return err
+				}
+				archive := filepath.Join(output, architecture, "kube-scheduler.tar")
+				if err := image.WriteArchive(archive, made, names); err != nil {
+					return err
+				}
+				fmt.Fprintf(command.OutOrStdout(), "image: %s\n", archive)
+				for _, tag := range names {
+					fmt.Fprintf(command.OutOrStdout(), "image:   %s\n", tag)
+				}
+				images = append(images, made)
+			}
+			if !oci {
+				return nil
+			}
+			layoutPath := filepath.Join(output, layoutOutput)
+			if err := image.WriteLayout(layoutPath, options.Version, images); err != nil {
+				return err
+			}
+			fmt.Fprintf(command.OutOrStdout(), "image: %s (OCI layout, %v)\n", layoutPath, architectures)
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&binaries, "binaries", "", "folder with a folder of binaries for each architecture")
+	flags.StringVar(&output, "output", "", "folder to write to")
+	flags.StringVar(&options.Zoneinfo, "zoneinfo", "", "Go's lib/time/zoneinfo.zip")
+	flags.StringVar(&options.Version, "version", "", "what kube-scheduler --version prints")
+	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
+	flags.StringVar(&registry, "registry", "", "name the image also in this registry")
+	flags.Int64Var(&created, "created", 0, "time that stands in the image, seconds since 1970")
+	flags.StringSliceVar(&architectures, "architectures", nil, "amd64, arm64")
+	flags.BoolVar(&oci, "oci", false, "write an OCI layout too")
+	for _, flag := range []string{"binaries", "output", "zoneinfo", "version", "commit", "created", "architectures"} {
+		if err := command.MarkFlagRequired(flag); err != nil {
+			panic(err)
+		}
+	}
+	return command
+}
+
+func pushCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "push LAYOUT REGISTRY",
+		Short: "Push the images of an OCI layout, with the credentials of the usual keychain",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			index, tag, err := image.ReadLayout(arguments[0])
+			if err != nil {
+				return err
+			}
+			reference, err := image.Push(command.Context(), arguments[1], tag, index)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintln(command.OutOrStdout(), reference)
+			return nil
+		},
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"kube-scheduler-fork/build/source"
+)
+
+func sourceCommand() *cobra.Command {
+	command := &cobra.Command{Use: "source", Short: "Make and prove the Kubernetes source tree"}
+	command.AddCommand(&cobra.Command{
+		Use:   "modules VERSION DIR",
+		Short: "Write the tree of a release into an empty folder, from Go modules; prints its facts as KEY=VALUE lines",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			facts, err := source.FromModules(command.Context(), arguments[0], arguments[1], command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			printFacts(command, facts)
+			return nil
+		},
+	})
+	var checksumDatabase bool
+	checkout := &cobra.Command{
+		Use:   "checkout VERSION DIR",
+		Short: "Print the facts of a git checkout of a release, its module sum computed from its files",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			facts, err := source.FromCheckout(command.Context(), arguments[0], arguments[1])
+			if err != nil {
+				return err
+			}
+			if checksumDatabase {
+				vouched, err := source.VouchedSum(command.Context(), arguments[0])
+				if err != nil {
+					return fmt.Errorf("no checksum to hold the checkout against: %w", err)
+				}
+				if vouched != facts.Sum {
+					return fmt.Errorf("the checkout of %s has the sum %s, but the checksum database vouches for %s; "+
+						"next: do not build it; see where it comes from (KUBERNETES_GIT_URL)", arguments[0], facts.Sum, vouched)
+				}
+			}
+			printFacts(command, facts)
+			return nil
+		},
+	}
+	checkout.Flags().BoolVar(&checksumDatabase, "checksum-database", false, "refuse a checkout whose sum is not the checksum database's")
+	command.AddCommand(checkout)
+	return command
+}
+
+// printFacts writes facts in the form that scripts read with `while IFS='=' read -r key value`.
+func printFacts(command *cobra.Command, facts source.Facts) {
+	fmt.Fprintf(command.OutOrStdout(), "commit=%s\nsum=%s\ntime=%d\n", facts.Commit, facts.Sum, facts.Time.Unix())
+}

@@ -1,0 +1,230 @@
+// Package image assembles the replacement control-plane image without a container engine, writes it in the forms that
+// engines load, and pushes it. The same inputs give the same bytes.
+package image
+
+import (
+	"debug/elf"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/empty"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/types"
+)
+
+// Options are the inputs of an image.
+type Options struct {
+	// Scheduler and LogRunner are the files of the static binaries kube-scheduler and kube-log-runner.
+	Scheduler, LogRunner string
+	// Zoneinfo is Go's zoneinfo.zip, lib/time/zoneinfo.zip in a Go installation.
+	Zoneinfo string
+	// Architecture is amd64 or arm64; the binaries must be of it.
+	Architecture string
+	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
+	Version string
+	// Commit is upstream's commit.
+	Commit string
+	// Created stands in the image and on its files. It is an input, not the time of the build.
+	Created time.Time
+}
+
+// machines are the ELF machine types of the architectures.
+var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
+
+// New assembles an image that stands in for the official one: kube-scheduler on PATH in /usr/local/bin, started by
+// /go-runner, which can redirect its output to a file, on top of certificates, time zones and users.
+func New(options Options) (v1.Image, error) {
+	base, err := baseFiles(options.Zoneinfo)
+	if err != nil {
+		return nil, err
+	}
+	runner, err := program(options.LogRunner, "/go-runner", options.Architecture)
+	if err != nil {
+		return nil, err
+	}
+	scheduler, err := program(options.Scheduler, "/usr/local/bin/kube-scheduler", options.Architecture)
+	if err != nil {
+		return nil, err
+	}
+	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
+	for _, part := range []struct {
+		files   []file
+		comment string
+	}{
+		{base, "certificate authorities, time zones, users"},
+		{[]file{runner}, "kube-log-runner"},
+		{[]file{scheduler}, "kube-scheduler " + options.Version},
+	} {
+		layer, err := newLayer(part.files, options.Created)
+		if err != nil {
+			return nil, err
+		}
+		image, err = mutate.Append(image, mutate.Addendum{
+			Layer:   layer,
+			History: v1.History{Created: v1.Time{Time: options.Created}, CreatedBy: "kube-scheduler-build image", Comment: part.comment},
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	config, err := image.ConfigFile()
+	if err != nil {
+		return nil, err
+	}
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", options.Architecture
+	config.Created = v1.Time{Time: options.Created}
+	config.Config.Env = []string{
+		"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+		"SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt",
+	}
+	config.Config.Entrypoint = []string{"/go-runner"}
+	config.Config.WorkingDir = "/"
+	config.Config.User = "0"
+	config.Config.Labels = map[string]string{
+		"org.opencontainers.image.title":       "kube-scheduler",
+		"org.opencontainers.image.description": "kube-scheduler of Kubernetes with additional plugins",
+		"org.opencontainers.image.version":     options.Version,
+		"org.opencontainers.image.revision":    options.Commit,
+		"org.opencontainers.image.source":      "https://github.com/kubernetes/kubernetes",
+		"org.opencontainers.image.licenses":    "Apache-2.0",
+	}
+	return mutate.ConfigFile(image, config)
+}
+
+// program reads a binary and refuses one that would not start in the image: of another architecture, or dynamic.
+func program(path, target, architecture string) (file, error) {
+	machine, known := machines[architecture]
+	if !known {
+		return file{}, fmt.Errorf("architecture %q is unknown; next: make image ARCH=amd64 or ARCH=arm64", architecture)
+	}
+	binary, err := elf.Open(path)
+	if err != nil {
+		return file{}, fmt.Errorf("%s: %w; next: make binary", path, err)
+	}
+	defer binary.Close()
+	if binary.Machine != machine {
+		return file{}, fmt.Errorf("%s is for %s, not for %s; next: make binary ARCH=%s", path, binary.Machine, architecture, architecture)
+	}
+	for _, segment := range binary.Progs {
+		if segment.Type == elf.PT_INTERP {
+			return file{}, fmt.Errorf("%s is not static and would not start in the image; next: make binary", path)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return file{}, err
+	}
+	return file{path: target, mode: 0o755, content: content}, nil
+}
+
+// Tag is a version as an image tag, in which no "+" may stand: upstream's own rule.
+func Tag(version string) string {
+	return strings.ReplaceAll(version, "+", "_")
+}
+
+// Names are the names of an image in an archive: the one that kubeadm uses, the one that upstream's release archives
+// use, and, if registry is not empty, the one in the user's own registry.
+func Names(version, architecture, registry string) ([]name.Tag, error) {
+	repositories := []string{"registry.k8s.io/kube-scheduler", "k8s.gcr.io/kube-scheduler-" + architecture}
+	if registry != "" {
+		repositories = append(repositories, strings.TrimSuffix(registry, "/")+"/kube-scheduler")
+	}
+	var names []name.Tag
+	for _, repository := range repositories {
+		tag, err := name.NewTag(repository+":"+Tag(version), name.StrictValidation)
+		if err != nil {
+			return nil, fmt.Errorf("image name: %w; next: make image REGISTRY=registry.example.com/team", err)
+		}
+		names = append(names, tag)
+	}
+	return names, nil
+}
+
+// WriteArchive writes an image as an archive that docker, containerd, podman and nerdctl load. The file is there whole
+// or not at all.
+func WriteArchive(path string, image v1.Image, names []name.Tag) error {
+	references := map[name.Reference]v1.Image{}
+	for _, tag := range names {
+		references[tag] = image
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	defer os.Remove(temporary)
+	if err := tarball.MultiRefWriteToFile(temporary, references); err != nil {
+		return fmt.Errorf("%s: %w", temporary, err)
+	}
+	return os.Rename(temporary, path)
+}
+
+// WriteLayout writes an OCI image layout whose index holds one manifest list named by the version's tag, over all given
+// images. An older layout at that path is replaced.
+func WriteLayout(path, version string, images []v1.Image) error {
+	index, err := newIndex(version, images)
+	if err != nil {
+		return err
+	}
+	temporary := path + ".new"
+	if err := os.RemoveAll(temporary); err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	root, err := layout.Write(temporary, empty.Index)
+	if err != nil {
+		return err
+	}
+	if err := root.AppendIndex(index, layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": Tag(version),
+	})); err != nil {
+		return err
+	}
+	if err := os.RemoveAll(path); err != nil {
+		return err
+	}
+	return os.Rename(temporary, path)
+}
+
+func newIndex(version string, images []v1.Image) (v1.ImageIndex, error) {
+	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	for _, image := range images {
+		config, err := image.ConfigFile()
+		if err != nil {
+			return nil, err
+		}
+		index = mutate.AppendManifests(index, mutate.IndexAddendum{
+			Add:        image,
+			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: config.OS, Architecture: config.Architecture}},
+		})
+	}
+	return mutate.Annotations(index, map[string]string{"org.opencontainers.image.version": version}).(v1.ImageIndex), nil
+}
+
+// ReadLayout gives the manifest list of a layout that WriteLayout wrote, and its tag.
+func ReadLayout(path string) (v1.ImageIndex, string, error) {
+	root, err := layout.ImageIndexFromPath(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, "", fmt.Errorf("%s is not there; next: make oci", path)
+	} else if err != nil {
+		return nil, "", err
+	}
+	manifest, err := root.IndexManifest()
+	if err != nil {
+		return nil, "", err
+	}
+	if len(manifest.Manifests) != 1 {
+		return nil, "", fmt.Errorf("%s holds %d manifests, not one; next: rm -r %s; make oci", path, len(manifest.Manifests), path)
+	}
+	index, err := root.ImageIndex(manifest.Manifests[0].Digest)
+	return index, manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"], err
+}

@@ -1,0 +1,143 @@
+// Package patches reads the patch series: what each patch changes, why it exists, and what a build made from the
+// series is called.
+package patches
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/bluekeyes/go-gitdiff/gitdiff"
+)
+
+// Patch is one file of the series, as `git format-patch` writes it.
+type Patch struct {
+	// Name is the file's name without its folder.
+	Name string
+	// Subject is the commit's first line, without "[PATCH]".
+	Subject string
+	// Body is the message between the subject and the trailers.
+	Body string
+	// Trailers are the "Key: value" lines that end the message, in order.
+	Trailers []Trailer
+	// Diff is the change itself, from the first "diff --git" line on, without the signature of git's version.
+	Diff []byte
+	// Files are the changed files' paths in the tree.
+	Files []string
+	// Added and Deleted count changed lines.
+	Added, Deleted int
+}
+
+// Trailer is one "Key: value" line at the end of a commit message.
+type Trailer struct{ Key, Value string }
+
+// Trailer gives the value of the trailer with that key, or "".
+func (p Patch) Trailer(key string) string {
+	for _, trailer := range p.Trailers {
+		if trailer.Key == key {
+			return trailer.Value
+		}
+	}
+	return ""
+}
+
+// Read reads all *.patch files of a folder in the order in which they apply: the byte order of their names.
+func Read(dir string) ([]Patch, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("there are no patches in %s; next: git checkout -- patches", dir)
+	}
+	sort.Strings(files)
+	var series []Patch
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			return nil, err
+		}
+		patch, err := parse(filepath.Base(file), content)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		series = append(series, patch)
+	}
+	return series, nil
+}
+
+func parse(name string, content []byte) (Patch, error) {
+	start := bytes.Index(content, []byte("\ndiff --git "))
+	if start < 0 {
+		return Patch{}, errors.New("no line starts with \"diff --git\"; next: make it with git format-patch")
+	}
+	diff := content[start+1:]
+	if end := bytes.LastIndex(diff, []byte("\n-- \n")); end >= 0 {
+		diff = diff[:end+1]
+	}
+	files, preamble, err := gitdiff.Parse(bytes.NewReader(content))
+	if err != nil {
+		return Patch{}, err
+	}
+	header, err := gitdiff.ParsePatchHeader(preamble)
+	if err != nil {
+		return Patch{}, err
+	}
+	patch := Patch{Name: name, Subject: header.Title, Diff: diff}
+	patch.Body, patch.Trailers = splitTrailers(header.Body)
+	for _, file := range files {
+		path := file.NewName
+		if file.IsDelete {
+			path = file.OldName
+		}
+		patch.Files = append(patch.Files, path)
+		for _, fragment := range file.TextFragments {
+			patch.Added += int(fragment.LinesAdded)
+			patch.Deleted += int(fragment.LinesDeleted)
+		}
+	}
+	return patch, nil
+}
+
+// splitTrailers takes the last paragraph of a message off it, if each of its lines is a "Key: value" or continues one
+// by starting with a blank.
+func splitTrailers(message string) (body string, trailers []Trailer) {
+	message = strings.TrimSpace(message)
+	paragraph := message[strings.LastIndex(message, "\n\n")+1:]
+	for line := range strings.Lines(strings.TrimSpace(paragraph)) {
+		line = strings.TrimRight(line, "\n")
+		if strings.HasPrefix(line, " ") && len(trailers) > 0 {
+			trailers[len(trailers)-1].Value += " " + strings.TrimSpace(line)
+			continue
+		}
+		key, value, found := strings.Cut(line, ": ")
+		if !found || strings.ContainsAny(key, " \t") {
+			return message, nil
+		}
+		trailers = append(trailers, Trailer{key, value})
+	}
+	return strings.TrimSpace(strings.TrimSuffix(message, paragraph)), trailers
+}
+
+// Version names a build by what is in it: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
+// upstream's module sum, the SHA-256 of each diff in order, and the Go version, a line each. Patch messages do not
+// count. The suffix is made of letters and digits.
+func Version(kubernetes, suffix, sum, goVersion string, series []Patch) (string, error) {
+	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
+	}) {
+		return "", fmt.Errorf("version suffix %q: only letters and digits; next: make image VERSION_SUFFIX=fork", suffix)
+	}
+	hash := sha256.New()
+	fmt.Fprintln(hash, sum)
+	for _, patch := range series {
+		fmt.Fprintf(hash, "%x\n", sha256.Sum256(patch.Diff))
+	}
+	fmt.Fprintln(hash, goVersion)
+	return fmt.Sprintf("%s+%s.%.12x", kubernetes, suffix, hash.Sum(nil)[:6]), nil
+}

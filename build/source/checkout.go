@@ -1,0 +1,71 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/sumdb/dirhash"
+	"golang.org/x/mod/zip"
+)
+
+// FromCheckout tells the facts of a git checkout of a Kubernetes release. Its sum is computed from the commit's files
+// exactly as the go command makes and hashes a module zip, so a git tree and a module tree can be held against the same
+// pinned sum.
+func FromCheckout(ctx context.Context, version, dir string) (Facts, error) {
+	commit, err := git(ctx, dir, "rev-parse", "HEAD")
+	if err != nil {
+		return Facts{}, err
+	}
+	seconds, err := git(ctx, dir, "show", "-s", "--format=%ct", commit)
+	if err != nil {
+		return Facts{}, err
+	}
+	unix, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil {
+		return Facts{}, fmt.Errorf("git show: %w", err)
+	}
+	file, err := os.CreateTemp("", "kubernetes-*.zip")
+	if err != nil {
+		return Facts{}, err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	if err := zip.CreateFromVCS(file, module.Version{Path: kubernetesModule, Version: version}, dir, commit, ""); err != nil {
+		return Facts{}, fmt.Errorf("cannot make the module zip of commit %s: %w", commit, err)
+	}
+	if err := file.Close(); err != nil {
+		return Facts{}, err
+	}
+	sum, err := dirhash.HashZip(file.Name(), dirhash.Hash1)
+	if err != nil {
+		return Facts{}, err
+	}
+	return Facts{Version: version, Commit: commit, Sum: sum, Time: time.Unix(unix, 0).UTC()}, nil
+}
+
+// VouchedSum is the sum of k8s.io/kubernetes at version that the Go checksum database has.
+func VouchedSum(ctx context.Context, version string) (string, error) {
+	downloads, err := downloadModules(ctx, []string{kubernetesModule + "@" + version})
+	if err != nil {
+		return "", err
+	}
+	if downloads[0].Error != "" {
+		return "", downloadError(downloads[0])
+	}
+	return downloads[0].Sum, nil
+}
+
+func git(ctx context.Context, dir string, arguments ...string) (string, error) {
+	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, arguments...)...)
+	output, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}

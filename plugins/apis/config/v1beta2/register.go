@@ -1,0 +1,21 @@
+package v1beta2
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerv1beta2 "k8s.io/kube-scheduler/config/v1beta2"
+)
+
+// localSchemeBuilder is the scheduler's own scheme builder for this version, from which each of its schemes is built;
+// the generated code adds its conversions to it.
+var localSchemeBuilder = &schedulerv1beta2.SchemeBuilder
+
+func init() {
+	localSchemeBuilder.Register(addKnownTypes, addDefaultingFuncs)
+}
+
+func addKnownTypes(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(schedulerv1beta2.SchemeGroupVersion,
+		&MyScorePluginArgs{},
+	)
+	return nil
+}

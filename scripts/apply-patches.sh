@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Brings _output/kubernetes from upstream's commit to the patched tree: one commit a patch, in the order of their names.
+#
+# The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.
+# Inputs: the base that source.sh made; patches/*.patch. Exit: 0 applied or nothing to do; 1 nothing was changed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$ROOT/scripts/tree.sh"
+
+SCRATCH=$OUTPUT/.patching
+
+# explain PATCH LOG: why git could not apply it, in the scratch tree that still shows the state before it.
+explain() {
+  local name=${1##*/} where file line hunk
+  if git -C "$SCRATCH" apply --cached --reverse --check "$1" 2> /dev/null; then
+    fail "$name: $VERSION already contains this change" "git rm ${1#"$ROOT"/} (its Drop-When has come), then run the same command again"
+  fi
+  where=$(sed -n 's/^error: patch failed: //p' "$2" | head -1)
+  file=${where%:*} line=${where##*:}
+  if [[ -n $where ]]; then
+    hunk=$(awk -v file="$file" -v line="$line" '$1 == "diff" { inside = ($0 ~ " b/" file "$") }
+      inside && $1 == "@@" { split(substr($2, 2), at, ","); if (at[1] == line) { print; exit } }' "$1")
+    where="file $file, hunk $hunk"
+  else
+    where=$(grep -m1 '^error: ' "$2" || tail -1 "$2")
+  fi
+  fail "$name does not apply to $VERSION: $where; $TREE is as it was" \
+    "resolve it by hand: git -C $TREE checkout --detach $done_so_far && git -C $TREE am -3 $1  (docs/patches.md, 'Resolve')"
+}
+
+need git sha256sum awk
+lock
+base=$(recorded "base.$VERSION.tree")
+[[ -n $base ]] || fail "the source of $VERSION is not there yet" "make source"
+shopt -s nullglob
+patches=("$PATCHES_DIR"/*.patch)
+shopt -u nullglob
+((${#patches[@]})) || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
+series=$(cat "${patches[@]}" | sha256sum | cut -d' ' -f1)
+
+refuse_edits
+if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$series" ]]; then
+  say "patches: the ${#patches[@]} patches are applied to $VERSION: skipped"
+  exit 0
+fi
+
+rm -rf "$SCRATCH"
+in_tree worktree prune
+# Without a checkout: git takes from the index the few files that patches touch.
+in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$base"
+cleanup() { rm -rf "$SCRATCH" "$OUTPUT/.patching.log"; in_tree worktree prune; }
+trap cleanup EXIT
+git -C "$SCRATCH" read-tree HEAD
+for patch in "${patches[@]}"; do
+  done_so_far=$(git -C "$SCRATCH" rev-parse HEAD)
+  if ! git -C "$SCRATCH" am -q --keep-non-patch "$patch" > "$OUTPUT/.patching.log" 2>&1; then
+    git -C "$SCRATCH" am -q --abort > /dev/null 2>&1 || true
+    git -C "$SCRATCH" read-tree HEAD
+    explain "$patch" "$OUTPUT/.patching.log"
+  fi
+  say "patches: ${patch##*/}"
+done
+head=$(git -C "$SCRATCH" rev-parse HEAD)
+in_tree update-ref "refs/patched/$VERSION" "$head"
+
+record pending.head "$TREE" "$head"
+in_tree checkout -q --detach "$head"
+record applied.base "$TREE" "$base"
+record applied.head "$TREE" "$head"
+record applied.series "$TREE" "$series"
+git config -f "$TREE/.git/kube-scheduler" --unset pending.head
+say "patches: ${#patches[@]} patches applied to $VERSION"

@@ -1,0 +1,79 @@
+#!/usr/bin/env bash
+# Compiles commands of the patched tree through upstream's own make: by default kube-scheduler and kube-log-runner.
+#
+# Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX;
+#   arguments: other targets of upstream's make, cmd/kube-apiserver for one.
+# Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$ROOT/scripts/tree.sh"
+
+LOG_RUNNER=vendor/k8s.io/component-base/logs/kube-log-runner
+targets=("$@")
+((${#targets[@]})) || targets=(cmd/kube-scheduler "$LOG_RUNNER")
+case ${ARCH:=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')} in
+  amd64 | arm64) ;;
+  *) fail "ARCH=$ARCH cannot be built" "make image ARCH=amd64 or ARCH=arm64" ;;
+esac
+BIN=$OUTPUT/bin/linux/$ARCH
+
+lock
+[[ -n $(recorded applied.head) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
+  fail "the patches are not applied to $VERSION" "make tree"
+refuse_edits
+use_pinned_go
+build=$(build_tool kube-scheduler-build)
+version=$(recorded_version)
+[[ $(recorded applied.series) == "$(cat "$PATCHES_DIR"/*.patch | sha256sum | cut -d' ' -f1)" ]] ||
+  fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
+
+# What upstream's version.sh would otherwise ask git. The tree is upstream's commit and changes of ours: "dirty" in its words.
+[[ $version =~ ^v([0-9]+)\.([0-9]+)\. ]]
+version_file=$OUTPUT/version.sh
+cat > "$version_file.new" << EOF
+KUBE_GIT_COMMIT='$(recorded "base.$VERSION.commit")'
+KUBE_GIT_TREE_STATE='dirty'
+KUBE_GIT_VERSION='$version'
+KUBE_GIT_MAJOR='${BASH_REMATCH[1]}'
+KUBE_GIT_MINOR='${BASH_REMATCH[2]}'
+EOF
+mv "$version_file.new" "$version_file"
+
+# The inputs of the binaries in full; a patch's message is not among them.
+inputs="tree $(in_tree rev-parse 'HEAD^{tree}')
+go $GO_VERSION
+flags ${GOFLAGS:-}
+version $version
+time $(recorded "base.$VERSION.time")"
+stale=()
+for target in "${targets[@]}"; do
+  name=${target##*/}
+  [[ -f $BIN/$name && -f $BIN/.$name.inputs && $(< "$BIN/.$name.inputs") == "$inputs
+$(sha256sum < "$BIN/$name")" ]] || stale+=("$target")
+done
+if ((${#stale[@]} == 0)); then
+  say "binary: $version for linux/$ARCH is up to date: skipped"
+  exit 0
+fi
+
+# Go modules carry no code-generator/examples; what upstream generates for them is in no binary.
+overrides=()
+[[ -d $TREE/staging/src/k8s.io/code-generator/examples ]] || overrides+=('OPENAPI_TARGETS=KUBE AGGREGATOR APIEXTENSIONS SAMPLEAPISERVER')
+say "binary: make all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
+# A clean environment: Go's own settings (GOAMD64, GOEXPERIMENT, go env -w) would change the bytes.
+env -i PATH="$PATH" HOME="$OUTPUT" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
+  GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$version_file" \
+  SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH" \
+  make --no-print-directory -C "$TREE" all WHAT="${stale[*]}" "${overrides[@]}" 2>&1 |
+  # Upstream's generators know fewer kinds of types than today's Go has, and say so for each; none is generated for.
+  { grep --line-buffered -v 'Making unsupported type entry' || true; }
+
+mkdir -p "$BIN"
+for target in "${stale[@]}"; do
+  name=${target##*/}
+  rm -f "$BIN/.$name.inputs"
+  cp "$TREE/_output/local/bin/linux/$ARCH/$name" "$BIN/.$name.new"
+  mv "$BIN/.$name.new" "$BIN/$name"
+  printf '%s\n%s\n' "$inputs" "$(sha256sum < "$BIN/$name")" > "$BIN/.$name.inputs.new"
+  mv "$BIN/.$name.inputs.new" "$BIN/.$name.inputs"
+  say "binary: $BIN/$name"
+done

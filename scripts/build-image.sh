@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Assembles the control-plane image from the binaries, without a container engine.
+#
+# Inputs: binaries that build-binary.sh made; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one more
+#   name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
+# Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/. Exit: 0 made or up to date; 1 not.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+read -ra arches <<< "${ARCHES:-$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')}"
+IMAGES=$OUTPUT/release-images
+oci=()
+[[ ${1:-} != --oci ]] || oci=(--oci)
+
+need sha256sum sed
+lock
+use_pinned_go
+build=$(build_tool kube-scheduler-build)
+version=$(recorded_version)
+commit=$(recorded "base.$VERSION.commit")
+created=$(recorded "base.$VERSION.time")
+
+inputs="tool $(sha256sum < "$build")
+zoneinfo $(sha256sum < "$(go env GOROOT)/lib/time/zoneinfo.zip")
+registry ${REGISTRY:-}
+options ${arches[*]} ${oci[*]}"
+outputs=()
+for arch in "${arches[@]}"; do
+  for name in kube-scheduler kube-log-runner; do
+    stamp=$OUTPUT/bin/linux/$arch/.$name.inputs
+    [[ -f $stamp ]] && grep -qxF "version $version" "$stamp" || fail "$name $version for linux/$arch is not built" "make binary ARCH=$arch"
+    inputs+=$'\n'$(< "$stamp")
+  done
+  outputs+=("$IMAGES/$arch/kube-scheduler.tar")
+done
+[[ -z ${oci[*]} ]] || outputs+=("$IMAGES/oci/index.json")
+
+# The stamp holds the inputs and the sums of what was made from them, and is written last.
+stamp=$IMAGES/.inputs
+if [[ -f $stamp && $(< "$stamp") == "$inputs
+$(sha256sum "${outputs[@]}" 2> /dev/null)" ]]; then
+  say "image: ${outputs[0]} is up to date: skipped"
+  exit 0
+fi
+rm -f "$stamp"
+"$build" image --binaries "$OUTPUT/bin/linux" --output "$IMAGES" --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" \
+  --version "$version" --commit "$commit" --created "$created" --registry "${REGISTRY:-}" \
+  --architectures "$(IFS=,; printf '%s' "${arches[*]}")" "${oci[@]}"
+printf '%s\n%s\n' "$inputs" "$(sha256sum "${outputs[@]}")" > "$stamp.new"
+mv "$stamp.new" "$stamp"

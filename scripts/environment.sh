@@ -1,0 +1,90 @@
+# shellcheck shell=bash
+# What every script here starts with: strict mode, the folders, the pin, git without the user's settings, one way to
+# fail and one way to speak. Sourced, never run.
+#
+# Inputs (environment): OUTPUT, UPSTREAM, and for tests UPSTREAM_VERSION_FILE and PATCHES_DIR.
+set -o errexit -o nounset -o pipefail
+# What is made must not depend on who makes it, or where.
+umask 022
+export LC_ALL=C TZ=UTC
+unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+OUTPUT=${OUTPUT:-$ROOT/_output}
+TREE=$OUTPUT/kubernetes
+PATCHES_DIR=${PATCHES_DIR:-$ROOT/patches}
+UPSTREAM_VERSION_FILE=${UPSTREAM_VERSION_FILE:-$ROOT/upstream.version}
+
+# fail WHAT NEXT: says what went wrong and the next command, and ends the script.
+fail() {
+  printf 'error: %s\n' "$1" >&2
+  printf 'next:  %s\n' "$2" >&2
+  trap - ERR
+  exit 1
+}
+# A command that fails with no word of ours has printed its own just above.
+trap 'fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "mend what is said above, then run the same command again; finished steps are kept"' ERR
+set -o errtrace
+
+say() { printf '%s\n' "$*"; }
+
+need() {
+  local tool
+  for tool in "$@"; do
+    command -v "$tool" > /dev/null || fail "$tool is not installed" "install $tool with your system's package manager (Debian: apt-get install ${tool/#sha256sum/coreutils})"
+  done
+}
+
+# shellcheck source=../upstream.version
+source "$UPSTREAM_VERSION_FILE"
+VERSION=${UPSTREAM:-$KUBERNETES_VERSION}
+[[ $VERSION =~ ^v1\.23\.(0|[1-9][0-9]*)$ ]] ||
+  fail "UPSTREAM=$VERSION is not a release of Kubernetes 1.23, for which the patches are made" "make image UPSTREAM=$KUBERNETES_VERSION"
+pinned() { [[ $VERSION == "$KUBERNETES_VERSION" ]]; }
+
+# The user's git settings (signing, hooks, line ends, diff colours) must not change what git writes or prints.
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
+export GIT_AUTHOR_NAME='kube-scheduler build' GIT_AUTHOR_EMAIL='build@localhost' GIT_AUTHOR_DATE='1000000000 +0000'
+export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
+
+mkdir -p "$OUTPUT"
+
+# lock: one run at a time may change the output; a second one waits. Held until the script ends.
+lock() {
+  need flock
+  exec 9> "$OUTPUT/.lock"
+  flock --nonblock 9 && return
+  say "waiting for another run that is using $OUTPUT"
+  flock 9
+}
+
+# use_pinned_go puts the Go of upstream.version first in PATH, fetching it through GOTOOLCHAIN where need be.
+use_pinned_go() {
+  local found
+  need go git make
+  found=$(GOTOOLCHAIN=$GO_VERSION GOFLAGS='' GOWORK=off go env GOVERSION GOROOT 2>&1) || {
+    printf '%s\n' "$found" >&2
+    fail "Go $GO_VERSION, which upstream.version asks for, cannot be fetched" "see that the module proxy (go env GOPROXY) can be reached, or install $GO_VERSION, then run the same command again"
+  }
+  [[ ${found%%$'\n'*} == "$GO_VERSION" ]] ||
+    fail "the installed Go (${found%%$'\n'*}) is too old to fetch $GO_VERSION by itself: that takes Go 1.21" "install Go 1.21 or newer, then run the same command again"
+  export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local
+}
+
+# build_tool NAME compiles build/cmd/NAME with the pinned Go, and prints the path of the binary.
+build_tool() {
+  local binary=$OUTPUT/tools/$1
+  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build" -trimpath -buildvcs=false -o "$binary" "./cmd/$1"
+  printf '%s\n' "$binary"
+}
+
+# recorded KEY, record KEY REPOSITORY VALUE: what is known of the base trees in $TREE, kept in its .git folder. git writes the file
+# anew and renames it, so a line is there whole or not at all.
+recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
+record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
+
+# recorded_version prints the version of what is made from the patches and the base in $TREE. Needs $build.
+recorded_version() {
+  "$build" version --kubernetes "$VERSION" --suffix "${VERSION_SUFFIX:-fork}" --sum "$(recorded "base.$VERSION.sum")" \
+    --go "$GO_VERSION" "$PATCHES_DIR"
+}

@@ -1,0 +1,66 @@
+#!/usr/bin/env bash
+# Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
+# files, at pkg/scheduler/framework/plugins.
+#
+# Inputs: plugins/; arguments: --check (change nothing, fail on a difference).
+# Output: patches/0200-plugin-<folder>.patch. Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+need git
+lock
+use_pinned_go
+work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mkdir "$work/made"
+export GIT_DIR=$work/git GIT_INDEX_FILE=$work/index
+git init -q --bare "$GIT_DIR"
+git config core.fileMode true
+empty=$(git commit-tree "$(git hash-object -t tree -w --stdin < /dev/null)" -m empty)
+
+for folder in "$ROOT"/plugins/*/; do
+  name=$(basename "$folder")
+  rm -f "$GIT_INDEX_FILE"
+  # Scratch files of editors do not belong into a patch; what the project's .gitignore leaves out neither.
+  git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -- "$name"
+  tree=$(git write-tree)
+  rm -f "$GIT_INDEX_FILE"
+  git --work-tree="$work" read-tree --prefix=pkg/scheduler/framework/plugins/ "$tree"
+  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "./$name/..." | grep -m1 . || true)
+  [[ -n $about ]] || fail "no package in plugins/$name has a comment that says what it is for" "begin one of its files with '// Package …'"
+  commit=$(git commit-tree "$(git write-tree)" -p "$empty" << EOF
+plugins: add $name
+
+$about
+
+Why: plugins/$name is developed outside the tree, against pristine upstream;
+ this patch puts it at the import path that the registry knows.
+Upstream-Status: Inappropriate
+Applies-To: v1.23.0 - v1.23.17
+Drop-When: plugins/$name is deleted
+EOF
+  )
+  git format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered \
+    --diff-algorithm=myers --unified=3 "$commit" > "$work/made/0200-plugin-$name.patch"
+done
+
+changed=()
+shopt -s nullglob
+for patch in "$work"/made/*.patch "$PATCHES_DIR"/0200-plugin-*.patch; do
+  name=${patch##*/}
+  cmp -s "$work/made/$name" "$PATCHES_DIR/$name" && continue
+  [[ " ${changed[*]} " == *" $name "* ]] || changed+=("$name")
+done
+if ((${#changed[@]})) && [[ ${1:-} == --check ]]; then
+  fail "patches/ and plugins/ differ: ${changed[*]}" "make patches"
+fi
+for name in "${changed[@]}"; do
+  if [[ -f $work/made/$name ]]; then
+    cp "$work/made/$name" "$PATCHES_DIR/.$name.new"
+    mv "$PATCHES_DIR/.$name.new" "$PATCHES_DIR/$name"
+    say "patches: $name made from plugins/"
+  else
+    rm "$PATCHES_DIR/$name"
+    say "patches: $name removed, its folder is gone from plugins/"
+  fi
+done
+((${#changed[@]})) || say "patches: the plugin patches are up to date: skipped"
