@@ -3,7 +3,7 @@ package myscoreplugin
 import "k8s.io/kubernetes/pkg/scheduler/framework"
 
 // score rates a label value by its place among the preferred ones. With n of them, the one at place i (from 0) scores
-// 100 × (n - i) / n, rounded down: 100 for the first, 100/n for the last. A value that is not among them scores 0.
+// 100 × (n - i) / n, rounded down: 100 for the first, 100/n for the last. A value not among them scores 0.
 func score(value string, preferred []string) int64 {
 	n := int64(len(preferred))
 	for i := range preferred {

@@ -2,11 +2,49 @@ package main
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"kube-scheduler-fork/build/patches"
 )
+
+func patchesCommand() *cobra.Command {
+	command := &cobra.Command{Use: "patches", Short: "Check and describe the patch series"}
+	command.AddCommand(&cobra.Command{
+		Use:   "lint PATCHES_DIR",
+		Short: "Fail if a patch's name, subject, trailers or files are not as they must be",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			series, err := patches.Read(arguments[0])
+			if err != nil {
+				return err
+			}
+			if faults := patches.Lint(series); len(faults) > 0 {
+				return fmt.Errorf("%s\nnext: mend the messages; docs/patches.md, 'Edit', tells how", strings.Join(faults, "\n"))
+			}
+			fmt.Fprintf(command.OutOrStdout(), "patches: %d patches are in order\n", len(series))
+			return nil
+		},
+	}, &cobra.Command{
+		Use:   "readme PATCHES_DIR",
+		Short: "Print the page that describes the series",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			series, err := patches.Read(arguments[0])
+			if err != nil {
+				return err
+			}
+			page, err := patches.Readme(series)
+			if err != nil {
+				return err
+			}
+			_, err = command.OutOrStdout().Write(page)
+			return err
+		},
+	})
+	return command
+}
 
 func versionCommand() *cobra.Command {
 	var kubernetes, suffix, sum, goVersion string

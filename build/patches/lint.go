@@ -1,0 +1,90 @@
+package patches
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// statuses are the words that Upstream-Status may be, with what each means.
+var statuses = []struct{ word, meaning string }{
+	{"Inappropriate", "makes sense in this project only"},
+	{"End-Of-Life", "right for upstream too, but Kubernetes 1.23 takes no more changes"},
+	{"Fixed-Later", "a later release of Kubernetes solved the same problem in its own way"},
+}
+
+// requiredTrailers must each stand once at the end of a message.
+var requiredTrailers = []string{"Why", "Upstream-Status", "Applies-To", "Drop-When"}
+
+var (
+	nameForm    = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(-[a-z0-9]+)*\.patch$`)
+	subjectForm = regexp.MustCompile(`^[a-z0-9-]+: .{3,}[^.]$`)
+	appliesForm = regexp.MustCompile(`^v1\.23\.[0-9]+ - v1\.23\.[0-9]+$`)
+)
+
+// pluginPrefix begins the names of the patches that are made from plugins/.
+const pluginPrefix = "0200-plugin-"
+
+// Lint says what is wrong with the series, a sentence for each fault; none if all is well.
+func Lint(series []Patch) []string {
+	var faults []string
+	for _, patch := range series {
+		for _, fault := range lint(patch) {
+			faults = append(faults, patch.Name+": "+fault)
+		}
+	}
+	return faults
+}
+
+func lint(patch Patch) []string {
+	var faults []string
+	report := func(format string, arguments ...any) { faults = append(faults, fmt.Sprintf(format, arguments...)) }
+
+	if !nameForm.MatchString(patch.Name) {
+		report("the name is not of the form 0123-what-it-does.patch")
+	}
+	if !subjectForm.MatchString(patch.Subject) || len(patch.Subject) > 72 {
+		report("the subject %q is not of the form \"area: what it does\", at most 72 characters, without a full stop", patch.Subject)
+	}
+	if patch.Body == "" {
+		report("the message says nothing between the subject and the trailers")
+	}
+	for _, key := range requiredTrailers {
+		count := 0
+		for _, trailer := range patch.Trailers {
+			if trailer.Key == key {
+				count++
+			}
+		}
+		if count != 1 {
+			report("the trailer %s: stands there %d times, not once", key, count)
+		}
+	}
+	for _, trailer := range patch.Trailers {
+		if !slices.Contains(requiredTrailers, trailer.Key) {
+			report("the trailer %s: is unknown; known are %s", trailer.Key, strings.Join(requiredTrailers, ", "))
+		}
+	}
+	if status := patch.Trailer("Upstream-Status"); !slices.ContainsFunc(statuses, func(s struct{ word, meaning string }) bool { return s.word == status }) {
+		var words []string
+		for _, s := range statuses {
+			words = append(words, s.word)
+		}
+		report("Upstream-Status: %q is none of %s", status, strings.Join(words, ", "))
+	}
+	if applies := patch.Trailer("Applies-To"); !appliesForm.MatchString(applies) {
+		report("Applies-To: %q is not a range like \"v1.23.0 - v1.23.17\"", applies)
+	}
+	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(patch.Name, ".patch"), pluginPrefix); ok {
+		for _, file := range patch.Files {
+			if !strings.HasPrefix(file, "pkg/scheduler/framework/plugins/"+plugin+"/") {
+				report("it changes %s, outside its plugin's folder", file)
+			}
+		}
+		if patch.Deleted > 0 {
+			report("it deletes lines: a plugin patch only adds files")
+		}
+	}
+	return faults
+}

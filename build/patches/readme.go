@@ -1,0 +1,74 @@
+package patches
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"text/template"
+)
+
+var readme = template.Must(template.New("README.md").Funcs(template.FuncMap{
+	"code":     func(names []string) string { return "`" + strings.Join(names, "`, `") + "`" },
+	"isPlugin": func(name string) bool { return strings.HasPrefix(name, pluginPrefix) },
+}).Parse(`<!-- Made by make update from the messages of the patches. Do not edit. -->
+# The patch series
+
+All that this project changes in Kubernetes, as ` + "`git am`" + ` takes it, in the order of the files' names. To apply it to a clone
+of your own, at a tag that Applies-To covers:
+
+    git checkout v1.23.17
+    git am /path/to/patches/*.patch
+
+The ` + "`0200-plugin-…`" + ` patches are made from ` + "`plugins/`" + ` by ` + "`make patches`" + `; the others are made by hand.
+[docs/patches.md](../docs/patches.md) tells how to add, edit, remove and resolve one.
+
+| patch | what | lines | Upstream-Status |
+|---|---|---|---|
+{{- range .Series}}
+| [{{.Name}}]({{.Name}}) | {{.Subject}} | +{{.Added}} −{{.Deleted}} | {{.Trailer "Upstream-Status"}} |
+{{- end}}
+
+{{range .Statuses}}- **{{.Word}}**: {{.Meaning}}.
+{{end}}
+Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} in {{.Files}} files.
+{{range .Series}}{{if not (isPlugin .Name)}}
+## {{.Name}}
+
+{{.Body}}
+
+- Why: {{.Trailer "Why"}}
+- Drop when: {{.Trailer "Drop-When"}}
+- Applies to {{.Trailer "Applies-To"}}; changes {{code .Files}}
+{{end}}{{end -}}
+`))
+
+// Readme writes the page that describes the series: a table of all patches, and for each hand-made one why it exists and
+// when to drop it.
+func Readme(series []Patch) ([]byte, error) {
+	data := struct {
+		Series         []Patch
+		Statuses       []struct{ Word, Meaning string }
+		Added, Deleted int
+		Files          int
+	}{Series: series}
+	for _, s := range statuses {
+		data.Statuses = append(data.Statuses, struct{ Word, Meaning string }{s.word, s.meaning})
+	}
+	files := map[string]bool{}
+	for _, patch := range series {
+		if strings.HasPrefix(patch.Name, pluginPrefix) {
+			continue
+		}
+		data.Added += patch.Added
+		data.Deleted += patch.Deleted
+		for _, file := range patch.Files {
+			files[file] = true
+		}
+	}
+	data.Files = len(files)
+	var page bytes.Buffer
+	if err := readme.Execute(&page, data); err != nil {
+		return nil, fmt.Errorf("patches/README.md: %w", err)
+	}
+	return page.Bytes(), nil
+}
