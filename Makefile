@@ -77,7 +77,7 @@ run: binary ## Start a local control plane, and show where pods go (NODES= PODS=
 	@bash scripts/run.sh
 
 .PHONY: new-plugin
-new-plugin: ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
+new-plugin: tree ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 	@bash scripts/new-plugin.sh
 
 .PHONY: update

@@ -22,7 +22,7 @@ lock
 refuse_edits
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-version=$(recorded_version)
+version=$(recorded_version "$build")
 [[ $(recorded applied.series) == "$(cat "$PATCHES_DIR"/*.patch | sha256sum | cut -d' ' -f1)" ]] ||
   fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
 

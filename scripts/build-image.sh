@@ -15,7 +15,7 @@ need sha256sum sed
 lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-version=$(recorded_version)
+version=$(recorded_version "$build")
 commit=$(recorded "base.$VERSION.commit")
 created=$(recorded "base.$VERSION.time")
 
@@ -27,7 +27,7 @@ outputs=()
 for arch in "${arches[@]}"; do
   for name in kube-scheduler kube-log-runner; do
     stamp=$OUTPUT/bin/linux/$arch/.$name.inputs
-    [[ -f $stamp ]] && grep -qxF "version $version" "$stamp" || fail "$name $version for linux/$arch is not built" "make binary ARCH=$arch"
+    grep -qsxF "version $version" "$stamp" || fail "$name $version for linux/$arch is not built" "make binary ARCH=$arch"
     inputs+=$'\n'$(< "$stamp")
   done
   outputs+=("$IMAGES/$arch/kube-scheduler.tar")

@@ -78,13 +78,22 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
+# build_server NAME PACKAGE compiles a server that is not ours, at the version that build/tools/NAME pins.
+build_server() {
+  local binary=$OUTPUT/tools/$1
+  say "tools: $2" >&2
+  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/tools/$1" -trimpath -buildvcs=false -o "$binary" "$2"
+  printf '%s\n' "$binary"
+}
+
 # recorded KEY, record KEY REPOSITORY VALUE: what is known of the base trees in $TREE, kept in its .git folder. git writes the file
 # anew and renames it, so a line is there whole or not at all.
 recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
 record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 
-# recorded_version prints the version of what is made from the patches and the base in $TREE. Needs $build.
+# recorded_version BUILD prints the version of what is made from the patches and the base in $TREE; BUILD is the path of
+# kube-scheduler-build.
 recorded_version() {
-  "$build" version --kubernetes "$VERSION" --suffix "${VERSION_SUFFIX:-fork}" --sum "$(recorded "base.$VERSION.sum")" \
+  "$1" version --kubernetes "$VERSION" --suffix "${VERSION_SUFFIX:-fork}" --sum "$(recorded "base.$VERSION.sum")" \
     --go "$GO_VERSION" "$PATCHES_DIR"
 }

@@ -107,7 +107,7 @@ func certificateAuthorities() []byte {
 func timeZones(zoneinfo string) ([]file, error) {
 	archive, err := zip.OpenReader(zoneinfo)
 	if err != nil {
-		return nil, fmt.Errorf("Go's time zones: %w; next: install Go from its own archive, or unset GOROOT", err)
+		return nil, fmt.Errorf("the time zones of Go: %w; next: install Go from its own archive, or unset GOROOT", err)
 	}
 	defer archive.Close()
 	var files []file

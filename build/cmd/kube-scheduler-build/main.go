@@ -27,7 +27,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand())
+	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand(), newPluginCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
 		if errors.Is(err, source.ErrNotAvailable) {

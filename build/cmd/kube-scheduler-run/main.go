@@ -1,0 +1,90 @@
+// Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
+// fake nodes, lets the scheduler place some pods, and prints where each one went, by which profile.
+//
+// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for; 1 not so, or something failed;
+// 128 and the signal's number after a signal, 130 for Ctrl-C.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// interrupted is the cause of a context that a signal ended.
+type interrupted struct{ signal syscall.Signal }
+
+func (i interrupted) Error() string { return "ended by signal: " + i.signal.String() }
+
+func main() {
+	ctx := untilSignal()
+	err := newCommand().ExecuteContext(ctx)
+	var by interrupted
+	switch {
+	case err == nil:
+	case errors.As(err, &by):
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(128 + int(by.signal))
+	default:
+		fmt.Fprintf(os.Stderr, "kube-scheduler-run: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// untilSignal gives a context that the first Ctrl-C, SIGTERM or SIGHUP ends. A second one ends the program on the spot: the
+// kernel ends its children then, and the next run removes its folder.
+func untilSignal() context.Context {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+		watched = append(watched, syscall.SIGHUP)
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, watched...)
+	go func() {
+		received := <-signals
+		signal.Reset(watched...)
+		cancel(interrupted{received.(syscall.Signal)})
+	}()
+	return ctx
+}
+
+func newCommand() *cobra.Command {
+	var o options
+	command := &cobra.Command{
+		Use:   "kube-scheduler-run",
+		Short: "Start a local control plane with fake nodes and show where a scheduler places pods",
+		Long: "Start etcd, kube-apiserver, fake nodes and a kube-scheduler on loopback, create pods, " +
+			"and print where each of them went and which profile bound it. Everything is removed at the end.",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			o.out = command.OutOrStdout()
+			return o.run(command.Context())
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&o.apiServer, "kube-apiserver", "", "the kube-apiserver `FILE` to run")
+	flags.StringVar(&o.scheduler, "kube-scheduler", "", "the kube-scheduler `FILE` to run")
+	flags.StringVar(&o.etcd, "etcd", "", "the etcd `FILE` to run")
+	flags.StringVar(&o.kwok, "kwok", "", "the kwok `FILE` to run")
+	flags.StringVar(&o.config, "config", "", "the scheduler's configuration `FILE` (KubeSchedulerConfiguration); it is not changed")
+	flags.IntVar(&o.nodes, "nodes", 5, "how many fake nodes there are")
+	flags.IntVar(&o.pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
+	flags.StringArrayVar(&o.manifests, "manifest", nil, "create the pods of this `FILE` too; may be given more than once")
+	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
+	flags.BoolVar(&o.keep, "keep", false, "leave everything running after the table, until Ctrl-C")
+	for _, name := range []string{"kube-apiserver", "kube-scheduler", "etcd", "kwok", "config"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // a flag that was not defined above
+		}
+	}
+	return command
+}

@@ -1,0 +1,111 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+)
+
+// nextAPIServer is what to do when the API server does not run.
+const nextAPIServer = "build it in the patched tree with: make all WHAT=cmd/kube-apiserver; " +
+	"if it is there, correct what the last log lines say and run again"
+
+// startAPIServer starts the API server and waits until the namespaces exist that pods and node leases live in.
+func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string) error {
+	certificate, key, err := c.writeServerPair("kube-apiserver")
+	if err != nil {
+		return err
+	}
+	serviceAccountKey, err := newKey()
+	if err != nil {
+		return err
+	}
+	encoded, err := encodeKey(serviceAccountKey)
+	if err != nil {
+		return err
+	}
+	serviceAccounts, err := c.folder.write("service-accounts.key", encoded)
+	if err != nil {
+		return err
+	}
+	authority := c.folder.file(authorityFile)
+	_, port, err := c.launch(ctx, component{
+		name:        "kube-apiserver",
+		executable:  executable,
+		directory:   c.folder.path,
+		environment: c.environment,
+		listens:     true,
+		ready:       "/readyz",
+		next:        nextAPIServer,
+		args: func(port int) []string {
+			return []string{
+				"--bind-address=" + loopback,
+				"--secure-port=" + strconv.Itoa(port),
+				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
+				"--advertise-address=" + loopback,
+				// Nobody reaches the API through the service "kubernetes", and a loopback address would be refused as its endpoint.
+				"--endpoint-reconciler-type=none",
+				"--service-cluster-ip-range=10.96.0.0/16",
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
+				"--client-ca-file=" + authority,
+				"--authorization-mode=RBAC",
+				"--etcd-servers=" + etcd,
+				"--etcd-cafile=" + authority,
+				"--etcd-certfile=" + certificate,
+				"--etcd-keyfile=" + key,
+				"--service-account-issuer=https://kubernetes.default.svc",
+				"--service-account-key-file=" + serviceAccounts,
+				"--service-account-signing-key-file=" + serviceAccounts,
+				// Without a controller manager nobody makes the service account "default", which ServiceAccount asks of every
+				// pod, and nobody takes away the not-ready taint that TaintNodesByCondition gives to every new node.
+				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.connect(port); err != nil {
+		return err
+	}
+	// /readyz does not wait for the namespaces.
+	for _, namespace := range []string{corev1.NamespaceDefault, corev1.NamespaceNodeLease} {
+		if err := c.waitNamespace(ctx, namespace); err != nil {
+			return fmt.Errorf("kube-apiserver: the namespace %s does not appear: %w", namespace, err)
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) waitNamespace(ctx context.Context, name string) error {
+	byName := fields.OneTermEqualSelector("metadata.name", name)
+	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "namespaces", "", byName)
+	return c.until(ctx, list, &corev1.Namespace{}, func(event watch.Event) (bool, error) {
+		return event.Type == watch.Added || event.Type == watch.Modified, nil
+	})
+}
+
+// until watches objects, those that exist included, until a condition holds. It gives up after startDeadline, and when
+// a component ends.
+func (c *ControlPlane) until(
+	ctx context.Context, list *cache.ListWatch, object runtime.Object, condition watchtools.ConditionFunc,
+) error {
+	ctx, cancel := c.whileAlive(ctx)
+	defer cancel()
+	late := fmt.Errorf("not within %s; next: run again", startDeadline)
+	ctx, cancelDeadline := context.WithTimeoutCause(ctx, startDeadline, late)
+	defer cancelDeadline()
+	_, err := watchtools.UntilWithSync(ctx, list, object, nil, condition)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

@@ -1,0 +1,498 @@
+package controlplane
+
+import (
+	"bufio"
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/yaml"
+)
+
+// configHead is how a scheduler configuration starts.
+const configHead = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+
+func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
+	const head = configHead
+	older := strings.ReplaceAll(head, "v1beta3", "v1beta2")
+	const local = "clientConnection: {kubeconfig: /run/kubeconfig}\nleaderElection: {leaderElect: false}\n"
+	for name, test := range map[string]struct{ before, after string }{
+		"both fields absent": {head, head + local},
+		"both fields set": {
+			head + "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 200}\n" +
+				"leaderElection: {leaderElect: true, leaseDuration: 15s}\n",
+			head + "clientConnection: {kubeconfig: /run/kubeconfig, qps: 200}\n" +
+				"leaderElection: {leaderElect: false, leaseDuration: 15s}\n",
+		},
+		"keys with nothing behind them": {head + "clientConnection:\nleaderElection:\n", head + local},
+		"the older version":             {older, older + local},
+		"a number that a float64 cannot hold": {
+			head + "profiles: [{pluginConfig: [{name: P, args: {bytes: 9007199254740993}}]}]\n",
+			head + local + "profiles: [{pluginConfig: [{name: P, args: {bytes: 9007199254740993}}]}]\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := writeFile(t, test.before)
+			config, err := readSchedulerConfig(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := filepath.Join(t.TempDir(), "copy.yaml")
+			if err := config.writeLocalCopy(copied, "/run/kubeconfig"); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
+				t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+			}
+			if readFile(t, file) != test.before {
+				t.Error("the original was changed")
+			}
+		})
+	}
+}
+
+func TestProfilesAreNamedInOrderWithTheSchedulersDefault(t *testing.T) {
+	for profiles, want := range map[string][]string{
+		"":                              {"default-scheduler"},
+		"profiles: []":                  {"default-scheduler"},
+		"profiles:":                     {"default-scheduler"},
+		"profiles: [{plugins: {}}]":     {"default-scheduler"},
+		"profiles: [{schedulerName: }]": {"default-scheduler"},
+		"profiles: [{schedulerName: my-scheduler}, {schedulerName: default-scheduler}]": {"my-scheduler", "default-scheduler"},
+	} {
+		got, err := ReadProfiles(writeFile(t, configHead+profiles))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", profiles, got, err, want)
+		}
+	}
+}
+
+func TestConfigurationThatIsNoneIsRefusedWithTheNextStep(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty":                    "",
+		"not YAML":                 "{",
+		"another kind":             "apiVersion: v1\nkind: Pod\n",
+		"a key twice":              configHead + "profiles: []\nprofiles: []\n",
+		"profiles is no list":      configHead + "profiles: many\n",
+		"a profile is no map":      configHead + "profiles: [my-scheduler]\n",
+		"a name that is no string": configHead + "profiles: [{schedulerName: 7}]\n",
+	} {
+		if _, err := ReadProfiles(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+}
+
+func TestFreePortCanBeListenedOn(t *testing.T) {
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+}
+
+func TestComponentWhosePortWasTakenIsStartedOnAnother(t *testing.T) {
+	taken, err := net.Listen("tcp", loopback+":0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	c := newTestPlane(t)
+	var picked []int
+	c.pickPort = func() (int, error) {
+		port := taken.Addr().(*net.TCPAddr).Port
+		if len(picked) > 0 {
+			var err error
+			if port, err = freePort(); err != nil {
+				return 0, err
+			}
+		}
+		picked = append(picked, port)
+		return port, nil
+	}
+	// Who took the port accepts connections and never answers. The server speaks no TLS, so it is never ready; what ends
+	// the wait is that the second attempt was made.
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	server := testComponent(t, roleServer)
+	server.listens = true
+	server.args = func(port int) []string {
+		if len(picked) == 2 {
+			cancel()
+		}
+		return []string{fmt.Sprintf("%s:%d", loopback, port)}
+	}
+	if _, _, err := c.launch(ctx, server); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want the wait to be ended by the test", err)
+	}
+	if len(picked) != 2 {
+		t.Errorf("ports picked: %v, want two", picked)
+	}
+}
+
+func TestComponentThatEndsIsAFailureWithItsLastLogLines(t *testing.T) {
+	c := newTestPlane(t)
+	server := testComponent(t, roleServer)
+	server.listens = true
+	server.args = func(int) []string { return []string{"no-address"} }
+	_, _, err := c.launch(context.Background(), server)
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		t.Fatalf("got %v, want a Failure", err)
+	}
+	for _, part := range []string{roleServer, "exit status 1", "missing port in address", "next: "} {
+		if !strings.Contains(failure.Error(), part) {
+			t.Errorf("%q is not in the message:\n%v", part, failure)
+		}
+	}
+}
+
+func TestComponentThatEndsLaterMakesThePlaneFail(t *testing.T) {
+	c := newTestPlane(t)
+	p, _, err := c.launch(context.Background(), testComponent(t, roleStubborn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-c.Failed()
+	if failure := c.Failure(); !strings.Contains(failure.Error(), "killed") {
+		t.Errorf("the failure is %v, want it to say killed", failure)
+	}
+	waiting, cancel := c.whileAlive(context.Background())
+	defer cancel()
+	<-waiting.Done()
+	if context.Cause(waiting) != c.Failure() {
+		t.Errorf("a wait ends with %v, want the failure", context.Cause(waiting))
+	}
+}
+
+func TestStopEndsChildrenEvenStubbornOnesAndRemovesTheFolder(t *testing.T) {
+	c := newTestPlane(t)
+	polite := testComponent(t, roleServer)
+	polite.args = func(int) []string { return []string{loopback + ":0"} }
+	for _, component := range []component{polite, testComponent(t, roleStubborn)} {
+		if _, _, err := c.launch(context.Background(), component); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// A signal that comes before it is ignored would end even this one.
+	err := wait.PollImmediateUntil(probeInterval, func() (bool, error) {
+		return strings.Contains(readFile(t, c.folder.file(roleStubborn+".log")), "ready"), nil
+	}, c.Failed())
+	if err != nil {
+		t.Fatal(err, c.Failure())
+	}
+	processes := c.Processes()
+	if len(processes) != 2 {
+		t.Fatalf("processes: %v, want two", processes)
+	}
+	for range 2 {
+		if err := c.Stop(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, pid := range processes {
+		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
+			t.Errorf("%s is still there: %v", name, err)
+		}
+	}
+	if _, err := os.Stat(c.Folder()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	if c.Failure() != nil {
+		t.Errorf("an end that was asked for is called a failure: %v", c.Failure())
+	}
+}
+
+func TestFolderOfARunIsPrivateAndLeftAloneWhileItRuns(t *testing.T) {
+	parent := t.TempDir()
+	running, err := newFolder(parent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(running.path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("mode %o, want 700", info.Mode().Perm())
+	}
+	if removed, err := RemoveLeftFolders(parent); err != nil || len(removed) != 0 {
+		t.Errorf("removed %v, %v, want nothing", removed, err)
+	}
+	if err := running.remove(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLeftFolderIsRemovedAndNothingElse(t *testing.T) {
+	parent := t.TempDir()
+	elsewhere := filepath.Join(t.TempDir(), "kept")
+	left := filepath.Join(parent, folderPrefix+"left")
+	for _, directory := range []string{elsewhere, filepath.Join(left, "etcd"), filepath.Join(parent, "another")} {
+		if err := os.MkdirAll(directory, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link := filepath.Join(parent, folderPrefix+"link")
+	if err := os.Symlink(elsewhere, link); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(parent, folderPrefix+"file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	removed, err := RemoveLeftFolders(parent)
+	if err != nil || !reflect.DeepEqual(removed, []string{left}) {
+		t.Errorf("removed %v, %v, want %s", removed, err, left)
+	}
+	for _, kept := range []string{elsewhere, link, file, filepath.Join(parent, "another")} {
+		if _, err := os.Lstat(kept); err != nil {
+			t.Errorf("%s should be there: %v", kept, err)
+		}
+	}
+}
+
+// A parent that is killed cannot clean up: the kernel ends its child, and the next run removes the folder.
+func TestKilledParentLeavesNoChildAndItsFolderIsRemoved(t *testing.T) {
+	parent := t.TempDir()
+	owner := exec.Command(os.Args[0], parent)
+	owner.Env = append(os.Environ(), roleVariable+"="+roleOwner)
+	owner.Stderr = os.Stderr
+	output, err := owner.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := owner.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var child int
+	if _, err := fmt.Fscan(bufio.NewReader(output), &child); err != nil {
+		t.Fatalf("the owner did not say its child's process id: %v", err)
+	}
+	folders, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
+	if err != nil || len(folders) != 1 {
+		t.Fatalf("folders: %v, %v, want one", folders, err)
+	}
+	if err := syscall.Kill(child, 0); err != nil {
+		t.Fatalf("the child does not run: %v", err)
+	}
+	if removed, err := RemoveLeftFolders(parent); err != nil || len(removed) != 0 {
+		t.Fatalf("removed %v, %v while the owner runs", removed, err)
+	}
+	if err := owner.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = owner.Wait() // "signal: killed"
+	// The child holds the lock too, so getting it means that the child is gone.
+	lock, err := lockFolder(folders[0], syscall.LOCK_EX)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lock.Close()
+	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
+	if err == nil && strings.HasSuffix(string(content), "3600\x00") {
+		t.Errorf("the child %d is still there: %q", child, content)
+	}
+	if removed, err := RemoveLeftFolders(parent); err != nil || !reflect.DeepEqual(removed, folders) {
+		t.Errorf("removed %v, %v, want %v", removed, err, folders)
+	}
+}
+
+func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
+	authority, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.server("etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(pair.certificate)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certificate.CheckSignatureFrom(authority.certificate); err != nil {
+		t.Error(err)
+	}
+	if err := certificate.VerifyHostname(loopback); err != nil {
+		t.Error(err)
+	}
+	if certificate.VerifyHostname("192.0.2.1") == nil {
+		t.Error("the certificate is good for an address that is not loopback")
+	}
+}
+
+func TestPodsOfAManifestAreReadOrRefusedWithTheNextStep(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]%s}\n"
+	first, second := fmt.Sprintf(pod, "a", ""), fmt.Sprintf(pod, "b", ", schedulerName: s")
+	pods, err := ReadPods(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(pods) != 2 || pods[0].Name != "a" || pods[1].Spec.SchedulerName != "s" || pods[1].Namespace != "default" {
+		t.Errorf("got %v", pods)
+	}
+	for name, content := range map[string]string{
+		"empty":           "",
+		"another kind":    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
+		"unknown kind":    "apiVersion: v2\nkind: Pod\n",
+		"not YAML":        "{",
+		"bound by itself": fmt.Sprintf(pod, "a", ", nodeName: node-1"),
+	} {
+		if _, err := ReadPods(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+}
+
+func TestNodesTakeTurnsInZonesAndDiskTypes(t *testing.T) {
+	for number, want := range []string{"zone-a ssd", "zone-b hdd", "zone-c ssd", "zone-a hdd", "zone-b ssd"} {
+		labels := newNode(number).Labels
+		if got := labels[corev1.LabelTopologyZone] + " " + labels[DiskType]; got != want {
+			t.Errorf("node %d: got %s, want %s", number, got, want)
+		}
+	}
+}
+
+func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing.T) {
+	bound := Placement{Name: "p", Asked: "my-scheduler", Served: true, Node: "node-1", Profile: "my-scheduler"}
+	if err := bound.Err(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Placement){
+		"by another profile": func(p *Placement) { p.Profile = "default-scheduler" },
+		"without an event":   func(p *Placement) { p.Profile = "" },
+		"not bound":          func(p *Placement) { p.Node, p.Profile, p.Message = "", "", "0/1 nodes are available" },
+		"nothing said":       func(p *Placement) { p.Node, p.Profile = "", "" },
+		"not served":         func(p *Placement) { p.Node, p.Profile, p.Served = "", "", false },
+	} {
+		placement := bound
+		change(&placement)
+		if err := placement.Err(); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+}
+
+func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
+	pod := func(node, reason string) *corev1.Pod {
+		pod := NewPod("p", "my-scheduler")
+		pod.Spec.NodeName = node
+		if reason != "" {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
+		}
+		return pod
+	}
+	for name, test := range map[string]struct {
+		seen            observation
+		served, settled bool
+	}{
+		"not seen":                        {observation{}, true, false},
+		"fresh":                           {observation{pod: pod("", "")}, true, false},
+		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
+		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
+		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
+		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
+		"no profile for it":               {observation{pod: pod("", "")}, false, true},
+		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},
+	} {
+		if got := test.seen.settled(test.served); got != test.settled {
+			t.Errorf("%s: settled is %v, want %v", name, got, test.settled)
+		}
+	}
+}
+
+func TestEventNamesTheProfileInEitherAPI(t *testing.T) {
+	for _, event := range []corev1.Event{
+		{ObjectMeta: metav1.ObjectMeta{Name: "events.k8s.io"}, ReportingController: "my-scheduler"},
+		{ObjectMeta: metav1.ObjectMeta{Name: "core"}, Source: corev1.EventSource{Component: "my-scheduler"}},
+	} {
+		if got := boundBy(&event); got != "my-scheduler" {
+			t.Errorf("%s: got %q", event.Name, got)
+		}
+	}
+}
+
+// newTestPlane makes a control plane without components, which the test's end stops.
+func newTestPlane(t *testing.T) *ControlPlane {
+	t.Helper()
+	c, err := newControlPlane(Options{Parent: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if err := c.prepareClients(); err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// testComponent is the test binary in a role.
+func testComponent(t *testing.T, role string) component {
+	t.Helper()
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return component{
+		name:        role,
+		executable:  executable,
+		environment: []string{roleVariable + "=" + role},
+		args:        func(int) []string { return nil },
+		next:        "look into " + role,
+	}
+}
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+// canonical gives YAML as JSON with sorted keys.
+func canonical(t *testing.T, content string) string {
+	t.Helper()
+	json, err := yaml.YAMLToJSON([]byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(json)
+}

@@ -1,0 +1,81 @@
+package controlplane
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+// roleVariable makes the test binary play another program: tests of child processes need a few that do one simple thing.
+const roleVariable = "CONTROLPLANE_TEST_ROLE"
+
+// The roles. A role's argument is in os.Args[1].
+const (
+	// roleServer listens on an address, and ends when it cannot.
+	roleServer = "server"
+	// roleStubborn ignores SIGTERM; it says "ready" when it does.
+	roleStubborn = "stubborn"
+	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's process
+	// id, and lives on.
+	roleOwner = "owner"
+)
+
+func TestMain(m *testing.M) {
+	var err error
+	switch role := os.Getenv(roleVariable); role {
+	case "":
+		os.Exit(m.Run())
+	case roleServer:
+		err = playServer(os.Args[1])
+	case roleStubborn:
+		signal.Ignore(syscall.SIGTERM)
+		fmt.Println("ready")
+		select {}
+	case roleOwner:
+		err = playOwner(os.Args[1])
+	default:
+		err = fmt.Errorf("no such role: %s", role)
+	}
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+func playServer(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			return err
+		}
+		if err := connection.Close(); err != nil {
+			return err
+		}
+	}
+}
+
+func playOwner(parent string) error {
+	c, err := newControlPlane(Options{Parent: parent})
+	if err != nil {
+		return err
+	}
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		return err
+	}
+	p, err := startProcess(c.forker, command{
+		name: "sleep", executable: sleep, args: []string{"3600"},
+		logFile: c.folder.file("sleep.log"), inherit: c.folder.lock,
+	})
+	if err != nil {
+		return err
+	}
+	fmt.Println(p.pid())
+	select {}
+}

@@ -1,0 +1,106 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// nextScheduler is what to do when there is no scheduler to run.
+const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
+
+// Scheduler is a kube-scheduler that runs against a control plane.
+type Scheduler struct {
+	plane    *ControlPlane
+	process  *process
+	profiles []string
+}
+
+// ReadProfiles gives the scheduler names of the profiles in a KubeSchedulerConfiguration.
+func ReadProfiles(configFile string) ([]string, error) {
+	config, err := readSchedulerConfig(configFile)
+	if err != nil {
+		return nil, err
+	}
+	return config.profiles()
+}
+
+// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy. The file is not changed:
+// the scheduler reads a copy in which the API server is this one and leader election is off. There can be one at a
+// time.
+func (c *ControlPlane) StartScheduler(ctx context.Context, executable, configFile string) (*Scheduler, error) {
+	if err := checkExecutable("kube-scheduler", executable, nextScheduler); err != nil {
+		return nil, err
+	}
+	if _, running := c.Processes()["kube-scheduler"]; running {
+		return nil, errors.New("a kube-scheduler runs already: two would bind the same pods; next: stop the first")
+	}
+	config, err := readSchedulerConfig(configFile)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := config.profiles()
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig, err := c.writeKubeconfig("scheduler.kubeconfig", "system:kube-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	localConfig := c.folder.file("scheduler.yaml")
+	if err := config.writeLocalCopy(localConfig, kubeconfig); err != nil {
+		return nil, err
+	}
+	certificate, key, err := c.writeServerPair("kube-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
+	// name files relative to it or depend on a proxy.
+	p, _, err := c.launch(ctx, component{
+		name:       "kube-scheduler",
+		executable: executable,
+		listens:    true,
+		ready:      "/healthz",
+		next:       fmt.Sprintf("correct %s as the last lines say, and run again", configFile),
+		args: func(port int) []string {
+			return []string{
+				"--config=" + localConfig,
+				"--bind-address=" + loopback,
+				"--secure-port=" + strconv.Itoa(port),
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
+				// As kubeadm has it: who may read the metrics is for the API server to say.
+				"--authentication-kubeconfig=" + kubeconfig,
+				"--authorization-kubeconfig=" + kubeconfig,
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Scheduler{plane: c, process: p, profiles: profiles}, nil
+}
+
+// Profiles gives the scheduler names of its profiles, in the order of the configuration.
+func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }
+
+// Serves tells whether one of its profiles is responsible for a pod.
+func (s *Scheduler) Serves(pod *corev1.Pod) bool {
+	return slices.Contains(s.profiles, schedulerName(pod))
+}
+
+// schedulerName is the name of the scheduler that a pod asks for.
+func schedulerName(pod *corev1.Pod) string {
+	if pod.Spec.SchedulerName == "" {
+		return corev1.DefaultSchedulerName
+	}
+	return pod.Spec.SchedulerName
+}
+
+// Stop ends the scheduler; the control plane goes on.
+func (s *Scheduler) Stop() error { return s.plane.end(s.process) }

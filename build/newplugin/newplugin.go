@@ -1,0 +1,85 @@
+// Package newplugin begins a scheduler plugin: Go code that compiles and does nothing yet, and a table test that fails
+// until somebody fills it in.
+package newplugin
+
+import (
+	"bytes"
+	_ "embed"
+	"fmt"
+	"go/format"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"text/template"
+)
+
+// Points are the extension points that a plugin can be begun with, in the order in which the scheduler calls them.
+var Points = []string{"prefilter", "filter", "postfilter", "prescore", "score", "reserve", "permit", "prebind", "bind", "postbind"}
+
+//go:embed plugin.go.tmpl
+var pluginTemplate string
+
+//go:embed plugin_test.go.tmpl
+var testTemplate string
+
+var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
+
+// reserved are folders that upstream has beside its plugins, or that no plugin can be called after.
+var reserved = map[string]bool{"apis": true, "examples": true, "feature": true, "helper": true, "names": true, "testing": true}
+
+// Package is the package, and folder, of a plugin: its name in lower case.
+func Package(name string) string {
+	return strings.ToLower(name)
+}
+
+// Write makes the folder of the plugin below plugins, with its code and its test. It refuses a folder that is there.
+func Write(plugins, name string, points []string) error {
+	if !nameForm.MatchString(name) {
+		return fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them; next: make new-plugin NAME=MyPlugin POINTS=filter,score", name)
+	}
+	if reserved[Package(name)] {
+		return fmt.Errorf("NAME=%s would make the folder %s, which has another use; next: make new-plugin NAME=My%s POINTS=filter,score", name, Package(name), name)
+	}
+	chosen := map[string]bool{}
+	for _, point := range points {
+		known := false
+		for _, p := range Points {
+			known = known || p == point
+		}
+		if !known {
+			return fmt.Errorf("POINTS: %q is none of %s; next: make new-plugin NAME=%s POINTS=filter,score", point, strings.Join(Points, ","), name)
+		}
+		chosen[point] = true
+	}
+	if len(chosen) == 0 {
+		return fmt.Errorf("no POINTS are given; next: make new-plugin NAME=%s POINTS=filter,score", name)
+	}
+	folder := filepath.Join(plugins, Package(name))
+	if _, err := os.Stat(folder); err == nil {
+		return fmt.Errorf("%s is there already; next: choose another NAME, or delete it", folder)
+	}
+	data := map[string]any{"Name": name, "Package": Package(name), "On": chosen}
+	temporary := filepath.Join(plugins, "."+Package(name)+".new")
+	if err := os.RemoveAll(temporary); err != nil {
+		return err
+	}
+	defer os.RemoveAll(temporary)
+	if err := os.MkdirAll(temporary, 0o755); err != nil {
+		return err
+	}
+	for file, text := range map[string]string{"plugin.go": pluginTemplate, "plugin_test.go": testTemplate} {
+		var code bytes.Buffer
+		if err := template.Must(template.New(file).Parse(text)).Execute(&code, data); err != nil {
+			return err
+		}
+		formatted, err := format.Source(code.Bytes())
+		if err != nil {
+			return fmt.Errorf("%s: %w", file, err)
+		}
+		if err := os.WriteFile(filepath.Join(temporary, file), formatted, 0o644); err != nil {
+			return err
+		}
+	}
+	return os.Rename(temporary, folder)
+}

@@ -1,0 +1,78 @@
+package newplugin
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestWriteRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name   string
+		points []string
+		want   string
+	}{
+		{"lowercase", []string{"score"}, "is no name for a plugin"},
+		{"With-Dash", []string{"score"}, "is no name for a plugin"},
+		{"", []string{"score"}, "is no name for a plugin"},
+		{"Names", []string{"score"}, "has another use"},
+		{"Taken", []string{"score"}, "is there already"},
+		{"MyPlugin", []string{"queue"}, "is none of prefilter,filter"},
+		{"MyPlugin", nil, "no POINTS are given"},
+	} {
+		err := Write(dir, tt.name, tt.points)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("Write(%q, %q) = %v, want an error that says %q and what is next", tt.name, tt.points, err, tt.want)
+		}
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 1 {
+		t.Errorf("a refused plugin left something behind: %v", entries)
+	}
+}
+
+// TestWritten compiles what Write makes inside the plugins module, against pristine upstream, and runs its test, which
+// must fail: there is something to fill in.
+func TestWritten(t *testing.T) {
+	// A module of its own with the dependencies of plugins/: nothing is written beside the user's plugins.
+	plugins := t.TempDir()
+	for _, name := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join("../../plugins", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(plugins, name), content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, points := range map[string][]string{"TryAllPoints": Points, "TryOnlyPermit": {"permit"}, "TryOnlyScore": {"score"}} {
+		t.Run(name, func(t *testing.T) {
+			if err := Write(plugins, name, points); err != nil {
+				t.Fatal(err)
+			}
+			if output, err := goCommand(plugins, "vet", "./"+Package(name)).CombinedOutput(); err != nil {
+				t.Fatalf("what was written does not compile: %v\n%s", err, output)
+			}
+			output, err := goCommand(plugins, "test", "./"+Package(name)).CombinedOutput()
+			if err == nil || !strings.Contains(string(output), "--- FAIL: Test"+name) {
+				t.Errorf("the test does not fail, so nobody would fill it in: %v\n%s", err, output)
+			}
+		})
+	}
+}
+
+func goCommand(dir string, arguments ...string) *exec.Cmd {
+	command := exec.Command("go", arguments...)
+	command.Dir = dir
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	return command
+}

@@ -1,0 +1,192 @@
+package patches
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const sample = `From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
+From: kube-scheduler build <build@localhost>
+Date: Sun, 9 Sep 2001 01:46:40 +0000
+Subject: [PATCH] scheduler: change a number
+
+It was too small.
+
+Why: it was too small for large clusters,
+ and nobody knew.
+Upstream-Status: Inappropriate
+Applies-To: v1.23.0 - v1.23.17
+Drop-When: never
+
+diff --git a/pkg/a.go b/pkg/a.go
+index 8f85ffb58a4b22a6c3e6eea4213173189d433e79..e716044dd0de860d766818a33096aad6926156bc 100644
+--- a/pkg/a.go
++++ b/pkg/a.go
+@@ -1,3 +1,4 @@
+ package pkg
+ 
+-const a = 1
++const a = 2
++const b = 3
+`
+
+// series writes the files into a folder and reads them as a series.
+func series(t *testing.T, files map[string]string) []Patch {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := Read(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read
+}
+
+func TestRead(t *testing.T) {
+	read := series(t, map[string]string{
+		"0200-second.patch": strings.ReplaceAll(sample, "a.go", "b.go"),
+		"0100-first.patch":  sample + "-- \n2.39.5\n\n",
+		"README.md":         "not a patch",
+	})
+	if len(read) != 2 || read[0].Name != "0100-first.patch" || read[1].Name != "0200-second.patch" {
+		t.Fatalf("Read gives %d patches, not the two in the order of their names", len(read))
+	}
+	patch := read[0]
+	if patch.Subject != "scheduler: change a number" || patch.Body != "It was too small." {
+		t.Errorf("subject %q, body %q", patch.Subject, patch.Body)
+	}
+	if got, want := patch.Trailer("Why"), "it was too small for large clusters, and nobody knew."; got != want {
+		t.Errorf("Why: %q, want %q", got, want)
+	}
+	if len(patch.Files) != 1 || patch.Files[0] != "pkg/a.go" || patch.Added != 2 || patch.Deleted != 1 {
+		t.Errorf("files %q +%d −%d, want pkg/a.go +2 −1", patch.Files, patch.Added, patch.Deleted)
+	}
+	if !strings.HasPrefix(string(patch.Diff), "diff --git a/pkg/a.go") || !strings.HasSuffix(string(patch.Diff), "+const b = 3\n") {
+		t.Errorf("the diff is %q", patch.Diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "no patches") {
+		t.Errorf("Read of an empty folder = %v", err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "0100-a.patch"), []byte("only words\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(dir); err == nil || !strings.Contains(err.Error(), "0100-a.patch") {
+		t.Errorf("Read of a patch without a diff = %v, want an error that names it", err)
+	}
+}
+
+func TestVersionNamesWhatIsInside(t *testing.T) {
+	const sum, goVersion = "h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=", "go1.27.4"
+	version := func(kubernetes, suffix, sum, goVersion string, files map[string]string) string {
+		t.Helper()
+		v, err := Version(kubernetes, suffix, sum, goVersion, series(t, files))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	files := func(first string) map[string]string {
+		return map[string]string{"0100-a.patch": first, "0200-b.patch": strings.ReplaceAll(sample, "a.go", "b.go")}
+	}
+	original := version("v1.23.17", "fork", sum, goVersion, files(sample))
+	// Computed apart from the code, by sha256sum over the lines that the documentation of Version lists.
+	if want := "v1.23.17+fork.562ee7495520"; original != want {
+		t.Errorf("Version = %s, want %s", original, want)
+	}
+
+	same := map[string]string{
+		"a reworded message": version("v1.23.17", "fork", sum, goVersion, files(strings.Replace(sample, "It was too small.", "Other words.", 1))),
+		"git's signature":    version("v1.23.17", "fork", sum, goVersion, files(sample+"-- \n2.39.5\n\n")),
+		"renamed patches": version("v1.23.17", "fork", sum, goVersion,
+			map[string]string{"0110-x.patch": sample, "0210-y.patch": strings.ReplaceAll(sample, "a.go", "b.go")}),
+	}
+	for change, got := range same {
+		if got != original {
+			t.Errorf("%s changes the version to %s", change, got)
+		}
+	}
+	different := map[string]string{
+		"another diff":       version("v1.23.17", "fork", sum, goVersion, files(strings.Replace(sample, "const b = 3", "const b = 4", 1))),
+		"another order":      version("v1.23.17", "fork", sum, goVersion, map[string]string{"0300-a.patch": sample, "0200-b.patch": strings.ReplaceAll(sample, "a.go", "b.go")}),
+		"one patch less":     version("v1.23.17", "fork", sum, goVersion, map[string]string{"0100-a.patch": sample}),
+		"another sum":        version("v1.23.17", "fork", "h1:x", goVersion, files(sample)),
+		"another Go":         version("v1.23.17", "fork", sum, "go1.27.3", files(sample)),
+		"another Kubernetes": version("v1.23.1", "fork", sum, goVersion, files(sample)),
+		"another suffix":     version("v1.23.17", "acme", sum, goVersion, files(sample)),
+	}
+	for change, got := range different {
+		if got == original {
+			t.Errorf("%s does not change the version", change)
+		}
+	}
+	for _, suffix := range []string{"", "a-b", "a.b", "ä"} {
+		if _, err := Version("v1.23.17", suffix, sum, goVersion, series(t, files(sample))); err == nil {
+			t.Errorf("the suffix %q is accepted", suffix)
+		}
+	}
+}
+
+func TestLint(t *testing.T) {
+	replace := func(old, new string) string { return strings.Replace(sample, old, new, 1) }
+	for name, tt := range map[string]struct {
+		file, content string
+		// want is part of each fault, in order.
+		want []string
+	}{
+		"a good patch":            {"0100-a.patch", sample, nil},
+		"a bad name":              {"a.patch", sample, []string{"a.patch: the name"}},
+		"a sentence as a subject": {"0100-a.patch", replace("scheduler: change a number", "Changed a number."), []string{"the subject"}},
+		"no body":                 {"0100-a.patch", replace("It was too small.\n\n", ""), []string{"says nothing"}},
+		"no reason":               {"0100-a.patch", replace("Why:", "Because:"), []string{"Why: stands there 0 times", "Because: is unknown"}},
+		"a reason twice":          {"0100-a.patch", replace("Drop-When: never", "Drop-When: never\nDrop-When: ever"), []string{"Drop-When: stands there 2 times"}},
+		"a word of one's own":     {"0100-a.patch", replace("Inappropriate", "Whatever"), []string{`Upstream-Status: "Whatever" is none of Inappropriate, End-Of-Life, Fixed-Later`}},
+		"not a range":             {"0100-a.patch", replace("v1.23.0 - v1.23.17", "all"), []string{`Applies-To: "all"`}},
+		"a plugin patch outside its folder": {"0200-plugin-mine.patch", sample,
+			[]string{"changes pkg/a.go, outside", "deletes lines"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := Lint(series(t, map[string]string{tt.file: tt.content}))
+			if len(got) != len(tt.want) {
+				t.Fatalf("Lint = %q, want %d faults", got, len(tt.want))
+			}
+			for i, want := range tt.want {
+				if !strings.Contains(got[i], want) {
+					t.Errorf("fault %d is %q, want %q in it", i, got[i], want)
+				}
+			}
+		})
+	}
+}
+
+func TestReadme(t *testing.T) {
+	page, err := Readme(series(t, map[string]string{
+		"0100-a.patch":           sample,
+		"0200-plugin-mine.patch": strings.ReplaceAll(sample, "a.go", "b.go"),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"| [0100-a.patch](0100-a.patch) | scheduler: change a number | +2 −1 | Inappropriate |",
+		"| [0200-plugin-mine.patch](0200-plugin-mine.patch) |",
+		"touched by hand-made patches: +2 −1 in 1 files",
+		"\n## 0100-a.patch\n\nIt was too small.\n\n- Why: it was too small for large clusters, and nobody knew.\n- Drop when: never\n",
+	} {
+		if !strings.Contains(string(page), want) {
+			t.Errorf("the page does not contain %q:\n%s", want, page)
+		}
+	}
+	if strings.Contains(string(page), "\n## 0200-plugin-mine.patch") {
+		t.Error("a generated patch has a section of its own")
+	}
+}

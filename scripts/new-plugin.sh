@@ -1,0 +1,51 @@
+#!/usr/bin/env bash
+# Begins a plugin: its folder under plugins/, its entry in the registry patch, its own patch.
+#
+# Inputs: NAME (MyPlugin), POINTS (filter,score); the patched tree, in which the registry patch is edited.
+# Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 begun; 1 nothing was changed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$ROOT/scripts/tree.sh"
+
+REGISTRY_PATCH=$PATCHES_DIR/0310-registry-add-our-plugins.patch
+REGISTRY_FILE=pkg/scheduler/framework/plugins/registry.go
+SCRATCH=$OUTPUT/.registry
+
+[[ -n ${NAME:-} && -n ${POINTS:-} ]] || fail "NAME or POINTS is not given" "make new-plugin NAME=MyPlugin POINTS=filter,score"
+lock
+use_pinned_go
+refuse_edits
+build=$(build_tool kube-scheduler-build)
+subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
+commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
+[[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"
+
+package=$("$build" new-plugin "$ROOT/plugins" "$NAME" "$POINTS")
+# Whatever goes wrong from here on takes the folder with it, unless all of it is done.
+cleanup() {
+  [[ -n ${finished:-} ]] || rm -rf "$ROOT/plugins/$package"
+  rm -rf "$SCRATCH"
+  in_tree worktree prune
+}
+trap cleanup EXIT
+rm -rf "$SCRATCH"
+in_tree worktree prune
+in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$commit"
+git -C "$SCRATCH" read-tree HEAD
+git -C "$SCRATCH" checkout -q -- "$REGISTRY_FILE"
+# An import, anywhere among the imports (gofmt sorts them), and an entry as the last of the registry.
+awk -v package="$package" '
+  /^import \($/ { print; print "\t\"k8s.io/kubernetes/pkg/scheduler/framework/plugins/" package "\""; next }
+  /^\treturn runtime\.Registry\{$/ { inside = 1 }
+  inside && /^\t}$/ { print "\t\t" package ".Name: " package ".New,"; inside = 0 }
+  { print }' "$SCRATCH/$REGISTRY_FILE" > "$SCRATCH/registry.go.new"
+gofmt "$SCRATCH/registry.go.new" > "$SCRATCH/$REGISTRY_FILE"
+git -C "$SCRATCH" add -- "$REGISTRY_FILE"
+git -C "$SCRATCH" commit -q --amend --reuse-message=HEAD
+git -C "$SCRATCH" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered > "$OUTPUT/.registry.patch"
+mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
+finished=yes
+flock --unlock 9
+bash "$ROOT/scripts/update-patches.sh"
+bash "$ROOT/scripts/update-patches-readme.sh"
+say "plugin: $NAME is begun at $POINTS, and registered; nothing enables it yet"
+say "next:   edit plugins/$package/plugin.go and its test; go -C plugins test ./$package; make image"

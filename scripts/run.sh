@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Starts a local control plane with fake nodes and the scheduler that was built, creates pods, and prints where each went.
+#
+# Inputs: NODES, PODS, CONFIG; binaries that build-binary.sh made. Exit: that of kube-scheduler-run: 0 all pods were placed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+host=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
+[[ -f $config ]] || fail "CONFIG=$config is not there" "ls manifests/config; make run CONFIG=manifests/config/my-scheduler.yaml"
+use_pinned_go
+ARCH=$host bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
+run=$(build_tool kube-scheduler-run)
+etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
+kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
+exec "$run" --kube-apiserver "$OUTPUT/bin/linux/$host/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$host/kube-scheduler" \
+  --etcd "$etcd" --kwok "$kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}"

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs every check that needs no build of Kubernetes, remembers what failed, and prints one verdict.
+#
+# Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 some failed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+use_pinned_go
+export GOWORK=off GOFLAGS=''
+failed=() unchecked=()
+
+check() {
+  local name=$1
+  shift
+  if "$@" > "$OUTPUT/.verify.log" 2>&1; then
+    say "ok      $name"
+  else
+    say "FAILED  $name"
+    sed 's/^/        /' "$OUTPUT/.verify.log"
+    failed+=("$name")
+  fi
+  rm -f "$OUTPUT/.verify.log"
+}
+
+formatted() {
+  local files
+  files=$(gofmt -l "$ROOT/plugins" "$ROOT/build")
+  [[ -z $files ]] || { printf 'gofmt -w %s\n' "$files"; return 1; }
+}
+
+static() { (cd "$ROOT/$1" && "$staticcheck" ./...); }
+
+workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/...); }
+
+check 'gofmt' formatted
+for module in plugins build; do
+  check "go vet $module" go vet -C "$ROOT/$module" ./...
+done
+staticcheck=$(build_server staticcheck honnef.co/go/tools/cmd/staticcheck)
+for module in plugins build; do
+  check "staticcheck $module" static "$module"
+done
+for module in plugins build build/tools/*; do
+  # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it builds.
+  [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
+done
+check 'go.work' workspace
+if command -v shellcheck > /dev/null; then
+  check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/.ci/run
+elif [[ ${CI:-} == true ]]; then
+  check 'shellcheck' need shellcheck
+else
+  unchecked+=('shellcheck (not installed; apt-get install shellcheck)')
+fi
+build=$(build_tool kube-scheduler-build)
+check 'patch messages' "$build" patches lint "$PATCHES_DIR"
+check 'patches/README.md' bash "$ROOT/scripts/update-patches-readme.sh" --check
+check 'patches made from plugins/' bash "$ROOT/scripts/update-patches.sh" --check
+check 'generated files' bash "$ROOT/scripts/update-generated.sh" --check
+
+for name in "${unchecked[@]}"; do say "NOT CHECKED  $name"; done
+((${#failed[@]} == 0)) || fail "verify: ${#failed[@]} checks failed: $(IFS=,; printf '%s' "${failed[*]}")" "mend what is listed; make update brings generated files up to date"
+say "verify: all checks passed"
