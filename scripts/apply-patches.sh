@@ -4,7 +4,7 @@
 # The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.
 # Inputs: the base that source.sh made; patches/*.patch. Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$ROOT/scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 SCRATCH=$OUTPUT/.patching
 

@@ -5,7 +5,7 @@
 #   arguments: other targets of upstream's make, cmd/kube-apiserver for one.
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$ROOT/scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 LOG_RUNNER=vendor/k8s.io/component-base/logs/kube-log-runner
 targets=("$@")

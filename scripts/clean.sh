@@ -3,7 +3,7 @@
 #
 # Exit: 0 deleted; 1 _output/kubernetes holds edits, and nothing was deleted.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$ROOT/scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 lock
 [[ ! -f $TREE/.git/kube-scheduler ]] || refuse_edits

@@ -4,7 +4,7 @@
 # Inputs: NAME (MyPlugin), POINTS (filter,score); the patched tree, in which the registry patch is edited.
 # Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 begun; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
-source "$ROOT/scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 REGISTRY_PATCH=$PATCHES_DIR/0310-registry-add-our-plugins.patch
 REGISTRY_FILE=pkg/scheduler/framework/plugins/registry.go

@@ -307,7 +307,7 @@ func TestConfigurations(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]string{
-		"nodelabel: disktype":   `unknown field "nodelabel"`,
+		"nodelabel: disktype":   "strict decoding error: unknown field",
 		"nodeLabel: [disktype]": "cannot unmarshal array into Go struct field MyScorePluginArgs.nodeLabel of type string",
 	} {
 		for _, apiVersion := range []string{"v1beta2", "v1beta3"} {

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# The tests that need root: a second user, a full disk, a container engine.
+#
+# Inputs: what `make image` made. Output: none; everything that is started or mounted is ended and removed.
+# Exit: 0 all passed; 1 the first that failed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+[[ $(id -u) == 0 ]] || fail "these tests need root" "sudo bash scripts/test-root.sh"
+say "== the same bytes in another folder, by another user"
+bash "$ROOT/scripts/test-reproducible.sh"
+say "== a full disk"
+bash "$ROOT/scripts/test-full-disk.sh"
+say "== the image in a container engine, and upstream's own way to it"
+bash "$ROOT/scripts/test-quick-release-images.sh"

@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs every check and test that needs no root, on real parts; builds what they need first. Ends with go test's own lines.
+#
+# Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 the first that failed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+
+host=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+# Tests say what this checkout makes, not what somebody's settings make of it.
+unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG
+export ARCH=$host ARCHES=$host GOWORK=off
+
+step() { say; say "== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"; }
+
+step 'checks'
+bash "$ROOT/scripts/verify.sh"
+
+use_pinned_go
+step 'unit tests of plugins/, against pristine upstream'
+go test -C "$ROOT/plugins" ./...
+
+step 'the image'
+bash "$ROOT/scripts/source.sh"
+bash "$ROOT/scripts/apply-patches.sh"
+bash "$ROOT/scripts/build-binary.sh"
+bash "$ROOT/scripts/build-image.sh"
+bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
+etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
+kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
+
+step "the patched tree's own tests of the packages that the patches touch"
+(cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off \
+  hack/run-in-gopath.sh go test ./cmd/kube-scheduler/... ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
+  ./pkg/scheduler/framework/plugins/apis/... ./pkg/scheduler/framework/plugins/myscoreplugin) |
+  { grep --line-buffered -v 'no test files' || true; }
+# Upstream's generators and tests must leave the tree as the patches made it.
+refuse_edits
+
+step 'unit tests of build/ and scenario tests of the scripts'
+race=()
+if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
+cd "$ROOT/build"
+mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|endtoend)$')
+go test "${race[@]}" "${packages[@]}"
+
+step 'what was made'
+OUTPUT=$OUTPUT go test -count=1 ./artifacts
+
+step 'pods bound on a local control plane, by both profiles'
+KUBE_SCHEDULER=$OUTPUT/bin/linux/$host/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$host/kube-apiserver ETCD=$etcd KWOK=$kwok \
+  SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \
+  go test -count=1 ./controlplane/endtoend
