@@ -27,6 +27,8 @@ export REGISTRY ?=
 export NODES ?= 5
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
+# yes: leave it running until Ctrl-C.
+export KEEP ?=
 
 ##@ The image
 
@@ -73,7 +75,7 @@ binary: tree ## Compile kube-scheduler with upstream's make
 ##@ Develop
 
 .PHONY: run
-run: binary ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG=)
+run: binary ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG= KEEP=yes)
 	@bash scripts/run.sh
 
 .PHONY: new-plugin

@@ -29,8 +29,9 @@ etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 
 step "the patched tree's own tests of the packages that the patches touch"
+# Without vet: today's finds old faults in upstream's code, none of them ours to mend; ours was vetted above.
 (cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off \
-  hack/run-in-gopath.sh go test ./cmd/kube-scheduler/... ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
+  hack/run-in-gopath.sh go test -vet=off ./cmd/kube-scheduler/... ./pkg/scheduler ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
   ./pkg/scheduler/framework/plugins/apis/... ./pkg/scheduler/framework/plugins/myscoreplugin) |
   { grep --line-buffered -v 'no test files' || true; }
 # Upstream's generators and tests must leave the tree as the patches made it.

@@ -103,6 +103,11 @@ func TestBinaryTellsNothingOfItsBuilder(t *testing.T) {
 	if want := pin(t).GoVersion; info.GoVersion != want {
 		t.Errorf("built with %s, want %s", info.GoVersion, want)
 	}
+	for _, setting := range info.Settings {
+		if setting.Key == "DefaultGODEBUG" {
+			t.Errorf("compiled with old defaults of Go, which docs/go-version.md decides against: %s", setting.Value)
+		}
+	}
 	content, err := os.ReadFile(scheduler)
 	if err != nil {
 		t.Fatal(err)
