@@ -62,10 +62,8 @@ lock() {
 use_pinned_go() {
   local found
   need go git make
-  found=$(GOTOOLCHAIN=$GO_VERSION GOFLAGS='' GOWORK=off go env GOVERSION GOROOT 2>&1) || {
-    printf '%s\n' "$found" >&2
+  found=$(GOTOOLCHAIN=$GO_VERSION GOFLAGS='' GOWORK=off go env GOVERSION GOROOT) ||
     fail "Go $GO_VERSION, which upstream.version asks for, cannot be fetched" "see that the module proxy (go env GOPROXY) can be reached, or install $GO_VERSION, then run the same command again"
-  }
   [[ ${found%%$'\n'*} == "$GO_VERSION" ]] ||
     fail "the installed Go (${found%%$'\n'*}) is too old to fetch $GO_VERSION by itself: that takes Go 1.21" "install Go 1.21 or newer, then run the same command again"
   export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local
