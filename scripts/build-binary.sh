@@ -10,10 +10,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 LOG_RUNNER=vendor/k8s.io/component-base/logs/kube-log-runner
 targets=("$@")
 ((${#targets[@]})) || targets=(cmd/kube-scheduler "$LOG_RUNNER")
-case ${ARCH:=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')} in
-  amd64 | arm64) ;;
-  *) fail "ARCH=$ARCH cannot be built" "make image ARCH=amd64 or ARCH=arm64" ;;
-esac
 BIN=$OUTPUT/bin/linux/$ARCH
 
 lock
@@ -26,17 +22,8 @@ version=$(recorded_version "$build")
 [[ $(recorded applied.series) == "$(cat "$PATCHES_DIR"/*.patch | sha256sum | cut -d' ' -f1)" ]] ||
   fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
 
-# What upstream's version.sh would otherwise ask git. The tree is upstream's commit and changes of ours: "dirty" in its words.
-[[ $version =~ ^v([0-9]+)\.([0-9]+)\. ]]
 version_file=$OUTPUT/version.sh
-cat > "$version_file.new" << EOF
-KUBE_GIT_COMMIT='$(recorded "base.$VERSION.commit")'
-KUBE_GIT_TREE_STATE='dirty'
-KUBE_GIT_VERSION='$version'
-KUBE_GIT_MAJOR='${BASH_REMATCH[1]}'
-KUBE_GIT_MINOR='${BASH_REMATCH[2]}'
-EOF
-mv "$version_file.new" "$version_file"
+write_version_file "$version_file" "$version"
 
 # The inputs of the binaries in full; a patch's message is not among them.
 inputs="tree $(in_tree rev-parse 'HEAD^{tree}')
@@ -55,15 +42,12 @@ if ((${#stale[@]} == 0)); then
   exit 0
 fi
 
-# Go modules carry no code-generator/examples; what upstream generates for them is in no binary.
-overrides=()
-[[ -d $TREE/staging/src/k8s.io/code-generator/examples ]] || overrides+=('OPENAPI_TARGETS=KUBE AGGREGATOR APIEXTENSIONS SAMPLEAPISERVER')
 say "binary: make all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
 # A clean environment: Go's own settings (GOAMD64, GOEXPERIMENT, go env -w) would change the bytes.
 env -i PATH="$PATH" HOME="$OUTPUT" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
   GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$version_file" \
   SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH" \
-  make --no-print-directory -C "$TREE" all WHAT="${stale[*]}" "${overrides[@]}" 2>&1 |
+  make --no-print-directory -C "$TREE" all WHAT="${stale[*]}" 2>&1 |
   # Upstream's generators know fewer kinds of types than today's Go has, and say so for each; none is generated for.
   { grep --line-buffered -v 'Making unsupported type entry' || true; }
 

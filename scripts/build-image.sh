@@ -6,7 +6,7 @@
 # Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-read -ra arches <<< "${ARCHES:-$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')}"
+read -ra arches <<< "${ARCHES:-$HOST_ARCH}"
 IMAGES=$OUTPUT/release-images
 oci=()
 [[ ${1:-} != --oci ]] || oci=(--oci)
@@ -35,12 +35,13 @@ done
 [[ -z ${oci[*]} ]] || outputs+=("$IMAGES/oci/index.json")
 
 # The stamp holds the inputs and the sums of what was made from them, and is written last.
-stamp=$IMAGES/.inputs
+stamp=$IMAGES/.inputs-$(IFS=-; printf '%s' "${arches[*]}" "${oci[*]}")
 if [[ -f $stamp && $(< "$stamp") == "$inputs
 $(sha256sum "${outputs[@]}" 2> /dev/null)" ]]; then
   say "image: ${outputs[0]} is up to date: skipped"
   exit 0
 fi
+mkdir -p "$IMAGES"
 rm -f "$stamp"
 "$build" image --binaries "$OUTPUT/bin/linux" --output "$IMAGES" --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" \
   --version "$version" --commit "$commit" --created "$created" --registry "${REGISTRY:-}" \

@@ -47,6 +47,11 @@ export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
 export GIT_AUTHOR_NAME='kube-scheduler build' GIT_AUTHOR_EMAIL='build@localhost' GIT_AUTHOR_DATE='1000000000 +0000'
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
 
+# The machine's own architecture, in Go's words, and the one that is built for.
+HOST_ARCH=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+ARCH=${ARCH:-$HOST_ARCH}
+[[ $ARCH == amd64 || $ARCH == arm64 ]] || fail "ARCH=$ARCH cannot be built" "make image ARCH=amd64 or ARCH=arm64"
+
 mkdir -p "$OUTPUT"
 
 # lock: one run at a time may change the output; a second one waits. Held until the script ends.
@@ -94,4 +99,18 @@ record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 recorded_version() {
   "$1" version --kubernetes "$VERSION" --suffix "${VERSION_SUFFIX:-fork}" --sum "$(recorded "base.$VERSION.sum")" \
     --go "$GO_VERSION" "$PATCHES_DIR"
+}
+
+# write_version_file FILE VERSION: what upstream's version.sh would otherwise ask git. The tree is upstream's commit with
+# changes of ours: "dirty" in its words.
+write_version_file() {
+  [[ $2 =~ ^v([0-9]+)\.([0-9]+)\. ]]
+  cat > "$1.new" << EOF
+KUBE_GIT_COMMIT='$(recorded "base.$VERSION.commit")'
+KUBE_GIT_TREE_STATE='dirty'
+KUBE_GIT_VERSION='$2'
+KUBE_GIT_MAJOR='${BASH_REMATCH[1]}'
+KUBE_GIT_MINOR='${BASH_REMATCH[2]}'
+EOF
+  mv "$1.new" "$1"
 }

@@ -6,14 +6,13 @@
 # Exit: 0 measured; 1 a step failed, and said why.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-host=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 use_pinned_go
 work=$(mktemp -d "${TMPDIR:-/tmp}/measure.XXXXXX")
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 cd "$ROOT"
 mkdir "$work/main"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/main"
-export SOURCE=module ARCH=$host ARCHES=$host OUTPUT=$work/main/_output
+export SOURCE=module ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT=$work/main/_output
 unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS UPSTREAM_VERSION_FILE PATCHES_DIR
 
 # timed NAME COMMAND…: runs it, and adds a row.

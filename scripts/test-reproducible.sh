@@ -7,8 +7,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 [[ $(id -u) == 0 ]] || fail "a second user takes root" "sudo bash scripts/test-reproducible.sh"
 need setpriv git sha256sum
-host=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-files=(bin/linux/"$host"/{kube-scheduler,kube-log-runner} release-images/"$host"/kube-scheduler.tar)
+files=(bin/linux/"$HOST_ARCH"/{kube-scheduler,kube-log-runner} release-images/"$HOST_ARCH"/kube-scheduler.tar)
 use_pinned_go
 other=$(mktemp -d /tmp/another-folder.XXXXXX)
 trap 'chmod -R u+w "$other"; rm -rf "$other"' EXIT

@@ -5,10 +5,9 @@
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
-host=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 # Tests say what this checkout makes, not what somebody's settings make of it.
 unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG
-export ARCH=$host ARCHES=$host GOWORK=off
+export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH GOWORK=off
 
 step() { say; say "== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"; }
 
@@ -24,6 +23,8 @@ bash "$ROOT/scripts/source.sh"
 bash "$ROOT/scripts/apply-patches.sh"
 bash "$ROOT/scripts/build-binary.sh"
 bash "$ROOT/scripts/build-image.sh"
+for arch in amd64 arm64; do ARCH=$arch bash "$ROOT/scripts/build-binary.sh"; done
+ARCHES='amd64 arm64' bash "$ROOT/scripts/build-image.sh" --oci
 bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
 etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
@@ -48,6 +49,6 @@ step 'what was made'
 OUTPUT=$OUTPUT go test -count=1 ./artifacts
 
 step 'pods bound on a local control plane, by both profiles'
-KUBE_SCHEDULER=$OUTPUT/bin/linux/$host/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$host/kube-apiserver ETCD=$etcd KWOK=$kwok \
+KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver ETCD=$etcd KWOK=$kwok \
   SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \
   go test -count=1 ./controlplane/endtoend

@@ -19,9 +19,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/patches"
@@ -270,6 +272,50 @@ func TestArchiveIsADropIn(t *testing.T) {
 	}
 	if _, err := time.LoadLocationFromTZData("Europe/Berlin", files["usr/share/zoneinfo/Europe/Berlin"].content); err != nil {
 		t.Errorf("the time zone Europe/Berlin cannot be read: %v", err)
+	}
+}
+
+func TestLayoutHoldsBothArchitectures(t *testing.T) {
+	index, tag, err := image.ReadLayout(filepath.Join(output, "release-images/oci"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := image.Tag(version(t)); tag != want {
+		t.Errorf("the layout's tag is %s, want %s", tag, want)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var platforms []string
+	for _, descriptor := range manifest.Manifests {
+		platforms = append(platforms, descriptor.Platform.String())
+		made, err := index.Image(descriptor.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Image(made); err != nil {
+			t.Errorf("%s: %v", descriptor.Platform, err)
+		}
+		// The archive of the same architecture holds the same image.
+		name, err := name.NewTag("registry.k8s.io/kube-scheduler:" + tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		archived, err := tarball.ImageFromPath(filepath.Join(output, "release-images", descriptor.Platform.Architecture, "kube-scheduler.tar"), &name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := archived.ConfigName()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := made.ConfigName(); err != nil || got != want {
+			t.Errorf("%s: the image id is %s (%v) in the layout, %s in the archive", descriptor.Platform, got, err, want)
+		}
+	}
+	if got := strings.Join(platforms, " "); got != "linux/amd64 linux/arm64" {
+		t.Errorf("the layout is for %s, want linux/amd64 linux/arm64", got)
 	}
 }
 

@@ -109,7 +109,17 @@ func FromModules(ctx context.Context, version, dir string, progress io.Writer) (
 	return facts, executableScripts(dir)
 }
 
+// downloadModules fetches modules into the module cache; the go command holds each against the checksum database. What
+// could not be had says so in its Error.
 func downloadModules(ctx context.Context, modules []string) ([]download, error) {
+	database, err := goCommand(ctx, os.TempDir(), "env", "GOSUMDB").Output()
+	if err != nil {
+		return nil, fmt.Errorf("go env GOSUMDB: %w", err)
+	}
+	if strings.TrimSpace(string(database)) == "off" {
+		return nil, errors.New("the checksum database is switched off (GOSUMDB=off), and nothing would vouch for what is downloaded; " +
+			"next: go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
+	}
 	// A private-module setting that covers k8s.io would switch the checksum database off for these modules.
 	command := goCommand(ctx, os.TempDir(), append([]string{"mod", "download", "-json"}, modules...)...)
 	command.Env = append(command.Env, "GONOSUMDB=", "GOPRIVATE=", "GONOSUMCHECK=")
