@@ -51,7 +51,7 @@ quick-release-images: tree ## Build the image with upstream's own target, in Doc
 	@bash scripts/quick-release-images.sh
 
 .PHONY: base-images
-base-images: ## Build Docker base images from Debian packages, where no registry can be reached
+base-images: binary ## Build Docker base images from Debian packages, where no registry can be reached
 	@bash scripts/base-images.sh
 
 ##@ The steps, one by one
