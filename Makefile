@@ -94,6 +94,10 @@ update: ## Bring all generated files up to date
 test: ## Run every check and test that needs no root
 	@bash scripts/test.sh
 
+.PHONY: test-plugins
+test-plugins: ## Test plugins/ against unpatched upstream (NAME=myplugin: only that one)
+	@bash scripts/test-plugins.sh
+
 .PHONY: verify
 verify: ## Check without building: format, lint, generated files
 	@bash scripts/verify.sh

@@ -18,7 +18,7 @@ lock
 refuse_edits
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-version=$(recorded_version "$build")
+version=$(recorded_version "$build") || exit
 [[ $(recorded applied.series) == "$(cat "$PATCHES_DIR"/*.patch | sha256sum | cut -d' ' -f1)" ]] ||
   fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
 
@@ -44,7 +44,7 @@ fi
 
 say "binary: make all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
 # A clean environment: Go's own settings (GOAMD64, GOEXPERIMENT, go env -w) would change the bytes.
-env -i PATH="$PATH" HOME="$OUTPUT" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
+env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
   GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$version_file" \
   SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH" \
   make --no-print-directory -C "$TREE" all WHAT="${stale[*]}" 2>&1 |

@@ -15,7 +15,7 @@ need sha256sum sed
 lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-version=$(recorded_version "$build")
+version=$(recorded_version "$build") || exit
 commit=$(recorded "base.$VERSION.commit")
 created=$(recorded "base.$VERSION.time")
 
@@ -45,6 +45,6 @@ mkdir -p "$IMAGES"
 rm -f "$stamp"
 "$build" image --binaries "$OUTPUT/bin/linux" --output "$IMAGES" --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" \
   --version "$version" --commit "$commit" --created "$created" --registry "${REGISTRY:-}" \
-  --architectures "$(IFS=,; printf '%s' "${arches[*]}")" "${oci[@]}"
+  --architectures "$(IFS=,; printf '%s' "${arches[*]}")" "${oci[@]}" || exit
 printf '%s\n%s\n' "$inputs" "$(sha256sum "${outputs[@]}")" > "$stamp.new"
 mv "$stamp.new" "$stamp"

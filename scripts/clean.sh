@@ -6,6 +6,18 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 lock
-[[ ! -f $TREE/.git/kube-scheduler ]] || refuse_edits
-rm -rf "$OUTPUT"
-say "clean: $OUTPUT is gone"
+if [[ -e $TREE ]]; then
+  [[ -f $TREE/.git/kube-scheduler ]] || fail "$TREE is not a tree that this project made" "move it away, then make clean"
+  refuse_edits
+  # Branches and stashes are work too, wherever HEAD is.
+  kept=$(in_tree for-each-ref --no-merged="$(in_tree rev-parse HEAD)" --format='%(refname)' refs/heads refs/stash)
+  [[ -z $kept ]] || fail "$TREE holds work that is not of the series: ${kept//$'\n'/, }" \
+    "export it: git -C $TREE bundle create $ROOT/my-edits.bundle --branches refs/stash  |  discard it: git -C $TREE branch -D …, git stash drop"
+fi
+# Only what this project makes: OUTPUT may be a folder that holds other things as well.
+cd "$OUTPUT"
+rm -rf kubernetes bin tools release-images base-images home version.sh version.sh.new .source .patching .patching.log .registry \
+  .registry.patch .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .lock
+cd "$ROOT"
+rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT holds other things too; they stay"
+say "clean: everything that was made is gone"

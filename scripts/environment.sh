@@ -7,13 +7,18 @@ set -o errexit -o nounset -o pipefail
 # What is made must not depend on who makes it, or where.
 umask 022
 export LC_ALL=C TZ=UTC
-unset CDPATH GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
+unset CDPATH
+# Nor on the git command that happens to run this (a hook, an alias, a rebase): of its variables only those stay that
+# tell how to reach a server.
+for variable in "${!GIT_@}"; do
+  case $variable in GIT_SSH* | GIT_SSL* | GIT_HTTP* | GIT_PROXY* | GIT_ASKPASS | GIT_TRACE*) ;; *) unset "$variable" ;; esac
+done
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
-OUTPUT=${OUTPUT:-$ROOT/_output}
+OUTPUT=$(realpath -m -- "${OUTPUT:-$ROOT/_output}")
 TREE=$OUTPUT/kubernetes
-PATCHES_DIR=${PATCHES_DIR:-$ROOT/patches}
-UPSTREAM_VERSION_FILE=${UPSTREAM_VERSION_FILE:-$ROOT/upstream.version}
+PATCHES_DIR=$(realpath -m -- "${PATCHES_DIR:-$ROOT/patches}")
+UPSTREAM_VERSION_FILE=$(realpath -m -- "${UPSTREAM_VERSION_FILE:-$ROOT/upstream.version}")
 
 # fail WHAT NEXT: says what went wrong and the next command, and ends the script.
 fail() {
@@ -23,7 +28,8 @@ fail() {
   exit 1
 }
 # A command that fails with no word of ours has printed its own just above.
-trap 'fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "mend what is said above, then run the same command again; finished steps are kept"' ERR
+# Commands in $(…) leave it to the script itself to speak.
+trap '((BASH_SUBSHELL)) || fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "mend what is said above, then run the same command again; finished steps are kept"' ERR
 set -o errtrace
 
 say() { printf '%s\n' "$*"; }
@@ -43,7 +49,10 @@ VERSION=${UPSTREAM:-$KUBERNETES_VERSION}
 pinned() { [[ $VERSION == "$KUBERNETES_VERSION" ]]; }
 
 # The user's git settings (signing, hooks, line ends, diff colours) must not change what git writes or prints.
-export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_TERMINAL_PROMPT=0
+export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0
+# git reads these two files of the user's even so, unless told otherwise.
+export GIT_CONFIG_COUNT=2 GIT_CONFIG_KEY_0=core.attributesFile GIT_CONFIG_VALUE_0=/dev/null \
+  GIT_CONFIG_KEY_1=core.excludesFile GIT_CONFIG_VALUE_1=/dev/null
 export GIT_AUTHOR_NAME='kube-scheduler build' GIT_AUTHOR_EMAIL='build@localhost' GIT_AUTHOR_DATE='1000000000 +0000'
 export GIT_COMMITTER_NAME=$GIT_AUTHOR_NAME GIT_COMMITTER_EMAIL=$GIT_AUTHOR_EMAIL GIT_COMMITTER_DATE=$GIT_AUTHOR_DATE
 
@@ -52,6 +61,8 @@ HOST_ARCH=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 ARCH=${ARCH:-$HOST_ARCH}
 [[ $ARCH == amd64 || $ARCH == arm64 ]] || fail "ARCH=$ARCH cannot be built" "make image ARCH=amd64 or ARCH=arm64"
 
+[[ $OUTPUT != *[[:space:]:]* ]] ||
+  fail "upstream's make cannot build in a folder whose path has a blank or a colon: $OUTPUT" "OUTPUT=\$HOME/kube-scheduler-output make image"
 mkdir -p "$OUTPUT"
 
 # lock: one run at a time may change the output; a second one waits. Held until the script ends.
@@ -65,13 +76,19 @@ lock() {
 
 # use_pinned_go puts the Go of upstream.version first in PATH, fetching it through GOTOOLCHAIN where need be.
 use_pinned_go() {
-  local found
+  local found settings=(GOPROXY GOSUMDB GONOSUMDB GOPRIVATE GONOPROXY GOMODCACHE GOCACHE GOPATH) values name
   need go git make
+  # What is compiled for another machine, or for a newer processor, is upstream's make's business; tools run here.
+  unset GOOS GOARCH GOARM64 GOAMD64 GOEXPERIMENT
   found=$(GOTOOLCHAIN=$GO_VERSION GOFLAGS='' GOWORK=off go env GOVERSION GOROOT) ||
     fail "Go $GO_VERSION, which upstream.version asks for, cannot be fetched" "see that the module proxy (go env GOPROXY) can be reached, or install $GO_VERSION, then run the same command again"
   [[ ${found%%$'\n'*} == "$GO_VERSION" ]] ||
     fail "the installed Go (${found%%$'\n'*}) is too old to fetch $GO_VERSION by itself: that takes Go 1.21" "install Go 1.21 or newer, then run the same command again"
-  export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local
+  # Of the user's settings for Go those stay that say where modules come from and where they are kept; GOFLAGS and the like,
+  # set with go env -w, would change what is built.
+  mapfile -t values < <(go env "${settings[@]}")
+  for name in "${!settings[@]}"; do export "${settings[$name]}=${values[$name]}"; done
+  export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local GOENV=off
 }
 
 # build_tool NAME compiles build/cmd/NAME with the pinned Go, and prints the path of the binary.

@@ -19,10 +19,10 @@ subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
 commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
 [[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"
 
-package=$("$build" new-plugin "$ROOT/plugins" "$NAME" "$POINTS")
-# Whatever goes wrong from here on takes the folder with it, unless all of it is done.
+package=${NAME,,}
+! in_tree cat-file -e "$(recorded applied.base):pkg/scheduler/framework/plugins/$package" 2> /dev/null ||
+  fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 cleanup() {
-  [[ -n ${finished:-} ]] || rm -rf "$ROOT/plugins/$package"
   rm -rf "$SCRATCH"
   in_tree worktree prune
 }
@@ -42,10 +42,16 @@ gofmt "$SCRATCH/registry.go.new" > "$SCRATCH/$REGISTRY_FILE"
 git -C "$SCRATCH" add -- "$REGISTRY_FILE"
 git -C "$SCRATCH" commit -q --amend --reuse-message=HEAD
 git -C "$SCRATCH" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered > "$OUTPUT/.registry.patch"
+# All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
+# message of the next run says so.
+if [[ -d $ROOT/plugins/$package ]] && ! grep -q "^+.*/plugins/$package\"$" "$REGISTRY_PATCH"; then
+  say "plugin: plugins/$package is there and not registered: registering it"
+else
+  "$build" new-plugin "$ROOT/plugins" "$NAME" "$POINTS" > /dev/null || exit
+fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
-finished=yes
 flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
 bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is begun at $POINTS, and registered; nothing enables it yet"
-say "next:   edit plugins/$package/plugin.go and its test; go -C plugins test ./$package; make image"
+say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image"

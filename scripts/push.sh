@@ -8,5 +8,5 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 [[ -n ${REGISTRY:-} ]] || fail "REGISTRY is not given" "make push REGISTRY=registry.example.com/team"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-reference=$("$build" push "$OUTPUT/release-images/oci" "$REGISTRY")
+reference=$("$build" push "$OUTPUT/release-images/oci" "$REGISTRY") || exit
 say "push: $reference"

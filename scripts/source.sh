@@ -45,16 +45,16 @@ fetch_git() {
   # As the go command has it: module zips, and so their sums, are made without export attributes.
   printf '* -export-subst -export-ignore\n' > "$STAGE/.git/info/attributes"
   if pinned; then
-    facts=$("$build" source checkout "$VERSION" "$STAGE")
+    facts=$("$build" source checkout "$VERSION" "$STAGE") || exit
   else
-    facts=$("$build" source checkout --checksum-database "$VERSION" "$STAGE")
+    facts=$("$build" source checkout --checksum-database "$VERSION" "$STAGE") || exit
   fi
 }
 
 fetch_modules() {
   say "source: $VERSION from Go modules"
   mkdir "$STAGE"
-  facts=$("$build" source modules "$VERSION" "$STAGE")
+  facts=$("$build" source modules "$VERSION" "$STAGE") || exit
   git init -q "$STAGE"
   configure
   # Upstream's own .gitignore would leave out vendored files whose names it ignores.
@@ -75,6 +75,15 @@ fact() { sed -n "s/^$1=//p" <<< "$facts"; }
 check_sum() {
   local sum
   sum=$(fact sum)
+  if [[ -z $(fact commit) ]]; then
+    if pinned; then
+      # The proxy does not know the commit; the sum, which is checked next, vouches for the pinned one.
+      facts+=$'\n'commit=$KUBERNETES_COMMIT
+      facts=${facts/#commit=$'\n'/}
+    else
+      say "source: the module proxy does not say from which commit $VERSION was made; to pin it: git ls-remote $KUBERNETES_GIT_URL 'refs/tags/$VERSION^{}'"
+    fi
+  fi
   if ! pinned; then
     say "source: $VERSION is NOT pinned in upstream.version; the checksum database vouches for $sum"
   elif [[ $sum != "$KUBERNETES_SUM" ]]; then
@@ -107,7 +116,7 @@ install() {
 case $SOURCE in auto | git | module) ;; *) fail "SOURCE=$SOURCE is unknown" "make image SOURCE=auto, git or module" ;; esac
 need git
 lock
-if [[ -e $TREE && ! -f $TREE/.git/kube-scheduler ]]; then
+if [[ (-e $TREE || -L $TREE) && ! -f $TREE/.git/kube-scheduler ]]; then
   fail "$TREE is not a tree that this project made" "move it away, then run the same command again"
 fi
 if in_place; then

@@ -7,21 +7,22 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 [[ $(id -u) == 0 ]] || fail "a small disk takes root" "sudo bash scripts/test-full-disk.sh"
 use_pinned_go
-disk=$(mktemp -d /tmp/full-disk.XXXXXX)
-trap 'umount "$disk"; rmdir "$disk"' EXIT
+work=$(mktemp -d /tmp/full-disk.XXXXXX)
+disk=$work/disk log=$work/log
+mkdir "$disk"
+trap 'umount "$disk"; rm -rf "$work"' EXIT
 mount -t tmpfs -o size=40m tmpfs "$disk"
 export OUTPUT=$disk/_output SOURCE=module
 for attempt in first second; do
-  if bash "$ROOT/scripts/source.sh" > "$disk.log" 2>&1; then
-    fail "source.sh succeeded on a full disk" "see $disk.log"
+  if bash "$ROOT/scripts/source.sh" > "$log" 2>&1; then
+    fail "source.sh succeeded on a full disk" "see $log"
   fi
-  if ! grep -q 'no space left on device' "$disk.log" || ! grep -q '^next: ' "$disk.log"; then
-    cat "$disk.log" >&2
+  if ! grep -q 'no space left on device' "$log" || ! grep -q '^next: ' "$log"; then
+    cat "$log" >&2
     fail "the $attempt run on a full disk does not say so, or not what is next (above)" "mend scripts/source.sh"
   fi
   [[ ! -e $OUTPUT/kubernetes && ! -e $OUTPUT/.source ]] || fail "the $attempt run on a full disk left something behind" "ls -a $OUTPUT"
 done
-rm -f "$disk.log"
 mount -o remount,size=2g "$disk"
 bash "$ROOT/scripts/source.sh" > /dev/null
 git -C "$OUTPUT/kubernetes" fsck --no-dangling > /dev/null 2>&1 || fail "the tree made after a full disk is damaged" "mend scripts/source.sh"

@@ -46,10 +46,14 @@ refuse_edits() {
   finish_interrupted_checkout
   in_tree update-index -q --refresh > /dev/null || true
   mend_checkout
+  if [[ -d $TREE/.git/rebase-apply || -d $TREE/.git/rebase-merge ]]; then
+    fail "a git am or rebase of yours is under way in $TREE" \
+      "finish it: git -C $TREE am --continue  |  drop it: git -C $TREE am --abort, then git -C $TREE checkout --detach $(recorded applied.head)"
+  fi
   head=$(recorded applied.head)
   if [[ -n $head && $(in_tree rev-parse HEAD) != "$head" ]]; then
     in_tree log --oneline -10 "$head..HEAD" >&2
-    fail "$TREE has commits that are not of the series (listed above)" \
+    fail "$TREE is not at the end of the series, or has commits of yours on top of it (then they are listed above)" \
       "export them: git -C $TREE format-patch -o $ROOT/my-edits $head  |  discard them: git -C $TREE checkout --detach $head"
   fi
   changes=$(in_tree status --porcelain --untracked-files=all)

@@ -9,23 +9,28 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 need git
 lock
 use_pinned_go
+rm -rf "$OUTPUT"/.patches.*
 work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/made"
 export GIT_DIR=$work/git GIT_INDEX_FILE=$work/index
 git init -q --bare "$GIT_DIR"
-git config core.fileMode true
+# Sources are not executable, whatever a Windows mount or a zip file made of them.
+git config core.fileMode false
 empty=$(git commit-tree "$(git hash-object -t tree -w --stdin < /dev/null)" -m empty)
 
 for folder in "$ROOT"/plugins/*/; do
   name=$(basename "$folder")
+  # What is left of a folder when another branch is checked out.
+  [[ -n $(find "$folder" -name '*.go' -print -quit) ]] || continue
   rm -f "$GIT_INDEX_FILE"
   # Scratch files of editors do not belong into a patch; what the project's .gitignore leaves out neither.
   git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -- "$name"
   tree=$(git write-tree)
   rm -f "$GIT_INDEX_FILE"
   git --work-tree="$work" read-tree --prefix=pkg/scheduler/framework/plugins/ "$tree"
-  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "./$name/..." | grep -m1 . || true)
+  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "./$name/...") || exit
+  about=$(grep -m1 . <<< "$about" || true)
   [[ -n $about ]] || fail "no package in plugins/$name has a comment that says what it is for" "begin one of its files with '// Package …'"
   commit=$(git commit-tree "$(git write-tree)" -p "$empty" << EOF
 plugins: add $name

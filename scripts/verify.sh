@@ -31,7 +31,31 @@ static() { (cd "$ROOT/$1" && "$staticcheck" ./...); }
 
 workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/...); }
 
+# Every plugin is registered, and every script and page that is named somewhere is there.
+registered() {
+  local folder missing=0
+  for folder in "$ROOT"/plugins/*/; do
+    grep -qs '^const Name = ' "$folder"*.go || continue
+    grep -q "^+.*/plugins/$(basename "$folder")\"$" "$PATCHES_DIR"/0310-*.patch || { printf 'plugins/%s is not in the registry patch\n' "$(basename "$folder")"; missing=1; }
+  done
+  return "$missing"
+}
+
+named() {
+  local name missing=0
+  while IFS= read -r name; do
+    [[ -e $ROOT/$name ]] || { printf '%s is named, and not there\n' "$name"; missing=1; }
+  done < <(
+    cd "$ROOT"
+    grep -ohE 'scripts/[a-z-]+\.sh' Makefile .ci/run scripts/*.sh docs/*.md README.md | sort -u
+    grep -ohE '\]\([a-z][^)#:]*\)' README.md | tr -d ']()' | sort -u
+  )
+  return "$missing"
+}
+
 check 'gofmt' formatted
+check 'plugins are registered' registered
+check 'what is named is there' named
 for module in plugins build; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done

@@ -31,7 +31,7 @@ type Options struct {
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
-	// Commit is upstream's commit.
+	// Commit is upstream's commit; empty where a module proxy does not tell it.
 	Commit string
 	// Created stands in the image and on its files. It is an input, not the time of the build.
 	Created time.Time
@@ -98,6 +98,9 @@ func New(options Options) (v1.Image, error) {
 		"org.opencontainers.image.source":      "https://github.com/kubernetes/kubernetes",
 		"org.opencontainers.image.licenses":    "Apache-2.0",
 	}
+	if options.Commit == "" {
+		delete(config.Config.Labels, "org.opencontainers.image.revision")
+	}
 	return mutate.ConfigFile(image, config)
 }
 
@@ -155,7 +158,9 @@ func Names(version, architecture, registry string) ([]name.Tag, error) {
 func WriteArchive(path string, image v1.Image, names []name.Tag) error {
 	references := map[name.Reference]v1.Image{}
 	for _, tag := range names {
-		references[tag] = image
+		// The library writes the names of one image in a random order, and different images in the order of their names: each
+		// name gets an image of its own, with the same content.
+		references[tag] = &struct{ v1.Image }{image}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

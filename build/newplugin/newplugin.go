@@ -7,6 +7,7 @@ import (
 	_ "embed"
 	"fmt"
 	"go/format"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -25,8 +26,10 @@ var testTemplate string
 
 var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
 
-// reserved are folders that upstream has beside its plugins, or that no plugin can be called after.
-var reserved = map[string]bool{"apis": true, "examples": true, "feature": true, "helper": true, "names": true, "testing": true}
+// reserved are names of packages that the registry, Go or upstream's folder uses otherwise; scripts/new-plugin.sh refuses
+// the folders that upstream has, too.
+var reserved = map[string]bool{"apis": true, "examples": true, "feature": true, "features": true, "fts": true, "internal": true,
+	"main": true, "plfeature": true, "plugins": true, "runtime": true, "testdata": true, "vendor": true}
 
 // Package is the package, and folder, of a plugin: its name in lower case.
 func Package(name string) string {
@@ -38,7 +41,7 @@ func Write(plugins, name string, points []string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them; next: make new-plugin NAME=MyPlugin POINTS=filter,score", name)
 	}
-	if reserved[Package(name)] {
+	if reserved[Package(name)] || token.IsKeyword(Package(name)) {
 		return fmt.Errorf("NAME=%s would make the folder %s, which has another use; next: make new-plugin NAME=My%s POINTS=filter,score", name, Package(name), name)
 	}
 	chosen := map[string]bool{}

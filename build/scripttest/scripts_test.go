@@ -76,7 +76,7 @@ mkdir -p "$out"
 for target in "$@"; do
   { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; cat pkg/scheduler.go; } > "$out/${target##*/}"
 done
-if [ -p "$OUTPUT_GATE" ]; then echo reached > "$OUTPUT_GATE"; sleep 600; fi
+if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
 `,
 	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",
 }
