@@ -19,7 +19,11 @@ subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
 commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
 [[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"
 
+"$build" new-plugin --check "$ROOT/plugins" "$NAME" "$POINTS" || exit
 package=${NAME,,}
+if grep -q "^+.*/plugins/$package\"$" "$REGISTRY_PATCH"; then
+  fail "a plugin $package is registered already" "choose another NAME; to remove that one: docs/patches.md, 'Remove'"
+fi
 ! in_tree cat-file -e "$(recorded applied.base):pkg/scheduler/framework/plugins/$package" 2> /dev/null ||
   fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 cleanup() {
@@ -44,7 +48,7 @@ git -C "$SCRATCH" commit -q --amend --reuse-message=HEAD
 git -C "$SCRATCH" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered > "$OUTPUT/.registry.patch"
 # All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
 # message of the next run says so.
-if [[ -d $ROOT/plugins/$package ]] && ! grep -q "^+.*/plugins/$package\"$" "$REGISTRY_PATCH"; then
+if [[ -d $ROOT/plugins/$package ]]; then
   say "plugin: plugins/$package is there and not registered: registering it"
 else
   "$build" new-plugin "$ROOT/plugins" "$NAME" "$POINTS" > /dev/null || exit

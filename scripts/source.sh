@@ -59,7 +59,11 @@ fetch_modules() {
   configure
   # Upstream's own .gitignore would leave out vendored files whose names it ignores.
   git -C "$STAGE" add --force --all
+  git -C "$STAGE" checkout -q --orphan build
   git -C "$STAGE" commit -q -m "Kubernetes $VERSION, put together from Go modules"
+  # Branches are the user's.
+  git -C "$STAGE" checkout -q --detach
+  git -C "$STAGE" branch -q -D build
 }
 
 configure() {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"text/template"
 )
@@ -36,27 +37,34 @@ func Package(name string) string {
 	return strings.ToLower(name)
 }
 
-// Write makes the folder of the plugin below plugins, with its code and its test. It refuses a folder that is there.
-func Write(plugins, name string, points []string) error {
+// Check refuses a name or extension points that no plugin can have.
+func Check(name string, points []string) error {
 	if !nameForm.MatchString(name) {
 		return fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them; next: make new-plugin NAME=MyPlugin POINTS=filter,score", name)
 	}
 	if reserved[Package(name)] || token.IsKeyword(Package(name)) {
 		return fmt.Errorf("NAME=%s would make the folder %s, which has another use; next: make new-plugin NAME=My%s POINTS=filter,score", name, Package(name), name)
 	}
-	chosen := map[string]bool{}
+	if len(points) == 0 {
+		return fmt.Errorf("no POINTS are given; next: make new-plugin NAME=%s POINTS=filter,score", name)
+	}
 	for _, point := range points {
-		known := false
-		for _, p := range Points {
-			known = known || p == point
-		}
-		if !known {
+		if !slices.Contains(Points, point) {
 			return fmt.Errorf("POINTS: %q is none of %s; next: make new-plugin NAME=%s POINTS=filter,score", point, strings.Join(Points, ","), name)
 		}
-		chosen[point] = true
 	}
-	if len(chosen) == 0 {
-		return fmt.Errorf("no POINTS are given; next: make new-plugin NAME=%s POINTS=filter,score", name)
+	return nil
+}
+
+// Write makes the folder of the plugin below plugins, with its code and its test. It refuses what Check refuses, and a
+// folder that is there.
+func Write(plugins, name string, points []string) error {
+	if err := Check(name, points); err != nil {
+		return err
+	}
+	chosen := map[string]bool{}
+	for _, point := range points {
+		chosen[point] = true
 	}
 	folder := filepath.Join(plugins, Package(name))
 	if _, err := os.Stat(folder); err == nil {
