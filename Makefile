@@ -82,6 +82,10 @@ run: binary ## Start a local control plane, and show where pods go (NODES= PODS=
 new-plugin: tree ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 	@bash scripts/new-plugin.sh
 
+.PHONY: export-patch
+export-patch: ## Write the commit that _output/kubernetes is at as a patch: PATCH=0400-what-it-does.patch
+	@bash scripts/export-patch.sh
+
 .PHONY: update
 update: ## Bring all generated files up to date
 	@bash scripts/update-generated.sh

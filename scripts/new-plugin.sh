@@ -45,7 +45,7 @@ awk -v package="$package" '
 gofmt "$SCRATCH/registry.go.new" > "$SCRATCH/$REGISTRY_FILE"
 git -C "$SCRATCH" add -- "$REGISTRY_FILE"
 git -C "$SCRATCH" commit -q --amend --reuse-message=HEAD
-git -C "$SCRATCH" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered > "$OUTPUT/.registry.patch"
+export_patch "$SCRATCH" HEAD > "$OUTPUT/.registry.patch"
 # All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
 # message of the next run says so.
 if [[ -d $ROOT/plugins/$package ]]; then

@@ -44,8 +44,7 @@ Applies-To: v1.23.0 - v1.23.17
 Drop-When: plugins/$name is deleted
 EOF
   )
-  git format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered \
-    --diff-algorithm=myers --unified=3 "$commit" > "$work/made/0200-plugin-$name.patch"
+  export_patch "$work" "$commit" > "$work/made/0200-plugin-$name.patch"
 done
 
 changed=()
