@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"encoding/pem"
 	"fmt"
 	"io"
@@ -18,6 +17,9 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
+
+// compressionLevel of gzip: for the scheduler's binary, 9 takes three times as long as 8 and saves half a percent.
+const compressionLevel = 8
 
 // file is one file, or folder, of a layer. Everything belongs to root.
 type file struct {
@@ -72,7 +74,7 @@ func newLayer(files []file, modified time.Time) (v1.Layer, error) {
 		return nil, err
 	}
 	return tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(buffer.Bytes())), nil },
-		tarball.WithCompressedCaching, tarball.WithCompressionLevel(gzip.BestCompression), tarball.WithMediaType(types.OCILayer))
+		tarball.WithCompressedCaching, tarball.WithCompressionLevel(compressionLevel), tarball.WithMediaType(types.OCILayer))
 }
 
 // baseFiles is what a static binary expects of a system: users, certificate authorities, time zones, a /tmp.
