@@ -21,8 +21,6 @@ NAME='' bash "$ROOT/scripts/test-plugins.sh"
 step 'the image'
 bash "$ROOT/scripts/source.sh"
 bash "$ROOT/scripts/apply-patches.sh"
-bash "$ROOT/scripts/build-binary.sh"
-bash "$ROOT/scripts/build-image.sh"
 for arch in amd64 arm64; do ARCH=$arch bash "$ROOT/scripts/build-binary.sh"; done
 ARCHES='amd64 arm64' bash "$ROOT/scripts/build-image.sh" --oci
 bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
