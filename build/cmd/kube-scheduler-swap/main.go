@@ -1,0 +1,199 @@
+// Command kube-scheduler-swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back. It is one
+// static binary: the node needs nothing but its container runtime's own tool.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kube-scheduler-fork/build/swap"
+)
+
+// version is stamped by the release: that of the scheduler that it goes with.
+var version = "unreleased"
+
+// errProblems ends check with a status that a script sees; what was found is printed.
+var errProblems = errors.New("problems were found")
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	go func() {
+		<-ctx.Done()
+		// The first signal undoes what was begun; the second one ends that too.
+		stop()
+	}()
+	options := swap.Options{Output: os.Stderr}
+	root := &cobra.Command{
+		Use:   "kube-scheduler-swap",
+		Short: "Replace the kube-scheduler of this kubeadm control-plane node, and take it back",
+		Long: `Replaces the kube-scheduler of this kubeadm control-plane node, and takes it back.
+
+  kube-scheduler-swap check   --archive kube-scheduler.tar --config config.yaml
+  kube-scheduler-swap install --archive kube-scheduler.tar --config config.yaml
+  kube-scheduler-swap status
+  kube-scheduler-swap rollback
+
+install waits until the new scheduler works, and puts the old one back if it does not. With several control-plane nodes:
+one after the other, and the one that holds the lease last.`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+	}
+	flags := root.PersistentFlags()
+	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the folder that kubelet watches)")
+	flags.StringVar(&options.Kubeconfig, "kubeconfig", swap.DefaultKubeconfig, "the administrator's credentials")
+	flags.StringVar(&options.State, "state", swap.StateFolder, "folder for backups and configurations, outside of the one that kubelet watches")
+	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work")
+	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
+	err := root.ExecuteContext(ctx)
+	if errors.Is(err, errProblems) {
+		os.Exit(1)
+	}
+	if err != nil {
+		what, cure := swap.Cure(err)
+		fmt.Fprintf(os.Stderr, "error: %s\nnext:  %s\n", what, cure)
+		os.Exit(1)
+	}
+}
+
+// run opens the tool for a command that takes no arguments.
+func run(options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, _ []string) error {
+		tool, err := swap.Open(command.Context(), *options)
+		if err != nil {
+			return err
+		}
+		defer tool.Close()
+		return work(command.Context(), command, tool)
+	}
+}
+
+// requestFlags are what check, install and diff are asked for.
+func requestFlags(command *cobra.Command, request *swap.Request) {
+	flags := command.Flags()
+	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
+	flags.StringVar(&request.Image, "image", "", "name of an image that is loaded already (default: the one of the swap that is there)")
+	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the swap that is there; without one, the scheduler's own defaults)")
+}
+
+func checkCommand(options *swap.Options) *cobra.Command {
+	var request swap.Request
+	command := &cobra.Command{
+		Use:   "check",
+		Short: "Find everything that would make the swap fail, each with its cure; changes nothing",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			findings, err := tool.Check(ctx, request)
+			if err != nil {
+				return err
+			}
+			findings.Write(command.OutOrStdout())
+			if findings.Problems() > 0 {
+				return errProblems
+			}
+			return nil
+		}),
+	}
+	requestFlags(command, &request)
+	return command
+}
+
+func installCommand(options *swap.Options) *cobra.Command {
+	var request swap.Request
+	command := &cobra.Command{
+		Use:   "install",
+		Short: "Swap the scheduler, wait until it works, and put the old one back if it does not",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			return tool.Install(ctx, request)
+		}),
+	}
+	requestFlags(command, &request)
+	command.Flags().StringSliceVar(&request.Probe, "probe", nil, "profiles that have to bind a probe pod before the swap counts as done")
+	return command
+}
+
+func rollbackCommand(options *swap.Options) *cobra.Command {
+	to := swap.ToStock
+	command := &cobra.Command{
+		Use:   "rollback",
+		Short: "Put the manifest from before back, and wait until its scheduler works",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			return tool.Rollback(ctx, to)
+		}),
+	}
+	command.Flags().StringVar(&to, "to", to, "stock: before the first swap; previous: before the last install")
+	return command
+}
+
+func statusCommand(options *swap.Options) *cobra.Command {
+	var output string
+	command := &cobra.Command{
+		Use:   "status",
+		Short: "Show what runs, since when, and whether the files match; changes nothing",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			status, err := tool.Status(ctx)
+			if err != nil {
+				return err
+			}
+			switch output {
+			case "json":
+				return status.WriteJSON(command.OutOrStdout())
+			case "":
+				return status.Write(command.OutOrStdout())
+			}
+			return fmt.Errorf("--output %s is unknown; next: kube-scheduler-swap status --output json", output)
+		}),
+	}
+	command.Flags().StringVarP(&output, "output", "o", "", "json: for a program")
+	return command
+}
+
+func diffCommand(options *swap.Options) *cobra.Command {
+	var request swap.Request
+	command := &cobra.Command{
+		Use:   "diff",
+		Short: "Show the exact change of the manifest that install would make; changes nothing",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			change, err := tool.Diff(ctx, request)
+			if err != nil {
+				return err
+			}
+			_, err = command.OutOrStdout().Write(change)
+			return err
+		}),
+	}
+	requestFlags(command, &request)
+	return command
+}
+
+func patchCommand(options *swap.Options) *cobra.Command {
+	folder := swap.DefaultPatches
+	command := &cobra.Command{
+		Use:   "kubeadm-patch",
+		Short: "Make kubeadm upgrade and kubeadm join keep the swap",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			lines, err := tool.KubeadmPatch(ctx, folder)
+			if err != nil {
+				return err
+			}
+			fmt.Fprint(command.OutOrStdout(), lines)
+			fmt.Fprintf(os.Stderr, "wrote the patch into %s; put the lines above into kubeadm's ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config),\n"+
+				"and then always: kubeadm upgrade apply VERSION --patches %s\n", folder, folder)
+			return nil
+		}),
+	}
+	command.Flags().StringVar(&folder, "folder", folder, "where kubeadm's patches lie")
+	return command
+}

@@ -1,0 +1,361 @@
+package swap
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+const (
+	// pollInterval is how often the container runtime is asked while the scheduler is replaced; it answers in milliseconds.
+	pollInterval = 100 * time.Millisecond
+	// nudgeAfter is how long kubelet gets to make room for the new pod after it is done with the old one. kubelet 1.23 looks again
+	// at a static pod that had to wait for its predecessor only after 10 to 15 seconds, but takes one whose manifest changes
+	// at once: so the manifest is renamed again, with another time of the restart in it.
+	nudgeAfter = 300 * time.Millisecond
+	// nudgeAgainAfter is how long kubelet gets after that, a busy node included. A rename too many costs those 10 to 15 seconds.
+	nudgeAgainAfter = 1500 * time.Millisecond
+	// cleanUpTime is how long kubelet takes for the old pod once its container has ended, where no control groups tell.
+	cleanUpTime = 2 * time.Second
+	// nudges bounds how often the manifest is renamed again; kubelet gets there by itself afterwards.
+	nudges = 6
+	// exitsAllowed is how often the new container may end. One start may meet the API server at a bad moment.
+	exitsAllowed = 1
+)
+
+// wanted is what has to run in the end.
+type wanted struct {
+	// imageID is what the container has to run; empty: whatever the manifest's image is.
+	imageID string
+	// health is where the scheduler answers.
+	health endpoint
+	// lease is what the scheduler, or that of another control-plane node, has to renew; nil without leader election.
+	lease *lease
+}
+
+// failure is why a scheduler is not taken for working.
+type failure struct {
+	reason string
+	// detail is how its container ended and what it wrote last.
+	detail string
+}
+
+func (f *failure) Error() string {
+	if f.detail == "" {
+		return f.reason
+	}
+	return f.reason + ": " + f.detail
+}
+
+// versions makes the manifest for each rename of one replacement: nil when no other is to follow.
+type versions func(attempt int) ([]byte, error)
+
+// marked gives versions of a manifest that differ in the time of the restart only. No manifest is ever put back byte for byte:
+// kubelet makes the pod's UID from its content, and a pod whose UID ran before waits for that one's restart back-off, up to
+// five minutes.
+func marked(manifest []byte) versions {
+	return func(attempt int) ([]byte, error) {
+		if attempt > nudges {
+			return nil, nil
+		}
+		return restarted(manifest)
+	}
+}
+
+func restarted(manifest []byte) ([]byte, error) {
+	edit, err := staticpod.Restart(manifest, time.Now())
+	return edit.Manifest, err
+}
+
+// replacement is one change of the manifest, from the first rename to a scheduler that works.
+type replacement struct {
+	tool *Tool
+	// pod is what the manifest describes: its names are the same before and after.
+	pod      *staticpod.Pod
+	want     wanted
+	versions versions
+	// old are the sandboxes that were there before, and cgroups the control groups of their pods.
+	old     map[string]bool
+	cgroups []string
+	// holder is who held the lease before.
+	holder holder
+	mode   fs.FileMode
+
+	// attempt counts the renames; written is when the last one was, and version its mark.
+	attempt int
+	written time.Time
+	version string
+	// oldGone is when no container of the old pods ran any more; cleanedUp when kubelet was done with them.
+	oldGone, cleanedUp time.Time
+	// leaseFree is true once the old scheduler's lease needs no more care.
+	leaseFree bool
+	// said are the lines of progress that were printed.
+	said map[string]bool
+	// lastProblem is why the scheduler does not work yet.
+	lastProblem string
+}
+
+// replace puts a manifest into place and waits until its scheduler works, and gives the content that lies there in the end.
+// A *failure says that the scheduler does not work; then too the manifest is in place.
+func (t *Tool) replace(ctx context.Context, pod *staticpod.Pod, versions versions, want wanted) ([]byte, error) {
+	r := &replacement{tool: t, pod: pod, want: want, versions: versions, said: map[string]bool{}, old: map[string]bool{}}
+	sandboxes, _, err := r.observe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	pods := map[string]bool{}
+	for _, sandbox := range sandboxes {
+		r.old[sandbox.id], pods[sandbox.podUID] = true, true
+	}
+	r.cgroups = podCgroups(cgroupRoot, pods)
+	if want.lease != nil {
+		// Whoever holds it now: that the API server does not answer at this moment changes nothing.
+		r.holder, _ = t.cluster.holder(ctx, *want.lease)
+	}
+	r.mode = 0o600
+	if info, err := os.Stat(t.manifest); err == nil {
+		r.mode = info.Mode().Perm()
+	}
+
+	content, err := r.write()
+	if err != nil {
+		return nil, err
+	}
+	t.say("wrote %s", t.manifest)
+	deadline := time.Now().Add(t.options.Timeout)
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		started, done, err := r.look(ctx)
+		if done || err != nil {
+			return content, err
+		}
+		if !started && r.nudgeDue() {
+			if next, err := r.write(); err != nil {
+				return content, err
+			} else if next != nil {
+				content = next
+			}
+		}
+		if time.Now().After(deadline) {
+			return content, &failure{reason: fmt.Sprintf("it does not work after %s: %s", t.options.Timeout, r.lastProblem), detail: r.lastWords(ctx)}
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return content, context.Cause(ctx)
+		}
+	}
+}
+
+// write renames the next version into place; nil if there is none.
+func (r *replacement) write() ([]byte, error) {
+	content, err := r.versions(r.attempt)
+	if content == nil || err != nil {
+		return nil, err
+	}
+	described, err := staticpod.Describe(content)
+	if err != nil {
+		return nil, err
+	}
+	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
+		return nil, fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
+	}
+	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[staticpod.RestartedAtAnnotation]
+	return content, nil
+}
+
+// nudgeDue tells whether kubelet is done with the old pod, and the new one waits all the same.
+func (r *replacement) nudgeDue() bool {
+	if r.oldGone.IsZero() {
+		return false
+	}
+	if r.cleanedUp.IsZero() {
+		if !gone(r.cgroups) || len(r.cgroups) == 0 && time.Since(r.oldGone) < cleanUpTime {
+			return false
+		}
+		r.cleanedUp = time.Now()
+	}
+	if r.attempt > 1 {
+		return time.Since(r.written) > nudgeAgainAfter
+	}
+	return time.Since(r.cleanedUp) > nudgeAfter && time.Since(r.written) > nudgeAfter
+}
+
+func (r *replacement) observe(ctx context.Context) ([]sandbox, []container, error) {
+	name := r.tool.podName(r.pod)
+	sandboxes, err := r.tool.runtime.sandboxesOf(ctx, r.pod.Namespace, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	containers, err := r.tool.runtime.containersOf(ctx, r.pod.Namespace, name, r.pod.Container)
+	return sandboxes, containers, err
+}
+
+// once prints a line of progress the first time.
+func (r *replacement) once(format string, arguments ...any) {
+	if line := fmt.Sprintf(format, arguments...); !r.said[line] {
+		r.said[line] = true
+		r.tool.say("%s", line)
+	}
+}
+
+// look sees how far the replacement is: started says that the runtime works on the version that lies there now; done that
+// its scheduler works.
+func (r *replacement) look(ctx context.Context) (started, done bool, err error) {
+	sandboxes, containers, err := r.observe(ctx)
+	if err != nil {
+		return false, false, err
+	}
+	// A pod whose sandbox failed gets another one.
+	fresh := map[string]bool{}
+	for _, sandbox := range sandboxes {
+		if !r.old[sandbox.id] && sandbox.restartedAt == r.version {
+			fresh[sandbox.id] = true
+		}
+	}
+	var (
+		oldRuns bool
+		running *container
+		ended   int
+	)
+	for i, c := range containers {
+		switch {
+		case fresh[c.sandbox] && c.running:
+			running = &containers[i]
+		case fresh[c.sandbox]:
+			ended++
+		case c.running:
+			oldRuns = true
+		}
+	}
+	if oldRuns {
+		r.lastProblem = "kubelet has not ended the old container; see journalctl -u kubelet"
+		return false, false, nil
+	}
+	if r.oldGone.IsZero() {
+		r.oldGone = time.Now()
+		r.once("the old container has ended")
+	}
+	r.freeLease(ctx)
+	if len(fresh) == 0 {
+		r.lastProblem = "kubelet has not started the new pod; see journalctl -u kubelet"
+		return false, false, nil
+	}
+	if ended > exitsAllowed {
+		return true, false, &failure{reason: "its container ended again and again", detail: r.lastWords(ctx)}
+	}
+	if running == nil {
+		r.lastProblem = "its container does not run"
+		return true, false, nil
+	}
+	if r.want.imageID != "" && running.imageID != r.want.imageID {
+		return true, false, &failure{reason: fmt.Sprintf("kubelet started the image %s, not %s: another image has the same name", running.imageID, r.want.imageID)}
+	}
+	r.once("the new container runs (image %s)", short(running.imageID))
+	if problem := healthy(ctx, r.want.health); problem != "" {
+		r.lastProblem = problem
+		return true, false, nil
+	}
+	r.once("it is healthy (%s)", r.want.health.url())
+	if r.want.lease == nil {
+		return true, true, nil
+	}
+	holder, err := r.tool.cluster.holder(ctx, *r.want.lease)
+	if err != nil {
+		r.lastProblem = err.Error()
+		return true, false, nil
+	}
+	switch here := isHere(holder.identity); {
+	case holder.identity == "" || holder.identity == r.holder.identity && here:
+		r.lastProblem = fmt.Sprintf("it does not get the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
+		return true, false, nil
+	case holder.renewed.Equal(r.holder.renewed):
+		r.lastProblem = fmt.Sprintf("nobody renews the lease %s/%s, which %s holds", r.want.lease.namespace, r.want.lease.name, holder.identity)
+		return true, false, nil
+	case here:
+		r.once("it holds the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
+	default:
+		r.once("it stands by: %s holds and renews the lease %s/%s", holder.identity, r.want.lease.namespace, r.want.lease.name)
+	}
+	return true, true, nil
+}
+
+// freeLease ends the lease of the old scheduler of this node, whose process is gone. A scheduler does that itself when it
+// is asked to end, but not if it was just renewing its lease, or died: then nobody would work until the lease runs out.
+func (r *replacement) freeLease(ctx context.Context) {
+	if r.leaseFree || r.want.lease == nil {
+		return
+	}
+	if !isHere(r.holder.identity) {
+		r.leaseFree = true
+		return
+	}
+	// If the API server does not answer now, the next look tries again.
+	r.leaseFree, _ = r.tool.cluster.release(ctx, *r.want.lease, r.holder.identity)
+}
+
+// lastWords is how the newest container of the new pod ended, and what it wrote.
+func (r *replacement) lastWords(ctx context.Context) string {
+	_, containers, err := r.observe(ctx)
+	if err != nil {
+		return ""
+	}
+	var newest *container
+	for i, c := range containers {
+		// One that ended tells more than the one that was just started.
+		if !r.old[c.sandbox] && (newest == nil || newest.running && !c.running || newest.running == c.running && c.created.After(newest.created)) {
+			newest = &containers[i]
+		}
+	}
+	if newest == nil {
+		return ""
+	}
+	return r.tool.runtime.ending(ctx, newest.id)
+}
+
+// isHere tells whether the identity of a lease's holder is that of a scheduler of this host: its name and a random part,
+// kube-scheduler's own rule.
+func isHere(identity string) bool {
+	name, err := os.Hostname()
+	return err == nil && strings.HasPrefix(identity, name+"_")
+}
+
+// prober asks schedulers of this node only, whose certificate is their own: there is nobody to vouch for it.
+var prober = &http.Client{
+	Timeout:   2 * time.Second,
+	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
+}
+
+// healthy says why a scheduler is not healthy; empty if it is.
+func healthy(ctx context.Context, where endpoint) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.url(), nil)
+	if err != nil {
+		return err.Error()
+	}
+	answer, err := prober.Do(request)
+	if err != nil {
+		return fmt.Sprintf("it does not answer: %v", errors.Unwrap(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500))
+		return fmt.Sprintf("%s says %s: %s", where.url(), answer.Status, strings.TrimSpace(string(text)))
+	}
+	return ""
+}
+
+// short is an image id as a person compares it.
+func short(id string) string {
+	id = strings.TrimPrefix(id, "sha256:")
+	return id[:min(12, len(id))]
+}

@@ -1,0 +1,321 @@
+package swap
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// minor is the minor release of Kubernetes that the scheduler is built for.
+const minor = "1.23"
+
+// Check finds everything that would make a swap fail, or that an upgrade undid. It changes nothing.
+func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
+	var findings Findings
+	content, pod, err := t.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.checkUndone(&findings, content, pod); err != nil {
+		return nil, err
+	}
+	if request.Archive == "" && request.Image == "" && !pod.Swapped {
+		// Nothing is named to swap in: what can be checked without.
+		return append(findings, t.checkNode(ctx, pod, nil)...), nil
+	}
+	p, err := t.plan(ctx, request)
+	if err != nil {
+		what, cure := Cure(err)
+		findings.problem(cure, "%s", what)
+		return append(findings, t.checkNode(ctx, pod, nil)...), nil
+	}
+	rest, err := t.check(ctx, p, request)
+	return append(findings, rest...), err
+}
+
+// Cure takes an error apart into what went wrong and the next command, with which those of this package end.
+func Cure(err error) (what, cure string) {
+	text := err.Error()
+	for _, separator := range []string{"; next: ", "\nnext: "} {
+		if index := strings.LastIndex(text, separator); index >= 0 {
+			return text[:index], text[index+len(separator):]
+		}
+	}
+	return text, "mend what is said above, then run the same command again"
+}
+
+// check finds what would make a plan fail.
+func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, error) {
+	findings := t.checkNode(ctx, p.pod, p)
+	if p.archive != nil {
+		id, err := t.runtime.imageID(ctx, p.swap.Image)
+		if err != nil {
+			return nil, err
+		}
+		if id != "" && id != p.imageID {
+			findings.warn("make the image under another name (VERSION_SUFFIX=), if the old one is still of use",
+				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would run the new one", p.swap.Image, p.archive.path)
+		}
+	}
+	t.checkConfig(ctx, &findings, p, request)
+	return findings, nil
+}
+
+// checkUndone tells whether somebody, an upgrade for one, has written over the swap.
+func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Pod) error {
+	var last installed
+	there, err := readRecord(t.state.installedFile(), &last)
+	if err != nil {
+		return err
+	}
+	if unfinished, err := t.unfinished(); err != nil {
+		return err
+	} else if unfinished != nil {
+		findings.warn("kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
+			"the %s of %s did not finish", unfinished.Operation, unfinished.Started.Format("2006-01-02 15:04:05 MST"))
+		return nil
+	}
+	again := fmt.Sprintf("kube-scheduler-swap install --image %s --config %s, and kube-scheduler-swap kubeadm-patch for the next upgrade",
+		last.Image, filepath.Join(t.state.configFolder(last.Config+strings.Repeat("0", 12)), configName))
+	if last.Config == "" {
+		again = fmt.Sprintf("kube-scheduler-swap install --image %s, and kube-scheduler-swap kubeadm-patch for the next upgrade", last.Image)
+	}
+	switch {
+	case !there || last.Manifest == sum(content):
+	case !pod.Swapped || pod.Image != last.Image:
+		findings.problem(again, "the swap was undone: %s names the image %s, not %s, which was installed on %s; kubeadm upgrade does that",
+			t.manifest, pod.Image, last.Image, last.At.Format("2006-01-02 15:04:05 MST"))
+	default:
+		findings.warn("kube-scheduler-swap diff; nothing need be done if the edit was meant",
+			"%s was edited since it was installed on %s", t.manifest, last.At.Format("2006-01-02 15:04:05 MST"))
+	}
+	return nil
+}
+
+// checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not known.
+func (t *Tool) checkNode(ctx context.Context, pod *staticpod.Pod, p *plan) Findings {
+	var findings Findings
+	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
+		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.cluster.kubeconfig), "the API server does not answer: %v", err)
+	} else if minorOf(version.GitVersion) != minor {
+		findings.problem("build the scheduler of that release", "the API server is %s, the scheduler is of %s: no newer than the API server, and one minor older at most", version.GitVersion, minor)
+	}
+	nodes, err := t.cluster.nodes(ctx)
+	if err != nil {
+		what, cure := Cure(err)
+		findings.problem(cure, "%s", what)
+	}
+	for i := range nodes {
+		t.checkNodeObject(ctx, &findings, &nodes[i])
+	}
+	t.checkStray(&findings, pod)
+	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
+		findings.problem("leave --manifest out", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
+	}
+	if err := writable(filepath.Dir(t.manifest)); err != nil {
+		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the folder of the manifests cannot be written to: %v", err)
+	}
+	return findings
+}
+
+var minorPattern = regexp.MustCompile(`^v?(1\.[0-9]+)\.`)
+
+func minorOf(version string) string {
+	if found := minorPattern.FindStringSubmatch(version); found != nil {
+		return found[1]
+	}
+	return version
+}
+
+// writable asks the system without writing anything: kubelet watches the folder.
+func writable(folder string) error {
+	if err := unix.Access(folder, unix.W_OK); err != nil {
+		return fmt.Errorf("%s: %w", folder, err)
+	}
+	return nil
+}
+
+func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
+	here := node.Name == t.kubelet.nodeName
+	if here && minorOf(node.Status.NodeInfo.KubeletVersion) != minor {
+		findings.problem("build the scheduler of that release", "this node's kubelet is %s, the scheduler is of %s", node.Status.NodeInfo.KubeletVersion, minor)
+	}
+	for _, condition := range node.Status.Conditions {
+		if condition.Type != corev1.NodeReady || condition.Status == corev1.ConditionTrue {
+			continue
+		}
+		if missing := t.missingPlugins(ctx); here && len(missing) > 0 {
+			findings.problem("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or mend the configuration of the network",
+				"this node is NotReady because the network plugin is missing: %s", strings.Join(missing, ", "))
+			continue
+		}
+		if here {
+			findings.problem("kubectl describe node "+node.Name+"; journalctl -u kubelet", "this node is NotReady: %s", condition.Message)
+			continue
+		}
+		findings.warn("kubectl describe node "+node.Name, "the node %s is NotReady, so nothing is scheduled there: %s", node.Name, condition.Message)
+	}
+}
+
+// missingPlugins lists the files that the network's configuration asks for and that are in none of the folders of plugins.
+func (t *Tool) missingPlugins(ctx context.Context) []string {
+	n, err := t.runtime.network(ctx)
+	if err != nil {
+		return nil
+	}
+	return n.missing()
+}
+
+// missing reads the configuration that the runtime takes: the first by name.
+func (n *network) missing() []string {
+	entries, err := os.ReadDir(n.configurations)
+	if err != nil {
+		return nil
+	}
+	for _, entry := range entries {
+		switch filepath.Ext(entry.Name()) {
+		case ".conf", ".conflist", ".json":
+		default:
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(n.configurations, entry.Name()))
+		if err != nil {
+			continue
+		}
+		type plugin struct {
+			Type string `json:"type"`
+			IPAM struct {
+				Type string `json:"type"`
+			} `json:"ipam"`
+		}
+		var list struct {
+			plugin
+			Plugins []plugin `json:"plugins"`
+		}
+		if json.Unmarshal(content, &list) != nil {
+			continue
+		}
+		var missing []string
+		for _, p := range append(list.Plugins, list.plugin) {
+			for _, name := range []string{p.Type, p.IPAM.Type} {
+				if name != "" && !n.has(name) {
+					missing = append(missing, fmt.Sprintf("%s (asked for by %s)", filepath.Join(n.binaries[0], name), filepath.Join(n.configurations, entry.Name())))
+				}
+			}
+		}
+		return missing
+	}
+	return nil
+}
+
+func (n *network) has(plugin string) bool {
+	for _, folder := range n.binaries {
+		if info, err := os.Stat(filepath.Join(folder, plugin)); err == nil && info.Mode().IsRegular() && info.Mode()&0o111 != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// checkStray looks at the other files that kubelet would run.
+func (t *Tool) checkStray(findings *Findings, pod *staticpod.Pod) {
+	folder := filepath.Dir(t.manifest)
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		findings.problem("the same command with sudo", "%v", err)
+		return
+	}
+	for _, entry := range entries {
+		if entry.Name() == filepath.Base(t.manifest) || entry.IsDir() {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if errors.Is(err, os.ErrNotExist) {
+			continue
+		}
+		stray := staticpod.Stray(entry.Name(), content, *pod)
+		switch {
+		case stray.Serious():
+			findings.problem(stray.Cure, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
+		case !stray.Harmless():
+			findings.warn(stray.Cure, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
+		}
+	}
+}
+
+// checkConfig asks the new scheduler, and looks at what would be accepted and still leave pods without a scheduler.
+func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
+	if p.config != nil {
+		// The scheduler's own message for this one does not say where it has to stand.
+		if config, err := readConfig(p.config); err == nil && config.ClientConnection.Kubeconfig == "" {
+			findings.problem("add to it: clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}",
+				"%s has no clientConnection.kubeconfig: with --config the scheduler ignores --kubeconfig and finds no API server", request.Config)
+			return
+		}
+	}
+	if p.refusal != nil {
+		findings.problem("mend what it says", "the new scheduler does not accept its command line or configuration: %v", p.refusal)
+		return
+	}
+	served := map[string]bool{}
+	for _, profile := range p.accepted.profiles() {
+		served[profile] = true
+	}
+	if !served[defaultScheduler] {
+		findings.problem("add to its profiles: - schedulerName: "+defaultScheduler,
+			"the configuration has no profile %s: pods that name no scheduler would stay Pending", defaultScheduler)
+	}
+	if kubeconfig := p.accepted.ClientConnection.Kubeconfig; kubeconfig != "" {
+		if host, mounted := p.afterPod.HostPath(kubeconfig); !mounted {
+			findings.problem("name /etc/kubernetes/scheduler.conf, which kubeadm mounts",
+				"clientConnection.kubeconfig is %s, and the manifest mounts nothing there", kubeconfig)
+		} else if _, err := os.Stat(host); err != nil {
+			findings.problem("name /etc/kubernetes/scheduler.conf, which kubeadm writes", "clientConnection.kubeconfig: %v", err)
+		}
+	}
+	pending, err := t.cluster.pending(ctx)
+	if err != nil {
+		what, cure := Cure(err)
+		findings.problem(cure, "%s", what)
+		return
+	}
+	var names []string
+	for name := range pending {
+		if !served[name] {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	for _, name := range names {
+		pods := pending[name]
+		if t.servesNow(p.pod, name) {
+			findings.problem("add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, %s for one",
+				len(pods), name, pods[0])
+			continue
+		}
+		// A second scheduler may serve it.
+		findings.warn("add a profile with schedulerName: "+name+", or see to the scheduler of that name",
+			"%d pending pods ask for the scheduler %s, which no profile serves, %s for one", len(pods), name, pods[0])
+	}
+}
+
+// servesNow tells whether the scheduler that the manifest names now has a profile of that name.
+func (t *Tool) servesNow(pod *staticpod.Pod, name string) bool {
+	config, err := configOf(pod)
+	if config == nil || err != nil {
+		return name == defaultScheduler
+	}
+	return slices.Contains(config.profiles(), name)
+}

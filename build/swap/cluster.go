@@ -1,0 +1,119 @@
+package swap
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// requestTimeout is how long one answer of the API server may take.
+const requestTimeout = 10 * time.Second
+
+// cluster is the API server, as the administrator of this node sees it.
+type cluster struct {
+	client     kubernetes.Interface
+	kubeconfig string
+}
+
+func connectCluster(kubeconfig string) (*cluster, error) {
+	if _, err := os.Stat(kubeconfig); err != nil {
+		return nil, fmt.Errorf("the API server's address and credentials: %w; next: run this on a kubeadm control-plane node, or name a file with --kubeconfig", err)
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; next: kubectl --kubeconfig %s get nodes", kubeconfig, err, kubeconfig)
+	}
+	config.Timeout = requestTimeout
+	// A person waits for these few requests.
+	config.QPS, config.Burst = 50, 100
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w; next: kubectl --kubeconfig %s get nodes", kubeconfig, err, kubeconfig)
+	}
+	return &cluster{client: client, kubeconfig: kubeconfig}, nil
+}
+
+// lease names the object by which schedulers agree on who works.
+type lease struct{ namespace, name string }
+
+// holder is who holds a lease, and when it was last renewed.
+type holder struct {
+	identity string
+	renewed  time.Time
+	acquired time.Time
+}
+
+// holder gives the zero holder if nobody has ever held the lease, or its last holder has released it.
+func (c *cluster) holder(ctx context.Context, lease lease) (holder, error) {
+	found, err := c.client.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return holder{}, nil
+	} else if err != nil {
+		return holder{}, fmt.Errorf("the scheduler's lease %s/%s: %w; next: kubectl -n %s get lease %s", lease.namespace, lease.name, err, lease.namespace, lease.name)
+	}
+	return holderOf(&found.Spec), nil
+}
+
+func holderOf(spec *coordinationv1.LeaseSpec) holder {
+	var h holder
+	if spec.HolderIdentity != nil {
+		h.identity = *spec.HolderIdentity
+	}
+	if spec.RenewTime != nil {
+		h.renewed = spec.RenewTime.Time
+	}
+	if spec.AcquireTime != nil {
+		h.acquired = spec.AcquireTime.Time
+	}
+	return h
+}
+
+// release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now. The
+// API server refuses it if anybody else has written the lease since it was read.
+func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, error) {
+	leases := c.client.CoordinationV1().Leases(lease.namespace)
+	found, err := leases.Get(ctx, lease.name, metav1.GetOptions{})
+	if err != nil {
+		return false, err
+	}
+	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
+		return true, nil
+	}
+	nobody, second := "", int32(1)
+	now := metav1.NowMicro()
+	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &nobody, &second
+	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
+	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
+	return err == nil, err
+}
+
+// pending lists the pods that wait for a scheduler, by the name that they ask for.
+func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the pending pods: %w; next: kubectl get pods -A --field-selector spec.nodeName=", err)
+	}
+	found := map[string][]string{}
+	for _, pod := range pods.Items {
+		name := pod.Spec.SchedulerName
+		found[name] = append(found[name], pod.Namespace+"/"+pod.Name)
+	}
+	return found, nil
+}
+
+// nodes lists the nodes.
+func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the nodes: %w; next: kubectl get nodes", err)
+	}
+	return nodes.Items, nil
+}

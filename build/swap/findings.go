@@ -1,0 +1,55 @@
+package swap
+
+import (
+	"fmt"
+	"io"
+)
+
+// Severity says what a finding means for a swap.
+type Severity string
+
+const (
+	// Problem makes a swap fail, or leaves the cluster without a working scheduler.
+	Problem Severity = "problem"
+	// Warning is worth a look; a swap works all the same.
+	Warning Severity = "warning"
+)
+
+// Finding is something that check has to say, and what to do about it.
+type Finding struct {
+	Severity Severity `json:"severity"`
+	What     string   `json:"what"`
+	Cure     string   `json:"cure"`
+}
+
+// Findings are all that check has to say.
+type Findings []Finding
+
+func (f *Findings) problem(cure, format string, arguments ...any) {
+	*f = append(*f, Finding{Severity: Problem, What: fmt.Sprintf(format, arguments...), Cure: cure})
+}
+
+func (f *Findings) warn(cure, format string, arguments ...any) {
+	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Cure: cure})
+}
+
+// Problems tells how many findings make a swap fail.
+func (f Findings) Problems() int {
+	count := 0
+	for _, finding := range f {
+		if finding.Severity == Problem {
+			count++
+		}
+	}
+	return count
+}
+
+// Write prints the findings for a person.
+func (f Findings) Write(output io.Writer) {
+	for _, finding := range f {
+		fmt.Fprintf(output, "%s: %s\n  next: %s\n", finding.Severity, finding.What, finding.Cure)
+	}
+	if len(f) == 0 {
+		fmt.Fprintln(output, "nothing found that would make a swap fail")
+	}
+}

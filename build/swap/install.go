@@ -1,0 +1,363 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// Refused is returned when check found what would make the swap fail; nothing was changed.
+type Refused struct{ Findings Findings }
+
+func (r *Refused) Error() string {
+	return fmt.Sprintf("%d problems would make the swap fail, nothing was changed; next: mend what is listed above, then run this again", r.Findings.Problems())
+}
+
+// UndoneError says that a change did not work and was taken back.
+type UndoneError struct {
+	// Reason is why the new scheduler is not taken for working.
+	Reason error
+	// Undo is what went wrong when the old manifest was put back; nil if the old scheduler works again.
+	Undo error
+}
+
+func (e *UndoneError) Error() string {
+	if e.Undo != nil {
+		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v\n"+
+			"next: kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback", e.Reason, e.Undo)
+	}
+	return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again; next: mend what the lines above say, then run this again", e.Reason)
+}
+
+func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
+
+// undoTime is how long the old scheduler may take to work again; kubelet alone may need half a minute for it.
+const undoTime = 2 * time.Minute
+
+// Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
+func (t *Tool) Install(ctx context.Context, request Request) error {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.clearScratch(); err != nil {
+		return err
+	}
+	p, err := t.plan(ctx, request)
+	if err != nil {
+		return err
+	}
+	findings, err := t.check(ctx, p, request)
+	if err != nil {
+		return err
+	}
+	if len(findings) > 0 {
+		findings.Write(t.options.Output)
+	}
+	if findings.Problems() > 0 {
+		return &Refused{Findings: findings}
+	}
+	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
+	want := wanted{imageID: p.imageID, health: healthOf(p.afterPod), lease: leaseOf(p.afterPod, p.accepted)}
+
+	if err := t.load(ctx, p); err != nil {
+		return err
+	}
+	if p.config != nil {
+		if _, err := t.state.keepConfig(p.config); err != nil {
+			return err
+		}
+		t.say("kept the configuration in %s", p.swap.ConfigFolder)
+	}
+	if p.reformatted != "" {
+		t.say("the whole manifest is written anew: %s", p.reformatted)
+	}
+	good, err := t.keepWayBack(p)
+	if err != nil {
+		return err
+	}
+
+	apply := func(attempt int) ([]byte, error) {
+		if attempt > nudges {
+			return nil, nil
+		}
+		change := p.swap
+		change.RestartedAt = time.Now()
+		edit, err := staticpod.Apply(p.before, change)
+		return edit.Manifest, err
+	}
+	if p.unchanged() && t.verified(p) {
+		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need restart.
+		if problem := t.works(ctx, p.pod, want); problem == nil {
+			t.say("%s runs already, with this image and this configuration", p.swap.Image)
+			return t.finish(p, p.before)
+		}
+	}
+	if err := writeRecord(t.state.journalFile(), journal{Operation: "install", Started: t.started, Process: os.Getpid(), Before: sum(p.before)}); err != nil {
+		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	written, err := t.replace(ctx, p.afterPod, apply, want)
+	if err == nil {
+		for _, profile := range request.Probe {
+			if err = t.probe(ctx, profile); err != nil {
+				break
+			}
+		}
+	}
+	if err != nil {
+		return t.undo(err, good)
+	}
+	return t.finish(p, written)
+}
+
+// version is an image's version for a person.
+func version(label string) string {
+	if label == "" {
+		return "of unknown version"
+	}
+	return label
+}
+
+// clearScratch removes what a run that was killed had unpacked; nobody else is at work while the lock is held.
+func (t *Tool) clearScratch() error {
+	left, err := filepath.Glob(filepath.Join(t.state.folder, ".scratch-*"))
+	if err != nil {
+		return err
+	}
+	for _, folder := range left {
+		if err := os.RemoveAll(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// load brings the image into the runtime, and sees that it is the one of the archive.
+func (t *Tool) load(ctx context.Context, p *plan) error {
+	if p.archive == nil {
+		return nil
+	}
+	id, err := t.runtime.imageID(ctx, p.swap.Image)
+	if err != nil {
+		return err
+	}
+	if id == p.imageID {
+		t.say("the image %s is loaded already", p.swap.Image)
+		return nil
+	}
+	t.say("loading %s", p.archive.path)
+	if err := t.runtime.load(ctx, p.archive.path); err != nil {
+		return err
+	}
+	// The runtime tells kubelet of a new image a moment after it was loaded.
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if id, err = t.runtime.imageID(ctx, p.swap.Image); err != nil {
+			return err
+		}
+		if id == p.imageID {
+			t.say("loaded %s (image %s)", p.swap.Image, short(id))
+			return nil
+		}
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s; next: %s images ls",
+				p.archive.path, t.runtime.endpoint, id, p.swap.Image, p.imageID, t.runtime.tool()[0])
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts back:
+// the one that lies there, or, if an interrupted run put that there and nobody saw it work, the one before.
+func (t *Tool) keepWayBack(p *plan) ([]byte, error) {
+	unfinished, err := t.unfinished()
+	if err != nil {
+		return nil, err
+	}
+	good := p.before
+	if unfinished != nil && sum(p.before) != unfinished.Before {
+		if kept, err := readIfThere(t.state.undo()); err != nil {
+			return nil, err
+		} else if kept != nil {
+			good = kept
+			t.say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
+		}
+	}
+	write := func(path string, content []byte) error {
+		if err := writeDurably(path, content, 0o600); err != nil {
+			return fmt.Errorf("cannot keep the way back: %w; next: see that there is room in %s", err, t.state.folder)
+		}
+		return nil
+	}
+	if !p.pod.Swapped {
+		// kubeadm's own: the first swap, or an upgrade has put it there since.
+		kept, err := readIfThere(t.state.original())
+		if err != nil {
+			return nil, err
+		}
+		if kept == nil || !onlyRestarted(kept, p.before) {
+			if err := write(t.state.original(), p.before); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return good, write(t.state.undo(), good)
+}
+
+// onlyRestarted tells whether a manifest is another one with the time of a restart in it, which a rollback may leave.
+func onlyRestarted(from, to []byte) bool {
+	pod, err := staticpod.Describe(to)
+	if err != nil || pod.Swap.RestartedAt.IsZero() {
+		return sum(from) == sum(to)
+	}
+	edit, err := staticpod.Restart(from, pod.Swap.RestartedAt)
+	return err == nil && sum(edit.Manifest) == sum(to)
+}
+
+// unfinished gives the journal of a run that did not finish; nil if there is none.
+func (t *Tool) unfinished() (*journal, error) {
+	found := &journal{}
+	there, err := readRecord(t.state.journalFile(), found)
+	if !there || err != nil {
+		return nil, err
+	}
+	return found, nil
+}
+
+// verified tells whether the configuration that the manifest names lies on the disk as it should.
+func (t *Tool) verified(p *plan) bool {
+	if p.swap.ConfigFolder == "" {
+		return true
+	}
+	content, err := os.ReadFile(filepath.Join(p.swap.ConfigFolder, configName))
+	return err == nil && sum(content) == p.swap.ConfigSHA256
+}
+
+// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted.
+func (t *Tool) works(ctx context.Context, pod *staticpod.Pod, want wanted) error {
+	containers, err := t.runtime.containersOf(ctx, pod.Namespace, t.podName(pod), pod.Container)
+	if err != nil {
+		return err
+	}
+	sandboxes, err := t.runtime.sandboxesOf(ctx, pod.Namespace, t.podName(pod))
+	if err != nil {
+		return err
+	}
+	for _, c := range containers {
+		for _, s := range sandboxes {
+			if c.running && c.imageID == want.imageID && c.sandbox == s.id && s.restartedAt == pod.Manifest.Annotations[staticpod.RestartedAtAnnotation] {
+				if problem := healthy(ctx, want.health); problem != "" {
+					return errors.New(problem)
+				}
+				return nil
+			}
+		}
+	}
+	return errors.New("no container runs the image that is wanted")
+}
+
+// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime.
+func (t *Tool) undo(reason error, good []byte) error {
+	var failed *failure
+	switch {
+	case errors.Is(reason, context.Canceled):
+		reason = errors.New("it was interrupted before it was seen to work")
+		t.say("interrupted")
+	case errors.As(reason, &failed):
+		// The rest of it stands in the error, last.
+		t.say("%s", failed.reason)
+	}
+	t.say("putting the old manifest back")
+	ctx, cancel := context.WithTimeout(context.Background(), undoTime)
+	defer cancel()
+	written, err := t.restore(ctx, good, undoTime)
+	if err == nil {
+		err = t.undone(good, written)
+	}
+	return &UndoneError{Reason: reason, Undo: err}
+}
+
+// undone writes down that what was there before a failed install is there again.
+func (t *Tool) undone(good, written []byte) error {
+	var last installed
+	there, err := readRecord(t.state.installedFile(), &last)
+	if err != nil {
+		return err
+	}
+	// Another time of the restart stands in it now.
+	if there && last.Manifest == sum(good) && last.Manifest != sum(written) {
+		last.Manifest = sum(written)
+		if err := writeRecord(t.state.installedFile(), last); err != nil {
+			return err
+		}
+	}
+	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
+}
+
+// restore puts a manifest in place, with the time of the restart in an annotation, and waits until its scheduler works. It
+// gives what lies there in the end.
+func (t *Tool) restore(ctx context.Context, manifest []byte, timeout time.Duration) ([]byte, error) {
+	pod, err := staticpod.Describe(manifest)
+	if err != nil {
+		return nil, err
+	}
+	// Whether its image is there and its configuration can be read is seen when it runs.
+	id, _ := t.runtime.imageID(ctx, pod.Image)
+	config, _ := configOf(&pod)
+	t.options.Timeout = timeout
+	return t.replace(ctx, &pod, marked(manifest), wanted{imageID: id, health: healthOf(&pod), lease: leaseOf(&pod, config)})
+}
+
+// finish writes down what was installed, and clears away what is of no use any more.
+func (t *Tool) finish(p *plan, written []byte) error {
+	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version, Config: p.swap.ConfigSHA256}
+	var before installed
+	if _, err := readRecord(t.state.installedFile(), &before); err != nil {
+		return err
+	}
+	record.Patches = before.Patches
+	if err := writeRecord(t.state.installedFile(), record); err != nil {
+		return fmt.Errorf("the new scheduler works, but that cannot be written down: %w; next: see that there is room in %s, then run this again", err, t.state.folder)
+	}
+	if record.Patches != "" {
+		swap := p.swap
+		if err := t.writePatch(record.Patches, swap); err != nil {
+			return err
+		}
+		t.say("brought kubeadm's patch in %s up to date", record.Patches)
+	}
+	kept, err := readIfThere(t.state.undo())
+	if err != nil {
+		return err
+	}
+	if kept != nil && sum(kept) != sum(written) {
+		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
+			return fmt.Errorf("the new scheduler works, but the way back cannot be kept: %w; next: run this again", err)
+		}
+	}
+	if err := errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo())); err != nil {
+		return fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w; next: run this again", err)
+	}
+	original, err := readIfThere(t.state.original())
+	if err != nil {
+		return err
+	}
+	previous, err := readIfThere(t.state.previous())
+	if err != nil {
+		return err
+	}
+	if err := t.state.dropConfigs(written, original, previous); err != nil {
+		return err
+	}
+	t.say("done: this node's scheduler is %s", version(p.swap.Version))
+	return nil
+}

@@ -1,0 +1,66 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// DefaultPatches is where kubeadm's patches lie unless the user says otherwise.
+const DefaultPatches = "/etc/kubernetes/patches"
+
+// patchName is the file name by which kubeadm knows what to patch, and how.
+const patchName = "kube-scheduler+strategic.yaml"
+
+// KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of this node,
+// and gives the lines for kubeadm's ClusterConfiguration. From then on every install brings the patch up to date.
+func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, err error) {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	_, pod, err := t.readManifest()
+	if err != nil {
+		return "", err
+	}
+	var last installed
+	there, err := readRecord(t.state.installedFile(), &last)
+	if err != nil {
+		return "", err
+	}
+	if !pod.Swapped || !there {
+		return "", errors.New("the scheduler of this node is not swapped: there is nothing to keep; next: kube-scheduler-swap install")
+	}
+	if folder, err = filepath.Abs(folder); err != nil {
+		return "", err
+	}
+	if err := t.writePatch(folder, pod.Swap); err != nil {
+		return "", err
+	}
+	last.Patches = folder
+	if err := writeRecord(t.state.installedFile(), last); err != nil {
+		return "", fmt.Errorf("cannot write down where the patch lies: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	return staticpod.ClusterConfigurationLines(), nil
+}
+
+func (t *Tool) writePatch(folder string, swap staticpod.Swap) error {
+	if inside(folder, filepath.Dir(t.manifest)) {
+		return fmt.Errorf("the patch may not lie in %s: kubelet would run it; next: name another folder with --folder", filepath.Dir(t.manifest))
+	}
+	content, err := staticpod.KubeadmPatch(swap)
+	if err != nil {
+		return err
+	}
+	if err := keepFolder(folder); err != nil {
+		return err
+	}
+	if err := writeDurably(filepath.Join(folder, patchName), content, 0o600); err != nil {
+		return fmt.Errorf("cannot write kubeadm's patch: %w; next: see that there is room in %s", err, folder)
+	}
+	return nil
+}

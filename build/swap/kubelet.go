@@ -1,0 +1,113 @@
+package swap
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+	kubeletconfig "k8s.io/kubelet/config/v1beta1"
+	"sigs.k8s.io/yaml"
+)
+
+// kubelet is what the running kubelet of this node was told.
+type kubelet struct {
+	process int
+	// manifests is the folder of static pods; empty if it has none.
+	manifests string
+	// endpoint is the container runtime's socket.
+	endpoint string
+	// docker tells that kubelet drives Docker itself (dockershim), whose images are Docker's.
+	docker bool
+	// nodeName is the name of this node's object.
+	nodeName string
+}
+
+// dockershim is where a kubelet that drives Docker itself serves the container runtime interface.
+const dockershim = "/var/run/dockershim.sock"
+
+// findKubelet reads the settings of the kubelet that runs on this node: its command line, then the file that the command
+// line names, as kubelet itself does. proc is /proc.
+func findKubelet(proc string) (*kubelet, error) {
+	commands, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
+	if err != nil {
+		return nil, err
+	}
+	for _, command := range commands {
+		content, err := os.ReadFile(command)
+		if err != nil || len(content) == 0 {
+			// It has ended since, or is one of the kernel's.
+			continue
+		}
+		arguments := strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
+		if filepath.Base(arguments[0]) != "kubelet" || !sameRoot(proc, filepath.Dir(command)) {
+			continue
+		}
+		process, err := strconv.Atoi(filepath.Base(filepath.Dir(command)))
+		if err != nil {
+			return nil, err
+		}
+		return readKubelet(process, arguments[1:])
+	}
+	return nil, errors.New("no kubelet runs on this node; next: systemctl status kubelet, or run this on a control-plane node")
+}
+
+// sameRoot tells whether a process sees the file system that we see: a kubelet in a container, as of a cluster inside a
+// cluster, is not this node's.
+func sameRoot(proc, process string) bool {
+	theirs, err := os.Stat(filepath.Join(process, "root"))
+	if err != nil {
+		return false
+	}
+	ours, err := os.Stat(filepath.Join(proc, "self", "root"))
+	return err == nil && os.SameFile(theirs, ours)
+}
+
+func readKubelet(process int, arguments []string) (*kubelet, error) {
+	flags := pflag.NewFlagSet("kubelet", pflag.ContinueOnError)
+	flags.ParseErrorsAllowlist.UnknownFlags = true
+	flags.Usage = func() {}
+	file := flags.String("config", "", "")
+	manifests := flags.String("pod-manifest-path", "", "")
+	runtime := flags.String("container-runtime", "docker", "")
+	endpoint := flags.String("container-runtime-endpoint", "", "")
+	nodeName := flags.String("hostname-override", "", "")
+	if err := flags.Parse(arguments); err != nil {
+		return nil, fmt.Errorf("the command line of kubelet (process %d) cannot be read: %w; next: ps -o args -p %d", process, err, process)
+	}
+	k := &kubelet{process: process, manifests: *manifests, endpoint: *endpoint, nodeName: *nodeName}
+	if *file != "" {
+		content, err := os.ReadFile(*file)
+		if err != nil {
+			return nil, fmt.Errorf("kubelet's configuration: %w; next: run this as root on the control-plane node", err)
+		}
+		var settings kubeletconfig.KubeletConfiguration
+		if err := yaml.Unmarshal(content, &settings); err != nil {
+			return nil, fmt.Errorf("kubelet's configuration %s: %w; next: mend it", *file, err)
+		}
+		if k.manifests == "" {
+			k.manifests = settings.StaticPodPath
+		}
+	}
+	if k.nodeName == "" {
+		name, err := os.Hostname()
+		if err != nil {
+			return nil, err
+		}
+		// kubelet's own rule.
+		k.nodeName = strings.ToLower(strings.TrimSpace(name))
+	}
+	if *runtime == "docker" {
+		k.docker = true
+		if k.endpoint == "" {
+			k.endpoint = dockershim
+		}
+	}
+	if k.endpoint = strings.TrimPrefix(k.endpoint, "unix://"); k.endpoint == "" {
+		return nil, fmt.Errorf("kubelet (process %d) names no --container-runtime-endpoint; next: ps -o args -p %d", process, process)
+	}
+	return k, nil
+}

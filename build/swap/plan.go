@@ -1,0 +1,198 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	goruntime "runtime"
+	"strings"
+	"time"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// Request is what a user asks for. What is empty stays as it is.
+type Request struct {
+	// Archive is an image archive to load. Image is the name of an image that the runtime has already.
+	Archive, Image string
+	// Config is a KubeSchedulerConfiguration.
+	Config string
+	// Probe are the profiles that have to bind a pod before the swap counts as done.
+	Probe []string
+}
+
+// plan is a change that was thought through, and not begun.
+type plan struct {
+	// before is the manifest that lies there; pod is what it says.
+	before []byte
+	pod    *staticpod.Pod
+	// archive is what has to be loaded; nil for an image that is there.
+	archive *archive
+	imageID string
+	swap    staticpod.Swap
+	// config is the content to keep; nil if none has to be.
+	config []byte
+	// after is the new manifest, and the pod that it describes; reformatted says why other lines changed, if they did.
+	after       []byte
+	afterPod    *staticpod.Pod
+	reformatted string
+	// accepted is what the new scheduler makes of its configuration; nil if it accepts none.
+	accepted *schedulerConfig
+	refusal  error
+}
+
+// plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone afterwards.
+func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
+	if request.Archive != "" && request.Image != "" {
+		return nil, errors.New("both an archive and an image are named; next: name one of them")
+	}
+	p := &plan{}
+	var err error
+	if p.before, p.pod, err = t.readManifest(); err != nil {
+		return nil, err
+	}
+	scratch, err := scratchFolder(t.state.folder)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(scratch)
+
+	binary := filepath.Join(scratch, "kube-scheduler")
+	if err := t.planImage(ctx, p, request, scratch, binary); err != nil {
+		return nil, err
+	}
+	if err := t.planConfig(p, request); err != nil {
+		return nil, err
+	}
+	// It is taken for the time of the change when it comes to that; here it shows what would stand there.
+	p.swap.RestartedAt = t.started
+	edit, err := staticpod.Apply(p.before, p.swap)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.manifest, err)
+	}
+	after, err := staticpod.Describe(edit.Manifest)
+	if err != nil {
+		return nil, fmt.Errorf("%s, changed: %w", t.manifest, err)
+	}
+	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
+
+	p.accepted, p.refusal = accepts(ctx, binary, p.afterPod, func(path string) string {
+		if path == staticpod.ContainerConfigPath && p.config != nil {
+			staged := filepath.Join(scratch, configName)
+			if os.WriteFile(staged, p.config, 0o600) == nil {
+				return staged
+			}
+		}
+		if host, mounted := p.afterPod.HostPath(path); mounted {
+			return host
+		}
+		return path
+	})
+	return p, nil
+}
+
+// scratchFolder makes a folder for what is thrown away. check changes nothing: before the first install there is no state
+// folder, and it makes none.
+func scratchFolder(state string) (string, error) {
+	parent := state
+	if _, err := os.Stat(state); err != nil {
+		parent = ""
+	}
+	folder, err := os.MkdirTemp(parent, ".scratch-")
+	if err != nil && parent != "" {
+		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w; next: see that the disk has room", err)
+	}
+	return folder, nil
+}
+
+// planImage settles which image it will be, and takes the scheduler out of it.
+func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch, binary string) error {
+	file, name := request.Archive, request.Image
+	if file == "" && name == "" {
+		if !p.pod.Swapped {
+			return errors.New("this node runs the scheduler that kubeadm put there, and no other is named; " +
+				"next: kube-scheduler-swap install --archive kube-scheduler.tar")
+		}
+		name = p.pod.Image
+	}
+	if file == "" {
+		id, err := t.runtime.imageID(ctx, name)
+		if err != nil {
+			return err
+		}
+		if id == "" {
+			return fmt.Errorf("the image %s is not in the container runtime at %s; next: kube-scheduler-swap install --archive kube-scheduler.tar", name, t.runtime.endpoint)
+		}
+		file = filepath.Join(scratch, "image.tar")
+		if err := t.runtime.save(ctx, name, file); err != nil {
+			return err
+		}
+		saved, err := openArchive(file)
+		if err != nil {
+			return err
+		}
+		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.version
+		return t.takeScheduler(saved, binary)
+	}
+	loaded, err := openArchive(file)
+	if err != nil {
+		return err
+	}
+	p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.id, loaded.name, loaded.version
+	return t.takeScheduler(loaded, binary)
+}
+
+func (t *Tool) takeScheduler(a *archive, binary string) error {
+	if a.architecture != goruntime.GOARCH {
+		return fmt.Errorf("%s is for %s, this node is %s; next: make image ARCH=%s", a.path, a.architecture, goruntime.GOARCH, goruntime.GOARCH)
+	}
+	return a.extractScheduler(binary)
+}
+
+// planConfig settles which configuration it will be: the one that is named, or the one of the swap that is there.
+func (t *Tool) planConfig(p *plan, request Request) error {
+	if request.Config == "" {
+		if p.pod.Swapped {
+			p.swap.ConfigFolder, p.swap.ConfigSHA256 = p.pod.Swap.ConfigFolder, p.pod.Swap.ConfigSHA256
+		}
+		return nil
+	}
+	content, err := os.ReadFile(request.Config)
+	if err != nil {
+		return fmt.Errorf("the configuration: %w; next: name a KubeSchedulerConfiguration with --config", err)
+	}
+	p.config = content
+	p.swap.ConfigSHA256 = sum(content)
+	p.swap.ConfigFolder = t.state.configFolder(p.swap.ConfigSHA256)
+	return nil
+}
+
+// unchanged tells whether the manifest names already what is asked for.
+func (p *plan) unchanged() bool {
+	now, then := p.pod.Swap, p.afterPod.Swap
+	now.RestartedAt, then.RestartedAt = time.Time{}, time.Time{}
+	return p.pod.Swapped && now == then && strings.Join(p.pod.Command, "\x00") == strings.Join(p.afterPod.Command, "\x00")
+}
+
+// Diff gives the exact change of the manifest that install would make; empty if there is none.
+func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
+	p, err := t.plan(ctx, request)
+	if err != nil {
+		return nil, err
+	}
+	if p.refusal != nil {
+		fmt.Fprintf(t.options.Output, "install would refuse this: the new scheduler does not accept it: %v\n", p.refusal)
+	}
+	if p.unchanged() {
+		return nil, nil
+	}
+	if p.reformatted != "" {
+		fmt.Fprintf(t.options.Output, "the whole file would be written anew: %s\n", p.reformatted)
+	}
+	return staticpod.Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
+}

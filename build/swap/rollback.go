@@ -1,0 +1,124 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// Where Rollback goes back to.
+const (
+	// ToStock is the manifest from before the first swap.
+	ToStock = "stock"
+	// ToPrevious is the manifest from before the last install.
+	ToPrevious = "previous"
+)
+
+// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation, and waits until its
+// scheduler works.
+func (t *Tool) Rollback(ctx context.Context, to string) error {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := t.clearScratch(); err != nil {
+		return err
+	}
+	var path string
+	switch to {
+	case ToStock:
+		path = t.state.original()
+	case ToPrevious:
+		path = t.state.previous()
+	default:
+		return fmt.Errorf("--to %s is unknown; next: kube-scheduler-swap rollback --to %s, or --to %s", to, ToStock, ToPrevious)
+	}
+	target, err := readIfThere(path)
+	if err != nil {
+		return fmt.Errorf("%w; next: the same command with sudo", err)
+	}
+	before, pod, err := t.readManifest()
+	unfinished, journalError := t.unfinished()
+	switch {
+	case journalError != nil:
+		return journalError
+	case target == nil && err == nil && !pod.Swapped:
+		t.say("this node runs the scheduler that kubeadm put there: nothing to take back")
+		return removeDurably(t.state.journalFile())
+	case target == nil:
+		return fmt.Errorf("%s is not there: the manifest from before is not known; next: kubeadm init phase control-plane scheduler, which writes kubeadm's own", path)
+	case err == nil && onlyRestarted(target, before) && unfinished == nil:
+		t.say("the manifest from before lies there already: nothing to take back")
+		return t.settled(ctx, before)
+	case err == nil && to == ToStock && !pod.Swapped && unfinished == nil:
+		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
+		t.say("%s is not swapped: kubeadm, or somebody, has written it anew; nothing to take back", t.manifest)
+		return t.settled(ctx, before)
+	}
+	if err != nil {
+		// A manifest that is gone or cannot be read is just what a rollback has to mend.
+		t.say("the manifest that lies there cannot be used: %v", err)
+	}
+	if err := t.keepEdits(before, unfinished); err != nil {
+		return err
+	}
+	if err := writeRecord(t.state.journalFile(), journal{Operation: "rollback", Started: t.started, Process: os.Getpid(), Before: sum(before)}); err != nil {
+		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	written, err := t.restore(ctx, target, t.options.Timeout)
+	if err != nil {
+		if errors.Is(err, context.Canceled) {
+			return errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work; next: kube-scheduler-swap status")
+		}
+		return fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; next: journalctl -u kubelet; kube-scheduler-swap status", err)
+	}
+	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last install"}[to],
+		staticpod.RestartedAtAnnotation)
+	return t.settled(ctx, written)
+}
+
+// settled writes down what lies there after a rollback: a swap from before, or none.
+func (t *Tool) settled(ctx context.Context, manifest []byte) error {
+	pod, err := staticpod.Describe(manifest)
+	if err != nil {
+		return err
+	}
+	if pod.Swapped {
+		id, err := t.runtime.imageID(ctx, pod.Image)
+		if err != nil {
+			return err
+		}
+		err = writeRecord(t.state.installedFile(), installed{At: time.Now().UTC(), Manifest: sum(manifest), Image: pod.Image, ImageID: id,
+			Version: pod.Swap.Version, Config: pod.Swap.ConfigSHA256})
+		if err != nil {
+			return fmt.Errorf("cannot write down what lies there now: %w; next: see that there is room in %s", err, t.state.folder)
+		}
+	} else if err := removeDurably(t.state.installedFile()); err != nil {
+		return err
+	}
+	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
+}
+
+// keepEdits saves a manifest that is not what the last install wrote: somebody's edits must not be lost.
+func (t *Tool) keepEdits(manifest []byte, unfinished *journal) error {
+	var last installed
+	there, err := readRecord(t.state.installedFile(), &last)
+	if err != nil {
+		return err
+	}
+	if manifest == nil || unfinished != nil || there && last.Manifest == sum(manifest) {
+		return nil
+	}
+	path := filepath.Join(t.state.folder, "edited-"+t.started.UTC().Format("20060102T150405Z")+".yaml")
+	if err := writeDurably(path, manifest, 0o600); err != nil {
+		return fmt.Errorf("cannot keep the manifest that somebody has edited: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	t.say("the manifest was edited since the last install; kept as %s", path)
+	return nil
+}

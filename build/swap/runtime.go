@@ -1,0 +1,313 @@
+package swap
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// runtime is the container runtime that kubelet uses, seen through the interface that kubelet uses.
+type runtime struct {
+	containers cri.RuntimeServiceClient
+	images     cri.ImageServiceClient
+	connection *grpc.ClientConn
+	endpoint   string
+	docker     bool
+}
+
+// kubelet's labels on what it has the runtime start.
+const (
+	podNameLabel       = "io.kubernetes.pod.name"
+	podNamespaceLabel  = "io.kubernetes.pod.namespace"
+	podUIDLabel        = "io.kubernetes.pod.uid"
+	containerNameLabel = "io.kubernetes.container.name"
+)
+
+// connectRuntime finds out which version of the interface the runtime serves. Both versions have the same messages on
+// the wire, under another name of the service.
+func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime, error) {
+	var failures []error
+	for _, version := range []string{"v1", "v1alpha2"} {
+		connection, err := grpc.NewClient("unix://"+endpoint,
+			grpc.WithTransportCredentials(insecure.NewCredentials()),
+			// Otherwise a proxy of the environment is asked for the socket.
+			grpc.WithNoProxy(),
+			grpc.WithUnaryInterceptor(func(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn,
+				invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+				return invoke(ctx, strings.Replace(method, "/runtime.v1.", "/runtime."+version+".", 1), request, reply, connection, options...)
+			}))
+		if err != nil {
+			return nil, err
+		}
+		r := &runtime{
+			containers: cri.NewRuntimeServiceClient(connection),
+			images:     cri.NewImageServiceClient(connection),
+			connection: connection,
+			endpoint:   endpoint,
+			docker:     docker,
+		}
+		if err = ping(ctx, r); err == nil {
+			return r, nil
+		}
+		failures = append(failures, err)
+		connection.Close()
+		if status.Code(err) != codes.Unimplemented {
+			break
+		}
+	}
+	return nil, fmt.Errorf("the container runtime at %s does not answer: %w; next: systemctl status containerd docker",
+		endpoint, errors.Join(failures...))
+}
+
+func ping(ctx context.Context, r *runtime) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	_, err := r.containers.Version(ctx, &cri.VersionRequest{})
+	return err
+}
+
+func (r *runtime) close() { r.connection.Close() }
+
+// imageID gives the id of a loaded image, sha256:…; empty if the runtime does not have it.
+func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
+	answer, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
+	if err != nil {
+		return "", fmt.Errorf("the container runtime does not tell about the image %s: %w; next: systemctl status containerd docker", name, err)
+	}
+	if answer.Image == nil {
+		return "", nil
+	}
+	return answer.Image.Id, nil
+}
+
+// tool is the program that loads and saves images of this runtime, with the arguments that come before the verb's own.
+func (r *runtime) tool() []string {
+	if r.docker {
+		return []string{"docker"}
+	}
+	return []string{"ctr", "--address", r.endpoint, "--namespace", "k8s.io"}
+}
+
+// load brings an archive into the runtime, where kubelet finds it.
+func (r *runtime) load(ctx context.Context, archive string) error {
+	if r.docker {
+		return r.run(ctx, "load", "--input", archive)
+	}
+	return r.run(ctx, "images", "import", archive)
+}
+
+// save writes a loaded image to an archive.
+func (r *runtime) save(ctx context.Context, name, archive string) error {
+	if r.docker {
+		return r.run(ctx, "save", "--output", archive, name)
+	}
+	return r.run(ctx, "images", "export", archive, name)
+}
+
+func (r *runtime) run(ctx context.Context, arguments ...string) error {
+	arguments = append(r.tool(), arguments...)
+	line := strings.Join(arguments, " ")
+	program, err := exec.LookPath(arguments[0])
+	if err != nil {
+		return fmt.Errorf("%s is not installed, which comes with the container runtime at %s; next: install it, then run this again: %s",
+			arguments[0], r.endpoint, line)
+	}
+	var output bytes.Buffer
+	command := exec.CommandContext(ctx, program, arguments[1:]...)
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("%s: %w: %s; next: mend what it says, then run this again", line, err, strings.TrimSpace(output.String()))
+	}
+	return nil
+}
+
+// container is one start of a static pod's container.
+type container struct {
+	id      string
+	sandbox string
+	imageID string
+	created time.Time
+	running bool
+}
+
+// containersOf lists the containers of that name in a pod, whatever the pod's UID: a static pod whose manifest changed is
+// another pod with the same name.
+func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string) ([]container, error) {
+	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{
+		podNamespaceLabel: namespace, podNameLabel: pod, containerNameLabel: name,
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("the container runtime does not list its containers: %w; next: systemctl status containerd docker", err)
+	}
+	var found []container
+	for _, c := range answer.Containers {
+		found = append(found, container{
+			id:      c.Id,
+			sandbox: c.PodSandboxId,
+			imageID: c.ImageRef,
+			created: time.Unix(0, c.CreatedAt),
+			// One that is created and not started yet counts too: it will run.
+			running: c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED,
+		})
+	}
+	return found, nil
+}
+
+// sandbox is the room that the runtime has made for one version of a static pod.
+type sandbox struct {
+	id     string
+	podUID string
+	// restartedAt is the annotation that tells versions of the manifest apart; empty without.
+	restartedAt string
+}
+
+// sandboxesOf lists the sandboxes of the pods of that name.
+func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]sandbox, error) {
+	answer, err := r.containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
+		podNamespaceLabel: namespace, podNameLabel: pod,
+	}}})
+	if err != nil {
+		return nil, fmt.Errorf("the container runtime does not list its pods: %w; next: systemctl status containerd docker", err)
+	}
+	var found []sandbox
+	for _, item := range answer.Items {
+		found = append(found, sandbox{
+			id:          item.Id,
+			podUID:      item.Labels[podUIDLabel],
+			restartedAt: item.Annotations[staticpod.RestartedAtAnnotation],
+		})
+	}
+	return found, nil
+}
+
+// ending says how a container ended, and the last lines that it wrote.
+func (r *runtime) ending(ctx context.Context, id string) string {
+	answer, err := r.containers.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
+	if err != nil {
+		return fmt.Sprintf("(the container runtime does not tell about the container: %v)", err)
+	}
+	var text strings.Builder
+	if s := answer.Status; s.State == cri.ContainerState_CONTAINER_EXITED {
+		fmt.Fprintf(&text, "the container ended with exit status %d", s.ExitCode)
+		if s.Reason != "" && s.Reason != "Error" && s.Reason != "Completed" {
+			fmt.Fprintf(&text, " (%s)", s.Reason)
+		}
+		if s.Message != "" {
+			fmt.Fprintf(&text, ": %s", s.Message)
+		}
+	} else {
+		text.WriteString("the container runs")
+	}
+	lines, err := logTail(answer.Status.LogPath)
+	switch {
+	case err != nil:
+		fmt.Fprintf(&text, "; its log cannot be read: %v", err)
+	case len(lines) == 0:
+		text.WriteString("; it wrote nothing")
+	default:
+		fmt.Fprintf(&text, "; its last lines:\n    %s", strings.Join(lines, "\n    "))
+	}
+	return text.String()
+}
+
+// tailLines and tailBytes bound what is shown of a container's log.
+const (
+	tailLines = 12
+	tailBytes = 32 << 10
+)
+
+// logTail reads the end of a container's log, which is in the container runtime interface's format (time, stream, tag, text) or
+// in Docker's (one JSON object a line), and gives the text.
+func logTail(path string) ([]string, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	start := max(0, info.Size()-tailBytes)
+	content, err := io.ReadAll(io.NewSectionReader(file, start, tailBytes))
+	if err != nil {
+		return nil, err
+	}
+	raw := strings.Split(strings.TrimSpace(string(content)), "\n")
+	if start > 0 {
+		// The first line may have lost its beginning.
+		raw = raw[1:]
+	}
+	var lines []string
+	for _, line := range raw[max(0, len(raw)-tailLines):] {
+		var docker struct{ Log string }
+		if json.Unmarshal([]byte(line), &docker) == nil {
+			line = docker.Log
+		} else if parts := strings.SplitN(line, " ", 4); len(parts) == 4 {
+			line = parts[3]
+		}
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines, nil
+}
+
+// network is where the runtime looks for network plugins, and whether it found what it needs.
+type network struct {
+	ready   bool
+	message string
+	// binaries are the folders of plugins; configurations is the folder that says which ones are used.
+	binaries       []string
+	configurations string
+}
+
+// network asks the runtime. Docker's network is kubelet's own matter: the defaults are kubelet's.
+func (r *runtime) network(ctx context.Context) (*network, error) {
+	answer, err := r.containers.Status(ctx, &cri.StatusRequest{Verbose: true})
+	if err != nil {
+		return nil, fmt.Errorf("the container runtime does not tell its state: %w; next: systemctl status containerd docker", err)
+	}
+	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
+	for _, condition := range answer.Status.Conditions {
+		if condition.Type == cri.NetworkReady {
+			n.ready, n.message = condition.Status, condition.Message
+		}
+	}
+	var settings struct {
+		CNI struct {
+			BinDir  string   `json:"binDir"`
+			BinDirs []string `json:"binDirs"`
+			ConfDir string   `json:"confDir"`
+		} `json:"cni"`
+	}
+	// containerd tells its settings; another runtime may tell them otherwise, or not.
+	if text, told := answer.Info["config"]; told && json.Unmarshal([]byte(text), &settings) == nil {
+		if settings.CNI.BinDir != "" {
+			n.binaries = filepath.SplitList(settings.CNI.BinDir)
+		}
+		if len(settings.CNI.BinDirs) > 0 {
+			n.binaries = settings.CNI.BinDirs
+		}
+		if settings.CNI.ConfDir != "" {
+			n.configurations = settings.CNI.ConfDir
+		}
+	}
+	return n, nil
+}

@@ -1,0 +1,161 @@
+package swap
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// StateFolder is where the way back lies: never in the folder that kubelet watches.
+const StateFolder = "/var/lib/kube-scheduler-swap"
+
+// state is the folder with what must outlive a run.
+type state struct{ folder string }
+
+// original is the manifest as it was before the first swap.
+func (s state) original() string { return filepath.Join(s.folder, "original.yaml") }
+
+// previous is the manifest from before the last install that worked.
+func (s state) previous() string { return filepath.Join(s.folder, "previous.yaml") }
+
+// undo is the manifest that a running install puts back if the new one does not work.
+func (s state) undo() string { return filepath.Join(s.folder, "undo.yaml") }
+
+func (s state) configs() string { return filepath.Join(s.folder, "configs") }
+
+// configFolder is where a configuration lies: its name tells its content, so a manifest that names it always finds the
+// configuration that it was made for.
+func (s state) configFolder(sum string) string { return filepath.Join(s.configs(), sum[:12]) }
+
+func (s state) journalFile() string   { return filepath.Join(s.folder, "journal.json") }
+func (s state) installedFile() string { return filepath.Join(s.folder, "installed.json") }
+
+// journal says that a change of the manifest is under way. It is written before the manifest is touched, and removed
+// when the scheduler was seen to work, so one that is there tells of a run that did not finish.
+type journal struct {
+	// Operation is install or rollback.
+	Operation string    `json:"operation"`
+	Started   time.Time `json:"started"`
+	// Process is the id of the process at work.
+	Process int `json:"process"`
+	// Before is the sum of the manifest that the run found.
+	Before string `json:"before"`
+}
+
+// installed says what the last successful install wrote.
+type installed struct {
+	At time.Time `json:"at"`
+	// Manifest is the SHA-256 sum of the file as it was written.
+	Manifest string `json:"manifest"`
+	Image    string `json:"image"`
+	ImageID  string `json:"imageID"`
+	Version  string `json:"version"`
+	// Config is the SHA-256 sum of the configuration; empty without one.
+	Config string `json:"config,omitempty"`
+	// Patches is the folder with kubeadm's patches that kubeadm-patch wrote; empty if there is none.
+	Patches string `json:"patches,omitempty"`
+}
+
+func sum(content []byte) string {
+	digest := sha256.Sum256(content)
+	return hex.EncodeToString(digest[:])
+}
+
+// readRecord reads a JSON file of the state folder into record, and tells whether it is there.
+func readRecord(path string, record any) (bool, error) {
+	content, err := readIfThere(path)
+	if content == nil || err != nil {
+		return false, err
+	}
+	if err := json.Unmarshal(content, record); err != nil {
+		return false, fmt.Errorf("%s is damaged: %w; next: look at it, and remove it if it says nothing to you", path, err)
+	}
+	return true, nil
+}
+
+func writeRecord(path string, record any) error {
+	content, err := json.MarshalIndent(record, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeDurably(path, append(content, '\n'), 0o644)
+}
+
+// lock lets one run at a time change things. It ends with the process, however that ends.
+func (s state) lock() (unlock func(), err error) {
+	if err := keepFolder(s.folder); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.folder, "lock")
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("%w; next: see that %s can be written to", err, s.folder)
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		holder, _ := os.ReadFile(path)
+		file.Close()
+		if !errors.Is(err, unix.EWOULDBLOCK) {
+			return nil, fmt.Errorf("cannot lock %s: %w; next: see that %s is on a local disk", path, err, s.folder)
+		}
+		return nil, fmt.Errorf("another run (process %s) is changing the scheduler; next: wait until it ends, then kube-scheduler-swap status",
+			strings.TrimSpace(string(holder)))
+	}
+	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("cannot write %s: %w; next: see that there is room on its disk", path, err)
+	}
+	return func() { file.Close() }, nil
+}
+
+func writeAt(file *os.File, text string) error {
+	_, err := file.WriteAt([]byte(text), 0)
+	return err
+}
+
+// keepConfig puts a configuration into a folder named after its content, and gives the folder.
+func (s state) keepConfig(content []byte) (string, error) {
+	folder := s.configFolder(sum(content))
+	if err := keepFolder(s.configs()); err != nil {
+		return "", err
+	}
+	if err := keepFolder(folder); err != nil {
+		return "", err
+	}
+	if err := writeDurably(filepath.Join(folder, configName), content, 0o644); err != nil {
+		return "", fmt.Errorf("cannot keep the configuration: %w; next: see that there is room in %s", err, s.folder)
+	}
+	return folder, nil
+}
+
+// dropConfigs removes the configurations that none of the manifests names.
+func (s state) dropConfigs(manifests ...[]byte) error {
+	entries, err := os.ReadDir(s.configs())
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	} else if err != nil {
+		return err
+	}
+	for _, entry := range entries {
+		folder := filepath.Join(s.configs(), entry.Name())
+		used := false
+		for _, manifest := range manifests {
+			used = used || strings.Contains(string(manifest), folder)
+		}
+		if used {
+			continue
+		}
+		if err := os.RemoveAll(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package swap
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+)
+
+// Status is what runs on this node, and what the files say.
+type Status struct {
+	Node     string `json:"node"`
+	Manifest string `json:"manifest"`
+	// Swapped tells whether the manifest names a scheduler of ours.
+	Swapped bool   `json:"swapped"`
+	Image   string `json:"image"`
+	ImageID string `json:"imageID,omitempty"`
+	Version string `json:"version,omitempty"`
+	// Config is where the configuration lies on this host; empty without one. ConfigSHA256 is what it was when it was installed.
+	Config       string `json:"config,omitempty"`
+	ConfigSHA256 string `json:"configSHA256,omitempty"`
+	// Running tells whether a container runs what the manifest names. Since is when it was made, Restarts how many
+	// of the same pod have ended.
+	Running  bool      `json:"running"`
+	Since    time.Time `json:"since,omitzero"`
+	Restarts int       `json:"restarts"`
+	// Health is ok, or why the scheduler is not healthy.
+	Health string `json:"health"`
+	// Lease is the lease's namespace and name; Holder who holds it, and Renewed when that was renewed last.
+	Lease   string    `json:"lease,omitempty"`
+	Holder  string    `json:"holder,omitempty"`
+	Renewed time.Time `json:"renewed,omitzero"`
+	// Here tells whether the holder is a scheduler of this node.
+	Here bool `json:"here"`
+	// Notes are what does not fit together, a sentence each.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// Status looks at the scheduler of this node. It changes nothing.
+func (t *Tool) Status(ctx context.Context) (*Status, error) {
+	content, pod, err := t.readManifest()
+	if err != nil {
+		return nil, err
+	}
+	s := &Status{Node: t.kubelet.nodeName, Manifest: t.manifest, Swapped: pod.Swapped, Image: pod.Image, Version: pod.Swap.Version,
+		ConfigSHA256: pod.Swap.ConfigSHA256}
+	note := func(format string, arguments ...any) { s.Notes = append(s.Notes, fmt.Sprintf(format, arguments...)) }
+
+	if inside, set := pod.Flag("config"); set {
+		s.Config = inside
+		if host, mounted := pod.HostPath(inside); mounted {
+			s.Config = host
+		}
+	}
+	if s.ConfigSHA256 != "" {
+		if found, err := os.ReadFile(filepath.Join(pod.Swap.ConfigFolder, configName)); err != nil {
+			note("the configuration cannot be read: %v", err)
+		} else if sum(found) != s.ConfigSHA256 {
+			note("%s is not what was installed: somebody has changed it; the running scheduler has read one or the other", s.Config)
+		}
+	}
+	if id, err := t.runtime.imageID(ctx, pod.Image); err != nil {
+		note("%v", err)
+	} else if id == "" {
+		note("the container runtime does not have the image %s", pod.Image)
+	} else {
+		s.ImageID = id
+	}
+	if err := t.running(ctx, s, pod.Namespace, t.podName(pod), pod.Container, note); err != nil {
+		return nil, err
+	}
+	if s.Health = healthy(ctx, healthOf(pod)); s.Health == "" {
+		s.Health = "ok"
+	}
+	config, err := configOf(pod)
+	if err != nil {
+		note("%v", err)
+	}
+	if lease := leaseOf(pod, config); lease != nil {
+		s.Lease = lease.namespace + "/" + lease.name
+		if holder, err := t.cluster.holder(ctx, *lease); err != nil {
+			note("%v", err)
+		} else {
+			s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
+		}
+	}
+	var findings Findings
+	if err := t.checkUndone(&findings, content, pod); err != nil {
+		return nil, err
+	}
+	for _, finding := range findings {
+		note("%s; next: %s", finding.What, finding.Cure)
+	}
+	return s, nil
+}
+
+// running finds the container of the pod that the manifest describes.
+func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
+	containers, err := t.runtime.containersOf(ctx, namespace, pod, name)
+	if err != nil {
+		return err
+	}
+	var newest *container
+	for i, c := range containers {
+		if c.running && (newest == nil || c.created.After(newest.created)) {
+			newest = &containers[i]
+		}
+	}
+	if newest == nil {
+		note("no container of the scheduler runs; next: journalctl -u kubelet")
+		return nil
+	}
+	for _, c := range containers {
+		if c.sandbox == newest.sandbox && !c.running {
+			s.Restarts++
+		}
+	}
+	s.Since = newest.created
+	s.Running = s.ImageID == "" || newest.imageID == s.ImageID
+	if !s.Running {
+		note("the container that runs is of the image %s, the manifest names %s", short(newest.imageID), short(s.ImageID))
+	}
+	return nil
+}
+
+// WriteJSON prints the status for a program.
+func (s *Status) WriteJSON(output io.Writer) error {
+	encoder := json.NewEncoder(output)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(s)
+}
+
+// Write prints the status for a person.
+func (s *Status) Write(output io.Writer) error {
+	table := tabwriter.NewWriter(output, 0, 0, 2, ' ', 0)
+	line := func(name, format string, arguments ...any) {
+		fmt.Fprintf(table, "%s\t%s\n", name, fmt.Sprintf(format, arguments...))
+	}
+	line("node", "%s", s.Node)
+	if s.Swapped {
+		line("scheduler", "swapped: %s", version(s.Version))
+	} else {
+		line("scheduler", "not swapped: the one that kubeadm put here")
+	}
+	line("image", "%s (%s)", s.Image, short(s.ImageID))
+	if s.Config != "" {
+		line("config", "%s", s.Config)
+	} else {
+		line("config", "none: the scheduler's own defaults")
+	}
+	if s.Since.IsZero() {
+		line("runs", "no")
+	} else {
+		line("runs", "since %s (%s), %d restarts", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), s.Restarts)
+	}
+	line("health", "%s", s.Health)
+	switch {
+	case s.Lease == "":
+		line("lease", "none: no leader election")
+	case s.Holder == "":
+		line("lease", "%s: nobody holds it", s.Lease)
+	case s.Here:
+		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
+	default:
+		line("lease", "%s: %s holds it, renewed %s ago; this node stands by", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
+	}
+	for _, note := range s.Notes {
+		line("note", "%s", note)
+	}
+	return table.Flush()
+}

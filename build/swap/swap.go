@@ -1,0 +1,150 @@
+// Package swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back.
+//
+// The manifest in kubelet's folder is the only thing that decides what runs: it names the image, and the folder of the
+// configuration, whose name tells its content. It is replaced by one rename. What is needed to go back is on the disk
+// before that, outside of the folder that kubelet watches; so a run that ends at any instant, or a power cut, leaves one
+// whole manifest that finds its image and its configuration.
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/go-containerregistry/pkg/name"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+const (
+	// manifestName is what kubeadm calls the scheduler's manifest.
+	manifestName = "kube-scheduler.yaml"
+	// configName is the configuration's name in its folder.
+	configName = staticpod.ConfigFileName
+	// DefaultKubeconfig is what kubeadm gives the administrator.
+	DefaultKubeconfig = "/etc/kubernetes/admin.conf"
+	// defaultScheduler is the profile of pods that name none.
+	defaultScheduler = "default-scheduler"
+)
+
+// Options say where things are.
+type Options struct {
+	// Manifest is the scheduler's manifest; empty: kube-scheduler.yaml in the folder that kubelet watches.
+	Manifest string
+	// Kubeconfig is the administrator's.
+	Kubeconfig string
+	// State is the folder of backups, configurations and the journal.
+	State string
+	// Timeout is how long the new scheduler may take to work, from the change of the manifest.
+	Timeout time.Duration
+	// Output receives the progress.
+	Output io.Writer
+}
+
+// Tool works on the scheduler of this node.
+type Tool struct {
+	options  Options
+	state    state
+	kubelet  *kubelet
+	manifest string
+	runtime  *runtime
+	cluster  *cluster
+	started  time.Time
+}
+
+// Open finds kubelet, its container runtime and the API server. Nothing is changed.
+func Open(ctx context.Context, options Options) (*Tool, error) {
+	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
+	if os.Geteuid() != 0 {
+		return nil, errors.New("this needs root: it reads kubelet's settings and writes its manifests; next: the same command with sudo")
+	}
+	var err error
+	if t.kubelet, err = findKubelet("/proc"); err != nil {
+		return nil, err
+	}
+	if t.manifest = options.Manifest; t.manifest == "" {
+		if t.kubelet.manifests == "" {
+			return nil, errors.New("kubelet runs no static pods here (no staticPodPath): this is not a kubeadm control-plane node; " +
+				"next: run this on one, or use the second scheduler (manifests/second-scheduler)")
+		}
+		t.manifest = filepath.Join(t.kubelet.manifests, manifestName)
+	}
+	if t.manifest, err = filepath.Abs(t.manifest); err != nil {
+		return nil, err
+	}
+	if inside(t.state.folder, filepath.Dir(t.manifest)) {
+		return nil, fmt.Errorf("the backups may not lie in %s: kubelet would run them; next: name another folder with --state", filepath.Dir(t.manifest))
+	}
+	if t.cluster, err = connectCluster(options.Kubeconfig); err != nil {
+		return nil, err
+	}
+	if t.runtime, err = connectRuntime(ctx, t.kubelet.endpoint, t.kubelet.docker); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// Close gives up the connection to the container runtime.
+func (t *Tool) Close() { t.runtime.close() }
+
+// inside tells whether a folder is another one or lies in it.
+func inside(folder, other string) bool {
+	relative, err := filepath.Rel(other, folder)
+	return err == nil && (relative == "." || filepath.IsLocal(relative))
+}
+
+// say prints a line of progress, with the time since the start.
+func (t *Tool) say(format string, arguments ...any) {
+	fmt.Fprintf(t.options.Output, "%5.1fs  %s\n", time.Since(t.started).Seconds(), fmt.Sprintf(format, arguments...))
+}
+
+// readManifest reads the scheduler's manifest.
+func (t *Tool) readManifest() ([]byte, *staticpod.Pod, error) {
+	content, err := os.ReadFile(t.manifest)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm; "+
+			"next: run this on a control-plane node, name the file with --manifest, or make it again with kubeadm init phase control-plane scheduler", t.manifest)
+	} else if err != nil {
+		return nil, nil, fmt.Errorf("%w; next: the same command with sudo", err)
+	}
+	pod, err := staticpod.Describe(content)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", t.manifest, err)
+	}
+	return content, &pod, nil
+}
+
+// podName is the name under which the API server knows a static pod.
+func (t *Tool) podName(pod *staticpod.Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
+
+// endpoint is where the scheduler of a pod answers.
+type endpoint struct{ scheme, host, port, path string }
+
+// healthOf gives the address that kubelet's own probe asks, and without a probe the one that the flags say.
+func healthOf(pod *staticpod.Pod) endpoint {
+	e := endpoint{scheme: "https", host: "127.0.0.1", port: "10259", path: "/healthz"}
+	if port, set := pod.Flag("secure-port"); set && port != "0" {
+		e.port = port
+	}
+	if address, set := pod.Flag("bind-address"); set && net.ParseIP(address) != nil && !net.ParseIP(address).IsUnspecified() {
+		e.host = address
+	}
+	if probe := pod.Liveness; probe != nil {
+		e.scheme, e.port, e.path = strings.ToLower(probe.Scheme), strconv.Itoa(probe.Port), probe.Path
+		if probe.Host != "" {
+			e.host = probe.Host
+		}
+	}
+	return e
+}
+
+func (e endpoint) url() string { return e.scheme + "://" + net.JoinHostPort(e.host, e.port) + e.path }
+
+func parseTag(text string) (name.Tag, error) { return name.NewTag(text, name.WeakValidation) }
