@@ -46,6 +46,10 @@ oci: ## Build both architectures, and an OCI layout over them
 push: oci ## Push both architectures to REGISTRY
 	@bash scripts/push.sh
 
+.PHONY: release
+release: image ## Build the release bundle: image, swap tool, manifests, patches, SBOM
+	@ARCHES=$(ARCH) bash scripts/release.sh
+
 .PHONY: quick-release-images
 quick-release-images: tree ## Build the image with upstream's own target, in Docker
 	@bash scripts/quick-release-images.sh
@@ -97,6 +101,10 @@ update: ## Bring all generated files up to date
 .PHONY: test
 test: ## Run every check and test that needs no root
 	@bash scripts/test.sh
+
+.PHONY: e2e
+e2e: ## Swap the scheduler of real kubeadm nodes, in namespaces of this machine (root)
+	@bash scripts/e2e.sh
 
 .PHONY: test-plugins
 test-plugins: ## Test plugins/ against unpatched upstream (NAME=myplugin: only that one)

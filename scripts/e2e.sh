@@ -69,12 +69,20 @@ install_missing
 # Where drivers are modules, a network namespace does not load them.
 [[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter || fail "kubeadm needs the driver br_netfilter, and the kernel has none" "uname -r; run it on a kernel of Debian or Ubuntu"
 use_pinned_go
+version=''
 ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver cmd/kube-controller-manager cmd/kubelet cmd/kubeadm cmd/kubectl
 scheduler=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
 etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 export GOWORK=off GOFLAGS='' CGO_ENABLED=0
 go build -C "$ROOT/build" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./kubeadmnode/pause
+if [[ " ${packages[*]} " == *' e2e '* ]]; then
+  # What an operator gets, and an image with a fault.
+  for script in build-binary build-image release; do ARCH=$HOST_ARCH ARCHES=$HOST_ARCH bash "$ROOT/scripts/$script.sh"; done
+  go build -C "$ROOT/build" -trimpath -buildvcs=false -o "$OUTPUT/tools/crash" ./e2e/crash
+  build=$(build_tool kube-scheduler-build)
+  version=$(recorded_version "$build") || exit
+fi
 for package in "${packages[@]}"; do go test -C "$ROOT/build" -c -o "$FOLDER/$package.test" "./$package"; done
 
 # Ends what this script started; the rest is the cleaner's.
@@ -102,6 +110,7 @@ for package in "${packages[@]}"; do
     KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$VERSION" \
     KUBEADM_NODE_BINARIES="$OUTPUT/bin/linux/$HOST_ARCH" KUBEADM_NODE_SCHEDULER="$scheduler" KUBEADM_NODE_ETCD="$etcd" \
     KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
+    E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
     setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
     bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/build/$package" "$FOLDER/$package.test" -test.v "${arguments[@]}" {alive}>&- {running}>&- &
   hub=$!

@@ -18,7 +18,7 @@ const nextAPIServer = "build it in the patched tree with: make all WHAT=cmd/kube
 	"if it is there, correct what the last log lines say and run again"
 
 // startAPIServer starts the API server and waits until the namespaces exist that pods and node leases live in.
-func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string) error {
+func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string, more []string) error {
 	certificate, key, err := c.writeServerPair("kube-apiserver")
 	if err != nil {
 		return err
@@ -45,7 +45,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 		ready:       "/readyz",
 		next:        nextAPIServer,
 		args: func(port int) []string {
-			return []string{
+			return append([]string{
 				"--bind-address=" + loopback,
 				"--secure-port=" + strconv.Itoa(port),
 				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
@@ -67,7 +67,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 				// Without a controller manager nobody makes the service account "default", which ServiceAccount asks of every
 				// pod, and nobody takes away the not-ready taint that TaintNodesByCondition gives to every new node.
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
-			}
+			}, more...)
 		},
 	})
 	if err != nil {

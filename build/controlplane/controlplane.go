@@ -28,6 +28,8 @@ import (
 type Options struct {
 	// Etcd, KubeAPIServer and KWOK are the programs to run.
 	Etcd, KubeAPIServer, KWOK string
+	// APIServerArguments follow the API server's own; of a flag that is there twice, the last one counts.
+	APIServerArguments []string
 	// Parent is the directory in which the folder of the run is made; empty is the system's directory for temporary files.
 	Parent string
 	// Progress receives a line for each thing that starts or ends; nil is nobody.
@@ -124,7 +126,7 @@ func (c *ControlPlane) start(ctx context.Context, options Options) error {
 	if err != nil {
 		return err
 	}
-	if err := c.startAPIServer(ctx, options.KubeAPIServer, etcd); err != nil {
+	if err := c.startAPIServer(ctx, options.KubeAPIServer, etcd, options.APIServerArguments); err != nil {
 		return err
 	}
 	return c.startKWOK(ctx, options.KWOK)

@@ -52,7 +52,7 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			copied := filepath.Join(t.TempDir(), "copy.yaml")
-			if err := config.writeLocalCopy(copied, "/run/kubeconfig"); err != nil {
+			if err := config.writeLocalCopy(copied, "/run/kubeconfig", false); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
@@ -62,6 +62,22 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 				t.Error("the original was changed")
 			}
 		})
+	}
+}
+
+func TestLocalCopyForLeaderElectionKeepsTheLease(t *testing.T) {
+	const election = "leaderElection: {leaderElect: true, resourceName: my-scheduler}\n"
+	config, err := readSchedulerConfig(writeFile(t, configHead+election))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	if err := config.writeLocalCopy(copied, "/run/kubeconfig", true); err != nil {
+		t.Fatal(err)
+	}
+	want := canonical(t, configHead+"clientConnection: {kubeconfig: /run/kubeconfig}\n"+election)
+	if got := canonical(t, readFile(t, copied)); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
 

@@ -20,10 +20,21 @@ func (c *ControlPlane) writeKubeconfig(name, user string, groups ...string) (str
 	if err != nil {
 		return "", err
 	}
+	return c.writeKubeconfigFor(name, user, &clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.certificate, ClientKeyData: pair.key,
+	})
+}
+
+// writeTokenKubeconfig writes a kubeconfig with a bearer token into the folder, and gives its path.
+func (c *ControlPlane) writeTokenKubeconfig(name, token string) (string, error) {
+	return c.writeKubeconfigFor(name, "token", &clientcmdapi.AuthInfo{Token: token})
+}
+
+func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *clientcmdapi.AuthInfo) (string, error) {
 	const local = "local"
 	config := clientcmdapi.NewConfig()
 	config.Clusters[local] = &clientcmdapi.Cluster{Server: c.server, CertificateAuthorityData: c.authority.pem}
-	config.AuthInfos[user] = &clientcmdapi.AuthInfo{ClientCertificateData: pair.certificate, ClientKeyData: pair.key}
+	config.AuthInfos[user] = credentials
 	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: user}
 	config.CurrentContext = local
 	path := c.folder.file(name)

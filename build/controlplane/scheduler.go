@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 
@@ -17,7 +18,28 @@ const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube
 type Scheduler struct {
 	plane    *ControlPlane
 	process  *process
+	url      string
 	profiles []string
+}
+
+// schedulerOptions are what can be different about a scheduler.
+type schedulerOptions struct {
+	token          string
+	leaderElection bool
+}
+
+// SchedulerOption changes how a scheduler is started.
+type SchedulerOption func(*schedulerOptions)
+
+// WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it has
+// about its own callers too. Without, it is system:kube-scheduler.
+func WithToken(token string) SchedulerOption {
+	return func(options *schedulerOptions) { options.token = token }
+}
+
+// WithLeaderElection leaves leader election to the configuration instead of switching it off.
+func WithLeaderElection() SchedulerOption {
+	return func(options *schedulerOptions) { options.leaderElection = true }
 }
 
 // ReadProfiles gives the scheduler names of the profiles in a KubeSchedulerConfiguration.
@@ -30,9 +52,15 @@ func ReadProfiles(configFile string) ([]string, error) {
 }
 
 // StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy. The file is not changed:
-// the scheduler reads a copy in which the API server is this one and leader election is off. There can be one at a
-// time.
-func (c *ControlPlane) StartScheduler(ctx context.Context, executable, configFile string) (*Scheduler, error) {
+// the scheduler reads a copy in which the API server is this one and leader election is off, unless an option says
+// otherwise. There can be one at a time.
+func (c *ControlPlane) StartScheduler(
+	ctx context.Context, executable, configFile string, options ...SchedulerOption,
+) (*Scheduler, error) {
+	var chosen schedulerOptions
+	for _, option := range options {
+		option(&chosen)
+	}
 	if err := checkExecutable("kube-scheduler", executable, nextScheduler); err != nil {
 		return nil, err
 	}
@@ -47,12 +75,18 @@ func (c *ControlPlane) StartScheduler(ctx context.Context, executable, configFil
 	if err != nil {
 		return nil, err
 	}
-	kubeconfig, err := c.writeKubeconfig("scheduler.kubeconfig", "system:kube-scheduler")
+	const kubeconfigFile = "scheduler.kubeconfig"
+	var kubeconfig string
+	if chosen.token != "" {
+		kubeconfig, err = c.writeTokenKubeconfig(kubeconfigFile, chosen.token)
+	} else {
+		kubeconfig, err = c.writeKubeconfig(kubeconfigFile, "system:kube-scheduler")
+	}
 	if err != nil {
 		return nil, err
 	}
 	localConfig := c.folder.file("scheduler.yaml")
-	if err := config.writeLocalCopy(localConfig, kubeconfig); err != nil {
+	if err := config.writeLocalCopy(localConfig, kubeconfig, chosen.leaderElection); err != nil {
 		return nil, err
 	}
 	certificate, key, err := c.writeServerPair("kube-scheduler")
@@ -61,7 +95,7 @@ func (c *ControlPlane) StartScheduler(ctx context.Context, executable, configFil
 	}
 	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
 	// name files relative to it or depend on a proxy.
-	p, _, err := c.launch(ctx, component{
+	p, port, err := c.launch(ctx, component{
 		name:       "kube-scheduler",
 		executable: executable,
 		listens:    true,
@@ -83,8 +117,11 @@ func (c *ControlPlane) StartScheduler(ctx context.Context, executable, configFil
 	if err != nil {
 		return nil, err
 	}
-	return &Scheduler{plane: c, process: p, profiles: profiles}, nil
+	return &Scheduler{plane: c, process: p, url: "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)), profiles: profiles}, nil
 }
+
+// URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
+func (s *Scheduler) URL() string { return s.url }
 
 // Profiles gives the scheduler names of its profiles, in the order of the configuration.
 func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }

@@ -76,16 +76,18 @@ func (s *schedulerConfig) profiles() ([]string, error) {
 }
 
 // writeLocalCopy writes the configuration to another file, the same but for two fields: where the API server is, and that
-// there is no other scheduler to elect a leader from.
-func (s *schedulerConfig) writeLocalCopy(file, kubeconfig string) error {
+// there is no other scheduler to elect a leader from. The second is left alone for leader election.
+func (s *schedulerConfig) writeLocalCopy(file, kubeconfig string, leaderElection bool) error {
 	local := s.content.DeepCopy()
-	for _, field := range []struct {
+	type field struct {
 		value any
 		path  []string
-	}{
-		{kubeconfig, []string{"clientConnection", "kubeconfig"}},
-		{false, []string{"leaderElection", "leaderElect"}},
-	} {
+	}
+	fields := []field{{kubeconfig, []string{"clientConnection", "kubeconfig"}}}
+	if !leaderElection {
+		fields = append(fields, field{false, []string{"leaderElection", "leaderElect"}})
+	}
+	for _, field := range fields {
 		// A key with nothing behind it is null in YAML, and as good as absent.
 		if local.Object[field.path[0]] == nil {
 			delete(local.Object, field.path[0])

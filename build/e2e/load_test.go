@@ -3,7 +3,9 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/cache"
+
+	"kube-scheduler-fork/build/kubeadmnode"
 )
 
 // arrivalInterval is how often a pod arrives while schedulers are replaced.
@@ -102,8 +106,8 @@ func (l *load) create(ctx context.Context, i int, scheduler string) {
 		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("pod-%04d", i)},
 		Spec: corev1.PodSpec{
 			SchedulerName: scheduler,
-			NodeSelector:  map[string]string{"type": "kwok"},
-			Tolerations:   []corev1.Toleration{{Key: "kwok.x-k8s.io/node", Operator: corev1.TolerationOpExists}},
+			NodeSelector:  map[string]string{kubeadmnode.FakeNode: "fake"},
+			Tolerations:   []corev1.Toleration{{Key: kubeadmnode.FakeNode, Operator: corev1.TolerationOpExists}},
 			Containers: []corev1.Container{{Name: "c", Image: "fake", Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("50m"), corev1.ResourceMemory: resource.MustParse("50Mi"),
 			}}}},
@@ -176,6 +180,24 @@ func (l *load) settled(t *testing.T, within time.Duration) int {
 		t.Error(fault)
 	}
 	return len(l.order)
+}
+
+// untilBound waits until no pod waits for a scheduler.
+func (l *load) untilBound(t *testing.T, scheduler string) {
+	t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	for {
+		waiting := slices.ContainsFunc(l.waiting(), func(name string) bool { return strings.HasSuffix(name, "("+scheduler+")") })
+		if !waiting {
+			return
+		}
+		select {
+		case <-l.changed:
+		case <-deadline.C:
+			t.Fatalf("pods still wait for %s after %s", scheduler, patience)
+		}
+	}
 }
 
 func (l *load) waiting() []string {

@@ -15,7 +15,7 @@ import (
 )
 
 // outputGrace is how long the output of a script is waited for after its end: what it started may hold it open.
-const outputGrace = 3 * time.Second
+const outputGrace = time.Second
 
 // nodeNamespaces are all that a process needs to be of a node.
 const nodeNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |

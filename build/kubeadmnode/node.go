@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -234,7 +235,7 @@ func (n *Node) powerCut() error {
 	}
 	// First the cable: a node without power does not close its connections.
 	var unplugged error
-	if _, err := os.Stat("/sys/class/net/" + n.cable()); err == nil {
+	if _, err := net.InterfaceByName(n.cable()); err == nil {
 		unplugged = run(context.Background(), "ip", "link", "delete", n.cable())
 	}
 	// The kernel kills the processes of a PID namespace with its first one, and reports that one's end last.
@@ -244,7 +245,7 @@ func (n *Node) powerCut() error {
 	// That it was killed is no news.
 	_ = n.first.Wait()
 	n.first = nil
-	return errors.Join(unplugged, removeCgroup(n.cgroup))
+	return unplugged
 }
 
 // Close ends the node and throws its disk away. The logs stay.
@@ -255,7 +256,7 @@ func (n *Node) Close() error {
 		n.stopKWOK()
 		n.stopKWOK = nil
 	}
-	err := errors.Join(n.powerCut(), os.RemoveAll(n.folder))
+	err := n.powerCut()
 	n.hub.release(n)
 	return err
 }

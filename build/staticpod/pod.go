@@ -209,7 +209,8 @@ func (l commandLine) check(container string) error {
 	}
 	for _, element := range l.elements[l.program+1:] {
 		if element == "--" {
-			return fmt.Errorf(`the command of container %q holds "--", after which flags have no effect; next: delete that item`, container)
+			return fmt.Errorf(`the command of container %q holds "--", after which flags have no effect; next: delete that item`,
+				container)
 		}
 	}
 	return nil

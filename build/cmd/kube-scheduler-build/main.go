@@ -39,7 +39,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand(), newPluginCommand())
+	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		what, next := message(err)
 		fmt.Fprintf(os.Stderr, "error: %s\nnext:  %s\n", what, next)

@@ -111,7 +111,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
 echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
 # Instead of kube-proxy: the one service that pods need, from pods and from the node itself.
-for chain in PREROUTING OUTPUT; do
+for chain in OUTPUT; do
   iptables --wait -t nat -A "$chain" -d "$NODE_SERVICE" -p tcp --dport 443 -j DNAT --to-destination "$NODE_ADDRESS:6443"
 done
 

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"kube-scheduler-fork/build/release"
+)
+
+func releaseCommand() *cobra.Command {
+	var (
+		options release.Options
+		output  string
+		created int64
+	)
+	command := &cobra.Command{
+		Use:   "release",
+		Short: "Make the release bundle of one architecture, with its SBOM",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, arguments []string) error {
+			var err error
+			options.Created = time.Unix(created, 0).UTC()
+			if options.Roots, err = release.RootsModule(); err != nil {
+				return err
+			}
+			bundle, document, err := release.Write(output, options)
+			if err != nil {
+				return err
+			}
+			for _, path := range []string{bundle, document} {
+				fmt.Fprintf(command.OutOrStdout(), "release: %s\n", path)
+			}
+			return nil
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&output, "output", "", "folder to write to")
+	flags.StringVar(&options.Architecture, "architecture", "", "amd64 or arm64")
+	flags.StringVar(&options.Version, "version", "", "what kube-scheduler --version prints")
+	flags.StringVar(&options.Kubernetes, "kubernetes", "", "upstream's tag")
+	flags.StringVar(&options.Sum, "sum", "", "the h1: sum of the module k8s.io/kubernetes")
+	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
+	flags.Int64Var(&created, "created", 0, "time that stands in the bundle, seconds since 1970")
+	flags.StringVar(&options.Image, "image", "", "the image archive")
+	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
+	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
+	flags.StringVar(&options.Project, "project", "", "the folder with manifests/ and docs/")
+	flags.StringVar(&options.Patches, "patches", "", "the folder of the patch series")
+	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the file of the pin")
+	for _, flag := range []string{
+		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "project", "patches", "upstream-version",
+	} {
+		if err := command.MarkFlagRequired(flag); err != nil {
+			panic(err)
+		}
+	}
+	return command
+}

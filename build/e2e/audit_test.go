@@ -1,0 +1,59 @@
+package e2e
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"testing"
+
+	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
+
+	"kube-scheduler-fork/build/kubeadmnode"
+)
+
+const (
+	auditPolicyFile = "/etc/kubernetes/audit/policy.yaml"
+	auditLogFile    = "/etc/kubernetes/audit/log"
+)
+
+// auditPolicy has the API server write down each pod that is bound, when it was.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+- {level: Metadata, verbs: [create], resources: [{group: "", resources: [pods/binding]}]}
+- {level: None}
+`
+
+// auditConfiguration are the lines of kubeadm's ClusterConfiguration for that.
+const auditConfiguration = `apiServer:
+  extraArgs: {audit-policy-file: ` + auditPolicyFile + `, audit-log-path: ` + auditLogFile + `}
+  extraVolumes:
+  - {name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, pathType: DirectoryOrCreate}
+`
+
+// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it.
+func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
+	t.Helper()
+	log, err := os.Open(node.Root() + auditLogFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	bound := map[string]int{}
+	lines := bufio.NewScanner(log)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var event auditv1.Event
+		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
+			t.Fatalf("audit log: %v: %s", err, lines.Text())
+		}
+		if event.ResponseStatus != nil && event.ResponseStatus.Code == 201 && event.ObjectRef.Namespace == namespace {
+			bound[event.ObjectRef.Name]++
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return bound
+}

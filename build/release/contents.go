@@ -1,0 +1,184 @@
+package release
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/upstream"
+)
+
+// Names in a bundle.
+const (
+	archiveName  = "kube-scheduler.tar"
+	swapName     = "kube-scheduler-swap"
+	manualName   = "docs/operations.md"
+	licenceName  = "LICENSE"
+	pinName      = "upstream.version"
+	documentName = "sbom.spdx.json"
+	sumsName     = "SHA256SUMS"
+)
+
+// file is one file of a bundle.
+type file struct {
+	name    string // below the bundle's one folder, with slashes
+	mode    fs.FileMode
+	content []byte
+}
+
+// gather reads what goes into a bundle as it is: all but the list of parts and the sums.
+func gather(options Options) ([]file, error) {
+	var files []file
+	take := func(name, source string, mode fs.FileMode, next string) error {
+		content, err := os.ReadFile(source)
+		if err != nil {
+			return fmt.Errorf("%w; next: %s", err, next)
+		}
+		files = append(files, file{name, mode, content})
+		return nil
+	}
+	if err := take(archiveName, options.Image, 0o644, "make image ARCH="+options.Architecture); err != nil {
+		return nil, err
+	}
+	if err := take(swapName, options.Swap, 0o755, "make release ARCH="+options.Architecture); err != nil {
+		return nil, err
+	}
+	if err := take(manualName, filepath.Join(options.Project, manualName), 0o644, "git checkout -- "+manualName); err != nil {
+		return nil, err
+	}
+	switch err := take(licenceName, filepath.Join(options.Project, licenceName), 0o644, "git checkout -- "+licenceName); {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, err
+	}
+	pin, err := pinOf(options)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{pinName, 0o644, pin})
+
+	series, err := filepath.Glob(filepath.Join(options.Patches, "*.patch"))
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range append(series, filepath.Join(options.Patches, "README.md")) {
+		if err := take("patches/"+filepath.Base(source), source, 0o644, "git checkout -- patches"); err != nil {
+			return nil, err
+		}
+	}
+	manifests := filepath.Join(options.Project, "manifests")
+	err = filepath.WalkDir(manifests, func(source string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return fmt.Errorf("%w; next: git checkout -- manifests", err)
+		case source != manifests && leftBehind(entry.Name()):
+			if entry.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case entry.IsDir():
+			return nil
+		case !entry.Type().IsRegular():
+			return fmt.Errorf("%s is not a plain file, which not every system could unpack; next: put the file itself there", source)
+		}
+		below, err := filepath.Rel(options.Project, source)
+		if err != nil {
+			return err
+		}
+		return take(filepath.ToSlash(below), source, 0o644, "git checkout -- manifests")
+	})
+	return files, err
+}
+
+// leftBehind tells the scratch files of editors and merges, the same that .gitignore leaves out, and hidden files.
+func leftBehind(name string) bool {
+	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") ||
+		strings.HasSuffix(name, ".orig") || strings.HasSuffix(name, ".rej")
+}
+
+// pinOf is the upstream.version of a bundle: the project's own, or, where another release than the pinned one was built,
+// the facts of that one in the same form.
+func pinOf(options Options) ([]byte, error) {
+	pin, err := upstream.ReadPin(options.UpstreamVersion)
+	if err != nil {
+		return nil, err
+	}
+	if pin.Version == options.Kubernetes {
+		return os.ReadFile(options.UpstreamVersion)
+	}
+	lines := "# What this bundle was built from; it is not what the project pins.\nKUBERNETES_VERSION=" + options.Kubernetes + "\n"
+	if options.Commit != "" {
+		lines += "KUBERNETES_COMMIT=" + options.Commit + "\n"
+	}
+	return []byte(lines + "KUBERNETES_SUM=" + options.Sum + "\nGO_VERSION=" + pin.GoVersion + "\n"), nil
+}
+
+// programs are the paths of the binaries in the image.
+var programs = map[string]string{"usr/local/bin/kube-scheduler": "kube-scheduler", "go-runner": "kube-log-runner"}
+
+// unpacked is what a bundle tells about the image in it.
+type unpacked struct {
+	// id is what container runtimes call the image: the digest of its configuration.
+	id string
+	// binaries are the contents of the binaries by their names.
+	binaries map[string][]byte
+}
+
+// unpack reads the binaries out of the image archive: what is told about them is then true of those that will run. An
+// archive of another version or architecture is refused.
+func unpack(options Options) (unpacked, error) {
+	again := "next: make image ARCH=" + options.Architecture
+	names, err := image.Names(options.Version, options.Architecture, "")
+	if err != nil {
+		return unpacked{}, err
+	}
+	// Found by name: a name of another version is not in the archive.
+	found, err := tarball.ImageFromPath(options.Image, &names[0])
+	if err != nil {
+		return unpacked{}, fmt.Errorf("%s holds no %s: %w; %s", options.Image, names[0], err, again)
+	}
+	config, err := found.ConfigFile()
+	if err != nil {
+		return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+	}
+	if config.Architecture != options.Architecture {
+		return unpacked{}, fmt.Errorf("%s is for %s, not for %s; %s", options.Image, config.Architecture, options.Architecture, again)
+	}
+	id, err := found.ConfigName()
+	if err != nil {
+		return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+	}
+	contents := unpacked{id: id.String(), binaries: map[string][]byte{}}
+	layers := mutate.Extract(found)
+	defer layers.Close()
+	reader := tar.NewReader(layers)
+	for {
+		header, err := reader.Next()
+		if err == io.EOF {
+			break
+		} else if err != nil {
+			return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+		}
+		if name, wanted := programs[path.Clean(header.Name)]; wanted {
+			if contents.binaries[name], err = io.ReadAll(reader); err != nil {
+				return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+			}
+		}
+	}
+	for place, name := range programs {
+		if len(contents.binaries[name]) == 0 {
+			return unpacked{}, fmt.Errorf("%s holds no /%s; %s", options.Image, place, again)
+		}
+	}
+	return contents, nil
+}

@@ -1,0 +1,226 @@
+package release
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"debug/buildinfo"
+	"debug/elf"
+	"debug/gosym"
+	"fmt"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"kube-scheduler-fork/build/upstream"
+)
+
+// Module is a Go module of which a binary holds code.
+type Module struct {
+	// Path and Version are the module's own: those of the replacement where one module replaces another.
+	Path, Version string
+	// Origin says where its source came from, and its h1: sum where one is known; a sentence without a full stop.
+	Origin string
+}
+
+// Binary is what a Go binary says of itself.
+type Binary struct {
+	// GoVersion is the toolchain's name, "go1.27.4".
+	GoVersion string
+	// Modules are sorted by path. The module that the command itself belongs to is not among them.
+	Modules []Module
+	// SHA256 of the file, in hex.
+	SHA256 string
+}
+
+// kubernetes is the module, and in a Go path the folder, that the commands of Kubernetes belong to.
+const kubernetes = "k8s.io/kubernetes"
+
+// inspect reads from a binary what is linked into it, and refuses one that would not run on a node of that architecture.
+//
+// A binary built in module mode lists its modules. Upstream's make builds in a Go path, where nothing is listed; but
+// every Go binary, stripped or not, names the source files of its functions, for stack traces. Inlined functions are
+// among them, what the linker threw away is not. vendor tells which module a vendored package belongs to.
+func inspect(name string, content []byte, architecture string, vendor vendored) (Binary, error) {
+	info, err := buildinfo.Read(bytes.NewReader(content))
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s: %w; next: make image", name, err)
+	}
+	for key, want := range map[string]string{"GOOS": "linux", "GOARCH": architecture, "CGO_ENABLED": "0"} {
+		if got := setting(info, key); got != want {
+			return Binary{}, fmt.Errorf("%s was built with %s=%s, not %s=%s, and would not run on such a node; next: make release ARCH=%s",
+				name, key, got, key, want, architecture)
+		}
+	}
+	binary := Binary{GoVersion: info.GoVersion, SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
+	if info.Main.Path != "" {
+		binary.Modules = listed(info.Deps)
+		return binary, nil
+	}
+	files, err := sourceFiles(content)
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s: its list of source files: %w; next: make image", name, err)
+	}
+	if binary.Modules, err = vendor.modules(files); err != nil {
+		return Binary{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return binary, nil
+}
+
+func setting(info *buildinfo.BuildInfo, key string) string {
+	for _, setting := range info.Settings {
+		if setting.Key == key {
+			return setting.Value
+		}
+	}
+	return ""
+}
+
+// listed are the modules that a binary built in module mode names.
+func listed(dependencies []*debug.Module) []Module {
+	var modules []Module
+	for _, dependency := range dependencies {
+		if dependency.Replace != nil {
+			dependency = dependency.Replace
+		}
+		module := Module{Path: dependency.Path, Version: dependency.Version, Origin: "Go module"}
+		if dependency.Sum != "" {
+			module.Origin += ", sum " + dependency.Sum
+		}
+		modules = append(modules, module)
+	}
+	slices.SortFunc(modules, byPath)
+	return modules
+}
+
+// sourceFiles are the files that a binary's functions come from, as the compiler was told to name them: with -trimpath
+// the import path of the package, and the file's name.
+func sourceFiles(content []byte) ([]string, error) {
+	binary, err := elf.NewFile(bytes.NewReader(content))
+	if err != nil {
+		return nil, err
+	}
+	table, text := binary.Section(".gopclntab"), binary.Section(".text")
+	if table == nil || text == nil {
+		return nil, fmt.Errorf("it has no section .gopclntab")
+	}
+	data, err := table.Data()
+	if err != nil {
+		return nil, err
+	}
+	symbols, err := gosym.NewTable(nil, gosym.NewLineTable(data, text.Addr))
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	for file := range symbols.Files {
+		files = append(files, file)
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("it is empty")
+	}
+	slices.Sort(files)
+	return files, nil
+}
+
+// vendored tells which module each package in the vendor folder of a Kubernetes tree belongs to.
+type vendored struct {
+	// packages are those that modules.txt names: all that something in the tree imports.
+	packages map[string]Module
+	// staging are the modules that lie in vendor/ whole, by their paths: commands that nothing imports are in them too.
+	staging map[string]Module
+}
+
+// module finds the module of a package by its path below vendor/.
+func (v vendored) module(imported string) (Module, bool) {
+	if module, known := v.packages[imported]; known {
+		return module, true
+	}
+	for above := imported; above != "."; above = path.Dir(above) {
+		if module, known := v.staging[above]; known {
+			return module, true
+		}
+	}
+	return Module{}, false
+}
+
+// readVendored takes vendor/modules.txt and go.sum of a tree of that Kubernetes version. A staging module, which lies in
+// the tree itself, has the version under which the same code is published: v0.23.17 in v1.23.17.
+func readVendored(modulesFile, sumFile []byte, version string) (vendored, error) {
+	sums := map[string]string{}
+	for line := range strings.Lines(string(sumFile)) {
+		if fields := strings.Fields(line); len(fields) == 3 {
+			sums[fields[0]+" "+fields[1]] = fields[2]
+		}
+	}
+	vendor := vendored{packages: map[string]Module{}, staging: map[string]Module{}}
+	var module Module
+	for line := range strings.Lines(string(modulesFile)) {
+		line = strings.TrimSpace(line)
+		switch fields := strings.Fields(line); {
+		case strings.HasPrefix(line, "##") || line == "":
+		case strings.HasPrefix(line, "# "):
+			// "# path version", "# path version => path version", "# path version => ./folder"; the lines at the end without a
+			// version are for go, which checks with them, and have no packages.
+			module = Module{Path: fields[1]}
+			if len(fields) > 2 {
+				module.Version = fields[2]
+			}
+			if _, replacement, found := strings.Cut(line, " => "); found {
+				switch words := strings.Fields(replacement); {
+				case strings.HasPrefix(replacement, "./staging/src/"):
+					module.Version = upstream.StagingVersion(version)
+					module.Origin = strings.TrimPrefix(replacement, "./") + " of Kubernetes " + version
+					vendor.staging[module.Path] = module
+				case len(words) == 2:
+					module.Path, module.Version = words[0], words[1]
+				default:
+					return vendored{}, fmt.Errorf("vendor/modules.txt: %q is not understood; next: rm -r _output/kubernetes; make tree", line)
+				}
+			}
+			if module.Origin == "" {
+				module.Origin = "Go module in vendor/ of Kubernetes " + version
+				if sum := sums[module.Path+" "+module.Version]; sum != "" {
+					module.Origin += ", sum " + sum
+				}
+			}
+		default:
+			vendor.packages[line] = module
+		}
+	}
+	if len(vendor.packages) == 0 {
+		return vendored{}, fmt.Errorf("vendor/modules.txt names no package; next: rm -r _output/kubernetes; make tree")
+	}
+	return vendor, nil
+}
+
+// modules are those that the files of a binary built in a Go path belong to. A file of which that cannot be told is an
+// error, so that no module is missing for want of knowledge.
+func (v vendored) modules(files []string) ([]Module, error) {
+	found := map[Module]bool{}
+	for _, file := range files {
+		folder := path.Dir(file)
+		imported, isVendored := strings.CutPrefix(folder, kubernetes+"/vendor/")
+		first, _, _ := strings.Cut(folder, "/")
+		switch module, known := v.module(imported); {
+		case isVendored && known:
+			found[module] = true
+		case isVendored:
+			return nil, fmt.Errorf("vendor/modules.txt does not name the package of %s, so the binary is not of this tree; next: make image", file)
+		case folder == kubernetes || strings.HasPrefix(folder, kubernetes+"/"):
+		// The compiler's own functions are in "<autogenerated>"; a package of the standard library, of those that it vendors
+		// too, begins with a word that is no host.
+		case file == "<autogenerated>", folder != "." && !path.IsAbs(folder) && !strings.Contains(first, "."):
+		default:
+			return nil, fmt.Errorf("it holds code from %s, of which nobody knows where it belongs; next: make image", file)
+		}
+	}
+	var modules []Module
+	for module := range found {
+		modules = append(modules, module)
+	}
+	slices.SortFunc(modules, byPath)
+	return modules, nil
+}
+
+func byPath(a, b Module) int { return strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version) }

@@ -1,0 +1,297 @@
+package release
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"crypto/sha256"
+	"fmt"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime/debug"
+
+	"slices"
+	"strings"
+
+	spdxjson "github.com/spdx/tools-golang/json"
+	"github.com/spdx/tools-golang/spdx/v2/common"
+	"github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"github.com/spdx/tools-golang/spdxlib"
+	gomodule "golang.org/x/mod/module"
+
+	"kube-scheduler-fork/build/patches"
+)
+
+// unknown is SPDX's word for what is not said.
+const unknown = "NOASSERTION"
+
+// Licences that upstream declares for all of its own source.
+const (
+	kubernetesLicence = "Apache-2.0"
+	goLicence         = "BSD-3-Clause"
+)
+
+// inventory is an SPDX document while it is made.
+type inventory struct {
+	*v2_3.Document
+	known map[common.ElementID]*v2_3.Package
+}
+
+// describe lists, as SPDX 2.3 JSON, what is in a bundle: image and binaries, the modules that are linked into each binary,
+// the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
+func describe(options Options, archive []byte, imageID string, binaries map[string]Binary) ([]byte, error) {
+	name := Name(options.Version, options.Architecture)
+	list := inventory{known: map[common.ElementID]*v2_3.Package{}, Document: &v2_3.Document{
+		SPDXVersion:    v2_3.Version,
+		DataLicense:    v2_3.DataLicense,
+		SPDXIdentifier: "DOCUMENT",
+		DocumentName:   name,
+		DocumentComment: "What a binary links is read from the binary itself: from the names of the source files of its functions " +
+			"for the commands of Kubernetes, which are built in a Go path; from its list of modules for kube-scheduler-swap.",
+		CreationInfo: &v2_3.CreationInfo{
+			Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
+			Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
+			CreatorComment: "The time is that of upstream's commit, not that of the build, " +
+				"so that the same inputs make the same document.",
+		},
+	}}
+
+	bundle := list.add("bundle", v2_3.Package{
+		PackageName:           name,
+		PackageVersion:        options.Version,
+		PrimaryPackagePurpose: "INSTALL",
+	})
+	list.relate("DOCUMENT", common.TypeRelationshipDescribe, bundle)
+	contained := list.add("image", v2_3.Package{
+		PackageName:           "kube-scheduler image",
+		PackageVersion:        options.Version,
+		PackageFileName:       "./" + archiveName,
+		PackageChecksums:      sha256Of(archive),
+		PackageComment:        "Image id " + imageID + ". Its time zones are lib/time/zoneinfo.zip of the Go that compiled it.",
+		PrimaryPackagePurpose: "CONTAINER",
+	})
+	list.relate(bundle, common.TypeRelationshipContains, contained)
+	roots := list.module(listed([]*debug.Module{&options.Roots})[0])
+	list.relate(roots, common.TypeRelationshipDataFileOf, contained)
+
+	source := list.source(options)
+	if err := list.patches(options, bundle, source); err != nil {
+		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(binaries)) {
+		binary := list.binary(name, options.Version, binaries[name])
+		if name == swapName {
+			list.relate(bundle, common.TypeRelationshipContains, binary)
+			continue
+		}
+		list.relate(contained, common.TypeRelationshipContains, binary)
+		list.relate(binary, common.TypeRelationshipGeneratedFrom, source)
+	}
+	return list.encode()
+}
+
+// encode gives the document its namespace, made from its content, and writes it as JSON.
+func (l inventory) encode() ([]byte, error) {
+	if err := spdxlib.ValidateDocument(l.Document); err != nil {
+		return nil, fmt.Errorf("the SBOM is not valid: %w", err)
+	}
+	var content bytes.Buffer
+	if err := spdxjson.Write(l.Document, &content); err != nil {
+		return nil, fmt.Errorf("the SBOM: %w", err)
+	}
+	l.DocumentNamespace = fmt.Sprintf("https://spdx.org/spdxdocs/%s-%x", l.DocumentName, sha256.Sum256(content.Bytes()))
+	content.Reset()
+	if err := spdxjson.Write(l.Document, &content, spdxjson.Indent("  "), spdxjson.EscapeHTML(false)); err != nil {
+		return nil, fmt.Errorf("the SBOM: %w", err)
+	}
+	return content.Bytes(), nil
+}
+
+// notInID are the characters that an SPDX identifier cannot hold.
+var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
+
+// add adds a package, once; what SPDX wants to be said of each and is not given becomes "not said".
+func (l inventory) add(id string, part v2_3.Package) common.ElementID {
+	element := common.ElementID(notInID.ReplaceAllString(id, "-"))
+	for known := l.known[element]; known != nil; known = l.known[element] {
+		if known.PackageName == part.PackageName && known.PackageVersion == part.PackageVersion {
+			return element
+		}
+		// Two names that differ only in what an identifier cannot hold.
+		element += "-other"
+	}
+	l.known[element] = &part
+	part.PackageSPDXIdentifier = element
+	for _, field := range []*string{
+		&part.PackageDownloadLocation, &part.PackageLicenseDeclared, &part.PackageLicenseConcluded, &part.PackageCopyrightText,
+	} {
+		if *field == "" {
+			*field = unknown
+		}
+	}
+	l.Packages = append(l.Packages, &part)
+	return element
+}
+
+func (l inventory) relate(from common.ElementID, how string, to common.ElementID) {
+	l.Relationships = append(l.Relationships, &v2_3.Relationship{
+		RefA: common.DocElementID{ElementRefID: from}, Relationship: how, RefB: common.DocElementID{ElementRefID: to},
+	})
+}
+
+// source is upstream's source, before the patches.
+func (l inventory) source(options Options) common.ElementID {
+	from, at := "Go module sum "+options.Sum, options.Kubernetes
+	if options.Commit != "" {
+		from, at = "commit "+options.Commit+", "+from, options.Commit
+	}
+	return l.add("kubernetes-source", v2_3.Package{
+		PackageName:             kubernetes,
+		PackageVersion:          options.Kubernetes,
+		PackageDownloadLocation: "git+https://github.com/kubernetes/kubernetes.git@" + at,
+		PackageHomePage:         "https://kubernetes.io",
+		PackageSourceInfo:       from,
+		PackageLicenseDeclared:  kubernetesLicence,
+		PrimaryPackagePurpose:   "SOURCE",
+		PackageExternalReferences: append(purl("golang", kubernetes, options.Kubernetes),
+			cpe("kubernetes", "kubernetes", strings.TrimPrefix(options.Kubernetes, "v"))),
+	})
+}
+
+// patches adds each file of the series, in order.
+func (l inventory) patches(options Options, bundle, source common.ElementID) error {
+	series, err := patches.Read(options.Patches)
+	if err != nil {
+		return err
+	}
+	for _, patch := range series {
+		content, err := os.ReadFile(filepath.Join(options.Patches, patch.Name))
+		if err != nil {
+			return err
+		}
+		id := common.ElementID("patch-" + notInID.ReplaceAllString(patch.Name, "-"))
+		l.Files = append(l.Files, &v2_3.File{
+			FileName:           "./patches/" + patch.Name,
+			FileSPDXIdentifier: id,
+			FileTypes:          []string{"SOURCE", "TEXT"},
+			// SPDX 2.3 wants SHA-1 of each file.
+			Checksums: append(sha256Of(content),
+				common.Checksum{Algorithm: common.SHA1, Value: fmt.Sprintf("%x", sha1.Sum(content))}),
+			LicenseConcluded:  unknown,
+			FileCopyrightText: unknown,
+			FileComment:       fmt.Sprintf("%s (Upstream-Status: %s)", patch.Subject, patch.Trailer("Upstream-Status")),
+		})
+		l.relate(bundle, common.TypeRelationshipContains, id)
+		l.relate(id, common.TypeRelationshipPatchApplied, source)
+	}
+	return nil
+}
+
+// binary adds a binary, the modules linked into it, and its Go: once as the standard library in it, under the name by which
+// scanners know that, and once as the compiler.
+func (l inventory) binary(name, version string, binary Binary) common.ElementID {
+	part := v2_3.Package{
+		PackageName:               name,
+		PackageVersion:            version,
+		PackageFileName:           "./" + name,
+		PackageChecksums:          []common.Checksum{{Algorithm: common.SHA256, Value: binary.SHA256}},
+		PrimaryPackagePurpose:     "APPLICATION",
+		PackageExternalReferences: purl("generic", name, version),
+	}
+	if name != swapName {
+		part.PackageLicenseDeclared = kubernetesLicence
+		for place, program := range programs {
+			if program == name {
+				part.PackageFileName = "/" + place
+			}
+		}
+	}
+	id := l.add("binary-"+name, part)
+	number := strings.TrimPrefix(binary.GoVersion, "go")
+	home := "https://go.dev/dl/" + binary.GoVersion + ".src.tar.gz"
+	compiler := l.add("toolchain-"+binary.GoVersion, v2_3.Package{
+		PackageName:               "go",
+		PackageVersion:            binary.GoVersion,
+		PackageDownloadLocation:   home,
+		PackageLicenseDeclared:    goLicence,
+		PrimaryPackagePurpose:     "APPLICATION",
+		PackageExternalReferences: append(purl("generic", "go", number), cpe("golang", "go", number)),
+	})
+	l.relate(compiler, common.TypeRelationshipBuildToolOf, id)
+	library := l.add("stdlib-"+binary.GoVersion, v2_3.Package{
+		PackageName:               "stdlib",
+		PackageVersion:            binary.GoVersion,
+		PackageDownloadLocation:   home,
+		PackageLicenseDeclared:    goLicence,
+		PrimaryPackagePurpose:     "LIBRARY",
+		PackageExternalReferences: append(purl("golang", "stdlib", number), cpe("golang", "go", number)),
+	})
+	l.relate(id, common.TypeRelationshipStaticLink, library)
+	for _, module := range binary.Modules {
+		l.relate(id, common.TypeRelationshipStaticLink, l.module(module))
+	}
+	return id
+}
+
+// module adds a Go module. The same version from two places, a staging folder of Kubernetes and the published module, is
+// one package with both origins.
+func (l inventory) module(module Module) common.ElementID {
+	part := v2_3.Package{
+		PackageName:               module.Path,
+		PackageVersion:            module.Version,
+		PackageDownloadLocation:   downloadLocation(module),
+		PackageSourceInfo:         module.Origin,
+		PrimaryPackagePurpose:     "LIBRARY",
+		PackageExternalReferences: purl("golang", module.Path, module.Version),
+	}
+	if strings.HasPrefix(module.Origin, "staging/") {
+		part.PackageLicenseDeclared = kubernetesLicence
+	}
+	id := l.add("module-"+module.Path+"-"+module.Version, part)
+	if known := l.known[id]; !slices.Contains(strings.Split(known.PackageSourceInfo, "; "), module.Origin) {
+		known.PackageSourceInfo += "; " + module.Origin
+	}
+	return id
+}
+
+// downloadLocation is where the module's zip file is kept for good; a folder in another project has none.
+func downloadLocation(module Module) string {
+	escaped, err := gomodule.EscapePath(module.Path)
+	version, versionErr := gomodule.EscapeVersion(module.Version)
+	if err != nil || versionErr != nil || module.Version == "" {
+		return unknown
+	}
+	return "https://proxy.golang.org/" + escaped + "/@v/" + version + ".zip"
+}
+
+// purl is a package URL, in whose form the names of Go modules are of small letters.
+func purl(kind, name, version string) []*v2_3.PackageExternalReference {
+	if kind == "golang" {
+		name = strings.ToLower(name)
+	}
+	segments := strings.Split(name, "/")
+	for i, segment := range segments {
+		segments[i] = url.QueryEscape(segment)
+	}
+	locator := "pkg:" + kind + "/" + strings.Join(segments, "/")
+	if version != "" {
+		locator += "@" + url.QueryEscape(version)
+	}
+	return []*v2_3.PackageExternalReference{{
+		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: locator,
+	}}
+}
+
+// cpe is the name under which advisories know a product.
+func cpe(vendor, product, version string) *v2_3.PackageExternalReference {
+	return &v2_3.PackageExternalReference{
+		Category: common.CategorySecurity, RefType: common.TypeSecurityCPE23Type,
+		Locator: fmt.Sprintf("cpe:2.3:a:%s:%s:%s:*:*:*:*:*:*:*", vendor, product, version),
+	}
+}
+
+func sha256Of(content []byte) []common.Checksum {
+	return []common.Checksum{{Algorithm: common.SHA256, Value: fmt.Sprintf("%x", sha256.Sum256(content))}}
+}

@@ -1,0 +1,78 @@
+package release
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// sumLine is a line that `sha256sum --check` reads.
+func sumLine(content []byte, name string) string {
+	return fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name)
+}
+
+// sumsOf lists files in the order of their names.
+func sumsOf(files []file) []byte {
+	var lines strings.Builder
+	for _, file := range files {
+		lines.WriteString(sumLine(file.content, file.name))
+	}
+	return []byte(lines.String())
+}
+
+// listSums brings the SHA256SUMS of a folder of bundles up to date: the lines of the files in replaced go, those in added
+// come. Of the other lines those stay whose file is there and belongs to the same version, another architecture's bundle:
+// with the sum that they got when that file was made, never with one of what lies there today.
+func listSums(folder, version string, replaced []string, added []string) error {
+	path := filepath.Join(folder, sumsName)
+	before, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	lines := slices.Clone(added)
+	for line := range strings.Lines(string(before)) {
+		_, name, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "  ")
+		if slices.Contains(replaced, name) || !strings.HasPrefix(name, namePrefix(version)) {
+			continue
+		}
+		if _, err := os.Lstat(filepath.Join(folder, name)); err == nil {
+			lines = append(lines, line)
+		}
+	}
+	slices.SortFunc(lines, func(a, b string) int { return strings.Compare(afterSum(a), afterSum(b)) })
+	return replaceFile(path, []byte(strings.Join(lines, "")))
+}
+
+func afterSum(line string) string {
+	_, name, _ := strings.Cut(line, "  ")
+	return name
+}
+
+// replaceFile writes a file beside its place and renames it: at that name there is the old content or the new one, whole.
+func replaceFile(path string, content []byte) (err error) {
+	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
+	// One that an interrupted run left may have another mode.
+	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(temporary)
+		}
+	}()
+	_, err = file.Write(content)
+	// On the disk before it gets its name: after a power cut a name must not stand for half a file.
+	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
+		return fmt.Errorf("%w; next: make room where %s lies, then make release", err, filepath.Dir(path))
+	}
+	return os.Rename(temporary, path)
+}

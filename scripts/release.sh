@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md, an SBOM, sums.
+#
+# Inputs: image archives that build-image.sh made; manifests/, patches/, docs/operations.md; ARCHES ("amd64", or
+#   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
+# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over all
+#   bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+read -ra arches <<< "${ARCHES:-$HOST_ARCH}"
+RELEASE=$OUTPUT/release
+
+need sha256sum sed find
+lock
+use_pinned_go
+build=$(build_tool kube-scheduler-build)
+version=$(recorded_version "$build") || exit
+mkdir -p "$RELEASE"
+
+# swap ARCH compiles the swap tool for a control-plane node of that architecture.
+swap() {
+  local folder=$OUTPUT/bin/linux/$1
+  mkdir -p "$folder"
+  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 GOOS=linux GOARCH=$1 go build -C "$ROOT/build" -trimpath -buildvcs=false \
+    -ldflags "-s -w -X main.version=$version" -o "$folder/.kube-scheduler-swap.new" ./cmd/kube-scheduler-swap
+  mv "$folder/.kube-scheduler-swap.new" "$folder/kube-scheduler-swap"
+}
+
+for arch in "${arches[@]}"; do
+  for name in kube-scheduler kube-log-runner; do
+    grep -qsxF "version $version" "$OUTPUT/bin/linux/$arch/.$name.inputs" ||
+      fail "$name $version for linux/$arch is not built" "make release ARCH=$arch"
+  done
+  image=$OUTPUT/release-images/$arch/kube-scheduler.tar
+  [[ -f $image ]] || fail "the image of linux/$arch is not built" "make release ARCH=$arch"
+  swap "$arch"
+  name=kube-scheduler-${version/+/_}-linux-$arch
+  outputs=("$name.tar.gz" "$name.spdx.json")
+  inputs="version $version
+time $(recorded "base.$VERSION.time")
+$(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE")
+$(cd "$ROOT" && { find manifests docs/operations.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
+  # The stamp holds the inputs and the sums of what was made from them, and is written last.
+  stamp=$RELEASE/.inputs-$arch
+  if sums=$(cd "$RELEASE" && sha256sum "${outputs[@]}" 2> /dev/null) && [[ -f $stamp && $(< "$stamp") == "$inputs"$'\n'"$sums" ]] &&
+    [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS" | sort) == "$(sort <<< "$sums")" ]]; then
+    say "release: $RELEASE/$name.tar.gz is up to date: skipped"
+    continue
+  fi
+  rm -f "$stamp"
+  "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
+    --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
+    --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" --tree "$TREE" \
+    --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" || exit
+  printf '%s\n%s\n' "$inputs" "$(cd "$RELEASE" && sha256sum "${outputs[@]}")" > "$stamp.new"
+  mv "$stamp.new" "$stamp"
+done
