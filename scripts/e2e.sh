@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its network,
-# none of its files is changed, and everything ends with this script, even by kill -9. On Debian and Ubuntu it installs what is missing.
+# Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
+# network, none of its files is changed, and everything ends with this script, even by kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]   PACKAGE: kubeadmnode, e2e (empty: both); ARGUMENT: of the test binary, -test.run NAME for one
-#        e2e.sh --keep [NODES]            a cluster to work on by hand, until Ctrl-C; meanwhile:
-#        e2e.sh --in NODE COMMAND...      runs a command in a node of that cluster, cp1 for one
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both); ARGUMENT: of go's test binary: -test.run NAME
+#        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
+#        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
+# On Debian and Ubuntu, missing packages are installed; services that come with them are not started.
 # Inputs: root; the tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run.
 # Exit: 0 all passed; 1 the first package that failed; with --in that of the command.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -25,7 +26,8 @@ if [[ ${1:-} == --clean ]]; then
     ((${#left[@]})) || break
     find "${left[@]}" -depth -type d -exec rmdir {} + 2> /dev/null || sleep 0.1
   done
-  rmdir "$FOLDER"/{memory,temporary} 2> /dev/null
+  rmdir "$FOLDER"/{memory,temporary} 2> /dev/null || true
+  ((${#left[@]} == 0)) || fail "processes still run in ${left[0]}" "cat ${left[0]}/cgroup.procs"
   exit
 fi
 
@@ -67,10 +69,11 @@ flock --nonblock "$running" || fail "another run is using $FOLDER" "wait for it,
 need dpkg-query apt-get
 install_missing
 # Where drivers are modules, a network namespace does not load them.
-[[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter || fail "kubeadm needs the driver br_netfilter, and the kernel has none" "uname -r; run it on a kernel of Debian or Ubuntu"
+[[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter ||
+  fail "kubeadm needs the driver br_netfilter, and this kernel has none" "run it on a kernel of Debian or Ubuntu"
 use_pinned_go
 version=''
-ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver cmd/kube-controller-manager cmd/kubelet cmd/kubeadm cmd/kubectl
+ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/{kube-apiserver,kube-controller-manager,kubelet,kubeadm,kubectl}
 scheduler=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
 etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
@@ -92,7 +95,7 @@ finish() {
   trap '' INT TERM HUP
   [[ -z $hub ]] || { kill -KILL "$hub"; wait "$hub"; } 2> /dev/null
   exec {alive}>&-
-  wait "$cleaner"
+  wait "$cleaner" || exit 1
 }
 hub='' cgroup=kube-scheduler-e2e-$$
 exec {alive}> >(exec setsid bash "${BASH_SOURCE[0]}" --clean "$cgroup")
@@ -103,16 +106,18 @@ trap 'exit 130' INT TERM HUP
 for package in "${packages[@]}"; do
   say "e2e: $package"
   rm -rf "${FOLDER:?}/logs/$package"
-  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID namespace. That is a
-  # shell, because it has to wait for processes that lost their parent.
+  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID namespace.
+  # That is a shell, because it has to wait for processes that lost their parent.
   # shellcheck disable=SC2016
-  env -i PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
+  env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
+    KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
     KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$VERSION" \
     KUBEADM_NODE_BINARIES="$OUTPUT/bin/linux/$HOST_ARCH" KUBEADM_NODE_SCHEDULER="$scheduler" KUBEADM_NODE_ETCD="$etcd" \
     KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
     E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
     setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
-    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/build/$package" "$FOLDER/$package.test" -test.v "${arguments[@]}" {alive}>&- {running}>&- &
+    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/build/$package" "$FOLDER/$package.test" -test.v "${arguments[@]}" \
+    {alive}>&- {running}>&- &
   hub=$!
   echo "$hub" > "$FOLDER/hub.pid"
   status=0

@@ -23,7 +23,8 @@ bash "$ROOT/scripts/source.sh"
 bash "$ROOT/scripts/apply-patches.sh"
 for arch in amd64 arm64; do ARCH=$arch bash "$ROOT/scripts/build-binary.sh"; done
 ARCHES='amd64 arm64' bash "$ROOT/scripts/build-image.sh" --oci
-bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
+bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver cmd/kubectl
+bash "$ROOT/scripts/release.sh"
 etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 
@@ -40,15 +41,19 @@ step 'unit tests of build/ and scenario tests of the scripts'
 race=()
 if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
 cd "$ROOT/build"
-mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|controlplane|endtoend)$')
+mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|controlplane|endtoend|manifests|kubeadmnode|e2e)$')
 # Never from the cache: it does not see that a script has changed.
 go test -count=1 "${packages[@]}"
 go test -count=1 "${race[@]}" ./controlplane
 
 step 'what was made'
 OUTPUT=$OUTPUT go test -count=1 ./artifacts
+KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl go test -count=1 ./manifests
+
+step 'what the second scheduler may do, and did'
+export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver ETCD=$etcd KWOK=$kwok
+KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl SECOND_SCHEDULER=$ROOT/manifests/second-scheduler go test -count=1 -v ./leastprivilege/endtoend
 
 step 'pods bound on a local control plane, by both profiles'
-KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver ETCD=$etcd KWOK=$kwok \
-  SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \
+SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \
   go test -count=1 ./controlplane/endtoend

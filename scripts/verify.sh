@@ -53,7 +53,17 @@ named() {
   return "$missing"
 }
 
+# What goes with a release of Kubernetes names it where its own tools look, too.
+pinned_release() {
+  local module missing=0
+  for module in plugins build/tools/kube-scheduler; do
+    grep -q "^	k8s.io/kubernetes $KUBERNETES_VERSION\( // indirect\)\?$" "$ROOT/$module/go.mod" || { printf '%s/go.mod does not require k8s.io/kubernetes %s\n' "$module" "$KUBERNETES_VERSION"; missing=1; }
+  done
+  return "$missing"
+}
+
 check 'gofmt' formatted
+check 'the release that modules require' pinned_release
 check 'plugins are registered' registered
 check 'what is named is there' named
 for module in plugins build; do
@@ -69,7 +79,7 @@ for module in plugins build build/tools/*; do
 done
 check 'go.work' workspace
 if command -v shellcheck > /dev/null; then
-  check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/.ci/run
+  check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/.ci/run "$ROOT"/build/kubeadmnode/boot/{boot.sh,crictl}
 elif [[ ${CI:-} == true ]]; then
   check 'shellcheck' need shellcheck
 else

@@ -90,7 +90,7 @@ func TestControlPlane(t *testing.T) {
 	// Each step goes on from where the one before ended.
 	step := func(name string, run func(t *testing.T)) {
 		t.Helper()
-		if !t.Run(name, run) {
+		if !t.Run(name, run) && os.Getenv("E2E_GO_ON") == "" {
 			t.FailNow()
 		}
 	}
@@ -210,7 +210,7 @@ func expect(t *testing.T, output string, words ...string) {
 // sums are the content of the folder that kubelet watches, and of what the tool keeps.
 func (o *operator) sums(t *testing.T) string {
 	t.Helper()
-	return o.run(t, "find /etc/kubernetes/manifests "+stateFolder+" -type f ! -name lock 2> /dev/null | sort | xargs sha256sum; ls -A /etc/kubernetes/manifests")
+	return o.run(t, "{ find /etc/kubernetes/manifests "+stateFolder+" -type f ! -name lock 2> /dev/null || true; } | sort | xargs sha256sum; ls -A /etc/kubernetes/manifests")
 }
 
 // expectOneManifest sees what must hold at every moment: one whole manifest of the scheduler, and none of it beside.
@@ -298,7 +298,7 @@ func (o *operator) verify(t *testing.T) {
 	if err != nil {
 		t.Error(err)
 	}
-	expect(t, output, "lost", "1 pending pods ask for the scheduler nobody", "Starting Kubernetes Scheduler")
+	expect(t, output, "lost", "1 pending pods ask for the scheduler nobody", "health     ok")
 	o.run(t, "kubectl delete pod lost --grace-period 0 --force 2>&1")
 }
 
@@ -309,7 +309,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 		"wrong type":         {"s/nodeLabel: disktype/nodeLabel: 3/", "nodeLabel"},
 		"no kubeconfig":      {"/kubeconfig:/d; s/^clientConnection:/clientConnection: {}/", "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"},
 		"no default profile": {"s/schedulerName: default-scheduler/schedulerName: other/", "- schedulerName: default-scheduler"},
-		"not YAML":           {"s/profiles:/profiles: ]/", "profiles"},
+		"not YAML":           {"s/profiles:/profiles: ]/", "yaml: line"},
 	} {
 		output := o.refused(t, "sed '"+change.script+"' my-scheduler.yaml > broken.yaml; kube-scheduler-swap install --config broken.yaml 2>&1")
 		if !strings.Contains(output, change.want) {

@@ -65,8 +65,8 @@ type Hub struct {
 	// memory is a file system in memory, with the disks of the nodes; temporary is another, for the tests' temporary files,
 	// and the nodes see it at the same path.
 	memory, temporary string
-	// shared are folders that nodes see at the same path as the hub, read-only: the checkout and its output.
-	shared []string
+	// checkout and output are seen by nodes at the same path as by the hub, read-only.
+	checkout, output string
 	// cgroup is the cgroup of all nodes, in every hierarchy.
 	cgroup string
 	// images are archives of what kubeadm starts, pauseImage is the name of one of them.
@@ -83,13 +83,12 @@ type Hub struct {
 // called once in a process. It refuses to run anywhere but where scripts/e2e.sh puts it.
 func Open(ctx context.Context) (*Hub, error) {
 	h := &Hub{nodes: map[int]*Node{}, opened: time.Now()}
-	var checkout, output string
 	for _, setting := range []struct {
 		name  string
 		value *string
 	}{
-		{"CHECKOUT", &checkout},
-		{"OUTPUT", &output},
+		{"CHECKOUT", &h.checkout},
+		{"OUTPUT", &h.output},
 		{"FOLDER", &h.folder},
 		{"LOGS", &h.logs},
 		{"CGROUP", &h.cgroup},
@@ -106,7 +105,6 @@ func Open(ctx context.Context) (*Hub, error) {
 			return nil, fmt.Errorf("%s is not set: kubeadm nodes take root and private namespaces; next: %s", name, nextScript)
 		}
 	}
-	h.shared = []string{checkout, output}
 	h.memory = filepath.Join(h.folder, "memory")
 	h.temporary = filepath.Join(h.folder, "temporary")
 	if err := checkPrivate(); err != nil {
@@ -193,6 +191,15 @@ func (h *Hub) Close() error {
 	}
 	return errors.Join(append(failures, removeCgroup(h.cgroup))...)
 }
+
+// Checkout is the root of this repository. Nodes see it at the same path, and cannot write there.
+func (h *Hub) Checkout() string { return h.checkout }
+
+// Output is _output, or what OUTPUT says. Nodes see it at the same path, and cannot write there.
+func (h *Hub) Output() string { return h.output }
+
+// PauseImage is the name of an image that every node has, and that does nothing: for pods of the tests.
+func (h *Hub) PauseImage() string { return h.pauseImage }
 
 // running gives the nodes that were not closed.
 func (h *Hub) running() []*Node {

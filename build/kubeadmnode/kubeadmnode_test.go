@@ -84,8 +84,10 @@ func TestTwoNodesFormOneCluster(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, want := range []string{"/usr/bin/kubelet ", "--config=/var/lib/kubelet/config.yaml ", "--kubeconfig=/etc/kubernetes/kubelet.conf ",
-			"--container-runtime-endpoint=unix:///run/containerd/containerd.sock ", "--node-ip=" + first.Address() + " "} {
+		for _, want := range []string{
+			"/usr/bin/kubelet ", "--config=/var/lib/kubelet/config.yaml ", "--kubeconfig=/etc/kubernetes/kubelet.conf ",
+			"--container-runtime-endpoint=unix:///run/containerd/containerd.sock ", "--node-ip=" + first.Address() + " ",
+		} {
 			if !strings.Contains(output, want) {
 				t.Errorf("kubelet's command line has no %q: %s", want, output)
 			}
@@ -263,7 +265,8 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 	t.Run("MachinesFilesAndSettingsStay", func(t *testing.T) {
 		const setting = "/proc/sys/kernel/panic"
 		value := readFile(t, setting)
-		const script = `for folder in /etc /usr/bin /var/lib /opt /root; do echo node > "$folder/of-a-node"; done; echo 7777 > ` + setting
+		folders := []string{"/etc", "/usr/bin", "/var/lib", "/opt", "/root"}
+		script := "for folder in " + strings.Join(folders, " ") + "; do echo node > $folder/of-a-node; done; echo 7777 > " + setting
 		if _, err := node.Run(t.Context(), script); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +276,7 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 		if got := readFile(t, setting); got != value {
 			t.Errorf("the machine's %s became %q, was %q", setting, got, value)
 		}
-		for _, folder := range []string{"/etc", "/usr/bin", "/var/lib", "/opt", "/root"} {
+		for _, folder := range folders {
 			if _, err := os.Stat(folder + "/of-a-node"); !errors.Is(err, os.ErrNotExist) {
 				t.Errorf("%s/of-a-node on the machine: %v, want no such file", folder, err)
 			}

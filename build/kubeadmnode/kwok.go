@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
-// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays: only pods that tolerate it are put there.
+// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the taint
+// are put there.
 const FakeNode = "kwok.x-k8s.io/node"
 
 // fakeNodeValue is the value of that annotation.
@@ -58,7 +59,8 @@ func (n *Node) FakeNodes(ctx context.Context, count int) error {
 		return ready == wanted, nil
 	})
 	if err != nil {
-		return fmt.Errorf("only %d of %d fake nodes are ready: %w\n%snext: see %s", ready, wanted, context.Cause(ctx), n.LogTail("kwok"), n.logs)
+		return fmt.Errorf("only %d of %d fake nodes are ready: %w\n%snext: see %s",
+			ready, wanted, context.Cause(ctx), n.LogTail("kwok"), n.logs)
 	}
 	return nil
 }

@@ -139,8 +139,8 @@ func (h *Hub) route(ctx context.Context, n *Node) error {
 	return run(ctx, "ip", "route", "replace", n.podSubnet(), "via", n.address)
 }
 
-// Boot switches a node on: after PowerCut with the disk as it was then, and with nothing running that kubelet does not
-// start. It returns when containerd answers; Ready waits for more.
+// Boot switches a node on: after PowerCut with the disk as it was then. It returns when containerd answers; kubelet then
+// starts the pods. Until kubelet has reported them, the API server tells what was before.
 func (n *Node) Boot(ctx context.Context) error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -171,7 +171,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		"NODE_FILES=" + filepath.Join(n.folder, "files"),
 		"NODE_LOGS=" + n.logs,
 		"NODE_BINARIES=" + n.hub.programs.folder,
-		"NODE_SHARED=" + strings.Join(n.hub.shared, " "),
+		"NODE_SHARED=" + n.hub.checkout + " " + n.hub.output,
 		"NODE_TEMPORARY=" + n.hub.temporary,
 	}
 	first.SysProcAttr = &syscall.SysProcAttr{
@@ -245,7 +245,7 @@ func (n *Node) powerCut() error {
 	// That it was killed is no news.
 	_ = n.first.Wait()
 	n.first = nil
-	return unplugged
+	return errors.Join(unplugged, removeCgroup(n.cgroup))
 }
 
 // Close ends the node and throws its disk away. The logs stay.
@@ -256,7 +256,7 @@ func (n *Node) Close() error {
 		n.stopKWOK()
 		n.stopKWOK = nil
 	}
-	err := n.powerCut()
+	err := errors.Join(n.powerCut(), os.RemoveAll(n.folder))
 	n.hub.release(n)
 	return err
 }

@@ -92,14 +92,14 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	if last.Config == "" {
 		again = fmt.Sprintf("kube-scheduler-swap install --image %s, and kube-scheduler-swap kubeadm-patch for the next upgrade", last.Image)
 	}
+	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
 	case !there || last.Manifest == sum(content):
-	case !pod.Swapped || pod.Image != last.Image:
-		findings.problem(again, "the swap was undone: %s names the image %s, not %s, which was installed on %s; kubeadm upgrade does that",
-			t.manifest, pod.Image, last.Image, last.At.Format("2006-01-02 15:04:05 MST"))
+	case !pod.Swapped || pod.Image != last.Image || pod.Swap.ConfigSHA256 != last.Config:
+		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
+			t.manifest, pod.Image, at, last.Image)
 	default:
-		findings.warn("kube-scheduler-swap diff; nothing need be done if the edit was meant",
-			"%s was edited since it was installed on %s", t.manifest, last.At.Format("2006-01-02 15:04:05 MST"))
+		findings.warn("nothing, if that was meant", "%s was written anew or edited since %s; its image and configuration are those that were installed", t.manifest, at)
 	}
 	return nil
 }

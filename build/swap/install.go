@@ -15,7 +15,7 @@ import (
 type Refused struct{ Findings Findings }
 
 func (r *Refused) Error() string {
-	return fmt.Sprintf("%d problems would make the swap fail, nothing was changed; next: mend what is listed above, then run this again", r.Findings.Problems())
+	return fmt.Sprintf("nothing was changed, because of problems that would make the swap fail: %d; next: mend what is listed above, then run this again", r.Findings.Problems())
 }
 
 // UndoneError says that a change did not work and was taken back.

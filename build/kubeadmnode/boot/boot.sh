@@ -2,11 +2,12 @@
 # The first process of a node: makes the node's own view of the machine, then does what systemd does on a real one: keeps
 # containerd and kubelet running. Whatever the node starts ends with it, even when it is killed.
 #
-# Started by kubeadmnode.Node.Boot in new mount, process, network, host name and IPC namespaces, in the cgroup that NODE_CGROUP
-# names; standard input says "wired" when the network interface is there, standard output says "ready" at the end.
-# Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), NODE_PODS (subnet),
-#   HUB_ADDRESS, NODE_CGROUP, NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED (folders that the node
-#   sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to), NODE_FILES (files that it starts with).
+# Started by Node.Boot of the package kubeadmnode, in new namespaces of all kinds but cgroups. Standard input says "wired" when
+# the network interface is there; standard output says "ready" at the end.
+# Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
+#   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED (folders
+#   that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to), NODE_FILES (what
+#   it starts with).
 set -o errexit -o nounset -o pipefail
 umask 022
 
@@ -23,12 +24,13 @@ mount --make-rprivate /
 hostname "$NODE_NAME"
 root=$NODE_FOLDER/root
 mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd}
-# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide that at once,
-# whatever its size.
+# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide that
+# at once, whatever its size.
 new=
 if [[ ! -e $NODE_FOLDER/booted ]]; then
   new=yes
-  for path in etc/kubernetes etc/cni etc/containerd etc/hosts etc/resolv.conf var/lib/kubelet var/lib/etcd var/lib/cni usr/bin/crictl root home; do
+  for path in etc/{kubernetes,cni,containerd,hosts,resolv.conf} var/lib/{kubelet,etcd,cni,kube-scheduler-swap} usr/bin/crictl \
+    root home; do
     mkdir -p "$NODE_FOLDER/upper/$(dirname "$path")"
     mknod "$NODE_FOLDER/upper/$path" c 0 0
   done
@@ -65,10 +67,11 @@ if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
   done
 else
   mount -t tmpfs -o mode=755 tmpfs "$root/sys/fs/cgroup"
+  controllers=$(awk 'NR > 1 { print $1 }' /proc/cgroups | paste -sd '|')
   while read -r type mounted options; do
     mkdir -p "$root$mounted"
     # Of the options only those that say which hierarchy it is.
-    kind=$(tr , '\n' <<< "$options" | grep -xE "name=.*|$(awk 'NR > 1 { print $1 }' /proc/cgroups | paste -sd '|')" | paste -sd ,) || true
+    kind=$(tr , '\n' <<< "$options" | grep -xE "name=.*|$controllers" | paste -sd ,) || true
     [[ $kind != name=* ]] || kind=none,$kind
     mount -t "$type" ${kind:+-o "$kind"} cgroup "$root$mounted"
   done < <(hierarchies)
@@ -94,7 +97,7 @@ mount --make-rshared /
 
 # kubelet sets these for the whole machine; here it sets files of its own.
 mkdir -p /run/lock /run/sysctl
-for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+for setting in vm/{overcommit_memory,panic_on_oom} kernel/{panic,panic_on_oops,keys/root_maxkeys,keys/root_maxbytes}; do
   [[ -e /proc/sys/$setting ]] || continue
   cat "/proc/sys/$setting" > "/run/sysctl/${setting//\//.}"
   mount --bind "/run/sysctl/${setting//\//.}" "/proc/sys/$setting"
@@ -111,7 +114,7 @@ echo 1 > /proc/sys/net/ipv4/ip_forward
 echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
 echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
 # Instead of kube-proxy: the one service that pods need, from pods and from the node itself.
-for chain in OUTPUT; do
+for chain in PREROUTING OUTPUT; do
   iptables --wait -t nat -A "$chain" -d "$NODE_SERVICE" -p tcp --dport 443 -j DNAT --to-destination "$NODE_ADDRESS:6443"
 done
 

@@ -1,0 +1,497 @@
+package swap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"kube-scheduler-fork/build/staticpod"
+)
+
+// The whole of an install runs against a real kubelet, container runtime and API server in build/e2e; here is what needs none.
+
+func put(t *testing.T, path, content string) string {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func get(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func names(t *testing.T, folder string) []string {
+	t.Helper()
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []string
+	for _, entry := range entries {
+		found = append(found, entry.Name())
+	}
+	return found
+}
+
+func TestAFileIsReplacedWholeAndLeavesNothingBeside(t *testing.T) {
+	folder := t.TempDir()
+	target := put(t, filepath.Join(folder, "manifest.yaml"), "old")
+	// What an interrupted run left.
+	put(t, filepath.Join(folder, ".manifest.yaml.new"), "half of it, and longer than the new one")
+	if err := writeDurably(target, []byte("new"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got := get(t, target); got != "new" {
+		t.Errorf("content %q, want new", got)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v; want 0600", info.Mode(), err)
+	}
+	if got := names(t, folder); !slices.Equal(got, []string{"manifest.yaml"}) {
+		t.Errorf("the folder holds %q", got)
+	}
+}
+
+func TestAFileThatCannotBeReplacedStaysAsItIs(t *testing.T) {
+	folder := t.TempDir()
+	// A folder in the place of the file: the last step, the rename, fails.
+	target := filepath.Join(folder, "manifest.yaml")
+	put(t, filepath.Join(target, "inside"), "old")
+	if err := writeDurably(target, []byte("new"), 0o600); err == nil {
+		t.Fatal("no error")
+	}
+	if got := names(t, folder); !slices.Equal(got, []string{"manifest.yaml"}) {
+		t.Errorf("the folder holds %q: what could not be used has stayed", got)
+	}
+}
+
+func TestTwoRunsAtOnceAreRefused(t *testing.T) {
+	s := state{folder: filepath.Join(t.TempDir(), "state")}
+	unlock, err := s.lock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.lock(); err == nil || !strings.Contains(err.Error(), "another run (process ") {
+		t.Errorf("the second run: %v", err)
+	}
+	unlock()
+	unlock, err = s.lock()
+	if err != nil {
+		t.Fatalf("after the first run: %v", err)
+	}
+	unlock()
+}
+
+func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
+	s := state{folder: t.TempDir()}
+	var folders []string
+	for _, content := range []string{"one", "two", "three"} {
+		folder, err := s.keepConfig([]byte(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := s.configFolder(sum([]byte(content))); folder != want {
+			t.Errorf("kept in %s, want %s", folder, want)
+		}
+		folders = append(folders, folder)
+	}
+	if err := s.dropConfigs([]byte("path: "+folders[0]+"\n"), nil, []byte("path: "+folders[2]+"\n")); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []bool{true, false, true} {
+		if _, err := os.Stat(folders[i]); (err == nil) != want {
+			t.Errorf("configuration %d: %v, want it there: %v", i, err, want)
+		}
+	}
+	if got := get(t, filepath.Join(folders[2], configName)); got != "three" {
+		t.Errorf("content %q", got)
+	}
+}
+
+func TestADamagedRecordIsNotTakenForNone(t *testing.T) {
+	file := put(t, filepath.Join(t.TempDir(), "journal.json"), `{"operation": "inst`)
+	if there, err := readRecord(file, &journal{}); there || err == nil {
+		t.Errorf("there %v, error %v", there, err)
+	}
+	if there, err := readRecord(file+".not", &journal{}); there || err != nil {
+		t.Errorf("no record: there %v, error %v", there, err)
+	}
+}
+
+func TestKubeletIsReadAsItWasStarted(t *testing.T) {
+	folder := t.TempDir()
+	config := put(t, filepath.Join(folder, "config.yaml"), "apiVersion: kubelet.config.k8s.io/v1beta1\nkind: KubeletConfiguration\nstaticPodPath: /from/config\n")
+	for name, c := range map[string]struct {
+		arguments []string
+		want      kubelet
+	}{
+		"kubeadm with containerd": {
+			[]string{"--bootstrap-kubeconfig=/x", "--config=" + config, "--container-runtime=remote", "--container-runtime-endpoint=unix:///run/containerd/containerd.sock", "--hostname-override=cp1"},
+			kubelet{process: 7, manifests: "/from/config", endpoint: "/run/containerd/containerd.sock", nodeName: "cp1"},
+		},
+		"a flag goes before the file, values may stand apart, the endpoint may have no scheme": {
+			[]string{"--pod-manifest-path", "/from/flag", "--config", config, "--unknown", "--container-runtime", "remote", "--container-runtime-endpoint", "/run/crio/crio.sock", "--hostname-override", "cp1"},
+			kubelet{process: 7, manifests: "/from/flag", endpoint: "/run/crio/crio.sock", nodeName: "cp1"},
+		},
+		"docker is the default of 1.23": {
+			[]string{"--config=" + config, "--hostname-override=cp1"},
+			kubelet{process: 7, manifests: "/from/config", endpoint: dockershim, docker: true, nodeName: "cp1"},
+		},
+		"a worker has no static pods": {
+			[]string{"--container-runtime=remote", "--container-runtime-endpoint=unix:///s", "--hostname-override=w1"},
+			kubelet{process: 7, endpoint: "/s", nodeName: "w1"},
+		},
+	} {
+		got, err := readKubelet(7, c.arguments)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		} else if *got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, *got, c.want)
+		}
+	}
+	if _, err := readKubelet(7, []string{"--container-runtime=remote"}); err == nil {
+		t.Error("a remote runtime without an endpoint: no error")
+	}
+}
+
+func TestAMissingNetworkPluginIsNamed(t *testing.T) {
+	folder := t.TempDir()
+	n := &network{binaries: []string{filepath.Join(folder, "bin"), filepath.Join(folder, "more")}, configurations: filepath.Join(folder, "net.d")}
+	put(t, filepath.Join(folder, "net.d", "10-first.conflist"), `{"plugins": [{"type": "bridge", "ipam": {"type": "host-local"}}, {"type": "portmap"}]}`)
+	put(t, filepath.Join(folder, "net.d", "20-later.conf"), `{"type": "never-used"}`)
+	put(t, filepath.Join(folder, "bin", "bridge"), "")
+	put(t, filepath.Join(folder, "more", "portmap"), "")
+	missing := n.missing()
+	if len(missing) != 1 || !strings.HasPrefix(missing[0], filepath.Join(folder, "bin", "host-local")+" ") {
+		t.Errorf("missing: %q, want host-local alone", missing)
+	}
+	put(t, filepath.Join(folder, "bin", "host-local"), "")
+	if missing := n.missing(); missing != nil {
+		t.Errorf("missing: %q, want none", missing)
+	}
+	if err := os.Chmod(filepath.Join(folder, "bin", "bridge"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if missing := n.missing(); len(missing) != 1 {
+		t.Errorf("a plugin that cannot be run is not missing: %q", missing)
+	}
+}
+
+func TestTheEndOfALogIsReadInBothFormats(t *testing.T) {
+	for name, c := range map[string]struct {
+		content string
+		want    []string
+	}{
+		"container runtime interface": {"2026-01-01T00:00:00.0Z stderr F E1 it failed here\n2026-01-01T00:00:01.0Z stdout P part\n", []string{"E1 it failed here", "part"}},
+		"Docker":                      {`{"log":"E1 it failed\n","stream":"stderr","time":"2026"}` + "\n", []string{"E1 it failed"}},
+		"nothing":                     {"", nil},
+	} {
+		got, err := logTail(put(t, filepath.Join(t.TempDir(), "0.log"), c.content))
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %q, %v; want %q", name, got, err, c.want)
+		}
+	}
+	long := strings.Repeat("2026 stderr F "+strings.Repeat("x", 100)+"\n", 1000) + "2026 stderr F last\n"
+	got, err := logTail(put(t, filepath.Join(t.TempDir(), "0.log"), long))
+	if err != nil || len(got) != tailLines || got[tailLines-1] != "last" {
+		t.Errorf("a long log: %d lines, %v", len(got), err)
+	}
+}
+
+func TestTheLeaseIsFoundAsTheSchedulerFindsIt(t *testing.T) {
+	no := false
+	config := func(change func(*schedulerConfig)) *schedulerConfig {
+		c := &schedulerConfig{}
+		change(c)
+		return c
+	}
+	for name, c := range map[string]struct {
+		command []string
+		config  *schedulerConfig
+		want    *lease
+	}{
+		"nothing said":             {nil, nil, &lease{"kube-system", "kube-scheduler"}},
+		"by the configuration":     {nil, config(func(c *schedulerConfig) { c.LeaderElection.ResourceName = "mine" }), &lease{"kube-system", "mine"}},
+		"a flag goes before it":    {[]string{"--leader-elect-resource-name=flag"}, config(func(c *schedulerConfig) { c.LeaderElection.ResourceName = "mine" }), &lease{"kube-system", "flag"}},
+		"no election":              {nil, config(func(c *schedulerConfig) { c.LeaderElection.LeaderElect = &no }), nil},
+		"election, says the flag":  {[]string{"--leader-elect=true"}, config(func(c *schedulerConfig) { c.LeaderElection.LeaderElect = &no }), &lease{"kube-system", "kube-scheduler"}},
+		"no election, by the flag": {[]string{"--leader-elect=false"}, nil, nil},
+	} {
+		got := leaseOf(podWith(t, c.command...), c.config)
+		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+func TestOnlyTheLeaseOfTheDeadIsReleased(t *testing.T) {
+	dead, other := "cp1_1234", "cp2_5678"
+	for _, c := range []struct {
+		name, holder, after string
+	}{
+		{"the dead one holds it", dead, ""},
+		{"another one holds it by now", other, other},
+		{"nobody holds it", "", ""},
+	} {
+		held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}}
+		client := fake.NewSimpleClientset(held)
+		free, err := (&cluster{client: client}).release(context.Background(), lease{"kube-system", "kube-scheduler"}, dead)
+		if err != nil || !free {
+			t.Errorf("%s: free %v, %v", c.name, free, err)
+		}
+		now, err := client.CoordinationV1().Leases("kube-system").Get(context.Background(), "kube-scheduler", metav1.GetOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := *now.Spec.HolderIdentity; got != c.after {
+			t.Errorf("%s: %q holds it, want %q", c.name, got, c.after)
+		}
+	}
+}
+
+func TestTheControlGroupsOfPodsAreFoundInBothVersions(t *testing.T) {
+	root := t.TempDir()
+	for _, folder := range []string{
+		"memory/kubepods/burstable/pod0123abc/1234", "cpu/kubepods/burstable/pod0123abc", "memory/kubepods/podother",
+		"unified/kubepods/burstable/pod0123abc", "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podaa_bb.slice/x",
+	} {
+		if err := os.MkdirAll(filepath.Join(root, folder), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := podCgroups(root, map[string]bool{"0123abc": true, "aa-bb": true})
+	for i, path := range got {
+		got[i] = strings.TrimPrefix(path, root+"/")
+	}
+	want := []string{"cpu/kubepods/burstable/pod0123abc", "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podaa_bb.slice", "memory/kubepods/burstable/pod0123abc"}
+	if !slices.Equal(got, want) {
+		t.Errorf("found %q, want %q", got, want)
+	}
+	if gone([]string{filepath.Join(root, want[0])}) || !gone([]string{filepath.Join(root, "not-there")}) {
+		t.Error("gone does not tell what is there")
+	}
+}
+
+const stock = `apiVersion: v1
+kind: Pod
+metadata:
+  name: kube-scheduler
+  namespace: kube-system
+spec:
+  containers:
+  - command:
+    - kube-scheduler
+    - --kubeconfig=/etc/kubernetes/scheduler.conf
+    image: registry.k8s.io/kube-scheduler:v1.23.17
+    livenessProbe:
+      httpGet: {host: 127.0.0.1, path: /healthz, port: 10259, scheme: HTTPS}
+    name: kube-scheduler
+`
+
+// podWith is the scheduler with more flags.
+func podWith(t *testing.T, flags ...string) *staticpod.Pod {
+	t.Helper()
+	lines := ""
+	for _, flag := range flags {
+		lines += "    - " + flag + "\n"
+	}
+	pod, err := staticpod.Describe([]byte(strings.Replace(stock, "    image:", lines+"    image:", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+func TestARestartIsNoOtherManifest(t *testing.T) {
+	restarted, err := restarted([]byte(stock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !onlyRestarted([]byte(stock), restarted) || !onlyRestarted([]byte(stock), []byte(stock)) {
+		t.Error("a manifest with the time of a restart in it is taken for another one")
+	}
+	if onlyRestarted([]byte(stock), []byte(strings.Replace(string(restarted), "v1.23.17", "v1.23.16", 1))) {
+		t.Error("a manifest with another image is taken for the same")
+	}
+}
+
+func TestHealthIsAskedWhereKubeletAsks(t *testing.T) {
+	pod, err := staticpod.Describe([]byte(stock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := healthOf(&pod).url(); got != "https://127.0.0.1:10259/healthz" {
+		t.Error(got)
+	}
+	other := podWith(t, "--secure-port=1234", "--bind-address=10.0.0.1")
+	other.Liveness = nil
+	if got := healthOf(other).url(); got != "https://10.0.0.1:1234/healthz" {
+		t.Error(got)
+	}
+}
+
+// toolFor is a tool on a manifest, with the given records; it has no kubelet, container runtime or API server.
+func toolFor(t *testing.T, manifest string) *Tool {
+	t.Helper()
+	folder := t.TempDir()
+	tool := &Tool{options: Options{Output: &strings.Builder{}}, state: state{folder: filepath.Join(folder, "state")}, kubelet: &kubelet{nodeName: "cp1"},
+		manifest: put(t, filepath.Join(folder, "manifests", manifestName), manifest), started: time.Now()}
+	if err := keepFolder(tool.state.folder); err != nil {
+		t.Fatal(err)
+	}
+	return tool
+}
+
+func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
+	swapped := func(image string) string {
+		edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: image, Version: "v1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(edit.Manifest)
+	}
+	planFor := func(manifest string) *plan {
+		pod, err := staticpod.Describe([]byte(manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &plan{before: []byte(manifest), pod: &pod}
+	}
+	tool := toolFor(t, stock)
+	// The first swap: kubeadm's manifest is the way back, and the original.
+	good, err := tool.keepWayBack(planFor(stock))
+	if err != nil || string(good) != stock || get(t, tool.state.original()) != stock {
+		t.Fatalf("first swap: %v, way back:\n%s", err, good)
+	}
+	// It was killed after the rename: what lies there now is not known to work.
+	if err := writeRecord(tool.state.journalFile(), journal{Operation: "install", Before: sum([]byte(stock))}); err != nil {
+		t.Fatal(err)
+	}
+	good, err = tool.keepWayBack(planFor(swapped("ours:1")))
+	if err != nil || string(good) != stock {
+		t.Fatalf("after a kill: %v, way back:\n%s", err, good)
+	}
+	// It finished; the next swap goes back to it, and the original stays kubeadm's.
+	if err := removeDurably(tool.state.journalFile()); err != nil {
+		t.Fatal(err)
+	}
+	good, err = tool.keepWayBack(planFor(swapped("ours:1")))
+	if err != nil || string(good) != swapped("ours:1") || get(t, tool.state.original()) != stock {
+		t.Fatalf("second swap: %v, way back:\n%s", err, good)
+	}
+	// An upgrade has written a newer manifest: that is the original from now on.
+	upgraded := strings.Replace(stock, "v1.23.17", "v1.23.18", 1)
+	if _, err = tool.keepWayBack(planFor(upgraded)); err != nil || get(t, tool.state.original()) != upgraded {
+		t.Fatalf("after an upgrade: %v", err)
+	}
+}
+
+func TestEditsSinceTheInstallAreKept(t *testing.T) {
+	tool := toolFor(t, stock)
+	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum([]byte(stock))}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.keepEdits([]byte(stock), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
+		t.Errorf("kept %q, though nothing was edited", got)
+	}
+	edited := stock + "# mine\n"
+	if err := tool.keepEdits([]byte(edited), nil); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 1 || get(t, got[0]) != edited {
+		t.Errorf("the edited manifest is not kept: %q", got)
+	}
+}
+
+func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
+	edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: "ours:1", Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, manifest string
+		want           Severity
+		words          string
+	}{
+		{"as it was installed", string(edit.Manifest), "", ""},
+		{"kubeadm's own again", stock, Problem, "the swap was undone"},
+		{"another image", strings.Replace(string(edit.Manifest), "ours:1", "ours:2", 1), Problem, "the swap was undone"},
+		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was written anew or edited"},
+	} {
+		tool := toolFor(t, c.manifest)
+		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", At: time.Now()}); err != nil {
+			t.Fatal(err)
+		}
+		content, pod, err := tool.readManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var findings Findings
+		if err := tool.checkUndone(&findings, content, pod); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case c.want == "" && len(findings) == 0:
+		case len(findings) == 1 && findings[0].Severity == c.want && strings.Contains(findings[0].What, c.words) && findings[0].Cure != "":
+		default:
+			t.Errorf("%s: %+v, want %s %q", c.name, findings, c.want, c.words)
+		}
+	}
+}
+
+func TestStrayFilesAreFound(t *testing.T) {
+	tool := toolFor(t, stock)
+	folder := filepath.Dir(tool.manifest)
+	put(t, filepath.Join(folder, "kube-scheduler.yaml.bak"), stock)
+	put(t, filepath.Join(folder, ".kube-scheduler.yaml.swp"), stock)
+	put(t, filepath.Join(folder, "other.yaml"), "apiVersion: v1\nkind: Pod\nmetadata: {name: other}\nspec: {containers: [{name: c, image: i}]}\n")
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var findings Findings
+	tool.checkStray(&findings, pod)
+	if len(findings) != 1 || findings.Problems() != 1 || !strings.Contains(findings[0].What, "kube-scheduler.yaml.bak") {
+		t.Errorf("%+v, want the backup alone", findings)
+	}
+}
+
+func TestAnErrorIsTakenApart(t *testing.T) {
+	what, cure := Cure(errors.New("it failed: inner; next: inner cure; next: kubectl get nodes"))
+	if what != "it failed: inner; next: inner cure" || cure != "kubectl get nodes" {
+		t.Errorf("%q, %q", what, cure)
+	}
+	if _, cure := Cure(errors.New("disk full")); cure == "" {
+		t.Error("no cure")
+	}
+}
+
+func TestAReleaseIsComparedByItsMinor(t *testing.T) {
+	for version, want := range map[string]string{"v1.23.17": "1.23", "v1.24.0-rc.1+x": "1.24", "1.23.0": "1.23", "odd": "odd"} {
+		if got := minorOf(version); got != want {
+			t.Errorf("%s: %s, want %s", version, got, want)
+		}
+	}
+}
