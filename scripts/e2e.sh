@@ -55,6 +55,7 @@ install_missing() {
   done
   ((${#missing[@]})) || return 0
   say "e2e: apt-get install ${missing[*]}"
+  apt-get update > "$FOLDER/apt.log" 2>&1 || fail "apt-get update failed: see $FOLDER/apt.log" "see that Debian's mirror can be reached, then run the same command again"
   # Packages that do not see systemd do not start services with it; in single-user mode they do not without it either.
   # shellcheck disable=SC2016
   RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive unshare --mount bash -c '

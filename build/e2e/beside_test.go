@@ -77,7 +77,7 @@ func (o *operator) holder(t *testing.T, name string) string {
 func (o *operator) powerCut(t *testing.T) {
 	install := []string{"install", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"), "--config", path.Join(o.page.folder, "my-scheduler.yaml")}
 	command := o.node.Command(t.Context(), "kube-scheduler-swap", install...)
-	output, err := command.StderrPipe()
+	stderr, err := command.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,16 +87,19 @@ func (o *operator) powerCut(t *testing.T) {
 	var said strings.Builder
 	buffer := make([]byte, 256)
 	for !strings.Contains(said.String(), "wrote "+manifestFile) {
-		count, err := output.Read(buffer)
+		count, err := stderr.Read(buffer)
 		if err != nil {
 			t.Fatalf("the install ended too soon: %v: %s", err, said.String())
 		}
 		said.Write(buffer[:count])
 	}
+	// The node is not gone before its last process was waited for, and that one is ours.
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
 	if err := o.node.PowerCut(); err != nil {
 		t.Fatal(err)
 	}
-	if err := command.Wait(); err == nil {
+	if err := <-ended; err == nil {
 		t.Fatal("the install outlived the power cut")
 	}
 	if err := o.node.Boot(t.Context()); err != nil {
@@ -106,8 +109,7 @@ func (o *operator) powerCut(t *testing.T) {
 	if err := o.node.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	output2 := o.run(t, "kube-scheduler-swap "+strings.Join(install, " ")+" 2>&1")
-	expect(t, output2, "done:")
+	expect(t, o.run(t, "kube-scheduler-swap "+strings.Join(install, " ")+" 2>&1"), "done:")
 	status := o.run(t, "kube-scheduler-swap status")
 	expect(t, status, "swapped: v1.23.17+", "health     ok")
 	if strings.Contains(status, "did not finish") {
