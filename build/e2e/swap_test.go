@@ -390,7 +390,7 @@ func (o *operator) killed(t *testing.T, load *load) {
 	o.measure(t, load, "killed at each step in turn, and finished", func() {
 		for line := 1; ; line++ {
 			config := configs[line%2]
-			said, finished := o.killAt(t, line, "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, config))
+			said, finished := o.signalAt(t, line, os.Kill, "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, config))
 			o.expectOneManifest(t)
 			t.Logf("killed at line %d: %s", line, said)
 			if finished {
@@ -401,18 +401,27 @@ func (o *operator) killed(t *testing.T, load *load) {
 			}
 		}
 		// A rollback finishes a job that was killed too.
-		o.killAt(t, 3, "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, configs[0]))
+		o.signalAt(t, 3, os.Kill, "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, configs[0]))
 		o.run(t, "kube-scheduler-swap rollback --to previous")
 		o.expectOneManifest(t)
 		output := o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1")
 		expect(t, output, "done:")
 	})
 	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node holds it")
+	// Ctrl-C, when the manifest is replaced, puts the old one back.
+	said, _ := o.signalAt(t, 3, os.Interrupt, "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, configs[0]))
+	expect(t, said, "wrote")
+	o.expectConfig(t, "weight: 30")
+	status := o.run(t, "kube-scheduler-swap status")
+	expect(t, status, "health     ok", "this node holds it")
+	if strings.Contains(status, "did not finish") {
+		t.Errorf("an install that was interrupted has not cleared up:\n%s", status)
+	}
 }
 
-// killAt runs a command on the node and kills it when it says its nth line, and gives that line. finished tells that it said
-// fewer.
-func (o *operator) killAt(t *testing.T, line int, name string, arguments ...string) (said string, finished bool) {
+// signalAt runs a command on the node and sends it a signal when it says its nth line, and gives that line. finished tells
+// that it said fewer.
+func (o *operator) signalAt(t *testing.T, line int, signal os.Signal, name string, arguments ...string) (said string, finished bool) {
 	t.Helper()
 	command := o.node.Command(t.Context(), name, arguments...)
 	reader, writer, err := os.Pipe()
@@ -429,12 +438,13 @@ func (o *operator) killAt(t *testing.T, line int, name string, arguments ...stri
 	for count := 0; lines.Scan(); {
 		if count++; count == line {
 			said = lines.Text()
-			if err := command.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+			if err := command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
 			break
 		}
 	}
+	// The rest of what it says, so that it does not wait for us.
 	_, _ = io.Copy(io.Discard, reader)
 	err = command.Wait()
 	if said == "" && err != nil {
@@ -476,7 +486,7 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	load.untilBound(t, "my-scheduler")
 	var output string
 	o.measure(t, load, "rollback to kubeadm's scheduler", func() { output = o.page.do(t, o.node, "rollback") })
-	expect(t, output, "done:")
+	expect(t, output, "done:", "kubeadm would bring the swap back")
 	o.expectStock(t)
 	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to take back")
 }

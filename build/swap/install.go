@@ -320,20 +320,11 @@ func (t *Tool) restore(ctx context.Context, manifest []byte, timeout time.Durati
 // finish writes down what was installed, and clears away what is of no use any more.
 func (t *Tool) finish(p *plan, written []byte) error {
 	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version, Config: p.swap.ConfigSHA256}
-	var before installed
-	if _, err := readRecord(t.state.installedFile(), &before); err != nil {
-		return err
-	}
-	record.Patches = before.Patches
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
 		return fmt.Errorf("the new scheduler works, but that cannot be written down: %w; next: see that there is room in %s, then run this again", err, t.state.folder)
 	}
-	if record.Patches != "" {
-		swap := p.swap
-		if err := t.writePatch(record.Patches, swap); err != nil {
-			return err
-		}
-		t.say("brought kubeadm's patch in %s up to date", record.Patches)
+	if err := t.updatePatch(p.swap); err != nil {
+		return err
 	}
 	kept, err := readIfThere(t.state.undo())
 	if err != nil {

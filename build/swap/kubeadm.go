@@ -27,12 +27,7 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if err != nil {
 		return "", err
 	}
-	var last installed
-	there, err := readRecord(t.state.installedFile(), &last)
-	if err != nil {
-		return "", err
-	}
-	if !pod.Swapped || !there {
+	if !pod.Swapped {
 		return "", errors.New("the scheduler of this node is not swapped: there is nothing to keep; next: kube-scheduler-swap install")
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
@@ -41,11 +36,24 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if err := t.writePatch(folder, pod.Swap); err != nil {
 		return "", err
 	}
-	last.Patches = folder
-	if err := writeRecord(t.state.installedFile(), last); err != nil {
+	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder}); err != nil {
 		return "", fmt.Errorf("cannot write down where the patch lies: %w; next: see that there is room in %s", err, t.state.folder)
 	}
 	return staticpod.ClusterConfigurationLines(), nil
+}
+
+// updatePatch brings kubeadm's patch up to date, if there is one.
+func (t *Tool) updatePatch(swap staticpod.Swap) error {
+	var patch patched
+	there, err := readRecord(t.state.patchedFile(), &patch)
+	if !there || err != nil {
+		return err
+	}
+	if err := t.writePatch(patch.Folder, swap); err != nil {
+		return err
+	}
+	t.say("brought kubeadm's patch in %s up to date", patch.Folder)
+	return nil
 }
 
 func (t *Tool) writePatch(folder string, swap staticpod.Swap) error {

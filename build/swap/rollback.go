@@ -99,10 +99,24 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 		if err != nil {
 			return fmt.Errorf("cannot write down what lies there now: %w; next: see that there is room in %s", err, t.state.folder)
 		}
+		if err := t.updatePatch(pod.Swap); err != nil {
+			return err
+		}
 	} else if err := removeDurably(t.state.installedFile()); err != nil {
 		return err
+	} else {
+		t.sayPatched()
 	}
 	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
+}
+
+// sayPatched warns of what still names the swap after it was taken back.
+func (t *Tool) sayPatched() {
+	var patch patched
+	if there, err := readRecord(t.state.patchedFile(), &patch); there && err == nil {
+		t.say("kubeadm would bring the swap back at its next upgrade: if that is not meant, take scheduler.extraArgs.config out of its ClusterConfiguration, "+
+			"and rm %s %s", filepath.Join(patch.Folder, patchName), t.state.patchedFile())
+	}
 }
 
 // keepEdits saves a manifest that is not what the last install wrote: somebody's edits must not be lost.

@@ -38,6 +38,7 @@ func (s state) configFolder(sum string) string { return filepath.Join(s.configs(
 
 func (s state) journalFile() string   { return filepath.Join(s.folder, "journal.json") }
 func (s state) installedFile() string { return filepath.Join(s.folder, "installed.json") }
+func (s state) patchedFile() string   { return filepath.Join(s.folder, "patched.json") }
 
 // journal says that a change of the manifest is under way. It is written before the manifest is touched, and removed
 // when the scheduler was seen to work, so one that is there tells of a run that did not finish.
@@ -61,8 +62,11 @@ type installed struct {
 	Version  string `json:"version"`
 	// Config is the SHA-256 sum of the configuration; empty without one.
 	Config string `json:"config,omitempty"`
-	// Patches is the folder with kubeadm's patches that kubeadm-patch wrote; empty if there is none.
-	Patches string `json:"patches,omitempty"`
+}
+
+// patched says where kubeadm's patch lies, which every install brings up to date. It outlives a rollback.
+type patched struct {
+	Folder string `json:"folder"`
 }
 
 func sum(content []byte) string {
