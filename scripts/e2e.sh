@@ -50,7 +50,7 @@ fi
 # install_missing installs the Debian packages that are not there, and starts none of their services.
 install_missing() {
   local missing=() package
-  for package in containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps; do
+  for package in containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace; do
     dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed || missing+=("$package")
   done
   ((${#missing[@]})) || return 0

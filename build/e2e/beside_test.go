@@ -145,6 +145,7 @@ func (o *operator) twoNodes(t *testing.T) {
 	}
 	other.connect(t)
 	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node stands by")
+	expect(t, other.refused(t, "kube-scheduler-swap rollback 2>&1"), "kubeadm init phase control-plane scheduler")
 
 	load := startLoad(t, o.client, "two-nodes", func(i int) string { return []string{"default-scheduler", "my-scheduler"}[i%2] })
 	holder := strings.TrimSpace(o.page.do(t, o.node, "holder"))
@@ -156,6 +157,9 @@ func (o *operator) twoNodes(t *testing.T) {
 	o.measure(t, load, "two nodes: the one that stands by", func() { expect(t, standby.run(t, change), "it stands by", "done:") })
 	o.measure(t, load, "two nodes: the one that holds the lease", func() { expect(t, leader.run(t, change), "done:") })
 	o.accounts(t, load, 1, second)
+	// Two schedulers of one cluster may not have two leases.
+	expect(t, o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceName: mine/' third.yaml > broken.yaml 2> /dev/null || cp manifests/config/my-scheduler.yaml broken.yaml\n"+
+		"kube-scheduler-swap install --config broken.yaml 2>&1"), "would not share the lease")
 	for _, each := range []*operator{o, other} {
 		each.expectConfig(t, "weight: 35")
 		each.expectOneManifest(t)

@@ -100,6 +100,7 @@ func TestControlPlane(t *testing.T) {
 		o.measure(t, load, "another configuration", func() { o.page.do(t, first, "change") })
 		o.expectConfig(t, "weight: 30")
 	})
+	step("CheckNamesWhatIsMissing", o.network)
 	step("BrokenConfigurations", func(t *testing.T) { o.brokenConfigurations(t, load) })
 	step("ImageThatCrashes", func(t *testing.T) { o.crashingImage(t, load) })
 	step("WhatCannotBeWritten", o.unwritable)
@@ -111,6 +112,7 @@ func TestControlPlane(t *testing.T) {
 	step("SecondScheduler", o.secondScheduler)
 	step("PowerCut", o.powerCut)
 	step("TwoControlPlaneNodes", o.twoNodes)
+	step("WithoutTheTool", o.byHand)
 	o.page.complete(t)
 	t.Log(table(o.figures))
 }
@@ -302,6 +304,21 @@ func (o *operator) verify(t *testing.T) {
 	o.run(t, "kubectl delete pod lost --grace-period 0 --force 2>&1")
 }
 
+// network takes a network plugin away, which check has to name.
+func (o *operator) network(t *testing.T) {
+	o.run(t, "mv /usr/lib/cni/bridge /usr/lib/cni/bridge.away")
+	output, _ := o.node.Run(t.Context(), "kube-scheduler-swap check")
+	o.run(t, "mv /usr/lib/cni/bridge.away /usr/lib/cni/bridge")
+	expect(t, output, "network plugin is missing: /usr/lib/cni/bridge")
+	if output := o.run(t, "kube-scheduler-swap check"); strings.Contains(output, "network plugin") {
+		t.Errorf("check misses a plugin that is there:\n%s", output)
+	}
+	// A backup in the folder that kubelet watches.
+	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
+	expect(t, o.run(t, "kube-scheduler-swap check"), "nothing found")
+	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
+}
+
 func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	before := o.sums(t)
 	for name, change := range map[string]struct{ script, want string }{
@@ -393,6 +410,18 @@ func (o *operator) killed(t *testing.T, load *load) {
 			o.interrupt(t, os.Kill, step)
 			o.expectOneManifest(t)
 		}
+		// Before each file that it renames into place or removes, as if the power were cut there.
+		for _, c := range []struct{ call, file string }{
+			{"renameat", stateFolder + "/undo.yaml"}, {"renameat", stateFolder + "/journal.json"}, {"renameat", manifestFile},
+			{"renameat", stateFolder + "/installed.json"}, {"renameat", stateFolder + "/previous.yaml"}, {"unlinkat", stateFolder + "/journal.json"},
+		} {
+			output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\nstrace --quiet=all --follow-forks --output /dev/null --trace-path "+c.file+
+				" --trace "+c.call+" --inject "+c.call+":signal=KILL kube-scheduler-swap install --config "+o.otherConfig(t)+" 2>&1")
+			if err == nil || strings.Contains(output, "error:") {
+				t.Errorf("an install was not killed at %s of %s: %v\n%s", c.call, c.file, err, output)
+			}
+			o.expectOneManifest(t)
+		}
 		// The same command finishes a job, whether the manifest was replaced or not; so does a rollback.
 		o.interrupt(t, os.Kill, "wrote")
 		expect(t, o.run(t, "kube-scheduler-swap status"), "did not finish")
@@ -420,15 +449,7 @@ func (o *operator) expectDone(t *testing.T) {
 // interrupt installs the configuration that is not there, and sends the install a signal when it says some words.
 func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
 	t.Helper()
-	config := "manifests/config/my-scheduler.yaml"
-	pod, err := staticpod.Describe(o.read(t, manifestFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if pod.Swap.ConfigSHA256 == fmt.Sprintf("%x", sha256.Sum256(o.read(t, path.Join(o.page.folder, config)))) {
-		config = "my-scheduler.yaml"
-	}
-	command := o.node.Command(t.Context(), "kube-scheduler-swap", "install", "--config", path.Join(o.page.folder, config))
+	command := o.node.Command(t.Context(), "kube-scheduler-swap", "install", "--config", o.otherConfig(t))
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -455,6 +476,20 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
 	if !said {
 		t.Fatalf("the install never said %q", words)
 	}
+}
+
+// otherConfig is a configuration that the manifest does not name.
+func (o *operator) otherConfig(t *testing.T) string {
+	t.Helper()
+	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := path.Join(o.page.folder, "manifests/config/my-scheduler.yaml")
+	if pod.Swap.ConfigSHA256 == fmt.Sprintf("%x", sha256.Sum256(o.read(t, config))) {
+		return path.Join(o.page.folder, "my-scheduler.yaml")
+	}
+	return config
 }
 
 // offline are the flags that kubeadm needs where there is no network, and nobody to ask.
@@ -493,6 +528,14 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	expect(t, output, "done:", "kubeadm would bring the swap back")
 	o.expectStock(t)
 	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to take back")
+}
+
+// byHand has kubeadm write its own manifest, as the page says for a node without the tool.
+func (o *operator) byHand(t *testing.T) {
+	expect(t, o.page.do(t, o.node, "by-hand"), "Creating static Pod manifest")
+	o.awaitRestart(t, time.Now())
+	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "health     ok")
+	o.expectOneManifest(t)
 }
 
 // expectStock sees that the manifest is kubeadm's but for one annotation, and that it runs.
@@ -597,7 +640,7 @@ func table(figures []figure) string {
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(writer, "took\tgap\t")
 	for _, f := range figures {
-		fmt.Fprintf(writer, "%.1f s\t%.1f s\t%s\n", f.took.Seconds(), f.gap.Seconds(), f.what)
+		fmt.Fprintf(writer, "%.1f s\t%.1f s\t  %s\n", f.took.Seconds(), f.gap.Seconds(), f.what)
 	}
 	writer.Flush()
 	return text.String()

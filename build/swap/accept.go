@@ -89,6 +89,9 @@ func accepts(ctx context.Context, binary string, pod *staticpod.Pod, translate f
 	if err == nil && readError == nil {
 		return readConfig(content)
 	}
+	if errors.Is(err, os.ErrPermission) {
+		return nil, fmt.Errorf("it cannot be run from %s: %w (mounted noexec?)", filepath.Dir(binary), err)
+	}
 	if err == nil {
 		err = errors.New("it wrote no configuration")
 	}

@@ -83,8 +83,9 @@ type replacement struct {
 	pod      *staticpod.Pod
 	want     wanted
 	versions versions
-	// old are the sandboxes that were there before, and cgroups the control groups of their pods.
-	old     map[string]bool
+	// found is what has to lie there when the next version is written; nil: nothing.
+	found []byte
+	// cgroups are the control groups of the pods that were there before.
 	cgroups []string
 	// holder is who held the lease before.
 	holder holder
@@ -94,7 +95,9 @@ type replacement struct {
 	attempt int
 	written time.Time
 	version string
-	// oldGone is when no container of the old pods ran any more; cleanedUp when kubelet was done with them.
+	// oldSeen tells whether an old container was seen to run; oldGone is when none did any more; cleanedUp when kubelet was done
+	// with them.
+	oldSeen            bool
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no more care.
 	leaseFree bool
@@ -102,76 +105,94 @@ type replacement struct {
 	said map[string]bool
 	// lastProblem is why the scheduler does not work yet.
 	lastProblem string
+	// leads tells whether the new scheduler holds the lease, or needs none.
+	leads bool
 }
 
-// replace puts a manifest into place and waits until its scheduler works, and gives the content that lies there in the end.
-// A *failure says that the scheduler does not work; then too the manifest is in place.
-func (t *Tool) replace(ctx context.Context, pod *staticpod.Pod, versions versions, want wanted) ([]byte, error) {
-	r := &replacement{tool: t, pod: pod, want: want, versions: versions, said: map[string]bool{}, old: map[string]bool{}}
-	sandboxes, _, err := r.observe(ctx)
-	if err != nil {
-		return nil, err
-	}
+// changedByOther says that somebody has written the manifest while we were at work. Theirs stays.
+type changedByOther struct{ manifest string }
+
+func (c *changedByOther) Error() string {
+	return fmt.Sprintf("somebody else has written %s while this run was at work; it was left as it is; next: kube-scheduler-swap status", c.manifest)
+}
+
+// lookTime is how long one look at the container runtime, the scheduler and its lease may take.
+const lookTime = 5 * time.Second
+
+// run puts the manifest into place and waits until its scheduler works. r.found is in the end what lies there; if
+// r.attempt is 0, nothing was written. A *failure says that the scheduler does not work.
+func (r *replacement) run(ctx context.Context) error {
+	t := r.tool
+	r.said = map[string]bool{}
+	// What cannot be seen now makes the change slower, and no less right.
 	pods := map[string]bool{}
-	for _, sandbox := range sandboxes {
-		r.old[sandbox.id], pods[sandbox.podUID] = true, true
+	if sandboxes, containers, err := r.observe(ctx); err == nil {
+		for _, sandbox := range sandboxes {
+			pods[sandbox.podUID] = true
+		}
+		for _, container := range containers {
+			r.oldSeen = r.oldSeen || container.running
+		}
 	}
 	r.cgroups = podCgroups(cgroupRoot, pods)
-	if want.lease != nil {
-		// Whoever holds it now: that the API server does not answer at this moment changes nothing.
-		r.holder, _ = t.cluster.holder(ctx, *want.lease)
+	if r.want.lease != nil {
+		r.holder, _ = t.cluster.holder(ctx, *r.want.lease)
 	}
 	r.mode = 0o600
 	if info, err := os.Stat(t.manifest); err == nil {
 		r.mode = info.Mode().Perm()
 	}
-
-	content, err := r.write()
-	if err != nil {
-		return nil, err
+	if err := r.write(); err != nil {
+		return err
 	}
 	t.say("wrote %s", t.manifest)
 	deadline := time.Now().Add(t.options.Timeout)
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		started, done, err := r.look(ctx)
+		looking, stop := context.WithTimeout(ctx, lookTime)
+		started, done, err := r.look(looking)
+		stop()
 		if done || err != nil {
-			return content, err
+			return err
 		}
 		if !started && r.nudgeDue() {
-			if next, err := r.write(); err != nil {
-				return content, err
-			} else if next != nil {
-				content = next
+			if err := r.write(); err != nil {
+				return err
 			}
 		}
 		if time.Now().After(deadline) {
-			return content, &failure{reason: fmt.Sprintf("it does not work after %s: %s", t.options.Timeout, r.lastProblem), detail: r.lastWords(ctx)}
+			return &failure{reason: fmt.Sprintf("it does not work after %s: %s", t.options.Timeout, r.lastProblem), detail: r.lastWords(ctx)}
 		}
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return content, context.Cause(ctx)
+			return context.Cause(ctx)
 		}
 	}
 }
 
-// write renames the next version into place; nil if there is none.
-func (r *replacement) write() ([]byte, error) {
+// write renames the next version into place, if there is one.
+func (r *replacement) write() error {
 	content, err := r.versions(r.attempt)
 	if content == nil || err != nil {
-		return nil, err
+		return err
 	}
 	described, err := staticpod.Describe(content)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	if there, err := readIfThere(r.tool.manifest); err != nil {
+		return err
+	} else if sum(there) != sum(r.found) {
+		return &changedByOther{r.tool.manifest}
 	}
 	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
-		return nil, fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
+		return fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
 	}
+	r.found = content
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[staticpod.RestartedAtAnnotation]
-	return content, nil
+	return nil
 }
 
 // nudgeDue tells whether kubelet is done with the old pod, and the new one waits all the same.
@@ -214,12 +235,14 @@ func (r *replacement) once(format string, arguments ...any) {
 func (r *replacement) look(ctx context.Context) (started, done bool, err error) {
 	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
-		return false, false, err
+		// The runtime may be starting anew; the deadline tells when to give up.
+		r.lastProblem, _ = Cure(err)
+		return false, false, nil
 	}
 	// A pod whose sandbox failed gets another one.
 	fresh := map[string]bool{}
 	for _, sandbox := range sandboxes {
-		if !r.old[sandbox.id] && sandbox.restartedAt == r.version {
+		if sandbox.restartedAt == r.version {
 			fresh[sandbox.id] = true
 		}
 	}
@@ -239,6 +262,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		}
 	}
 	if oldRuns {
+		r.oldSeen = true
 		r.lastProblem = "kubelet has not ended the old container; see journalctl -u kubelet"
 		return false, false, nil
 	}
@@ -268,6 +292,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	}
 	r.once("it is healthy (%s)", r.want.health.url())
 	if r.want.lease == nil {
+		r.leads = true
 		return true, true, nil
 	}
 	holder, err := r.tool.cluster.holder(ctx, *r.want.lease)
@@ -283,6 +308,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.lastProblem = fmt.Sprintf("nobody renews the lease %s/%s, which %s holds", r.want.lease.namespace, r.want.lease.name, holder.identity)
 		return true, false, nil
 	case here:
+		r.leads = true
 		r.once("it holds the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
 	default:
 		r.once("it stands by: %s holds and renews the lease %s/%s", holder.identity, r.want.lease.namespace, r.want.lease.name)
@@ -296,7 +322,7 @@ func (r *replacement) freeLease(ctx context.Context) {
 	if r.leaseFree || r.want.lease == nil {
 		return
 	}
-	if !isHere(r.holder.identity) {
+	if !isHere(r.holder.identity) || !r.oldSeen {
 		r.leaseFree = true
 		return
 	}
@@ -306,14 +332,18 @@ func (r *replacement) freeLease(ctx context.Context) {
 
 // lastWords is how the newest container of the new pod ended, and what it wrote.
 func (r *replacement) lastWords(ctx context.Context) string {
-	_, containers, err := r.observe(ctx)
+	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
 		return ""
+	}
+	fresh := map[string]bool{}
+	for _, sandbox := range sandboxes {
+		fresh[sandbox.id] = sandbox.restartedAt == r.version
 	}
 	var newest *container
 	for i, c := range containers {
 		// One that ended tells more than the one that was just started.
-		if !r.old[c.sandbox] && (newest == nil || newest.running && !c.running || newest.running == c.running && c.created.After(newest.created)) {
+		if fresh[c.sandbox] && (newest == nil || newest.running && !c.running || newest.running == c.running && c.created.After(newest.created)) {
 			newest = &containers[i]
 		}
 	}

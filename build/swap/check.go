@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -82,7 +83,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	}
 	if unfinished, err := t.unfinished(); err != nil {
 		return err
-	} else if unfinished != nil {
+	} else if unfinished != nil && (len(unfinished.Unproven) == 0 || slices.Contains(unfinished.Unproven, identity(content))) {
 		findings.warn("kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
 			"the %s of %s did not finish", unfinished.Operation, unfinished.Started.Format("2006-01-02 15:04:05 MST"))
 		return nil
@@ -95,6 +96,9 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
 	case !there || last.Manifest == sum(content):
+	case last.Config != "" && pod.Image == last.Image && pod.Swap.ConfigSHA256 == last.Config && !usesConfig(pod):
+		findings.problem(again, "the swap was half undone: %s has the image and the volume of what was installed on %s, and does not name its configuration; "+
+			"scheduler.extraArgs.config is missing in kubeadm's ClusterConfiguration", t.manifest, at)
 	case !pod.Swapped || pod.Image != last.Image || pod.Swap.ConfigSHA256 != last.Config:
 		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
 			t.manifest, pod.Image, at, last.Image)
@@ -102,6 +106,13 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 		findings.warn("nothing, if that was meant", "%s was written anew or edited since %s; its image and configuration are those that were installed", t.manifest, at)
 	}
 	return nil
+}
+
+// usesConfig tells whether the scheduler of a manifest reads the configuration that the manifest mounts.
+func usesConfig(pod *staticpod.Pod) bool {
+	path, _ := pod.Flag("config")
+	host, mounted := pod.HostPath(staticpod.ContainerConfigPath)
+	return path == staticpod.ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, configName)
 }
 
 // checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not known.
@@ -116,9 +127,23 @@ func (t *Tool) checkNode(ctx context.Context, pod *staticpod.Pod, p *plan) Findi
 	if err != nil {
 		what, cure := Cure(err)
 		findings.problem(cure, "%s", what)
+	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
+		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, as kubelet's settings and the host name call this one", t.kubelet.nodeName)
 	}
+	controlPlanes := 0
 	for i := range nodes {
 		t.checkNodeObject(ctx, &findings, &nodes[i])
+		if _, is := nodes[i].Labels[controlPlaneLabel]; is {
+			controlPlanes++
+		}
+	}
+	if p != nil && p.refusal == nil && controlPlanes > 1 {
+		config, _ := configOf(pod)
+		now, then := leaseOf(pod, config), leaseOf(p.afterPod, p.accepted)
+		if now != nil && (then == nil || *now != *then) {
+			findings.problem(fmt.Sprintf("leave leaderElection at %s/%s", now.namespace, now.name),
+				"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would schedule the same pods", now.namespace, now.name, controlPlanes-1)
+		}
 	}
 	t.checkStray(&findings, pod)
 	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
@@ -129,6 +154,9 @@ func (t *Tool) checkNode(ctx context.Context, pod *staticpod.Pod, p *plan) Findi
 	}
 	return findings
 }
+
+// controlPlaneLabel is kubeadm's.
+const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 var minorPattern = regexp.MustCompile(`^v?(1\.[0-9]+)\.`)
 
@@ -149,16 +177,22 @@ func writable(folder string) error {
 
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
 	here := node.Name == t.kubelet.nodeName
+	if here {
+		// Whether that makes the node NotReady depends on the runtime; pods with a network of their own cannot start either way.
+		if missing := t.missingPlugins(ctx); len(missing) > 0 {
+			report := findings.warn
+			if !nodeReady(node) {
+				report = findings.problem
+			}
+			report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or mend the configuration of the network",
+				"this node's network plugin is missing: %s", strings.Join(missing, ", "))
+		}
+	}
 	if here && minorOf(node.Status.NodeInfo.KubeletVersion) != minor {
 		findings.problem("build the scheduler of that release", "this node's kubelet is %s, the scheduler is of %s", node.Status.NodeInfo.KubeletVersion, minor)
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady || condition.Status == corev1.ConditionTrue {
-			continue
-		}
-		if missing := t.missingPlugins(ctx); here && len(missing) > 0 {
-			findings.problem("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or mend the configuration of the network",
-				"this node is NotReady because the network plugin is missing: %s", strings.Join(missing, ", "))
 			continue
 		}
 		if here {
@@ -167,6 +201,15 @@ func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *co
 		}
 		findings.warn("kubectl describe node "+node.Name, "the node %s is NotReady, so nothing is scheduled there: %s", node.Name, condition.Message)
 	}
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
 }
 
 // missingPlugins lists the files that the network's configuration asks for and that are in none of the folders of plugins.

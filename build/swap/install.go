@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"kube-scheduler-fork/build/staticpod"
@@ -24,14 +25,20 @@ type UndoneError struct {
 	Reason error
 	// Undo is what went wrong when the old manifest was put back; nil if the old scheduler works again.
 	Undo error
+	// Kept is where the old manifest lies, if it could not be put back; then Manifest is where it belongs.
+	Kept, Manifest string
 }
 
 func (e *UndoneError) Error() string {
-	if e.Undo != nil {
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v\n"+
-			"next: kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback", e.Reason, e.Undo)
+	switch {
+	case e.Undo == nil:
+		return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again\nnext: mend what the lines above say, then run this again", e.Reason)
+	case e.Kept != "":
+		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest could NOT be put back: %v\nnext: mend that, then cp %s %s; kube-scheduler-swap status",
+			e.Reason, e.Undo, e.Kept, e.Manifest)
 	}
-	return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again; next: mend what the lines above say, then run this again", e.Reason)
+	return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v\n"+
+		"next: kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback", e.Reason, e.Undo)
 }
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
@@ -49,6 +56,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if err := t.clearScratch(); err != nil {
 		return err
 	}
+	t.clearProbes(ctx)
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return err
@@ -78,42 +86,57 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if p.reformatted != "" {
 		t.say("the whole manifest is written anew: %s", p.reformatted)
 	}
-	good, err := t.keepWayBack(p)
+	unfinished, err := t.unfinished()
 	if err != nil {
 		return err
 	}
-
-	apply := func(attempt int) ([]byte, error) {
-		if attempt > nudges {
-			return nil, nil
-		}
-		change := p.swap
-		change.RestartedAt = time.Now()
-		edit, err := staticpod.Apply(p.before, change)
-		return edit.Manifest, err
+	good, err := t.keepWayBack(p, unfinished)
+	if err != nil {
+		return err
 	}
-	if p.unchanged() && t.verified(p) {
+	if p.unchanged() {
 		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need restart.
-		if problem := t.works(ctx, p.pod, want); problem == nil {
+		if leads, err := t.works(ctx, p.pod, want); err == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
-			return t.finish(p, p.before)
-		}
-	}
-	if err := writeRecord(t.state.journalFile(), journal{Operation: "install", Started: t.started, Process: os.Getpid(), Before: sum(p.before)}); err != nil {
-		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
-	}
-	written, err := t.replace(ctx, p.afterPod, apply, want)
-	if err == nil {
-		for _, profile := range request.Probe {
-			if err = t.probe(ctx, profile); err != nil {
-				break
+			if err := t.probeAll(ctx, request.Probe, leads); err == nil {
+				return t.finish(p, p.before)
 			}
 		}
 	}
-	if err != nil {
-		return t.undo(err, good)
+	begun := journal{Operation: "install", Started: t.started, Process: os.Getpid(), Unproven: []string{identity(p.after)}}
+	if unfinished != nil {
+		begun.Unproven = append(begun.Unproven, unfinished.Unproven...)
 	}
-	return t.finish(p, written)
+	if err := writeRecord(t.state.journalFile(), begun); err != nil {
+		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	change := &replacement{tool: t, pod: p.afterPod, want: want, found: p.before, versions: func(attempt int) ([]byte, error) {
+		if attempt > nudges {
+			return nil, nil
+		}
+		marked := p.swap
+		marked.RestartedAt = time.Now()
+		edit, err := staticpod.Apply(p.before, marked)
+		return edit.Manifest, err
+	}}
+	err = change.run(ctx)
+	if err == nil {
+		err = t.probeAll(ctx, request.Probe, change.leads)
+	}
+	var other *changedByOther
+	switch {
+	case err == nil:
+		return t.finish(p, change.found)
+	case errors.As(err, &other):
+		return err
+	case change.attempt == 0:
+		// Nothing was written: what was known before is known still.
+		if unfinished == nil {
+			return errors.Join(err, removeDurably(t.state.journalFile()))
+		}
+		return errors.Join(err, writeRecord(t.state.journalFile(), unfinished))
+	}
+	return t.undo(err, change.found, good)
 }
 
 // version is an image's version for a person.
@@ -177,17 +200,15 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 }
 
 // keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts back:
-// the one that lies there, or, if an interrupted run put that there and nobody saw it work, the one before.
-func (t *Tool) keepWayBack(p *plan) ([]byte, error) {
-	unfinished, err := t.unfinished()
-	if err != nil {
-		return nil, err
-	}
+// the one that lies there, or, if an unfinished run put that there and nobody saw it work, the one from before.
+func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 	good := p.before
-	if unfinished != nil && sum(p.before) != unfinished.Before {
-		if kept, err := readIfThere(t.state.undo()); err != nil {
+	if unfinished != nil && slices.Contains(unfinished.Unproven, identity(p.before)) {
+		kept, err := readIfThere(t.state.undo())
+		if err != nil {
 			return nil, err
-		} else if kept != nil {
+		}
+		if kept != nil {
 			good = kept
 			t.say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
 		}
@@ -198,7 +219,7 @@ func (t *Tool) keepWayBack(p *plan) ([]byte, error) {
 		}
 		return nil
 	}
-	if !p.pod.Swapped {
+	if !p.pod.Swapped && !halfSwapped(p.pod) {
 		// kubeadm's own: the first swap, or an upgrade has put it there since.
 		kept, err := readIfThere(t.state.original())
 		if err != nil {
@@ -211,6 +232,14 @@ func (t *Tool) keepWayBack(p *plan) ([]byte, error) {
 		}
 	}
 	return good, write(t.state.undo(), good)
+}
+
+// halfSwapped tells whether a manifest names our configuration and does not mount it: an upgrade by a kubeadm whose
+// ClusterConfiguration has our lines, without our patch.
+func halfSwapped(pod *staticpod.Pod) bool {
+	path, _ := pod.Flag("config")
+	_, mounted := pod.HostPath(staticpod.ContainerConfigPath)
+	return path == staticpod.ContainerConfigPath && !mounted
 }
 
 // onlyRestarted tells whether a manifest is another one with the time of a restart in it, which a rollback may leave.
@@ -233,40 +262,37 @@ func (t *Tool) unfinished() (*journal, error) {
 	return found, nil
 }
 
-// verified tells whether the configuration that the manifest names lies on the disk as it should.
-func (t *Tool) verified(p *plan) bool {
-	if p.swap.ConfigFolder == "" {
-		return true
+// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds the lease,
+// or needs none.
+func (t *Tool) works(ctx context.Context, pod *staticpod.Pod, want wanted) (leads bool, err error) {
+	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[staticpod.RestartedAtAnnotation], said: map[string]bool{}, leaseFree: true}
+	if want.lease != nil {
+		if r.holder, err = t.cluster.holder(ctx, *want.lease); err != nil {
+			return false, err
+		}
+		// The one that holds it now may be the one that is asked about: it has to renew it.
+		r.holder.identity = ""
 	}
-	content, err := os.ReadFile(filepath.Join(p.swap.ConfigFolder, configName))
-	return err == nil && sum(content) == p.swap.ConfigSHA256
-}
-
-// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted.
-func (t *Tool) works(ctx context.Context, pod *staticpod.Pod, want wanted) error {
-	containers, err := t.runtime.containersOf(ctx, pod.Namespace, t.podName(pod), pod.Container)
-	if err != nil {
-		return err
-	}
-	sandboxes, err := t.runtime.sandboxesOf(ctx, pod.Namespace, t.podName(pod))
-	if err != nil {
-		return err
-	}
-	for _, c := range containers {
-		for _, s := range sandboxes {
-			if c.running && c.imageID == want.imageID && c.sandbox == s.id && s.restartedAt == pod.Manifest.Annotations[staticpod.RestartedAtAnnotation] {
-				if problem := healthy(ctx, want.health); problem != "" {
-					return errors.New(problem)
-				}
-				return nil
-			}
+	ctx, stop := context.WithTimeout(ctx, worksTime)
+	defer stop()
+	for {
+		_, done, err := r.look(ctx)
+		if done || err != nil {
+			return r.leads, err
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-ctx.Done():
+			return false, errors.New(r.lastProblem)
 		}
 	}
-	return errors.New("no container runs the image that is wanted")
 }
 
-// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime.
-func (t *Tool) undo(reason error, good []byte) error {
+// worksTime is how long a scheduler that runs already may take to renew its lease, which it does every two seconds.
+const worksTime = 8 * time.Second
+
+// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime. found is what lies there.
+func (t *Tool) undo(reason error, found, good []byte) error {
 	var failed *failure
 	switch {
 	case errors.Is(reason, context.Canceled):
@@ -279,11 +305,15 @@ func (t *Tool) undo(reason error, good []byte) error {
 	t.say("putting the old manifest back")
 	ctx, cancel := context.WithTimeout(context.Background(), undoTime)
 	defer cancel()
-	written, err := t.restore(ctx, good, undoTime)
+	written, err := t.restore(ctx, found, good, undoTime)
 	if err == nil {
 		err = t.undone(good, written)
 	}
-	return &UndoneError{Reason: reason, Undo: err}
+	undone := &UndoneError{Reason: reason, Undo: err}
+	if written == nil {
+		undone.Kept, undone.Manifest = t.state.undo(), t.manifest
+	}
+	return undone
 }
 
 // undone writes down that what was there before a failed install is there again.
@@ -303,9 +333,9 @@ func (t *Tool) undone(good, written []byte) error {
 	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
 }
 
-// restore puts a manifest in place, with the time of the restart in an annotation, and waits until its scheduler works. It
-// gives what lies there in the end.
-func (t *Tool) restore(ctx context.Context, manifest []byte, timeout time.Duration) ([]byte, error) {
+// restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and waits until
+// its scheduler works. It gives what it has written; nil if nothing.
+func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
 	pod, err := staticpod.Describe(manifest)
 	if err != nil {
 		return nil, err
@@ -314,7 +344,13 @@ func (t *Tool) restore(ctx context.Context, manifest []byte, timeout time.Durati
 	id, _ := t.runtime.imageID(ctx, pod.Image)
 	config, _ := configOf(&pod)
 	t.options.Timeout = timeout
-	return t.replace(ctx, &pod, marked(manifest), wanted{imageID: id, health: healthOf(&pod), lease: leaseOf(&pod, config)})
+	change := &replacement{tool: t, pod: &pod, found: found, versions: marked(manifest),
+		want: wanted{imageID: id, health: healthOf(&pod), lease: leaseOf(&pod, config)}}
+	err = change.run(ctx)
+	if change.attempt == 0 {
+		return nil, err
+	}
+	return change.found, err
 }
 
 // finish writes down what was installed, and clears away what is of no use any more.
@@ -338,17 +374,30 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	if err := errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo())); err != nil {
 		return fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w; next: run this again", err)
 	}
-	original, err := readIfThere(t.state.original())
-	if err != nil {
-		return err
-	}
-	previous, err := readIfThere(t.state.previous())
-	if err != nil {
-		return err
-	}
-	if err := t.state.dropConfigs(written, original, previous); err != nil {
+	if err := t.clearConfigs(written); err != nil {
 		return err
 	}
 	t.say("done: this node's scheduler is %s", version(p.swap.Version))
 	return nil
+}
+
+// clearConfigs removes the configurations that neither the manifest that lies there, nor one to go back to, nor kubeadm's patch
+// names.
+func (t *Tool) clearConfigs(written []byte) error {
+	named := [][]byte{written}
+	files := []string{t.state.original(), t.state.previous(), filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile)}
+	var patch patched
+	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
+		return err
+	} else if there {
+		files = append(files, filepath.Join(patch.Folder, staticpod.KubeadmPatchFile))
+	}
+	for _, file := range files {
+		content, err := readIfThere(file)
+		if err != nil {
+			return err
+		}
+		named = append(named, content)
+	}
+	return t.state.dropConfigs(named...)
 }

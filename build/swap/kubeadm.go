@@ -5,15 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 
 	"kube-scheduler-fork/build/staticpod"
 )
 
 // DefaultPatches is where kubeadm's patches lie unless the user says otherwise.
 const DefaultPatches = "/etc/kubernetes/patches"
-
-// patchName is the file name by which kubeadm knows what to patch, and how.
-const patchName = "kube-scheduler+strategic.yaml"
 
 // KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of this node,
 // and gives the lines for kubeadm's ClusterConfiguration. From then on every install brings the patch up to date.
@@ -39,6 +37,10 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder}); err != nil {
 		return "", fmt.Errorf("cannot write down where the patch lies: %w; next: see that there is room in %s", err, t.state.folder)
 	}
+	if pod.Swap.ConfigFolder == "" {
+		// Nothing is mounted then for --config to name.
+		return "", nil
+	}
 	return staticpod.ClusterConfigurationLines(), nil
 }
 
@@ -46,8 +48,22 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 func (t *Tool) updatePatch(swap staticpod.Swap) error {
 	var patch patched
 	there, err := readRecord(t.state.patchedFile(), &patch)
-	if !there || err != nil {
+	if err != nil {
 		return err
+	}
+	if !there {
+		// A node that joined with the patch of another one.
+		content, err := readIfThere(filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile))
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(string(content), staticpod.VersionAnnotation) {
+			return nil
+		}
+		patch.Folder = DefaultPatches
+		if err := writeRecord(t.state.patchedFile(), patch); err != nil {
+			return err
+		}
 	}
 	if err := t.writePatch(patch.Folder, swap); err != nil {
 		return err
@@ -67,7 +83,7 @@ func (t *Tool) writePatch(folder string, swap staticpod.Swap) error {
 	if err := keepFolder(folder); err != nil {
 		return err
 	}
-	if err := writeDurably(filepath.Join(folder, patchName), content, 0o600); err != nil {
+	if err := writeDurably(filepath.Join(folder, staticpod.KubeadmPatchFile), content, 0o600); err != nil {
 		return fmt.Errorf("cannot write kubeadm's patch: %w; next: see that there is room in %s", err, folder)
 	}
 	return nil

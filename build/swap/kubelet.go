@@ -97,9 +97,10 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 		if err != nil {
 			return nil, err
 		}
-		// kubelet's own rule.
-		k.nodeName = strings.ToLower(strings.TrimSpace(name))
+		k.nodeName = name
 	}
+	// kubelet's own rule, for a name that it was given too.
+	k.nodeName = strings.ToLower(strings.TrimSpace(k.nodeName))
 	if *runtime == "docker" {
 		k.docker = true
 		if k.endpoint == "" {

@@ -63,6 +63,9 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if err := t.planImage(ctx, p, request, scratch, binary); err != nil {
 		return nil, err
 	}
+	if p.swap.Version == "" {
+		p.swap.Version = unknownVersion
+	}
 	if err := t.planConfig(p, request); err != nil {
 		return nil, err
 	}
@@ -147,6 +150,9 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 	return t.takeScheduler(loaded, binary)
 }
 
+// unknownVersion stands in the manifest for an image that does not tell its version: that one is there marks a swap.
+const unknownVersion = "unknown"
+
 func (t *Tool) takeScheduler(a *archive, binary string) error {
 	if a.architecture != goruntime.GOARCH {
 		return fmt.Errorf("%s is for %s, this node is %s; next: make image ARCH=%s", a.path, a.architecture, goruntime.GOARCH, goruntime.GOARCH)
@@ -159,6 +165,15 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 	if request.Config == "" {
 		if p.pod.Swapped {
 			p.swap.ConfigFolder, p.swap.ConfigSHA256 = p.pod.Swap.ConfigFolder, p.pod.Swap.ConfigSHA256
+		}
+		if p.swap.ConfigFolder == "" {
+			return nil
+		}
+		file := filepath.Join(p.swap.ConfigFolder, configName)
+		if content, err := os.ReadFile(file); err != nil {
+			return fmt.Errorf("the configuration of the swap that is there: %w; next: name one with --config", err)
+		} else if sum(content) != p.swap.ConfigSHA256 {
+			return fmt.Errorf("%s is not what was installed: somebody has changed it; next: copy it elsewhere, and name the copy with --config", file)
 		}
 		return nil
 	}

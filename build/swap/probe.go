@@ -16,6 +16,41 @@ const probeTime = 30 * time.Second
 // probeImage is never run for long: the pod is deleted as soon as it is bound. kubelet has it for every pod's sandbox.
 const probeImage = "registry.k8s.io/pause:3.6"
 
+// probeLabel is on every probe pod.
+const probeLabel = "app.kubernetes.io/name"
+
+// probeName is the label's value, and how the names of probe pods begin.
+const probeName = "kube-scheduler-swap-probe"
+
+// clearProbes deletes probe pods that a run that was killed has left; nobody else probes from this node while the lock is held.
+func (t *Tool) clearProbes(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{},
+		metav1.ListOptions{LabelSelector: probeLabel + "=" + probeName + "," + probeNode + "=" + t.kubelet.nodeName})
+	if err != nil {
+		t.say("probe pods of earlier runs may be left: %v", err)
+	}
+}
+
+// probeNode is the label that says from which node a pod probes.
+const probeNode = "kube-scheduler-swap/node"
+
+// probeAll lets each of the profiles bind a pod. Where another node's scheduler leads, that one would: there is nothing to be
+// learned from it.
+func (t *Tool) probeAll(ctx context.Context, profiles []string, leads bool) error {
+	if !leads && len(profiles) > 0 {
+		t.say("not probed: this node stands by, and another one's scheduler would bind the pod")
+		return nil
+	}
+	for _, profile := range profiles {
+		if err := t.probe(ctx, profile); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod.
 func (t *Tool) probe(ctx context.Context, profile string) error {
 	pods := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
@@ -23,8 +58,8 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 	grace := int64(0)
 	pod, err := pods.Create(ctx, &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: "kube-scheduler-swap-probe-",
-			Labels:       map[string]string{"app.kubernetes.io/name": "kube-scheduler-swap-probe"},
+			GenerateName: probeName + "-",
+			Labels:       map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName:                 profile,

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"kube-scheduler-fork/build/staticpod"
@@ -15,12 +17,12 @@ import (
 const (
 	// ToStock is the manifest from before the first swap.
 	ToStock = "stock"
-	// ToPrevious is the manifest from before the last install.
+	// ToPrevious is the manifest from before the last install or rollback.
 	ToPrevious = "previous"
 )
 
 // Rollback puts an older manifest back, as it was but for the time of the restart in an annotation, and waits until its
-// scheduler works.
+// scheduler works. What it replaces is kept.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
 	unlock, err := t.state.lock()
 	if err != nil {
@@ -43,44 +45,91 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	if err != nil {
 		return fmt.Errorf("%w; next: the same command with sudo", err)
 	}
-	before, pod, err := t.readManifest()
-	unfinished, journalError := t.unfinished()
+	unfinished, err := t.unfinished()
+	if err != nil {
+		return err
+	}
+	before, pod, unreadable := t.readManifest()
+	// Only what an unfinished run has written is in doubt; what somebody has put there since is theirs.
+	doubted := unreadable == nil && unfinished != nil && slices.Contains(unfinished.Unproven, identity(before))
 	switch {
-	case journalError != nil:
-		return journalError
-	case target == nil && err == nil && !pod.Swapped:
+	case target == nil && unreadable == nil && !pod.Swapped && !doubted:
 		t.say("this node runs the scheduler that kubeadm put there: nothing to take back")
-		return removeDurably(t.state.journalFile())
+		return t.settled(ctx, before)
 	case target == nil:
-		return fmt.Errorf("%s is not there: the manifest from before is not known; next: kubeadm init phase control-plane scheduler, which writes kubeadm's own", path)
-	case err == nil && onlyRestarted(target, before) && unfinished == nil:
+		return fmt.Errorf("%s is not there: the manifest from before is not known, for one on a node that joined with kubeadm's patch; "+
+			"next: kubeadm init phase control-plane scheduler, which writes kubeadm's own", path)
+	case unreadable == nil && !doubted && onlyRestarted(target, before):
 		t.say("the manifest from before lies there already: nothing to take back")
 		return t.settled(ctx, before)
-	case err == nil && to == ToStock && !pod.Swapped && unfinished == nil:
+	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
 		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
 		t.say("%s is not swapped: kubeadm, or somebody, has written it anew; nothing to take back", t.manifest)
 		return t.settled(ctx, before)
 	}
-	if err != nil {
+	if unreadable != nil {
 		// A manifest that is gone or cannot be read is just what a rollback has to mend.
-		t.say("the manifest that lies there cannot be used: %v", err)
+		t.say("the manifest that lies there cannot be used: %v", unreadable)
 	}
-	if err := t.keepEdits(before, unfinished); err != nil {
+	if err := t.keepEdits(before, doubted); err != nil {
 		return err
 	}
-	if err := writeRecord(t.state.journalFile(), journal{Operation: "rollback", Started: t.started, Process: os.Getpid(), Before: sum(before)}); err != nil {
+	if err := t.haveImage(ctx, target); err != nil {
+		return err
+	}
+	if before != nil {
+		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
+			return fmt.Errorf("cannot keep the manifest that lies there: %w; next: see that there is room in %s", err, t.state.folder)
+		}
+	}
+	begun := journal{Operation: "rollback", Started: t.started, Process: os.Getpid()}
+	if unfinished != nil {
+		begun.Unproven = unfinished.Unproven
+	}
+	if err := writeRecord(t.state.journalFile(), begun); err != nil {
 		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
 	}
-	written, err := t.restore(ctx, target, t.options.Timeout)
-	if err != nil {
-		if errors.Is(err, context.Canceled) {
-			return errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work; next: kube-scheduler-swap status")
-		}
-		return fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; next: journalctl -u kubelet; kube-scheduler-swap status", err)
+	written, err := t.restore(ctx, before, target, t.options.Timeout)
+	var other *changedByOther
+	switch {
+	case err == nil:
+	case errors.As(err, &other):
+		return err
+	case written == nil:
+		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work; next: kube-scheduler-swap status")
+	default:
+		return fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; the one that it replaced is kept as %s; "+
+			"next: journalctl -u kubelet; kube-scheduler-swap status", err, t.state.undo())
 	}
-	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last install"}[to],
+	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to],
 		staticpod.RestartedAtAnnotation)
+	if before != nil {
+		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
+			return fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w; next: see that %s can be written to", err, t.state.folder)
+		}
+	}
 	return t.settled(ctx, written)
+}
+
+// haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away that
+// nothing has used for a while.
+func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
+	pod, err := staticpod.Describe(manifest)
+	if err != nil {
+		return err
+	}
+	id, err := t.runtime.imageID(ctx, pod.Image)
+	if id != "" || err != nil {
+		return err
+	}
+	t.say("pulling %s, which is not on this node any more", pod.Image)
+	if err := t.runtime.pull(ctx, pod.Image); err != nil {
+		return fmt.Errorf("%s, the image to go back to, is not on this node and cannot be pulled: %w; next: load it (%s), then run this again",
+			pod.Image, err, strings.Join(append(t.runtime.tool(), map[bool]string{true: "load --input FILE", false: "images import FILE"}[t.runtime.docker]), " "))
+	}
+	return nil
 }
 
 // settled writes down what lies there after a rollback: a swap from before, or none.
@@ -115,18 +164,19 @@ func (t *Tool) sayPatched() {
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); there && err == nil {
 		t.say("kubeadm would bring the swap back at its next upgrade: if that is not meant, take scheduler.extraArgs.config out of its ClusterConfiguration, "+
-			"and rm %s %s", filepath.Join(patch.Folder, patchName), t.state.patchedFile())
+			"and rm %s %s", filepath.Join(patch.Folder, staticpod.KubeadmPatchFile), t.state.patchedFile())
 	}
 }
 
 // keepEdits saves a manifest that is not what the last install wrote: somebody's edits must not be lost.
-func (t *Tool) keepEdits(manifest []byte, unfinished *journal) error {
+// A doubted one is that of an unfinished run.
+func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
 	if err != nil {
 		return err
 	}
-	if manifest == nil || unfinished != nil || there && last.Manifest == sum(manifest) {
+	if manifest == nil || doubted || there && last.Manifest == sum(manifest) {
 		return nil
 	}
 	path := filepath.Join(t.state.folder, "edited-"+t.started.UTC().Format("20060102T150405Z")+".yaml")

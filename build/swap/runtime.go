@@ -50,6 +50,12 @@ func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime
 			grpc.WithNoProxy(),
 			grpc.WithUnaryInterceptor(func(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn,
 				invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
+				// A runtime that hangs must not keep us from going back.
+				if !strings.HasSuffix(method, "/PullImage") {
+					var stop context.CancelFunc
+					ctx, stop = context.WithTimeout(ctx, lookTime)
+					defer stop()
+				}
 				return invoke(ctx, strings.Replace(method, "/runtime.v1.", "/runtime."+version+".", 1), request, reply, connection, options...)
 			}))
 		if err != nil {
@@ -94,6 +100,12 @@ func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
 		return "", nil
 	}
 	return answer.Image.Id, nil
+}
+
+// pull fetches an image from its registry.
+func (r *runtime) pull(ctx context.Context, name string) error {
+	_, err := r.images.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: name}})
+	return err
 }
 
 // tool is the program that loads and saves images of this runtime, with the arguments that come before the verb's own.

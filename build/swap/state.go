@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"kube-scheduler-fork/build/staticpod"
 )
 
 // StateFolder is where the way back lies: never in the folder that kubelet watches.
@@ -24,10 +26,10 @@ type state struct{ folder string }
 // original is the manifest as it was before the first swap.
 func (s state) original() string { return filepath.Join(s.folder, "original.yaml") }
 
-// previous is the manifest from before the last install that worked.
+// previous is the manifest from before the last install that worked, or the last rollback.
 func (s state) previous() string { return filepath.Join(s.folder, "previous.yaml") }
 
-// undo is the manifest that a running install puts back if the new one does not work.
+// undo is the manifest from before a running change: what an install puts back if the new one does not work.
 func (s state) undo() string { return filepath.Join(s.folder, "undo.yaml") }
 
 func (s state) configs() string { return filepath.Join(s.folder, "configs") }
@@ -48,8 +50,18 @@ type journal struct {
 	Started   time.Time `json:"started"`
 	// Process is the id of the process at work.
 	Process int `json:"process"`
-	// Before is the sum of the manifest that the run found.
-	Before string `json:"before"`
+	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: nobody has seen
+	// them work.
+	Unproven []string `json:"unproven,omitempty"`
+}
+
+// identity is the sum of a manifest without the time of the restart, which changes whenever it is put into place.
+func identity(manifest []byte) string {
+	edit, err := staticpod.Restart(manifest, time.Unix(0, 0))
+	if err != nil {
+		return sum(manifest)
+	}
+	return sum(edit.Manifest)
 }
 
 // installed says what the last successful install wrote.

@@ -76,8 +76,10 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		}
 		t.manifest = filepath.Join(t.kubelet.manifests, manifestName)
 	}
-	if t.manifest, err = filepath.Abs(t.manifest); err != nil {
-		return nil, err
+	for _, path := range []*string{&t.manifest, &t.state.folder} {
+		if *path, err = filepath.Abs(*path); err != nil {
+			return nil, err
+		}
 	}
 	if inside(t.state.folder, filepath.Dir(t.manifest)) {
 		return nil, fmt.Errorf("the backups may not lie in %s: kubelet would run them; next: name another folder with --state", filepath.Dir(t.manifest))
@@ -116,7 +118,7 @@ func (t *Tool) readManifest() ([]byte, *staticpod.Pod, error) {
 	}
 	pod, err := staticpod.Describe(content)
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", t.manifest, err)
+		return content, nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
 	return content, &pod, nil
 }

@@ -377,31 +377,60 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 		return &plan{before: []byte(manifest), pod: &pod}
 	}
 	tool := toolFor(t, stock)
-	// The first swap: kubeadm's manifest is the way back, and the original.
-	good, err := tool.keepWayBack(planFor(stock))
-	if err != nil || string(good) != stock || get(t, tool.state.original()) != stock {
-		t.Fatalf("first swap: %v, way back:\n%s", err, good)
-	}
-	// It was killed after the rename: what lies there now is not known to work.
-	if err := writeRecord(tool.state.journalFile(), journal{Operation: "install", Before: sum([]byte(stock))}); err != nil {
-		t.Fatal(err)
-	}
-	good, err = tool.keepWayBack(planFor(swapped("ours:1")))
-	if err != nil || string(good) != stock {
-		t.Fatalf("after a kill: %v, way back:\n%s", err, good)
-	}
-	// It finished; the next swap goes back to it, and the original stays kubeadm's.
-	if err := removeDurably(tool.state.journalFile()); err != nil {
-		t.Fatal(err)
-	}
-	good, err = tool.keepWayBack(planFor(swapped("ours:1")))
-	if err != nil || string(good) != swapped("ours:1") || get(t, tool.state.original()) != stock {
-		t.Fatalf("second swap: %v, way back:\n%s", err, good)
-	}
-	// An upgrade has written a newer manifest: that is the original from now on.
+	crashes, works := swapped("crashes:1"), swapped("works:1")
 	upgraded := strings.Replace(stock, "v1.23.17", "v1.23.18", 1)
-	if _, err = tool.keepWayBack(planFor(upgraded)); err != nil || get(t, tool.state.original()) != upgraded {
-		t.Fatalf("after an upgrade: %v", err)
+	// wrote is the journal of a run that wrote, or was about to write, a manifest.
+	wrote := func(before *journal, manifest string) *journal {
+		j := &journal{Operation: "install", Unproven: []string{identity([]byte(manifest))}}
+		if before != nil {
+			j.Unproven = append(j.Unproven, before.Unproven...)
+		}
+		return j
+	}
+	restartedNow := func(manifest string) string {
+		content, err := restarted([]byte(manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(content)
+	}
+	for _, step := range []struct {
+		name, found    string
+		unfinished     *journal
+		want, original string
+	}{
+		{"the first swap", stock, nil, stock, stock},
+		{"it was killed after the rename", restartedNow(crashes), wrote(nil, crashes), stock, stock},
+		{"so was the one after it, before the rename", restartedNow(crashes), wrote(wrote(nil, crashes), works), stock, stock},
+		{"and the third one, after the rename", restartedNow(works), wrote(wrote(nil, crashes), works), stock, stock},
+		{"that was finished; the next one", works, nil, works, stock},
+		{"it was killed, and kubeadm wrote a newer manifest", upgraded, wrote(nil, crashes), upgraded, upgraded},
+	} {
+		good, err := tool.keepWayBack(planFor(step.found), step.unfinished)
+		if err != nil {
+			t.Fatalf("%s: %v", step.name, err)
+		}
+		if string(good) != step.want || get(t, tool.state.undo()) != step.want {
+			t.Errorf("%s: an undo would put back\n%s", step.name, good)
+		}
+		if got := get(t, tool.state.original()); got != step.original {
+			t.Errorf("%s: the original is\n%s", step.name, got)
+		}
+	}
+}
+
+func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testing.T) {
+	half := strings.Replace(stock, "    image:", "    - --config="+staticpod.ContainerConfigPath+"\n    image:", 1)
+	tool := toolFor(t, half)
+	content, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(tool.state.original()); err == nil {
+		t.Error("a manifest whose scheduler cannot start is kept as kubeadm's own")
 	}
 }
 
@@ -410,14 +439,14 @@ func TestEditsSinceTheInstallAreKept(t *testing.T) {
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum([]byte(stock))}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tool.keepEdits([]byte(stock), nil); err != nil {
+	if err := tool.keepEdits([]byte(stock), false); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
 		t.Errorf("kept %q, though nothing was edited", got)
 	}
 	edited := stock + "# mine\n"
-	if err := tool.keepEdits([]byte(edited), nil); err != nil {
+	if err := tool.keepEdits([]byte(edited), false); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 1 || get(t, got[0]) != edited {
@@ -458,6 +487,48 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 		default:
 			t.Errorf("%s: %+v, want %s %q", c.name, findings, c.want, c.words)
 		}
+	}
+}
+
+func TestCheckFindsASwapThatIsHalfThere(t *testing.T) {
+	swap := staticpod.Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
+	edit, err := staticpod.Apply([]byte(stock), swap)
+	if err != nil {
+		t.Fatal(err)
+	}
+	half := strings.Replace(string(edit.Manifest), "    - --config="+staticpod.ContainerConfigPath+"\n", "", 1)
+	tool := toolFor(t, half)
+	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, At: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	content, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var findings Findings
+	if err := tool.checkUndone(&findings, content, pod); err != nil {
+		t.Fatal(err)
+	}
+	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "half undone") {
+		t.Errorf("%+v", findings)
+	}
+}
+
+func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
+	tool := toolFor(t, stock)
+	theirs := strings.Replace(stock, "v1.23.17", "v1.23.18", 1)
+	put(t, tool.manifest, theirs)
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := &replacement{tool: tool, pod: pod, found: []byte(stock), versions: marked([]byte(stock)), mode: 0o600}
+	var other *changedByOther
+	if err := change.write(); !errors.As(err, &other) {
+		t.Errorf("error %v, want that somebody else has written it", err)
+	}
+	if got := get(t, tool.manifest); got != theirs {
+		t.Errorf("their manifest was overwritten:\n%s", got)
 	}
 }
 

@@ -23,7 +23,9 @@ var version = "unreleased"
 var errProblems = errors.New("problems were found")
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	// A lost connection is a signal like Ctrl-C; that nobody reads what is printed is no reason to stop half-way.
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		<-ctx.Done()
 		// The first signal undoes what was begun; the second one ends that too.
@@ -187,6 +189,11 @@ func patchCommand(options *swap.Options) *cobra.Command {
 			lines, err := tool.KubeadmPatch(ctx, folder)
 			if err != nil {
 				return err
+			}
+			if lines == "" {
+				fmt.Fprintf(os.Stderr, "wrote the patch into %s; from now on: kubeadm upgrade apply VERSION --patches %s\n"+
+					"the swap has no configuration: when it gets one, run this again\n", folder, folder)
+				return nil
 			}
 			fmt.Fprint(command.OutOrStdout(), lines)
 			fmt.Fprintf(os.Stderr, "wrote the patch into %s; put the lines above into kubeadm's ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config),\n"+
