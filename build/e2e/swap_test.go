@@ -532,8 +532,10 @@ func (o *operator) rollback(t *testing.T, load *load) {
 
 // byHand has kubeadm write its own manifest, as the page says for a node without the tool.
 func (o *operator) byHand(t *testing.T) {
+	since := time.Now()
 	expect(t, o.page.do(t, o.node, "by-hand"), "Creating static Pod manifest")
-	o.awaitRestart(t, time.Now())
+	o.awaitRestart(t, since)
+	t.Logf("kubeadm init phase control-plane scheduler, until the scheduler works: %s", time.Since(since).Round(time.Second))
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "health     ok")
 	o.expectOneManifest(t)
 }
@@ -616,11 +618,19 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 	if count < fewest {
 		t.Errorf("only %d pods have arrived, want %d", count, fewest)
 	}
-	bound := map[string]int{}
-	for _, node := range append(others, o.node) {
-		for name, times := range bindings(t, node, load.namespace) {
-			bound[name] += times
+	var bound map[string]int
+	// An API server writes its log after it has answered.
+	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, 10*time.Second, func(context.Context) (bool, error) {
+		bound = map[string]int{}
+		for _, node := range append(others, o.node) {
+			for name, times := range bindings(t, node, load.namespace) {
+				bound[name] += times
+			}
 		}
+		return len(bound) >= count, nil
+	})
+	if err != nil && !errors.Is(err, wait.ErrWaitTimeout) {
+		t.Fatal(err)
 	}
 	if len(bound) != count {
 		t.Errorf("%d pods have arrived, the API servers saw %d bound", count, len(bound))
