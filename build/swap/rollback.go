@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/equality"
+
 	"kube-scheduler-fork/build/staticpod"
 )
 
@@ -74,6 +76,10 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	if err := t.keepEdits(before, doubted); err != nil {
 		return err
 	}
+	if unreadable == nil && to == ToStock && pod.Swapped && !swapOf(target, pod) {
+		t.say("the manifest was written anew or edited since the first swap, by kubeadm upgrade for one; what is put back is from before. " +
+			"kubeadm init phase control-plane scheduler writes the one of this node's kubeadm")
+	}
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
 	}
@@ -111,6 +117,16 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		}
 	}
 	return t.settled(ctx, written)
+}
+
+// swapOf tells whether a pod is what a manifest becomes by nothing but the pod's swap.
+func swapOf(manifest []byte, pod *staticpod.Pod) bool {
+	edit, err := staticpod.Apply(manifest, pod.Swap)
+	if err != nil {
+		return false
+	}
+	expected, err := staticpod.Describe(edit.Manifest)
+	return err == nil && equality.Semantic.DeepEqual(expected.Manifest, pod.Manifest)
 }
 
 // haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away that

@@ -532,6 +532,23 @@ func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
 	}
 }
 
+func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
+	edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod, err := staticpod.Describe(edit.Manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !swapOf([]byte(stock), &pod) {
+		t.Error("a swap is taken for another manifest")
+	}
+	if swapOf([]byte(strings.Replace(stock, "10259", "10260", 1)), &pod) {
+		t.Error("the swap of another manifest is taken for that of this one")
+	}
+}
+
 func TestStrayFilesAreFound(t *testing.T) {
 	tool := toolFor(t, stock)
 	folder := filepath.Dir(tool.manifest)
