@@ -101,7 +101,7 @@ type replacement struct {
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no more care.
 	leaseFree bool
-	// said are the lines of progress that were printed.
+	// said are the lines of progress that were printed; nil: none is to be.
 	said map[string]bool
 	// lastProblem is why the scheduler does not work yet.
 	lastProblem string
@@ -142,6 +142,9 @@ func (r *replacement) run(ctx context.Context) error {
 	if info, err := os.Stat(t.manifest); err == nil {
 		r.mode = info.Mode().Perm()
 	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err := r.write(); err != nil {
 		return err
 	}
@@ -157,8 +160,12 @@ func (r *replacement) run(ctx context.Context) error {
 			return err
 		}
 		if !started && r.nudgeDue() {
-			if err := r.write(); err != nil {
+			var other *changedByOther
+			if err := r.write(); errors.As(err, &other) {
 				return err
+			} else if err != nil {
+				// It only makes kubelet quicker.
+				r.lastProblem = err.Error()
 			}
 		}
 		if time.Now().After(deadline) {
@@ -188,7 +195,10 @@ func (r *replacement) write() error {
 		return &changedByOther{r.tool.manifest}
 	}
 	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
-		return fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
+		// What fails after the rename has replaced it all the same.
+		if there, _ := readIfThere(r.tool.manifest); sum(there) != sum(content) {
+			return fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
+		}
 	}
 	r.found = content
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[staticpod.RestartedAtAnnotation]
@@ -224,6 +234,9 @@ func (r *replacement) observe(ctx context.Context) ([]sandbox, []container, erro
 
 // once prints a line of progress the first time.
 func (r *replacement) once(format string, arguments ...any) {
+	if r.said == nil {
+		return
+	}
 	if line := fmt.Sprintf(format, arguments...); !r.said[line] {
 		r.said[line] = true
 		r.tool.say("%s", line)

@@ -49,10 +49,14 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 // Cure takes an error apart into what went wrong and the next command, with which those of this package end.
 func Cure(err error) (what, cure string) {
 	text := err.Error()
+	at, length := -1, 0
 	for _, separator := range []string{"; next: ", "\nnext: "} {
-		if index := strings.LastIndex(text, separator); index >= 0 {
-			return text[:index], text[index+len(separator):]
+		if index := strings.LastIndex(text, separator); index > at {
+			at, length = index, len(separator)
 		}
+	}
+	if at >= 0 {
+		return text[:at], text[at+length:]
 	}
 	return text, "mend what is said above, then run the same command again"
 }
@@ -65,7 +69,12 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 		if err != nil {
 			return nil, err
 		}
-		if id != "" && id != p.imageID {
+		switch {
+		case id == "" || id == p.imageID:
+		case p.swap.Image == p.pod.Image:
+			findings.problem("make the image under another name (VERSION_SUFFIX=), so that there is a way back",
+				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest would start that, too", p.swap.Image)
+		default:
 			findings.warn("make the image under another name (VERSION_SUFFIX=), if the old one is still of use",
 				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would run the new one", p.swap.Image, p.archive.path)
 		}
@@ -83,7 +92,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	}
 	if unfinished, err := t.unfinished(); err != nil {
 		return err
-	} else if unfinished != nil && (len(unfinished.Unproven) == 0 || slices.Contains(unfinished.Unproven, identity(content))) {
+	} else if unfinished != nil && slices.Contains(unfinished.Unproven, identity(content)) {
 		findings.warn("kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
 			"the %s of %s did not finish", unfinished.Operation, unfinished.Started.Format("2006-01-02 15:04:05 MST"))
 		return nil
@@ -95,6 +104,13 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	}
 	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
+	case halfSwapped(pod):
+		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and name --patches at the next upgrade",
+			"%s names %s and mounts nothing there, so its scheduler cannot start; kubeadm without our patch does that", t.manifest, staticpod.ContainerConfigPath)
+	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.patchThere():
+		// A node that joined with the patch of another one.
+		findings.warn("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, or remove the patch",
+			"kubeadm's patch for the swap lies in %s, and %s is not, or only half, swapped: an upgrade without --patches does that", DefaultPatches, t.manifest)
 	case !there || last.Manifest == sum(content):
 	case last.Config != "" && pod.Image == last.Image && pod.Swap.ConfigSHA256 == last.Config && !usesConfig(pod):
 		findings.problem(again, "the swap was half undone: %s has the image and the volume of what was installed on %s, and does not name its configuration; "+
@@ -315,6 +331,11 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	served := map[string]bool{}
 	for _, profile := range p.accepted.profiles() {
 		served[profile] = true
+	}
+	for _, name := range request.Probe {
+		if !served[name] {
+			findings.problem("name one of its profiles with --probe", "the configuration has no profile %s, so the probe pod would never be bound", name)
+		}
 	}
 	if !served[defaultScheduler] {
 		findings.problem("add to its profiles: - schedulerName: "+defaultScheduler,

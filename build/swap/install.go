@@ -96,12 +96,18 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	}
 	if p.unchanged() {
 		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need restart.
-		if leads, err := t.works(ctx, p.pod, want); err == nil {
-			t.say("%s runs already, with this image and this configuration", p.swap.Image)
-			if err := t.probeAll(ctx, request.Probe, leads); err == nil {
-				return t.finish(p, p.before)
-			}
+		leads, problem := t.works(ctx, p.pod, want)
+		if ctx.Err() != nil {
+			return interruptedBefore
 		}
+		if problem == nil {
+			t.say("%s runs already, with this image and this configuration", p.swap.Image)
+			if err := t.probeAll(ctx, request.Probe, leads); err != nil {
+				return fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w; next: kubectl get nodes; kube-scheduler-swap status", p.swap.Image, err)
+			}
+			return t.finish(p, p.before)
+		}
+		t.say("what is asked for lies there already, and does not work: %v", problem)
 	}
 	begun := journal{Operation: "install", Started: t.started, Process: os.Getpid(), Unproven: []string{identity(p.after)}}
 	if unfinished != nil {
@@ -130,13 +136,34 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	case errors.As(err, &other):
 		return err
 	case change.attempt == 0:
-		// Nothing was written: what was known before is known still.
-		if unfinished == nil {
-			return errors.Join(err, removeDurably(t.state.journalFile()))
+		if errors.Is(err, context.Canceled) {
+			err = interruptedBefore
 		}
-		return errors.Join(err, writeRecord(t.state.journalFile(), unfinished))
+		return errors.Join(err, t.unbegin(unfinished))
 	}
 	return t.undo(err, change.found, good)
+}
+
+// interruptedBefore is what is said of a run that was ended before it changed anything.
+var interruptedBefore = errors.New("interrupted before anything was changed; next: the same command again")
+
+// unbegin takes a run's journal back: it has written nothing, so what was known before is known still.
+func (t *Tool) unbegin(before *journal) error {
+	if before == nil {
+		return removeDurably(t.state.journalFile())
+	}
+	return writeRecord(t.state.journalFile(), before)
+}
+
+// doubted tells whether a manifest was put there by an unfinished run, so that nobody has seen it work.
+func (t *Tool) doubted(unfinished *journal, manifest []byte) (bool, error) {
+	if unfinished == nil || !slices.Contains(unfinished.Unproven, identity(manifest)) {
+		return false, nil
+	}
+	var last installed
+	there, err := readRecord(t.state.installedFile(), &last)
+	// A run that was ended while it cleared up has seen it.
+	return !there || last.Manifest != sum(manifest), err
 }
 
 // version is an image's version for a person.
@@ -203,7 +230,11 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 // the one that lies there, or, if an unfinished run put that there and nobody saw it work, the one from before.
 func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 	good := p.before
-	if unfinished != nil && slices.Contains(unfinished.Unproven, identity(p.before)) {
+	doubted, err := t.doubted(unfinished, p.before)
+	if err != nil {
+		return nil, err
+	}
+	if doubted {
 		kept, err := readIfThere(t.state.undo())
 		if err != nil {
 			return nil, err
@@ -265,7 +296,7 @@ func (t *Tool) unfinished() (*journal, error) {
 // works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds the lease,
 // or needs none.
 func (t *Tool) works(ctx context.Context, pod *staticpod.Pod, want wanted) (leads bool, err error) {
-	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[staticpod.RestartedAtAnnotation], said: map[string]bool{}, leaseFree: true}
+	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[staticpod.RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {
 		if r.holder, err = t.cluster.holder(ctx, *want.lease); err != nil {
 			return false, err
@@ -306,8 +337,14 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	ctx, cancel := context.WithTimeout(context.Background(), undoTime)
 	defer cancel()
 	written, err := t.restore(ctx, found, good, undoTime)
+	var other *changedByOther
+	if errors.As(err, &other) {
+		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, other)
+	}
 	if err == nil {
-		err = t.undone(good, written)
+		if err = t.undone(good, written); err != nil {
+			return fmt.Errorf("the new scheduler does not work: %v\nthe old one runs again, but that cannot be written down: %w\nnext: see that there is room in %s", reason, err, t.state.folder)
+		}
 	}
 	undone := &UndoneError{Reason: reason, Undo: err}
 	if written == nil {
@@ -359,14 +396,11 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
 		return fmt.Errorf("the new scheduler works, but that cannot be written down: %w; next: see that there is room in %s, then run this again", err, t.state.folder)
 	}
-	if err := t.updatePatch(p.swap); err != nil {
-		return err
-	}
 	kept, err := readIfThere(t.state.undo())
 	if err != nil {
 		return err
 	}
-	if kept != nil && sum(kept) != sum(written) {
+	if kept != nil && identity(kept) != identity(written) {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
 			return fmt.Errorf("the new scheduler works, but the way back cannot be kept: %w; next: run this again", err)
 		}
@@ -374,8 +408,8 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	if err := errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo())); err != nil {
 		return fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w; next: run this again", err)
 	}
-	if err := t.clearConfigs(written); err != nil {
-		return err
+	if err := errors.Join(t.updatePatch(p.swap), t.clearConfigs(written)); err != nil {
+		return fmt.Errorf("the new scheduler works and is written down, but kubeadm's patch or old configurations are as they were: %w; next: mend that, then run this again", err)
 	}
 	t.say("done: this node's scheduler is %s", version(p.swap.Version))
 	return nil

@@ -53,11 +53,7 @@ func (t *Tool) updatePatch(swap staticpod.Swap) error {
 	}
 	if !there {
 		// A node that joined with the patch of another one.
-		content, err := readIfThere(filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile))
-		if err != nil {
-			return err
-		}
-		if !strings.Contains(string(content), staticpod.VersionAnnotation) {
+		if !t.patchThere() {
 			return nil
 		}
 		patch.Folder = DefaultPatches
@@ -70,6 +66,12 @@ func (t *Tool) updatePatch(swap staticpod.Swap) error {
 	}
 	t.say("brought kubeadm's patch in %s up to date", patch.Folder)
 	return nil
+}
+
+// patchThere tells whether a patch of ours lies where kubeadm's patches lie by default.
+func (t *Tool) patchThere() bool {
+	content, err := readIfThere(filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile))
+	return err == nil && strings.Contains(string(content), staticpod.VersionAnnotation)
 }
 
 func (t *Tool) writePatch(folder string, swap staticpod.Swap) error {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -34,6 +33,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	if err := t.clearScratch(); err != nil {
 		return err
 	}
+	t.clearProbes(ctx)
 	var path string
 	switch to {
 	case ToStock:
@@ -53,7 +53,21 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	before, pod, unreadable := t.readManifest()
 	// Only what an unfinished run has written is in doubt; what somebody has put there since is theirs.
-	doubted := unreadable == nil && unfinished != nil && slices.Contains(unfinished.Unproven, identity(before))
+	doubted := false
+	if unreadable == nil {
+		if doubted, err = t.doubted(unfinished, before); err != nil {
+			return err
+		}
+	}
+	kept, err := readIfThere(t.state.undo())
+	if err != nil {
+		return err
+	}
+	// What was there before the run that did not finish is still where that run put it.
+	fromUndo := to == ToPrevious && doubted && kept != nil
+	if fromUndo {
+		target = kept
+	}
 	switch {
 	case target == nil && unreadable == nil && !pod.Swapped && !doubted:
 		t.say("this node runs the scheduler that kubeadm put there: nothing to take back")
@@ -83,14 +97,14 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
 	}
-	if before != nil {
+	if before != nil && unreadable == nil && (!doubted || kept == nil) {
 		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
 			return fmt.Errorf("cannot keep the manifest that lies there: %w; next: see that there is room in %s", err, t.state.folder)
 		}
 	}
-	begun := journal{Operation: "rollback", Started: t.started, Process: os.Getpid()}
+	begun := journal{Operation: "rollback", Started: t.started, Process: os.Getpid(), Unproven: []string{identity(target)}}
 	if unfinished != nil {
-		begun.Unproven = unfinished.Unproven
+		begun.Unproven = append(begun.Unproven, unfinished.Unproven...)
 	}
 	if err := writeRecord(t.state.journalFile(), begun); err != nil {
 		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
@@ -101,7 +115,10 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	case err == nil:
 	case errors.As(err, &other):
 		return err
+	case written == nil && errors.Is(err, context.Canceled):
+		return errors.Join(interruptedBefore, t.unbegin(unfinished))
 	case written == nil:
+		err = errors.Join(err, t.unbegin(unfinished))
 		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work; next: kube-scheduler-swap status")
@@ -111,8 +128,8 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to],
 		staticpod.RestartedAtAnnotation)
-	if before != nil {
-		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
+	if !fromUndo {
+		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w; next: see that %s can be written to", err, t.state.folder)
 		}
 	}
@@ -164,15 +181,17 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 		if err != nil {
 			return fmt.Errorf("cannot write down what lies there now: %w; next: see that there is room in %s", err, t.state.folder)
 		}
-		if err := t.updatePatch(pod.Swap); err != nil {
-			return err
-		}
 	} else if err := removeDurably(t.state.installedFile()); err != nil {
 		return err
-	} else {
-		t.sayPatched()
 	}
-	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
+	if err := errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo())); err != nil {
+		return err
+	}
+	if !pod.Swapped {
+		t.sayPatched()
+		return nil
+	}
+	return t.updatePatch(pod.Swap)
 }
 
 // sayPatched warns of what still names the swap after it was taken back.
@@ -194,6 +213,13 @@ func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
 	}
 	if manifest == nil || doubted || there && last.Manifest == sum(manifest) {
 		return nil
+	}
+	for _, file := range []string{t.state.original(), t.state.previous()} {
+		if known, err := readIfThere(file); err != nil {
+			return err
+		} else if known != nil && identity(known) == identity(manifest) {
+			return nil
+		}
 	}
 	path := filepath.Join(t.state.folder, "edited-"+t.started.UTC().Format("20060102T150405Z")+".yaml")
 	if err := writeDurably(path, manifest, 0o600); err != nil {

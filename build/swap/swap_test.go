@@ -549,6 +549,60 @@ func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
 	}
 }
 
+func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
+	tool := toolFor(t, stock)
+	unfinished := &journal{Unproven: []string{identity([]byte(stock))}}
+	again, err := restarted([]byte(stock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := []byte(strings.Replace(stock, "v1.23.17", "v1.23.18", 1))
+	expect := func(when string, unfinished *journal, manifest []byte, want bool) {
+		t.Helper()
+		if got, err := tool.doubted(unfinished, manifest); err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", when, got, err, want)
+		}
+	}
+	expect("no run is unfinished", nil, again, false)
+	expect("the run wrote it", unfinished, again, true)
+	expect("somebody else wrote another one", unfinished, other, false)
+	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(again)}); err != nil {
+		t.Fatal(err)
+	}
+	expect("the run saw it work, and was ended as it cleared up", unfinished, again, false)
+}
+
+func TestANodeThatJoinedSwappedNoticesAnUpgrade(t *testing.T) {
+	half := strings.Replace(stock, "    image:", "    - --config="+staticpod.ContainerConfigPath+"\n    image:", 1)
+	tool := toolFor(t, half)
+	content, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var findings Findings
+	if err := tool.checkUndone(&findings, content, pod); err != nil {
+		t.Fatal(err)
+	}
+	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "mounts nothing there") {
+		t.Errorf("%+v", findings)
+	}
+}
+
+func TestAManifestThatARollbackPutBackIsNobodysEdit(t *testing.T) {
+	tool := toolFor(t, stock)
+	put(t, tool.state.original(), stock)
+	again, err := restarted([]byte(stock))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.keepEdits(again, false); err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
+		t.Errorf("kept %q", got)
+	}
+}
+
 func TestStrayFilesAreFound(t *testing.T) {
 	tool := toolFor(t, stock)
 	folder := filepath.Dir(tool.manifest)
@@ -570,6 +624,9 @@ func TestAnErrorIsTakenApart(t *testing.T) {
 	what, cure := Cure(errors.New("it failed: inner; next: inner cure; next: kubectl get nodes"))
 	if what != "it failed: inner; next: inner cure" || cure != "kubectl get nodes" {
 		t.Errorf("%q, %q", what, cure)
+	}
+	if what, _ := Cure(errors.New("the lease; next: inner\nthe old one runs again\nnext: mend it")); !strings.HasSuffix(what, "the old one runs again") {
+		t.Errorf("what: %q", what)
 	}
 	if _, cure := Cure(errors.New("disk full")); cure == "" {
 		t.Error("no cure")
