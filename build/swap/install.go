@@ -98,7 +98,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need restart.
 		leads, problem := t.works(ctx, p.pod, want)
 		if ctx.Err() != nil {
-			return interruptedBefore
+			return errInterruptedBefore
 		}
 		if problem == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
@@ -137,15 +137,15 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		return err
 	case change.attempt == 0:
 		if errors.Is(err, context.Canceled) {
-			err = interruptedBefore
+			err = errInterruptedBefore
 		}
 		return errors.Join(err, t.unbegin(unfinished))
 	}
 	return t.undo(err, change.found, good)
 }
 
-// interruptedBefore is what is said of a run that was ended before it changed anything.
-var interruptedBefore = errors.New("interrupted before anything was changed; next: the same command again")
+// errInterruptedBefore is what is said of a run that was ended before it changed anything.
+var errInterruptedBefore = errors.New("interrupted before anything was changed; next: the same command again")
 
 // unbegin takes a run's journal back: it has written nothing, so what was known before is known still.
 func (t *Tool) unbegin(before *journal) error {

@@ -116,7 +116,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	case errors.As(err, &other):
 		return err
 	case written == nil && errors.Is(err, context.Canceled):
-		return errors.Join(interruptedBefore, t.unbegin(unfinished))
+		return errors.Join(errInterruptedBefore, t.unbegin(unfinished))
 	case written == nil:
 		err = errors.Join(err, t.unbegin(unfinished))
 		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
