@@ -171,7 +171,12 @@ func (l *load) settled(t *testing.T, within time.Duration) int {
 		select {
 		case <-l.changed:
 		case <-deadline.C:
-			t.Fatalf("%d pods were not bound %s after the last one arrived, %s for one", len(waiting), within, waiting[0])
+			name, _, _ := strings.Cut(waiting[0], " ")
+			pod, err := l.client.CoreV1().Pods(l.namespace).Get(t.Context(), name, metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Fatalf("%d pods were not bound %s after the last one arrived, %s for one: %+v", len(waiting), within, waiting[0], pod.Status.Conditions)
 		}
 	}
 	l.mutex.Lock()
@@ -262,13 +267,13 @@ func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	work()
 	took = time.Since(from)
 	finished := from.Add(took)
-	deadline := time.NewTimer(time.Minute)
+	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for !l.boundSince(finished) {
 		select {
 		case <-l.changed:
 		case <-deadline.C:
-			t.Fatal("no pod that came since is bound after a minute")
+			t.Fatalf("no pod that came since is bound after %s", patience)
 		}
 	}
 	return l.gap(from, finished), took

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,6 +27,7 @@ import (
 
 	"kube-scheduler-fork/build/kubeadmnode"
 	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/swap"
 )
 
 const (
@@ -34,8 +36,9 @@ const (
 	// fakeNodes and fewestPods are how many nodes there are, and how many pods have to arrive while schedulers are replaced.
 	fakeNodes  = 100
 	fewestPods = 500
-	// patience is for what takes seconds.
-	patience = 90 * time.Second
+	// patience is for what takes seconds. A pod that a scheduler looked at just after its start, before it knew any nodes, waits for
+	// upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
+	patience = 3 * time.Minute
 )
 
 // operator is one who works on a control-plane node with the page in hand.
@@ -595,16 +598,15 @@ func (o *operator) replaceManifest(t *testing.T, content []byte) {
 func (o *operator) awaitRestart(t *testing.T, since time.Time) {
 	t.Helper()
 	err := wait.PollImmediateWithContext(t.Context(), 200*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
-		pod, err := o.client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, "kube-scheduler-"+o.node.Name(), metav1.GetOptions{})
-		if err != nil || len(pod.Status.ContainerStatuses) == 0 {
+		output, err := o.node.Run(ctx, "kube-scheduler-swap status --output json")
+		if err != nil {
 			return false, nil
 		}
-		running := pod.Status.ContainerStatuses[0].State.Running
-		if running == nil || running.StartedAt.Time.Before(since.Truncate(time.Second)) {
-			return false, nil
+		var status swap.Status
+		if err := json.Unmarshal([]byte(output), &status); err != nil {
+			return false, err
 		}
-		output, err := o.node.Run(ctx, "kube-scheduler-swap status")
-		return err == nil && strings.Contains(output, "health     ok") && strings.Contains(output, "holds it"), nil
+		return status.Running && status.Since.After(since) && status.Health == "ok" && status.Holder != "", nil
 	})
 	if err != nil {
 		t.Fatalf("the scheduler did not restart: %v", err)
