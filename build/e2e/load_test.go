@@ -260,6 +260,19 @@ func (l *load) gap(from, to time.Time) time.Duration {
 	return longest
 }
 
+// longestWait is how long the pod that waited longest waited, of those that came in a window and are bound.
+func (l *load) longestWait(from, to time.Time) time.Duration {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var longest time.Duration
+	for _, a := range l.pods {
+		if !a.bound.IsZero() && a.created.After(from) && a.created.Before(to) {
+			longest = max(longest, a.bound.Sub(a.created))
+		}
+	}
+	return longest
+}
+
 // during tells the longest gap while something is done, and until a pod that came after it is bound.
 func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	t.Helper()

@@ -57,12 +57,16 @@ type operator struct {
 type figure struct {
 	what      string
 	took, gap time.Duration
+	// load and from are for the longest wait of a pod, which is known in the end only.
+	load *load
+	from time.Time
 }
 
 func (o *operator) measure(t *testing.T, load *load, what string, work func()) {
 	t.Helper()
+	from := time.Now()
 	gap, took := load.during(t, work)
-	o.figures = append(o.figures, figure{what, took, gap})
+	o.figures = append(o.figures, figure{what, took, gap, load, from})
 	t.Logf("%s: %.1f s, longest gap without a binding %.1f s", what, took.Seconds(), gap.Seconds())
 }
 
@@ -648,11 +652,11 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 // table prints the figures.
 func table(figures []figure) string {
 	var text bytes.Buffer
-	fmt.Fprintln(&text, "what was done, how long it took, and the longest time without a binding while pods waited:")
+	fmt.Fprintln(&text, "what was done, how long it took, the longest time without a binding while pods waited, and the longest wait of one pod that came meanwhile:")
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(writer, "took\tgap\t")
+	fmt.Fprintln(writer, "took\tgap\tlongest wait\t")
 	for _, f := range figures {
-		fmt.Fprintf(writer, "%.1f s\t%.1f s\t  %s\n", f.took.Seconds(), f.gap.Seconds(), f.what)
+		fmt.Fprintf(writer, "%.1f s\t%.1f s\t%.1f s\t  %s\n", f.took.Seconds(), f.gap.Seconds(), f.load.longestWait(f.from, f.from.Add(f.took)).Seconds(), f.what)
 	}
 	writer.Flush()
 	return text.String()
