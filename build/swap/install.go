@@ -48,15 +48,11 @@ const undoTime = 2 * time.Minute
 
 // Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
 func (t *Tool) Install(ctx context.Context, request Request) error {
-	unlock, err := t.state.lock()
+	end, err := t.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if err := t.clearScratch(); err != nil {
-		return err
-	}
-	t.clearProbes(ctx)
+	defer end()
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return err
@@ -172,6 +168,20 @@ func version(label string) string {
 		return "of unknown version"
 	}
 	return label
+}
+
+// begin lets no other run change anything until end is called, and clears away what one that was killed has left.
+func (t *Tool) begin(ctx context.Context) (end func(), err error) {
+	unlock, err := t.state.lock()
+	if err != nil {
+		return nil, err
+	}
+	if err := t.clearScratch(); err != nil {
+		unlock()
+		return nil, err
+	}
+	t.clearProbes(ctx)
+	return unlock, nil
 }
 
 // clearScratch removes what a run that was killed had unpacked; nobody else is at work while the lock is held.

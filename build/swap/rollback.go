@@ -25,15 +25,11 @@ const (
 // Rollback puts an older manifest back, as it was but for the time of the restart in an annotation, and waits until its
 // scheduler works. What it replaces is kept.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
-	unlock, err := t.state.lock()
+	end, err := t.begin(ctx)
 	if err != nil {
 		return err
 	}
-	defer unlock()
-	if err := t.clearScratch(); err != nil {
-		return err
-	}
-	t.clearProbes(ctx)
+	defer end()
 	var path string
 	switch to {
 	case ToStock:
