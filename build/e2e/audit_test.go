@@ -32,7 +32,8 @@ const auditConfiguration = `apiServer:
   - {name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, pathType: DirectoryOrCreate}
 `
 
-// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it.
+// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it: 0 for one whose binding was
+// asked for and not answered with success, which may be one whose scheduler was ended before the answer came.
 func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
 	t.Helper()
 	log, err := os.Open(node.Root() + auditLogFile)
@@ -48,9 +49,14 @@ func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string
 		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
 			t.Fatalf("audit log: %v: %s", err, lines.Text())
 		}
-		if event.ResponseStatus != nil && event.ResponseStatus.Code == 201 && event.ObjectRef.Namespace == namespace {
-			bound[event.ObjectRef.Name]++
+		if event.ObjectRef == nil || event.ObjectRef.Namespace != namespace {
+			continue
 		}
+		times := bound[event.ObjectRef.Name]
+		if event.ResponseStatus != nil && event.ResponseStatus.Code == 201 {
+			times++
+		}
+		bound[event.ObjectRef.Name] = times
 	}
 	if err := lines.Err(); err != nil {
 		t.Fatal(err)

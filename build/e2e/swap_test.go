@@ -645,14 +645,21 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 		t.Fatal(err)
 	}
 	if len(bound) != count {
-		t.Errorf("%d pods have arrived, the API servers saw %d bound", count, len(bound))
+		t.Errorf("%d pods have arrived, the API servers were asked to bind %d", count, len(bound))
 	}
+	unanswered := 0
 	for name, times := range bound {
-		if times != 1 {
+		if times > 1 {
 			t.Errorf("the pod %s was bound %d times", name, times)
+		} else if times == 0 {
+			unanswered++
 		}
 	}
-	t.Logf("%d pods: each bound once", count)
+	// That each has one node, and keeps it, the load has seen. No more are unanswered than one for each scheduler that was ended.
+	if unanswered > 40 {
+		t.Errorf("%d bindings were not answered with success", unanswered)
+	}
+	t.Logf("%d pods: each bound once; for %d of them the answer came after the scheduler's end", count, unanswered)
 }
 
 // table prints the figures.
