@@ -232,6 +232,17 @@ func (r *replacement) observe(ctx context.Context) ([]sandbox, []container, erro
 	return sandboxes, containers, err
 }
 
+// fresh are the ids of the sandboxes of the version that lies there now. A pod whose sandbox failed gets another one.
+func (r *replacement) fresh(sandboxes []sandbox) map[string]bool {
+	found := map[string]bool{}
+	for _, sandbox := range sandboxes {
+		if sandbox.restartedAt == r.version {
+			found[sandbox.id] = true
+		}
+	}
+	return found
+}
+
 // once prints a line of progress the first time.
 func (r *replacement) once(format string, arguments ...any) {
 	if r.said == nil {
@@ -252,13 +263,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.lastProblem, _ = Cure(err)
 		return false, false, nil
 	}
-	// A pod whose sandbox failed gets another one.
-	fresh := map[string]bool{}
-	for _, sandbox := range sandboxes {
-		if sandbox.restartedAt == r.version {
-			fresh[sandbox.id] = true
-		}
-	}
+	fresh := r.fresh(sandboxes)
 	var (
 		oldRuns bool
 		running *container
@@ -349,10 +354,7 @@ func (r *replacement) lastWords(ctx context.Context) string {
 	if err != nil {
 		return ""
 	}
-	fresh := map[string]bool{}
-	for _, sandbox := range sandboxes {
-		fresh[sandbox.id] = sandbox.restartedAt == r.version
-	}
+	fresh := r.fresh(sandboxes)
 	var newest *container
 	for i, c := range containers {
 		// One that ended tells more than the one that was just started.

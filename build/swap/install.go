@@ -105,12 +105,8 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		}
 		t.say("what is asked for lies there already, and does not work: %v", problem)
 	}
-	begun := journal{Operation: "install", Started: t.started, Process: os.Getpid(), Unproven: []string{identity(p.after)}}
-	if unfinished != nil {
-		begun.Unproven = append(begun.Unproven, unfinished.Unproven...)
-	}
-	if err := writeRecord(t.state.journalFile(), begun); err != nil {
-		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	if err := t.writeJournal("install", p.after, unfinished); err != nil {
+		return err
 	}
 	change := &replacement{tool: t, pod: p.afterPod, want: want, found: p.before, versions: func(attempt int) ([]byte, error) {
 		if attempt > nudges {
@@ -142,6 +138,19 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 
 // errInterruptedBefore is what is said of a run that was ended before it changed anything.
 var errInterruptedBefore = errors.New("interrupted before anything was changed; next: the same command again")
+
+// writeJournal says that a manifest is about to be written, which nobody has seen work, like those of the run before that did not
+// finish.
+func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) error {
+	begun := journal{Operation: operation, Started: t.started, Process: os.Getpid(), Unproven: []string{identity(manifest)}}
+	if before != nil {
+		begun.Unproven = append(begun.Unproven, before.Unproven...)
+	}
+	if err := writeRecord(t.state.journalFile(), begun); err != nil {
+		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	}
+	return nil
+}
 
 // unbegin takes a run's journal back: it has written nothing, so what was known before is known still.
 func (t *Tool) unbegin(before *journal) error {

@@ -98,12 +98,8 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 			return fmt.Errorf("cannot keep the manifest that lies there: %w; next: see that there is room in %s", err, t.state.folder)
 		}
 	}
-	begun := journal{Operation: "rollback", Started: t.started, Process: os.Getpid(), Unproven: []string{identity(target)}}
-	if unfinished != nil {
-		begun.Unproven = append(begun.Unproven, unfinished.Unproven...)
-	}
-	if err := writeRecord(t.state.journalFile(), begun); err != nil {
-		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+	if err := t.writeJournal("rollback", target, unfinished); err != nil {
+		return err
 	}
 	written, err := t.restore(ctx, before, target, t.options.Timeout)
 	var other *changedByOther
