@@ -3,11 +3,18 @@ module k8s.io/kubernetes/pkg/scheduler/framework/plugins
 go 1.16
 
 require (
+	github.com/docker/distribution v2.7.1+incompatible
+	github.com/google/go-cmp v0.5.5
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
 	k8s.io/client-go v0.23.17
+	k8s.io/component-base v0.23.17
+	k8s.io/klog/v2 v2.30.0
 	k8s.io/kube-scheduler v0.0.0
 	k8s.io/kubernetes v1.23.17
+	k8s.io/utils v0.0.0-20211116205334-6203023598ed
+	sigs.k8s.io/json v0.0.0-20211020170558-c049b76a60c6
+	sigs.k8s.io/yaml v1.2.0
 )
 
 replace (

@@ -8,10 +8,10 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/helper"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -21,11 +21,14 @@ const Name = "MyScorePlugin"
 type MyScorePlugin struct {
 	handle framework.Handle
 	args   config.MyScorePluginArgs
+	// reason is why a node is rejected: made once, because Filter may reject thousands of nodes for each pod.
+	reason string
 }
 
 var (
 	_ framework.FilterPlugin      = &MyScorePlugin{}
 	_ framework.ScorePlugin       = &MyScorePlugin{}
+	_ framework.ScoreExtensions   = &MyScorePlugin{}
 	_ framework.EnqueueExtensions = &MyScorePlugin{}
 )
 
@@ -35,10 +38,14 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	if !ok {
 		return nil, fmt.Errorf("%s: want args of type MyScorePluginArgs, got %T", Name, obj)
 	}
-	if err := validation.ValidateMyScorePluginArgs(field.NewPath("pluginConfig").Key(Name).Child("args"), args); err != nil {
+	if err := validation.ValidateMyScorePluginArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
 	}
-	return &MyScorePlugin{handle: handle, args: *args.DeepCopy()}, nil
+	return &MyScorePlugin{
+		handle: handle,
+		args:   *args.DeepCopy(),
+		reason: fmt.Sprintf("node(s) didn't have the label %q", args.NodeLabel),
+	}, nil
 }
 
 // Name returns the name of the plugin.
@@ -46,10 +53,16 @@ func (pl *MyScorePlugin) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node that gets a label.
+// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node that gets a label. A node
+// that still has a taint against the pod, or no room for it, wakes no pod, whatever the event; as a rule it comes so. Then
+// the event that counts is the one that ends this: of its taints, or of its resources.
 func (pl *MyScorePlugin) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{
-		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel},
+		{
+			Resource: framework.Node,
+			ActionType: framework.Add | framework.UpdateNodeLabel |
+				framework.UpdateNodeTaint | framework.UpdateNodeAllocatable,
+		},
 	}
 }
 
@@ -60,21 +73,29 @@ func (pl *MyScorePlugin) Filter(ctx context.Context, state *framework.CycleState
 		return framework.NewStatus(framework.Error, "node not found")
 	}
 	if _, found := node.Labels[pl.args.NodeLabel]; !found {
-		return framework.NewStatus(framework.UnschedulableAndUnresolvable, fmt.Sprintf("node(s) didn't have the label %q", pl.args.NodeLabel))
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.reason)
 	}
 	return nil
 }
 
-// Score rates a node by its value of the label: 0 to 100.
+// Score rates a node by the place of its label's value among the preferred ones. It is called for many nodes at once, so it
+// only reads. What it returns need not be within 0 and 100: that is NormalizeScore's business.
 func (pl *MyScorePlugin) Score(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(fmt.Errorf("getting node %q from snapshot: %w", nodeName, err))
 	}
-	return score(nodeInfo.Node().Labels[pl.args.NodeLabel], pl.args.PreferredValues), nil
+	return place(nodeInfo.Node().Labels[pl.args.NodeLabel], pl.args.PreferredValues), nil
 }
 
-// ScoreExtensions returns nil: the scores are between 0 and 100 as they are.
+// ScoreExtensions returns the plugin itself: it normalises its scores.
 func (pl *MyScorePlugin) ScoreExtensions() framework.ScoreExtensions {
-	return nil
+	return pl
+}
+
+// NormalizeScore brings the scores of all nodes of the cycle to 0 to 100: the best of them gets 100, and the others their
+// share of it, rounded down. So the plugin's weight counts in full whenever it can tell nodes apart, also when the most
+// preferred value is on no node that fits the pod. If all score 0, nothing is preferred, and they stay at 0.
+func (pl *MyScorePlugin) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
+	return helper.DefaultNormalizeScore(framework.MaxNodeScore, false, scores)
 }

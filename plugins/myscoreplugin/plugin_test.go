@@ -2,8 +2,12 @@ package myscoreplugin
 
 import (
 	"context"
+	"fmt"
+	"reflect"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -17,32 +21,32 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-func TestScore(t *testing.T) {
+func TestPlace(t *testing.T) {
 	tests := []struct {
 		name      string
 		value     string
 		preferred []string
 		want      int64
 	}{
-		{name: "the only preferred value: 100 × (1-0)/1", value: "ssd", preferred: []string{"ssd"}, want: 100},
-		{name: "first of three: 100 × (3-0)/3", value: "nvme", preferred: []string{"nvme", "ssd", "hdd"}, want: 100},
-		{name: "second of three: 100 × (3-1)/3 = 66.67, rounded down", value: "ssd", preferred: []string{"nvme", "ssd", "hdd"}, want: 66},
-		{name: "last of three: 100 × (3-2)/3 = 33.33, rounded down", value: "hdd", preferred: []string{"nvme", "ssd", "hdd"}, want: 33},
+		{name: "the only preferred value: 1 - 0", value: "ssd", preferred: []string{"ssd"}, want: 1},
+		{name: "first of three: 3 - 0", value: "nvme", preferred: []string{"nvme", "ssd", "hdd"}, want: 3},
+		{name: "second of three: 3 - 1", value: "ssd", preferred: []string{"nvme", "ssd", "hdd"}, want: 2},
+		{name: "last of three: 3 - 2", value: "hdd", preferred: []string{"nvme", "ssd", "hdd"}, want: 1},
 		{name: "a value that is not listed", value: "tape", preferred: []string{"nvme", "ssd", "hdd"}, want: 0},
 		{name: "an empty value that is not listed", value: "", preferred: []string{"ssd"}, want: 0},
-		{name: "an empty value that is listed", value: "", preferred: []string{"ssd", ""}, want: 50},
+		{name: "an empty value that is listed: 2 - 1", value: "", preferred: []string{"ssd", ""}, want: 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := score(tt.value, tt.preferred); got != tt.want {
-				t.Errorf("score(%q, %q) = %d, want %d", tt.value, tt.preferred, got, tt.want)
+			if got := place(tt.value, tt.preferred); got != tt.want {
+				t.Errorf("place(%q, %q) = %d, want %d", tt.value, tt.preferred, got, tt.want)
 			}
 		})
 	}
 }
 
 // newPlugin makes the plugin as the scheduler does, with a snapshot of the given nodes.
-func newPlugin(t *testing.T, args runtime.Object, nodes ...*v1.Node) (framework.Plugin, error) {
+func newPlugin(t testing.TB, args runtime.Object, nodes ...*v1.Node) (framework.Plugin, error) {
 	t.Helper()
 	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: "my-scheduler"},
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(nil, nodes)),
@@ -82,7 +86,8 @@ func TestFilterAndScoreByNode(t *testing.T) {
 		}
 	}
 
-	for name, want := range map[string]int64{"fast": 100, "slow": 0} {
+	// The place before normalisation: one value is preferred, so 1 - 0 for it and 0 for any other.
+	for name, want := range map[string]int64{"fast": 1, "slow": 0} {
 		got, status := plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), pod, name)
 		if !status.IsSuccess() || got != want {
 			t.Errorf("Score(%s) = %d, %v, want %d", name, got, status, want)
@@ -91,6 +96,155 @@ func TestFilterAndScoreByNode(t *testing.T) {
 	if _, status := plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), pod, "gone"); status.Code() != framework.Error {
 		t.Errorf("Score of a node that is not in the snapshot = %v, want an error", status)
 	}
+}
+
+func TestNormalizeScore(t *testing.T) {
+	tests := []struct {
+		name   string
+		scores []int64
+		want   []int64
+	}{
+		{name: "the first of three values is there: 100 × 3/3, 100 × 2/3 = 66.67, 100 × 1/3 = 33.33, 0", scores: []int64{3, 2, 1, 0}, want: []int64{100, 66, 33, 0}},
+		{name: "the best value that is there counts as the best: 100 × 1/2, 100 × 2/2, 0", scores: []int64{1, 2, 0}, want: []int64{50, 100, 0}},
+		{name: "all alike", scores: []int64{2, 2}, want: []int64{100, 100}},
+		{name: "no preferred value on any node", scores: []int64{0, 0}, want: []int64{0, 0}},
+		{name: "no nodes", scores: nil, want: nil},
+	}
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"nvme", "ssd", "hdd"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var scores, want framework.NodeScoreList
+			for i := range tt.scores {
+				name := fmt.Sprintf("node-%d", i)
+				scores = append(scores, framework.NodeScore{Name: name, Score: tt.scores[i]})
+				want = append(want, framework.NodeScore{Name: name, Score: tt.want[i]})
+			}
+			status := plugin.(framework.ScorePlugin).ScoreExtensions().NormalizeScore(context.Background(), framework.NewCycleState(), st.MakePod().Obj(), scores)
+			if !status.IsSuccess() {
+				t.Fatal(status)
+			}
+			if !reflect.DeepEqual(scores, want) {
+				t.Errorf("got %v, want %v", scores, want)
+			}
+		})
+	}
+}
+
+func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+	events := (&MyScorePlugin{}).EventsToRegister()
+	want := framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable
+	if len(events) != 1 || events[0].Resource != framework.Node || events[0].ActionType != want {
+		t.Errorf("got the events %v, want new nodes, and labels, taints and resources of nodes alone", events)
+	}
+}
+
+// TestFilterAllocates at most the status of a rejected node: the status itself, and the slice for its reason.
+func TestFilterAllocates(t *testing.T) {
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, want := range map[*v1.Node]float64{
+		st.MakeNode().Name("fast").Label("disktype", "ssd").Obj(): 0,
+		st.MakeNode().Name("unlabelled").Obj():                    2,
+	} {
+		info := framework.NewNodeInfo()
+		info.SetNode(node)
+		pl, pod := plugin.(*MyScorePlugin), st.MakePod().Obj()
+		if got := testing.AllocsPerRun(100, func() { pl.Filter(context.Background(), nil, pod, info) }); got > want {
+			t.Errorf("Filter(%s) allocates %g times, want at most %g", node.Name, got, want)
+		}
+	}
+}
+
+// nodesByDisk makes n nodes, whose disks take turns: ssd, hdd, tape.
+func nodesByDisk(n int) ([]*v1.Node, []*framework.NodeInfo) {
+	var nodes []*v1.Node
+	var infos []*framework.NodeInfo
+	for i := 0; i < n; i++ {
+		node := st.MakeNode().Name(fmt.Sprintf("node-%d", i)).Label("disktype", []string{"ssd", "hdd", "tape"}[i%3]).Obj()
+		nodes = append(nodes, node)
+		info := framework.NewNodeInfo()
+		info.SetNode(node)
+		infos = append(infos, info)
+	}
+	return nodes, infos
+}
+
+func TestManyWorkersAtOnce(t *testing.T) {
+	nodes, infos := nodesByDisk(100)
+	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pl, state, pod := plugin.(*MyScorePlugin), framework.NewCycleState(), st.MakePod().Obj()
+	var workers sync.WaitGroup
+	for worker := 0; worker < 16; worker++ {
+		workers.Add(1)
+		go func() {
+			defer workers.Done()
+			for i := range nodes {
+				if status := pl.Filter(context.Background(), state, pod, infos[i]); !status.IsSuccess() {
+					t.Errorf("Filter(%s) = %v", nodes[i].Name, status)
+				}
+				// Two preferred values, then one that is not: 2 - 0, 2 - 1, 0.
+				want := int64(2 - i%3)
+				if got, status := pl.Score(context.Background(), state, pod, nodes[i].Name); got != want || !status.IsSuccess() {
+					t.Errorf("Score(%s) = %d, %v, want %d", nodes[i].Name, got, status, want)
+				}
+			}
+		}()
+	}
+	workers.Wait()
+}
+
+const benchmarkNodes = 5000
+
+func BenchmarkFilter(b *testing.B) {
+	pl, nodes, infos := benchmarkPlugin(b)
+	state, pod := framework.NewCycleState(), st.MakePod().Obj()
+	perNode(b, func() {
+		for i := range nodes {
+			if status := pl.Filter(context.Background(), state, pod, infos[i]); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+		}
+	})
+}
+
+func BenchmarkScore(b *testing.B) {
+	pl, nodes, _ := benchmarkPlugin(b)
+	state, pod := framework.NewCycleState(), st.MakePod().Obj()
+	perNode(b, func() {
+		for i := range nodes {
+			if _, status := pl.Score(context.Background(), state, pod, nodes[i].Name); !status.IsSuccess() {
+				b.Fatal(status)
+			}
+		}
+	})
+}
+
+func benchmarkPlugin(b *testing.B) (*MyScorePlugin, []*v1.Node, []*framework.NodeInfo) {
+	nodes, infos := nodesByDisk(benchmarkNodes)
+	plugin, err := newPlugin(b, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return plugin.(*MyScorePlugin), nodes, infos
+}
+
+// perNode runs what visits all nodes once, and reports what one of them costs.
+func perNode(b *testing.B, visit func()) {
+	b.ReportAllocs()
+	b.ResetTimer()
+	begin := time.Now()
+	for i := 0; i < b.N; i++ {
+		visit()
+	}
+	b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/benchmarkNodes, "ns/node")
 }
 
 func TestNewRefusesBadArgs(t *testing.T) {

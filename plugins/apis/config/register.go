@@ -12,7 +12,13 @@ func init() {
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(schedulerconfig.SchemeGroupVersion,
+		&ChaosArgs{},
+		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},
+		&NodeFilterArgs{},
+		&PodFilterArgs{},
+		&RandScoreArgs{},
+		&RunningImageLocalityArgs{},
 	)
 	return nil
 }

@@ -29,10 +29,40 @@ import (
 // Public to allow building arbitrary schemes.
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
+	scheme.AddTypeDefaultingFunc(&ChaosArgs{}, func(obj interface{}) { SetObjectDefaults_ChaosArgs(obj.(*ChaosArgs)) })
+	scheme.AddTypeDefaultingFunc(&ExtensionPointLoggerArgs{}, func(obj interface{}) { SetObjectDefaults_ExtensionPointLoggerArgs(obj.(*ExtensionPointLoggerArgs)) })
 	scheme.AddTypeDefaultingFunc(&MyScorePluginArgs{}, func(obj interface{}) { SetObjectDefaults_MyScorePluginArgs(obj.(*MyScorePluginArgs)) })
+	scheme.AddTypeDefaultingFunc(&NodeFilterArgs{}, func(obj interface{}) { SetObjectDefaults_NodeFilterArgs(obj.(*NodeFilterArgs)) })
+	scheme.AddTypeDefaultingFunc(&PodFilterArgs{}, func(obj interface{}) { SetObjectDefaults_PodFilterArgs(obj.(*PodFilterArgs)) })
+	scheme.AddTypeDefaultingFunc(&RandScoreArgs{}, func(obj interface{}) { SetObjectDefaults_RandScoreArgs(obj.(*RandScoreArgs)) })
+	scheme.AddTypeDefaultingFunc(&RunningImageLocalityArgs{}, func(obj interface{}) { SetObjectDefaults_RunningImageLocalityArgs(obj.(*RunningImageLocalityArgs)) })
 	return nil
+}
+
+func SetObjectDefaults_ChaosArgs(in *ChaosArgs) {
+	SetDefaults_ChaosArgs(in)
+}
+
+func SetObjectDefaults_ExtensionPointLoggerArgs(in *ExtensionPointLoggerArgs) {
+	SetDefaults_ExtensionPointLoggerArgs(in)
 }
 
 func SetObjectDefaults_MyScorePluginArgs(in *MyScorePluginArgs) {
 	SetDefaults_MyScorePluginArgs(in)
+}
+
+func SetObjectDefaults_NodeFilterArgs(in *NodeFilterArgs) {
+	SetDefaults_NodeFilterArgs(in)
+}
+
+func SetObjectDefaults_PodFilterArgs(in *PodFilterArgs) {
+	SetDefaults_PodFilterArgs(in)
+}
+
+func SetObjectDefaults_RandScoreArgs(in *RandScoreArgs) {
+	SetDefaults_RandScoreArgs(in)
+}
+
+func SetObjectDefaults_RunningImageLocalityArgs(in *RunningImageLocalityArgs) {
+	SetDefaults_RunningImageLocalityArgs(in)
 }

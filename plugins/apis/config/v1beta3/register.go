@@ -15,7 +15,13 @@ func init() {
 
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(schedulerv1beta3.SchemeGroupVersion,
+		&ChaosArgs{},
+		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},
+		&NodeFilterArgs{},
+		&PodFilterArgs{},
+		&RandScoreArgs{},
+		&RunningImageLocalityArgs{},
 	)
 	return nil
 }

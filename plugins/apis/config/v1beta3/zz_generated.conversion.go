@@ -37,6 +37,26 @@ func init() {
 // RegisterConversions adds conversion functions to the given scheme.
 // Public to allow building arbitrary schemes.
 func RegisterConversions(s *runtime.Scheme) error {
+	if err := s.AddGeneratedConversionFunc((*ChaosArgs)(nil), (*config.ChaosArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_ChaosArgs_To_config_ChaosArgs(a.(*ChaosArgs), b.(*config.ChaosArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.ChaosArgs)(nil), (*ChaosArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_ChaosArgs_To_v1beta3_ChaosArgs(a.(*config.ChaosArgs), b.(*ChaosArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*ExtensionPointLoggerArgs)(nil), (*config.ExtensionPointLoggerArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_ExtensionPointLoggerArgs_To_config_ExtensionPointLoggerArgs(a.(*ExtensionPointLoggerArgs), b.(*config.ExtensionPointLoggerArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.ExtensionPointLoggerArgs)(nil), (*ExtensionPointLoggerArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_ExtensionPointLoggerArgs_To_v1beta3_ExtensionPointLoggerArgs(a.(*config.ExtensionPointLoggerArgs), b.(*ExtensionPointLoggerArgs), scope)
+	}); err != nil {
+		return err
+	}
 	if err := s.AddGeneratedConversionFunc((*MyScorePluginArgs)(nil), (*config.MyScorePluginArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_v1beta3_MyScorePluginArgs_To_config_MyScorePluginArgs(a.(*MyScorePluginArgs), b.(*config.MyScorePluginArgs), scope)
 	}); err != nil {
@@ -47,7 +67,167 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}); err != nil {
 		return err
 	}
+	if err := s.AddGeneratedConversionFunc((*NodeFilterArgs)(nil), (*config.NodeFilterArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs(a.(*NodeFilterArgs), b.(*config.NodeFilterArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeFilterArgs)(nil), (*NodeFilterArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs(a.(*config.NodeFilterArgs), b.(*NodeFilterArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeFilterRule)(nil), (*config.NodeFilterRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(a.(*NodeFilterRule), b.(*config.NodeFilterRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeFilterRule)(nil), (*NodeFilterRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(a.(*config.NodeFilterRule), b.(*NodeFilterRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodFilterArgs)(nil), (*config.PodFilterArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(a.(*PodFilterArgs), b.(*config.PodFilterArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.PodFilterArgs)(nil), (*PodFilterArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_PodFilterArgs_To_v1beta3_PodFilterArgs(a.(*config.PodFilterArgs), b.(*PodFilterArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*PodFilterRule)(nil), (*config.PodFilterRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_PodFilterRule_To_config_PodFilterRule(a.(*PodFilterRule), b.(*config.PodFilterRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.PodFilterRule)(nil), (*PodFilterRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_PodFilterRule_To_v1beta3_PodFilterRule(a.(*config.PodFilterRule), b.(*PodFilterRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RandScoreArgs)(nil), (*config.RandScoreArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_RandScoreArgs_To_config_RandScoreArgs(a.(*RandScoreArgs), b.(*config.RandScoreArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.RandScoreArgs)(nil), (*RandScoreArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_RandScoreArgs_To_v1beta3_RandScoreArgs(a.(*config.RandScoreArgs), b.(*RandScoreArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*RunningImageLocalityArgs)(nil), (*config.RunningImageLocalityArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs(a.(*RunningImageLocalityArgs), b.(*config.RunningImageLocalityArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.RunningImageLocalityArgs)(nil), (*RunningImageLocalityArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs(a.(*config.RunningImageLocalityArgs), b.(*RunningImageLocalityArgs), scope)
+	}); err != nil {
+		return err
+	}
 	return nil
+}
+
+func autoConvert_v1beta3_ChaosArgs_To_config_ChaosArgs(in *ChaosArgs, out *config.ChaosArgs, s conversion.Scope) error {
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	if err := v1.Convert_Pointer_int64_To_int64(&in.Seed, &out.Seed, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_bool_To_bool(&in.DryRun, &out.DryRun, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_int32_To_int32(&in.RejectPercent, &out.RejectPercent, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_int32_To_int32(&in.MaxConsecutiveRejections, &out.MaxConsecutiveRejections, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_bool_To_bool(&in.RandomScore, &out.RandomScore, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.MaxPermitDelay, &out.MaxPermitDelay, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_int32_To_int32(&in.RandomBindPercent, &out.RandomBindPercent, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_ChaosArgs_To_config_ChaosArgs is an autogenerated conversion function.
+func Convert_v1beta3_ChaosArgs_To_config_ChaosArgs(in *ChaosArgs, out *config.ChaosArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_ChaosArgs_To_config_ChaosArgs(in, out, s)
+}
+
+func autoConvert_config_ChaosArgs_To_v1beta3_ChaosArgs(in *config.ChaosArgs, out *ChaosArgs, s conversion.Scope) error {
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	if err := v1.Convert_int64_To_Pointer_int64(&in.Seed, &out.Seed, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_bool_To_Pointer_bool(&in.DryRun, &out.DryRun, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_int32_To_Pointer_int32(&in.RejectPercent, &out.RejectPercent, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_int32_To_Pointer_int32(&in.MaxConsecutiveRejections, &out.MaxConsecutiveRejections, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_bool_To_Pointer_bool(&in.RandomScore, &out.RandomScore, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.MaxPermitDelay, &out.MaxPermitDelay, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_int32_To_Pointer_int32(&in.RandomBindPercent, &out.RandomBindPercent, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_ChaosArgs_To_v1beta3_ChaosArgs is an autogenerated conversion function.
+func Convert_config_ChaosArgs_To_v1beta3_ChaosArgs(in *config.ChaosArgs, out *ChaosArgs, s conversion.Scope) error {
+	return autoConvert_config_ChaosArgs_To_v1beta3_ChaosArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_ExtensionPointLoggerArgs_To_config_ExtensionPointLoggerArgs(in *ExtensionPointLoggerArgs, out *config.ExtensionPointLoggerArgs, s conversion.Scope) error {
+	if err := v1.Convert_Pointer_float64_To_float64(&in.SampleRate, &out.SampleRate, s); err != nil {
+		return err
+	}
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	if err := v1.Convert_Pointer_bool_To_bool(&in.Redact, &out.Redact, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_bool_To_bool(&in.QueueSort, &out.QueueSort, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_ExtensionPointLoggerArgs_To_config_ExtensionPointLoggerArgs is an autogenerated conversion function.
+func Convert_v1beta3_ExtensionPointLoggerArgs_To_config_ExtensionPointLoggerArgs(in *ExtensionPointLoggerArgs, out *config.ExtensionPointLoggerArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_ExtensionPointLoggerArgs_To_config_ExtensionPointLoggerArgs(in, out, s)
+}
+
+func autoConvert_config_ExtensionPointLoggerArgs_To_v1beta3_ExtensionPointLoggerArgs(in *config.ExtensionPointLoggerArgs, out *ExtensionPointLoggerArgs, s conversion.Scope) error {
+	if err := v1.Convert_float64_To_Pointer_float64(&in.SampleRate, &out.SampleRate, s); err != nil {
+		return err
+	}
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	if err := v1.Convert_bool_To_Pointer_bool(&in.Redact, &out.Redact, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_bool_To_Pointer_bool(&in.QueueSort, &out.QueueSort, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_ExtensionPointLoggerArgs_To_v1beta3_ExtensionPointLoggerArgs is an autogenerated conversion function.
+func Convert_config_ExtensionPointLoggerArgs_To_v1beta3_ExtensionPointLoggerArgs(in *config.ExtensionPointLoggerArgs, out *ExtensionPointLoggerArgs, s conversion.Scope) error {
+	return autoConvert_config_ExtensionPointLoggerArgs_To_v1beta3_ExtensionPointLoggerArgs(in, out, s)
 }
 
 func autoConvert_v1beta3_MyScorePluginArgs_To_config_MyScorePluginArgs(in *MyScorePluginArgs, out *config.MyScorePluginArgs, s conversion.Scope) error {
@@ -74,4 +254,162 @@ func autoConvert_config_MyScorePluginArgs_To_v1beta3_MyScorePluginArgs(in *confi
 // Convert_config_MyScorePluginArgs_To_v1beta3_MyScorePluginArgs is an autogenerated conversion function.
 func Convert_config_MyScorePluginArgs_To_v1beta3_MyScorePluginArgs(in *config.MyScorePluginArgs, out *MyScorePluginArgs, s conversion.Scope) error {
 	return autoConvert_config_MyScorePluginArgs_To_v1beta3_MyScorePluginArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs(in *NodeFilterArgs, out *config.NodeFilterArgs, s conversion.Scope) error {
+	out.Rules = *(*[]config.NodeFilterRule)(unsafe.Pointer(&in.Rules))
+	out.DefaultAction = config.FilterAction(in.DefaultAction)
+	return nil
+}
+
+// Convert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs is an autogenerated conversion function.
+func Convert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs(in *NodeFilterArgs, out *config.NodeFilterArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs(in, out, s)
+}
+
+func autoConvert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs(in *config.NodeFilterArgs, out *NodeFilterArgs, s conversion.Scope) error {
+	out.Rules = *(*[]NodeFilterRule)(unsafe.Pointer(&in.Rules))
+	out.DefaultAction = FilterAction(in.DefaultAction)
+	return nil
+}
+
+// Convert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs is an autogenerated conversion function.
+func Convert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs(in *config.NodeFilterArgs, out *NodeFilterArgs, s conversion.Scope) error {
+	return autoConvert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(in *NodeFilterRule, out *config.NodeFilterRule, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Action = config.FilterAction(in.Action)
+	out.NodeNames = *(*[]string)(unsafe.Pointer(&in.NodeNames))
+	out.NodeSelector = (*v1.LabelSelector)(unsafe.Pointer(in.NodeSelector))
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	return nil
+}
+
+// Convert_v1beta3_NodeFilterRule_To_config_NodeFilterRule is an autogenerated conversion function.
+func Convert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(in *NodeFilterRule, out *config.NodeFilterRule, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(in, out, s)
+}
+
+func autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.NodeFilterRule, out *NodeFilterRule, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Action = FilterAction(in.Action)
+	out.NodeNames = *(*[]string)(unsafe.Pointer(&in.NodeNames))
+	out.NodeSelector = (*v1.LabelSelector)(unsafe.Pointer(in.NodeSelector))
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	return nil
+}
+
+// Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule is an autogenerated conversion function.
+func Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.NodeFilterRule, out *NodeFilterRule, s conversion.Scope) error {
+	return autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in, out, s)
+}
+
+func autoConvert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(in *PodFilterArgs, out *config.PodFilterArgs, s conversion.Scope) error {
+	out.Rules = *(*[]config.PodFilterRule)(unsafe.Pointer(&in.Rules))
+	out.DefaultAction = config.FilterAction(in.DefaultAction)
+	return nil
+}
+
+// Convert_v1beta3_PodFilterArgs_To_config_PodFilterArgs is an autogenerated conversion function.
+func Convert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(in *PodFilterArgs, out *config.PodFilterArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(in, out, s)
+}
+
+func autoConvert_config_PodFilterArgs_To_v1beta3_PodFilterArgs(in *config.PodFilterArgs, out *PodFilterArgs, s conversion.Scope) error {
+	out.Rules = *(*[]PodFilterRule)(unsafe.Pointer(&in.Rules))
+	out.DefaultAction = FilterAction(in.DefaultAction)
+	return nil
+}
+
+// Convert_config_PodFilterArgs_To_v1beta3_PodFilterArgs is an autogenerated conversion function.
+func Convert_config_PodFilterArgs_To_v1beta3_PodFilterArgs(in *config.PodFilterArgs, out *PodFilterArgs, s conversion.Scope) error {
+	return autoConvert_config_PodFilterArgs_To_v1beta3_PodFilterArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_PodFilterRule_To_config_PodFilterRule(in *PodFilterRule, out *config.PodFilterRule, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Action = config.FilterAction(in.Action)
+	out.PodNames = *(*[]string)(unsafe.Pointer(&in.PodNames))
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	return nil
+}
+
+// Convert_v1beta3_PodFilterRule_To_config_PodFilterRule is an autogenerated conversion function.
+func Convert_v1beta3_PodFilterRule_To_config_PodFilterRule(in *PodFilterRule, out *config.PodFilterRule, s conversion.Scope) error {
+	return autoConvert_v1beta3_PodFilterRule_To_config_PodFilterRule(in, out, s)
+}
+
+func autoConvert_config_PodFilterRule_To_v1beta3_PodFilterRule(in *config.PodFilterRule, out *PodFilterRule, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Action = FilterAction(in.Action)
+	out.PodNames = *(*[]string)(unsafe.Pointer(&in.PodNames))
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	return nil
+}
+
+// Convert_config_PodFilterRule_To_v1beta3_PodFilterRule is an autogenerated conversion function.
+func Convert_config_PodFilterRule_To_v1beta3_PodFilterRule(in *config.PodFilterRule, out *PodFilterRule, s conversion.Scope) error {
+	return autoConvert_config_PodFilterRule_To_v1beta3_PodFilterRule(in, out, s)
+}
+
+func autoConvert_v1beta3_RandScoreArgs_To_config_RandScoreArgs(in *RandScoreArgs, out *config.RandScoreArgs, s conversion.Scope) error {
+	if err := v1.Convert_Pointer_int64_To_int64(&in.Seed, &out.Seed, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_RandScoreArgs_To_config_RandScoreArgs is an autogenerated conversion function.
+func Convert_v1beta3_RandScoreArgs_To_config_RandScoreArgs(in *RandScoreArgs, out *config.RandScoreArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_RandScoreArgs_To_config_RandScoreArgs(in, out, s)
+}
+
+func autoConvert_config_RandScoreArgs_To_v1beta3_RandScoreArgs(in *config.RandScoreArgs, out *RandScoreArgs, s conversion.Scope) error {
+	if err := v1.Convert_int64_To_Pointer_int64(&in.Seed, &out.Seed, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_RandScoreArgs_To_v1beta3_RandScoreArgs is an autogenerated conversion function.
+func Convert_config_RandScoreArgs_To_v1beta3_RandScoreArgs(in *config.RandScoreArgs, out *RandScoreArgs, s conversion.Scope) error {
+	return autoConvert_config_RandScoreArgs_To_v1beta3_RandScoreArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs(in *RunningImageLocalityArgs, out *config.RunningImageLocalityArgs, s conversion.Scope) error {
+	out.Count = config.RunningImageCount(in.Count)
+	if err := v1.Convert_Pointer_int32_To_int32(&in.SizeWeight, &out.SizeWeight, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_int32_To_int32(&in.SpreadWeight, &out.SpreadWeight, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs is an autogenerated conversion function.
+func Convert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs(in *RunningImageLocalityArgs, out *config.RunningImageLocalityArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs(in, out, s)
+}
+
+func autoConvert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs(in *config.RunningImageLocalityArgs, out *RunningImageLocalityArgs, s conversion.Scope) error {
+	out.Count = RunningImageCount(in.Count)
+	if err := v1.Convert_int32_To_Pointer_int32(&in.SizeWeight, &out.SizeWeight, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_int32_To_Pointer_int32(&in.SpreadWeight, &out.SpreadWeight, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs is an autogenerated conversion function.
+func Convert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs(in *config.RunningImageLocalityArgs, out *RunningImageLocalityArgs, s conversion.Scope) error {
+	return autoConvert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs(in, out, s)
 }

@@ -1,8 +1,13 @@
 // Package validation checks the plugins' arguments when the scheduler starts. Each function returns every error it
-// finds, with the path of the field, so that a file is mended in one go.
+// finds, with the path of the field and what it may hold, so that a file is mended in one go.
 package validation
 
 import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -10,28 +15,222 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// maxPreferredValues is the range of a score: with more values two of them would score the same.
-const maxPreferredValues = 100
+const (
+	// maxPreferredValues is the range of a score: with more values two of them would score the same.
+	maxPreferredValues = 100
+	// maxRules bounds the work per node, and the values of the metrics' label "rule".
+	maxRules = 100
+	// maxPermitDelay is well below the 15 minutes that the scheduler lets a pod wait at Permit.
+	maxPermitDelay = 10 * time.Minute
+	// systemNamespace is where the pods are that a cluster cannot do without.
+	systemNamespace = metav1.NamespaceSystem
+)
+
+// Functions are the validators by the name of the plugin. Each is a func(*field.Path, *config.<Name>Args) error: the
+// form of the table in the scheduler's own validation, which calls them by reflection.
+func Functions() map[string]interface{} {
+	return map[string]interface{}{
+		"Chaos":                ValidateChaosArgs,
+		"ExtensionPointLogger": ValidateExtensionPointLoggerArgs,
+		"MyScorePlugin":        ValidateMyScorePluginArgs,
+		"NodeFilter":           ValidateNodeFilterArgs,
+		"PodFilter":            ValidatePodFilterArgs,
+		"RandScore":            ValidateRandScoreArgs,
+		"RunningImageLocality": ValidateRunningImageLocalityArgs,
+	}
+}
+
+// ArgsPath is the path of a plugin's arguments for the plugin itself, which does not know its profile's number.
+func ArgsPath(plugin string) *field.Path {
+	return field.NewPath("pluginConfig").Key(plugin).Child("args")
+}
 
 // ValidateMyScorePluginArgs checks that the label is a label's key and that 1 to 100 different label values are given.
 func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs) error {
 	errs := metav1validation.ValidateLabelName(args.NodeLabel, path.Child("nodeLabel"))
 	valuesPath := path.Child("preferredValues")
-	if len(args.PreferredValues) == 0 {
-		errs = append(errs, field.Required(valuesPath, "1 to 100 label values"))
-	}
-	if len(args.PreferredValues) > maxPreferredValues {
-		errs = append(errs, field.TooMany(valuesPath, len(args.PreferredValues), maxPreferredValues))
-	}
+	errs = append(errs, validateLength(valuesPath, len(args.PreferredValues), maxPreferredValues, "label values")...)
 	seen := sets.NewString()
 	for i, value := range args.PreferredValues {
 		for _, message := range validation.IsValidLabelValue(value) {
 			errs = append(errs, field.Invalid(valuesPath.Index(i), value, message))
 		}
-		if seen.Has(value) {
-			errs = append(errs, field.Duplicate(valuesPath.Index(i), value))
-		}
-		seen.Insert(value)
+		errs = append(errs, validateUnique(valuesPath.Index(i), value, seen)...)
 	}
 	return errs.ToAggregate()
+}
+
+// ValidateExtensionPointLoggerArgs checks that the sample rate is a share and that the namespaces can exist.
+func ValidateExtensionPointLoggerArgs(path *field.Path, args *config.ExtensionPointLoggerArgs) error {
+	var errs field.ErrorList
+	// Written so that NaN fails.
+	if !(args.SampleRate > 0 && args.SampleRate <= 1) {
+		errs = append(errs, field.Invalid(path.Child("sampleRate"), args.SampleRate, "must be more than 0 and at most 1"))
+	}
+	errs = append(errs, validateNamespaces(path.Child("namespaces"), args.Namespaces)...)
+	return errs.ToAggregate()
+}
+
+// ValidateRandScoreArgs accepts all arguments: every number is a seed.
+func ValidateRandScoreArgs(path *field.Path, args *config.RandScoreArgs) error {
+	return nil
+}
+
+// ValidatePodFilterArgs checks that there are 1 to 100 rules, each with a name of its own and something to match.
+func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
+	rulesPath := path.Child("rules")
+	errs := validateLength(rulesPath, len(args.Rules), maxRules, "rules")
+	seen := sets.NewString()
+	for i := range args.Rules {
+		rule, rulePath := &args.Rules[i], rulesPath.Index(i)
+		errs = append(errs, validateRule(rulePath, rule.Name, rule.Action, seen)...)
+		errs = append(errs, validatePatterns(rulePath.Child("podNames"), rule.PodNames)...)
+		errs = append(errs, validatePatterns(rulePath.Child("namespaces"), rule.Namespaces)...)
+		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
+		if len(rule.PodNames) == 0 && len(rule.Namespaces) == 0 && rule.PodSelector == nil {
+			errs = append(errs, field.Required(rulePath, "at least one of podNames, namespaces and podSelector; what concerns every pod is the defaultAction"))
+		}
+	}
+	errs = append(errs, validateAction(path.Child("defaultAction"), args.DefaultAction)...)
+	return errs.ToAggregate()
+}
+
+// ValidateNodeFilterArgs checks that there are 1 to 100 rules, each with a name of its own and some nodes to match.
+func ValidateNodeFilterArgs(path *field.Path, args *config.NodeFilterArgs) error {
+	rulesPath := path.Child("rules")
+	errs := validateLength(rulesPath, len(args.Rules), maxRules, "rules")
+	seen := sets.NewString()
+	for i := range args.Rules {
+		rule, rulePath := &args.Rules[i], rulesPath.Index(i)
+		errs = append(errs, validateRule(rulePath, rule.Name, rule.Action, seen)...)
+		errs = append(errs, validatePatterns(rulePath.Child("nodeNames"), rule.NodeNames)...)
+		errs = append(errs, validateSelector(rule.NodeSelector, rulePath.Child("nodeSelector"))...)
+		errs = append(errs, validatePatterns(rulePath.Child("namespaces"), rule.Namespaces)...)
+		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
+		if len(rule.NodeNames) == 0 && rule.NodeSelector == nil {
+			errs = append(errs, field.Required(rulePath, "at least one of nodeNames and nodeSelector; rules for pods alone are the plugin PodFilter's"))
+		}
+	}
+	errs = append(errs, validateAction(path.Child("defaultAction"), args.DefaultAction)...)
+	return errs.ToAggregate()
+}
+
+// ValidateRunningImageLocalityArgs checks that it is known what to count and that both weights are percentages.
+func ValidateRunningImageLocalityArgs(path *field.Path, args *config.RunningImageLocalityArgs) error {
+	var errs field.ErrorList
+	if args.Count != config.CountImages && args.Count != config.CountContainers {
+		errs = append(errs, field.NotSupported(path.Child("count"), args.Count, []string{string(config.CountImages), string(config.CountContainers)}))
+	}
+	errs = append(errs, validateRange(path.Child("sizeWeight"), args.SizeWeight, 0, 100)...)
+	errs = append(errs, validateRange(path.Child("spreadWeight"), args.SpreadWeight, 0, 100)...)
+	return errs.ToAggregate()
+}
+
+// ValidateChaosArgs checks that the namespaces are named, that none of them is kube-system, and the ranges.
+func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
+	namespacesPath := path.Child("namespaces")
+	errs := validateNamespaces(namespacesPath, args.Namespaces)
+	if len(args.Namespaces) == 0 {
+		errs = append(errs, field.Required(namespacesPath, "the names of the namespaces whose pods are to be disturbed"))
+	}
+	for i, namespace := range args.Namespaces {
+		if namespace == systemNamespace {
+			errs = append(errs, field.Forbidden(namespacesPath.Index(i), "the pods of "+systemNamespace+" are never disturbed"))
+		}
+	}
+	errs = append(errs, validateRange(path.Child("rejectPercent"), args.RejectPercent, 0, 100)...)
+	errs = append(errs, validateRange(path.Child("maxConsecutiveRejections"), args.MaxConsecutiveRejections, 1, 100)...)
+	if delay := args.MaxPermitDelay.Duration; delay < 0 || delay > maxPermitDelay {
+		errs = append(errs, field.Invalid(path.Child("maxPermitDelay"), delay.String(), "must be between 0s and "+maxPermitDelay.String()+", inclusive"))
+	}
+	errs = append(errs, validateRange(path.Child("randomBindPercent"), args.RandomBindPercent, 0, 100)...)
+	return errs.ToAggregate()
+}
+
+func validateRange(path *field.Path, value, min, max int32) field.ErrorList {
+	if value < min || value > max {
+		return field.ErrorList{field.Invalid(path, value, validation.InclusiveRangeError(int(min), int(max)))}
+	}
+	return nil
+}
+
+func validateLength(path *field.Path, length, max int, of string) field.ErrorList {
+	if length == 0 {
+		return field.ErrorList{field.Required(path, fmt.Sprintf("1 to %d %s", max, of))}
+	}
+	if length > max {
+		return field.ErrorList{field.TooMany(path, length, max)}
+	}
+	return nil
+}
+
+// validateUnique adds a value to those that were seen.
+func validateUnique(path *field.Path, value string, seen sets.String) field.ErrorList {
+	if seen.Has(value) {
+		return field.ErrorList{field.Duplicate(path, value)}
+	}
+	seen.Insert(value)
+	return nil
+}
+
+func validateNamespaces(path *field.Path, namespaces []string) field.ErrorList {
+	var errs field.ErrorList
+	seen := sets.NewString()
+	for i, namespace := range namespaces {
+		for _, message := range validation.IsDNS1123Label(namespace) {
+			errs = append(errs, field.Invalid(path.Index(i), namespace, message))
+		}
+		errs = append(errs, validateUnique(path.Index(i), namespace, seen)...)
+	}
+	return errs
+}
+
+// validateSelector checks a label selector, if there is one. Upstream's own check leaves out the values of expressions, which
+// would then be refused when the plugin is made: without their path, and one at a time.
+func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
+	if selector == nil {
+		return nil
+	}
+	errs := metav1validation.ValidateLabelSelector(selector, path)
+	for i := range selector.MatchExpressions {
+		valuesPath := path.Child("matchExpressions").Index(i).Child("values")
+		for j, value := range selector.MatchExpressions[i].Values {
+			for _, message := range validation.IsValidLabelValue(value) {
+				errs = append(errs, field.Invalid(valuesPath.Index(j), value, message))
+			}
+		}
+	}
+	return errs
+}
+
+func validateRule(path *field.Path, name string, action config.FilterAction, seen sets.String) field.ErrorList {
+	var errs field.ErrorList
+	for _, message := range validation.IsDNS1123Label(name) {
+		errs = append(errs, field.Invalid(path.Child("name"), name, message))
+	}
+	errs = append(errs, validateUnique(path.Child("name"), name, seen)...)
+	return append(errs, validateAction(path.Child("action"), action)...)
+}
+
+func validateAction(path *field.Path, action config.FilterAction) field.ErrorList {
+	if action != config.FilterAllow && action != config.FilterDeny {
+		return field.ErrorList{field.NotSupported(path, action, []string{string(config.FilterAllow), string(config.FilterDeny)})}
+	}
+	return nil
+}
+
+// validatePatterns checks that each pattern could match a name: what is left without * and ? must be made of the
+// characters of one.
+func validatePatterns(path *field.Path, patterns []string) field.ErrorList {
+	var errs field.ErrorList
+	for i, pattern := range patterns {
+		wrong := strings.IndexFunc(pattern, func(r rune) bool {
+			return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '*' || r == '?')
+		})
+		if pattern == "" || wrong >= 0 || len(pattern) > validation.DNS1123SubdomainMaxLength {
+			errs = append(errs, field.Invalid(path.Index(i), pattern,
+				fmt.Sprintf("must be 1 to %d lower case letters, digits, '-', '.', '*' (any text) and '?' (any character)", validation.DNS1123SubdomainMaxLength)))
+		}
+	}
+	return errs
 }

@@ -2,9 +2,15 @@ package validation
 
 import (
 	"fmt"
+	"math"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
@@ -17,41 +23,222 @@ func values(count int) []string {
 	return values
 }
 
-func TestValidateMyScorePluginArgs(t *testing.T) {
+// validate calls the validator of a plugin as the scheduler does.
+func validate(t *testing.T, plugin string, args runtime.Object) error {
+	t.Helper()
+	function := reflect.ValueOf(Functions()[plugin])
+	result := function.Call([]reflect.Value{reflect.ValueOf(field.NewPath("args")), reflect.ValueOf(args)})[0].Interface()
+	if result == nil {
+		return nil
+	}
+	return result.(error)
+}
+
+func podRule(name string) config.PodFilterRule {
+	return config.PodFilterRule{Name: name, Action: config.FilterDeny, PodNames: []string{"web-*"}}
+}
+
+func nodeRule(name string) config.NodeFilterRule {
+	return config.NodeFilterRule{Name: name, Action: config.FilterAllow, NodeNames: []string{"gpu-?"}}
+}
+
+func podRules(count int) []config.PodFilterRule {
+	var rules []config.PodFilterRule
+	for i := 0; i < count; i++ {
+		rules = append(rules, podRule(fmt.Sprintf("rule-%d", i)))
+	}
+	return rules
+}
+
+func TestValidate(t *testing.T) {
+	badSelector := &metav1.LabelSelector{MatchLabels: map[string]string{"a b": "c"}}
+	badValues := &metav1.LabelSelector{
+		MatchLabels: map[string]string{"tier": "a b"},
+		MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "tier", Operator: metav1.LabelSelectorOpIn, Values: []string{"", "database"}},
+			{Key: "tier", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"web", "c d", "e/f"}},
+		},
+	}
 	tests := []struct {
-		name string
-		args config.MyScorePluginArgs
-		// want is part of each error, in order; none means that the args are valid.
+		plugin, name string
+		args         runtime.Object
+		// want is the beginning of each error, in order; none means that the args are valid.
 		want []string
 	}{
-		{name: "a key with a prefix", args: config.MyScorePluginArgs{NodeLabel: "example.com/disk", PreferredValues: values(1)}},
-		{name: "as many values as there are scores", args: config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(100)}},
+		{plugin: "MyScorePlugin", name: "a key with a prefix", args: &config.MyScorePluginArgs{NodeLabel: "example.com/disk", PreferredValues: values(1)}},
+		{plugin: "MyScorePlugin", name: "as many values as there are scores", args: &config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(100)}},
 		{
-			name: "one value more",
-			args: config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(101)},
+			plugin: "MyScorePlugin", name: "one value more",
+			args: &config.MyScorePluginArgs{NodeLabel: "disk", PreferredValues: values(101)},
 			want: []string{"args.preferredValues: Too many: 101: must have at most 100"},
 		},
 		{
-			name: "nothing given",
-			want: []string{"args.nodeLabel: Invalid value: \"\"", "args.preferredValues: Required value"},
+			plugin: "MyScorePlugin", name: "nothing given", args: &config.MyScorePluginArgs{},
+			want: []string{`args.nodeLabel: Invalid value: ""`, `args.nodeLabel: Invalid value: ""`, "args.preferredValues: Required value: 1 to 100"},
 		},
 		{
-			name: "neither a key nor a value, and a value twice",
-			args: config.MyScorePluginArgs{NodeLabel: "a b", PreferredValues: []string{"x", "y z", "x"}},
-			want: []string{"args.nodeLabel: Invalid value", "args.preferredValues[1]: Invalid value", "args.preferredValues[2]: Duplicate value: \"x\""},
+			plugin: "MyScorePlugin", name: "neither a key nor a value, and a value twice",
+			args: &config.MyScorePluginArgs{NodeLabel: "a b", PreferredValues: []string{"x", "y z", "x"}},
+			want: []string{"args.nodeLabel: Invalid value", "args.preferredValues[1]: Invalid value", `args.preferredValues[2]: Duplicate value: "x"`},
+		},
+
+		{plugin: "ExtensionPointLogger", name: "everything", args: &config.ExtensionPointLoggerArgs{SampleRate: 1}},
+		{plugin: "ExtensionPointLogger", name: "one pod in ten thousand", args: &config.ExtensionPointLoggerArgs{SampleRate: 0.0001, Namespaces: []string{"a", "b"}}},
+		{
+			plugin: "ExtensionPointLogger", name: "no pod at all", args: &config.ExtensionPointLoggerArgs{},
+			want: []string{"args.sampleRate: Invalid value: 0: must be more than 0 and at most 1"},
+		},
+		{
+			plugin: "ExtensionPointLogger", name: "not a number", args: &config.ExtensionPointLoggerArgs{SampleRate: math.NaN()},
+			want: []string{"args.sampleRate: Invalid value: NaN: must be more than 0 and at most 1"},
+		},
+		{
+			plugin: "ExtensionPointLogger", name: "a percentage, a pattern, and a namespace twice",
+			args: &config.ExtensionPointLoggerArgs{SampleRate: 1.01, Namespaces: []string{"a", "b*", "a"}},
+			want: []string{"args.sampleRate: Invalid value: 1.01", `args.namespaces[1]: Invalid value: "b*"`, `args.namespaces[2]: Duplicate value: "a"`},
+		},
+
+		{plugin: "RandScore", name: "any seed", args: &config.RandScoreArgs{Seed: math.MinInt64}},
+
+		{
+			plugin: "PodFilter", name: "each condition is enough",
+			args: &config.PodFilterArgs{DefaultAction: config.FilterDeny, Rules: []config.PodFilterRule{
+				podRule("names"), {Name: "namespaces", Action: config.FilterAllow, Namespaces: []string{"*"}},
+				{Name: "labels", Action: config.FilterAllow, PodSelector: &metav1.LabelSelector{}},
+			}},
+		},
+		{plugin: "PodFilter", name: "as many rules as there may be", args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: podRules(100)}},
+		{
+			plugin: "PodFilter", name: "one rule more", args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: podRules(101)},
+			want: []string{"args.rules: Too many: 101: must have at most 100"},
+		},
+		{
+			plugin: "PodFilter", name: "no rules, no action", args: &config.PodFilterArgs{},
+			want: []string{"args.rules: Required value: 1 to 100 rules", `args.defaultAction: Unsupported value: "": supported values: "Allow", "Deny"`},
+		},
+		{
+			plugin: "PodFilter", name: "everything wrong in one rule, and its name twice",
+			args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{
+				podRule("x"), {Name: "x", Action: "deny", PodNames: []string{"", "Web"}, Namespaces: []string{"a/b"}, PodSelector: badSelector},
+			}},
+			want: []string{
+				`args.rules[1].name: Duplicate value: "x"`, `args.rules[1].action: Unsupported value: "deny": supported values: "Allow", "Deny"`,
+				`args.rules[1].podNames[0]: Invalid value: "": must be 1 to 253 lower case`, `args.rules[1].podNames[1]: Invalid value: "Web"`,
+				`args.rules[1].namespaces[0]: Invalid value: "a/b"`, `args.rules[1].podSelector.matchLabels: Invalid value: "a b"`,
+			},
+		},
+		{
+			plugin: "PodFilter", name: "values that no label has",
+			args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{
+				podRule("x"), {Name: "y", Action: config.FilterDeny, PodSelector: badValues},
+			}},
+			want: []string{
+				`args.rules[1].podSelector.matchLabels: Invalid value: "a b"`,
+				`args.rules[1].podSelector.matchExpressions[1].values[1]: Invalid value: "c d"`,
+				`args.rules[1].podSelector.matchExpressions[1].values[2]: Invalid value: "e/f"`,
+			},
+		},
+		{
+			plugin: "PodFilter", name: "a rule for every pod",
+			args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{{Name: "all", Action: config.FilterDeny}}},
+			want: []string{"args.rules[0]: Required value: at least one of podNames, namespaces and podSelector"},
+		},
+
+		{
+			plugin: "NodeFilter", name: "each condition on nodes is enough",
+			args: &config.NodeFilterArgs{DefaultAction: config.FilterDeny, Rules: []config.NodeFilterRule{
+				nodeRule("names"), {Name: "labels", Action: config.FilterAllow, NodeSelector: &metav1.LabelSelector{}},
+			}},
+		},
+		{
+			plugin: "NodeFilter", name: "a rule that is about pods only",
+			args: &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{{Name: "pods", Action: config.FilterDeny, Namespaces: []string{"a"}}}},
+			want: []string{"args.rules[0]: Required value: at least one of nodeNames and nodeSelector"},
+		},
+		{
+			plugin: "NodeFilter", name: "values that no label has, of nodes and of pods",
+			args: &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{
+				{Name: "x", Action: config.FilterDeny, NodeSelector: badValues, PodSelector: badValues},
+			}},
+			want: []string{
+				`args.rules[0].nodeSelector.matchLabels: Invalid value: "a b"`,
+				`args.rules[0].nodeSelector.matchExpressions[1].values[1]: Invalid value: "c d"`,
+				`args.rules[0].nodeSelector.matchExpressions[1].values[2]: Invalid value: "e/f"`,
+				`args.rules[0].podSelector.matchLabels: Invalid value: "a b"`,
+				`args.rules[0].podSelector.matchExpressions[1].values[1]: Invalid value: "c d"`,
+				`args.rules[0].podSelector.matchExpressions[1].values[2]: Invalid value: "e/f"`,
+			},
+		},
+		{
+			plugin: "NodeFilter", name: "everything wrong in one rule",
+			args: &config.NodeFilterArgs{DefaultAction: "Reject", Rules: []config.NodeFilterRule{
+				{Name: "A", NodeNames: []string{"x y"}, NodeSelector: badSelector, Namespaces: []string{"_"}, PodSelector: badSelector},
+			}},
+			want: []string{
+				`args.rules[0].name: Invalid value: "A"`, `args.rules[0].action: Unsupported value: ""`, `args.rules[0].nodeNames[0]: Invalid value: "x y"`,
+				"args.rules[0].nodeSelector.matchLabels: Invalid value", `args.rules[0].namespaces[0]: Invalid value: "_"`,
+				"args.rules[0].podSelector.matchLabels: Invalid value", `args.defaultAction: Unsupported value: "Reject"`,
+			},
+		},
+
+		{plugin: "RunningImageLocality", name: "all of both weights", args: &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 100, SpreadWeight: 100}},
+		{
+			plugin: "RunningImageLocality", name: "everything wrong", args: &config.RunningImageLocalityArgs{Count: "Pods", SizeWeight: -1, SpreadWeight: 101},
+			want: []string{
+				`args.count: Unsupported value: "Pods": supported values: "Images", "Containers"`,
+				"args.sizeWeight: Invalid value: -1: must be between 0 and 100, inclusive", "args.spreadWeight: Invalid value: 101: must be between 0 and 100, inclusive",
+			},
+		},
+
+		{
+			plugin: "Chaos", name: "all at the upper end",
+			args: &config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 100, MaxPermitDelay: metav1.Duration{Duration: 10 * time.Minute}, RandomBindPercent: 100},
+		},
+		{
+			plugin: "Chaos", name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: 1},
+			want: []string{"args.namespaces: Required value: the names of the namespaces"},
+		},
+		{
+			plugin: "Chaos", name: "everything wrong",
+			args: &config.ChaosArgs{
+				Namespaces: []string{"kube-system", "test-*"}, RejectPercent: 101, MaxConsecutiveRejections: 0,
+				MaxPermitDelay: metav1.Duration{Duration: 10*time.Minute + 1}, RandomBindPercent: -1,
+			},
+			want: []string{
+				`args.namespaces[1]: Invalid value: "test-*"`, "args.namespaces[0]: Forbidden: the pods of kube-system are never disturbed",
+				"args.rejectPercent: Invalid value: 101: must be between 0 and 100, inclusive",
+				"args.maxConsecutiveRejections: Invalid value: 0: must be between 1 and 100, inclusive",
+				`args.maxPermitDelay: Invalid value: "10m0.000000001s": must be between 0s and 10m0s, inclusive`,
+				"args.randomBindPercent: Invalid value: -1: must be between 0 and 100, inclusive",
+			},
+		},
+		{
+			plugin: "Chaos", name: "a delay before the pod is there",
+			args: &config.ChaosArgs{Namespaces: []string{"test"}, MaxConsecutiveRejections: 1, MaxPermitDelay: metav1.Duration{Duration: -1}},
+			want: []string{`args.maxPermitDelay: Invalid value: "-1ns"`},
 		},
 	}
+	tested := map[string]bool{}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			err := ValidateMyScorePluginArgs(field.NewPath("args"), &tt.args)
-			if (err == nil) != (len(tt.want) == 0) {
-				t.Fatalf("got %v, want errors: %q", err, tt.want)
+		tested[tt.plugin] = true
+		t.Run(tt.plugin+" "+tt.name, func(t *testing.T) {
+			var got []error
+			if err := validate(t, tt.plugin, tt.args); err != nil {
+				got = err.(utilerrors.Aggregate).Errors()
 			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error %q does not contain %q", err, want)
+			if len(got) != len(tt.want) {
+				t.Fatalf("got %d errors %q, want %d: %q", len(got), got, len(tt.want), tt.want)
+			}
+			for i, want := range tt.want {
+				if !strings.HasPrefix(got[i].Error(), want) {
+					t.Errorf("error %d is %q, want it to begin with %q", i, got[i], want)
 				}
 			}
 		})
+	}
+	for plugin := range Functions() {
+		if !tested[plugin] {
+			t.Errorf("the args of %s are not tested", plugin)
+		}
 	}
 }

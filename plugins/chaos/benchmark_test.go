@@ -1,0 +1,65 @@
+package chaos
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+const benchmarkNodes = 5000
+
+// benchmark calls a function for each of 5,000 nodes in a new cycle of a pod, which is a target or not.
+func benchmark(b *testing.B, namespace string, call func(pl *Chaos, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo)) {
+	args := everything()
+	w := newWorld(b, args, makeNodes(benchmarkNodes))
+	all, err := w.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		b.Fatal(err)
+	}
+	pod := st.MakePod().Namespace(namespace).Name("pod").UID("8b9a1c44-5a35-4e5f-9d5e-0c5d1f3b7f11").Obj()
+	b.ReportAllocs()
+	b.ResetTimer()
+	start := time.Now()
+	for i := 0; i < b.N; i++ {
+		state := framework.NewCycleState()
+		w.plugin.PreFilter(context.Background(), state, pod)
+		for _, nodeInfo := range all {
+			call(w.plugin, state, pod, nodeInfo)
+		}
+	}
+	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+}
+
+func filter(pl *Chaos, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) {
+	pl.Filter(context.Background(), state, pod, nodeInfo)
+}
+
+func score(pl *Chaos, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) {
+	pl.Score(context.Background(), state, pod, nodeInfo.Node().Name)
+}
+
+func BenchmarkFilter(b *testing.B) {
+	b.Run("target", func(b *testing.B) { benchmark(b, "test", filter) })
+	b.Run("other", func(b *testing.B) { benchmark(b, "other", filter) })
+}
+
+func BenchmarkScore(b *testing.B) {
+	b.Run("target", func(b *testing.B) { benchmark(b, "test", score) })
+	b.Run("other", func(b *testing.B) { benchmark(b, "other", score) })
+}
+
+func BenchmarkPreScore(b *testing.B) {
+	w := newWorld(b, everything(), makeNodes(benchmarkNodes))
+	pod := makePod(1)
+	b.ReportAllocs()
+	b.ResetTimer()
+	start := time.Now()
+	for i := 0; i < b.N; i++ {
+		w.plugin.PreScore(context.Background(), framework.NewCycleState(), pod, w.nodes)
+	}
+	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
+}

@@ -1,0 +1,157 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func makeNodes(count int) []*v1.Node {
+	var nodes []*v1.Node
+	for i := 1; i <= count; i++ {
+		nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("node-%d", i)).Obj())
+	}
+	return nodes
+}
+
+// keysOf are the keys of the first attempt of the pod with that number.
+func keysOf(pod int) keys {
+	return newKeys(draw.Key(7, fmt.Sprintf("uid-%d", pod), "1"))
+}
+
+// TestShares counts how often something happens in 10,000 draws. With a chance of p it happens 10,000 × p times, with a
+// standard deviation of √(10,000 × p × (1-p)), at most 50; four of those are allowed. The draws are always the same.
+func TestShares(t *testing.T) {
+	const draws = 10000
+	tests := []struct {
+		name    string
+		percent int32
+		happens func(i int, percent int32) bool
+	}{
+		{name: "no node is rejected", percent: 0, happens: func(i int, percent int32) bool { k := keysOf(1); return k.rejects(fmt.Sprint(i), percent) }},
+		{name: "nodes", percent: 30, happens: func(i int, percent int32) bool { k := keysOf(1); return k.rejects(fmt.Sprint(i), percent) }},
+		{name: "all nodes", percent: 100, happens: func(i int, percent int32) bool { k := keysOf(1); return k.rejects(fmt.Sprint(i), percent) }},
+		{name: "one node, for many pods", percent: 50, happens: func(i int, percent int32) bool { k := keysOf(i); return k.rejects("node-1", percent) }},
+		{name: "no pod is redirected", percent: 0, happens: func(i int, percent int32) bool { k := keysOf(i); return k.redirects(percent) }},
+		{name: "pods", percent: 20, happens: func(i int, percent int32) bool { k := keysOf(i); return k.redirects(percent) }},
+		{name: "all pods", percent: 100, happens: func(i int, percent int32) bool { k := keysOf(i); return k.redirects(percent) }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			count := 0
+			for i := 0; i < draws; i++ {
+				if tt.happens(i, tt.percent) {
+					count++
+				}
+			}
+			want, allowed := draws/100*int(tt.percent), 200
+			if tt.percent == 0 || tt.percent == 100 {
+				allowed = 0
+			}
+			if count < want-allowed || count > want+allowed {
+				t.Errorf("it happened %d times of %d, want %d ± %d", count, draws, want, allowed)
+			}
+		})
+	}
+}
+
+func TestScoreIsADie(t *testing.T) {
+	sum, seen := int64(0), map[int64]bool{}
+	k := keysOf(1)
+	for i := 0; i < 10100; i++ {
+		score := k.score(fmt.Sprint(i))
+		if score < 0 || score > 100 {
+			t.Fatalf("score %d is not between 0 and 100", score)
+		}
+		sum += score
+		seen[score] = true
+	}
+	// The mean of a score is 50, its standard deviation √((101²-1)/12) = 29.15; that of 10,100 together 2,930.
+	if sum < 505000-4*2930 || sum > 505000+4*2930 || len(seen) != 101 {
+		t.Errorf("10100 scores have the sum %d and %d values, want 505000 ± 11720 and 101", sum, len(seen))
+	}
+}
+
+func TestPermitDelay(t *testing.T) {
+	for _, max := range []time.Duration{1, time.Millisecond, 10 * time.Minute} {
+		var sum, longest time.Duration
+		for pod := 0; pod < 1000; pod++ {
+			k := keysOf(pod)
+			delay := k.permitDelay(max)
+			if delay <= 0 || delay > max {
+				t.Fatalf("delay %v is not more than 0 and at most %v", delay, max)
+			}
+			if sum += delay; delay > longest {
+				longest = delay
+			}
+		}
+		// Uniform between 0 and max, 1,000 delays have the mean max/2 with a standard deviation of max/√12/√1,000 = 0.9 %
+		// of max; the longest is above 99 % but for 0.99^1,000 = 0.004 % of the cases.
+		if mean := sum / 1000; max > 1 && (mean < max*46/100 || mean > max*54/100 || longest < max*99/100) {
+			t.Errorf("up to %v the mean delay is %v and the longest %v", max, mean, longest)
+		}
+	}
+}
+
+func TestDrawNode(t *testing.T) {
+	nodes := makeNodes(10)
+	counts := map[string]int{}
+	for pod := 0; pod < 10000; pod++ {
+		k := keysOf(pod)
+		drawn := k.drawNode(nodes)
+		counts[drawn]++
+
+		shuffled := append([]*v1.Node{}, nodes...)
+		rand.New(rand.NewSource(int64(pod))).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+		if got := k.drawNode(shuffled); got != drawn {
+			t.Fatalf("%s is drawn in one order and %s in another", drawn, got)
+		}
+		var others []*v1.Node
+		for _, node := range nodes {
+			if node.Name != drawn {
+				others = append(others, node)
+			}
+		}
+		second := k.drawNode(others)
+		if second == drawn || second == "" {
+			t.Fatalf("%q is drawn of the nodes without %s", second, drawn)
+		}
+		if got := k.drawNode(append(others[:1:1], shuffled...)); got != drawn {
+			t.Fatalf("%s is drawn after a node was listed twice, want %s", got, drawn)
+		}
+	}
+	// Each of ten nodes is expected 1,000 times, with a standard deviation of √(10,000 × 0.1 × 0.9) = 30.
+	for _, node := range nodes {
+		if count := counts[node.Name]; count < 1000-4*30 || count > 1000+4*30 {
+			t.Errorf("%s is drawn %d times, want 1000 ± 120", node.Name, count)
+		}
+	}
+	k := keysOf(1)
+	if got := k.drawNode(nil); got != "" {
+		t.Errorf("%q is drawn of no nodes", got)
+	}
+}
+
+// TestDrawsAreIndependent checks that a pod's coins, dice and node have nothing to do with each other: among the nodes
+// that lose their coin, the mean score is that of all nodes.
+func TestDrawsAreIndependent(t *testing.T) {
+	var sum, count int64
+	for pod := 0; pod < 200; pod++ {
+		k := keysOf(pod)
+		for i := 0; i < 101; i++ {
+			if name := fmt.Sprint(i); k.rejects(name, 50) {
+				sum += k.score(name)
+				count++
+			}
+		}
+	}
+	// About 10,100 scores: mean 50 with a standard deviation of 29.15/√10,100 = 0.29.
+	if mean := float64(sum) / float64(count); mean < 50-4*0.29 || mean > 50+4*0.29 {
+		t.Errorf("the mean score of %d nodes that lose their coin is %.2f, want 50 ± 1.16", count, mean)
+	}
+}

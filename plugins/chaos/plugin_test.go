@@ -1,0 +1,472 @@
+package chaos
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// everything are args with which all that Chaos can do happens in most cycles.
+func everything() config.ChaosArgs {
+	return config.ChaosArgs{
+		Namespaces: []string{"test"}, Seed: 7, RejectPercent: 30, RandomScore: true,
+		MaxPermitDelay: metav1.Duration{Duration: 10 * time.Second}, RandomBindPercent: 100,
+	}
+}
+
+// TestTargets lets every pod through all points with everything switched on: nothing may happen to those that are no
+// targets, not even to be counted.
+func TestTargets(t *testing.T) {
+	critical, almostCritical := int32(2000000000), int32(1999999999)
+	tests := []struct {
+		name       string
+		pod        *v1.Pod
+		namespaces []string
+		want       bool
+	}{
+		{name: "a named namespace", pod: makePod(1), want: true},
+		{name: "one of several namespaces", pod: st.MakePod().Namespace("b").Name("pod").UID("u").Obj(), namespaces: []string{"a", "b"}, want: true},
+		{name: "another namespace", pod: st.MakePod().Namespace("other").Name("pod").UID("u").Obj()},
+		{name: "a namespace that begins the same", pod: st.MakePod().Namespace("test-2").Name("pod").UID("u").Obj()},
+		{name: "kube-system", pod: st.MakePod().Namespace("kube-system").Name("pod").UID("u").Obj()},
+		{name: "the highest priority below", pod: st.MakePod().Namespace("test").Name("pod").UID("u").Priority(almostCritical).Obj(), want: true},
+		{name: "system-critical by priority", pod: st.MakePod().Namespace("test").Name("pod").UID("u").Priority(critical).Obj()},
+		{name: "system-critical by cluster class", pod: withClass("system-cluster-critical")},
+		{name: "system-critical by node class", pod: withClass("system-node-critical")},
+		{name: "another class", pod: withClass("important"), want: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args := everything()
+			if tt.namespaces != nil {
+				args.Namespaces = tt.namespaces
+			}
+			w := newWorld(t, args, makeNodes(20), tt.pod)
+			counters := w.plugin.counters
+			before := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
+			r := w.cycle(t, tt.pod)
+			after := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
+			bind := w.plugin.Bind(context.Background(), r.state, tt.pod, r.best)
+
+			if tt.want {
+				if len(r.rejected) == 0 || len(r.rejected) == 20 || !r.permit.IsSuccess() || !bind.IsSuccess() {
+					t.Errorf("a target was let alone: rejected %v, Permit %v, Bind %v", r.rejected, r.permit, bind)
+				}
+				if reflect.DeepEqual(before, after) {
+					t.Error("nothing was counted")
+				}
+			} else {
+				if len(r.rejected) != 0 || !r.permit.IsSuccess() || bind.Code() != framework.Skip {
+					t.Errorf("disturbed: rejected %v, Permit %v, Bind %v", r.rejected, r.permit, bind)
+				}
+				for node, score := range r.scores {
+					if score != 0 {
+						t.Errorf("%s scores %d, want 0", node, score)
+					}
+				}
+				if !reflect.DeepEqual(before, after) || len(w.events.with("")) != 0 {
+					t.Errorf("counted %v, then %v; events %q", before, after, w.events.with(""))
+				}
+				if w.plugin.attempts.read(r.state) != nil {
+					t.Error("an attempt was begun")
+				}
+			}
+			w.RunReservePluginsUnreserve(context.Background(), r.state, tt.pod, r.best)
+		})
+	}
+}
+
+func withClass(class string) *v1.Pod {
+	pod := makePod(1)
+	pod.Spec.PriorityClassName = class
+	return pod
+}
+
+// TestKubeSystemIsRefusedTwice goes around validation.
+func TestKubeSystemIsRefusedTwice(t *testing.T) {
+	args := everything()
+	args.Namespaces = []string{"kube-system"}
+	args.MaxConsecutiveRejections = 1
+	if _, err := New(&args, nil); err == nil || !strings.Contains(err.Error(), "namespaces[0]: Forbidden") {
+		t.Errorf("New = %v, want an error about namespaces[0]", err)
+	}
+	pl := newWorld(t, everything(), nil).plugin
+	pl.namespaces.Insert("kube-system")
+	if pl.isTarget(st.MakePod().Namespace("kube-system").Name("pod").Obj()) {
+		t.Error("a pod of kube-system is a target")
+	}
+}
+
+func TestNewRefusesBadArgs(t *testing.T) {
+	tests := []struct {
+		name string
+		args runtime.Object
+		want string
+	}{
+		{name: "no args", args: nil, want: "want args of type ChaosArgs"},
+		{name: "another plugin's args", args: &schedulerconfig.NodeAffinityArgs{}, want: "NodeAffinityArgs"},
+		{name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: 1}, want: "pluginConfig[Chaos].args.namespaces: Required"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if _, err := New(tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("New = %v, want an error with %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// happenings are all that is drawn for the pods in their first attempts, as text.
+func happenings(t *testing.T, args config.ChaosArgs, attempts int, pods []*v1.Pod) []string {
+	t.Helper()
+	w := newWorld(t, args, makeNodes(20), pods...)
+	var lines []string
+	for i := 0; i < attempts; i++ {
+		for _, pod := range pods {
+			r := w.cycle(t, pod)
+			current := w.plugin.attempts.read(r.state)
+			lines = append(lines, fmt.Sprintf("%s attempt %d: rejected %d %v, scores %v, best %s, drawn %q, permit %v", pod.Name,
+				current.number, len(r.rejected), r.rejected, r.scores, r.best, current.drawn, r.permit.Code()))
+			w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
+		}
+	}
+	return append(lines, w.events.with("")...)
+}
+
+func TestReplay(t *testing.T) {
+	pods := []*v1.Pod{makePod(1), makePod(2), makePod(3)}
+	want := happenings(t, everything(), 4, pods)
+	if got := happenings(t, everything(), 4, pods); !reflect.DeepEqual(got, want) {
+		t.Errorf("the same seed did not do the same:\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+	seen := map[string]string{}
+	for _, line := range want[:12] {
+		what := line[strings.Index(line, ":"):]
+		if other, found := seen[what]; found {
+			t.Errorf("the same happened twice:\n%s\n%s", other, line)
+		}
+		seen[what] = line
+	}
+	other := everything()
+	other.Seed = 8
+	if got := happenings(t, other, 4, pods); reflect.DeepEqual(got, want) {
+		t.Error("another seed did the same")
+	}
+}
+
+// TestDryRun lets the same happen as TestReplay, but not really: only counters and logs change.
+func TestDryRun(t *testing.T) {
+	pod := makePod(1)
+	actual := newWorld(t, everything(), makeNodes(20), pod)
+	args := everything()
+	args.DryRun = true
+	dry := newWorld(t, args, makeNodes(20), pod)
+	before := count(t, dry.plugin.counters.rejected) + count(t, dry.plugin.counters.scored) +
+		count(t, dry.plugin.counters.delayed) + count(t, dry.plugin.counters.redirected)
+
+	r := dry.cycle(t, pod)
+	if len(r.rejected) != 0 {
+		t.Errorf("nodes were rejected: %v", r.rejected)
+	}
+	for node, score := range r.scores {
+		if score != 0 {
+			t.Errorf("%s scores %d, want 0", node, score)
+		}
+	}
+	if !r.permit.IsSuccess() {
+		t.Errorf("Permit = %v, want success", r.permit)
+	}
+	for _, node := range dry.nodes {
+		if nominated := dry.nominated(node.Name); len(nominated) != 0 {
+			t.Errorf("%v is nominated to %s", nominated, node.Name)
+		}
+	}
+	if status := dry.plugin.Bind(context.Background(), r.state, pod, r.best); status.Code() != framework.Skip {
+		t.Errorf("Bind = %v, want Skip", status)
+	}
+	dry.RunPostBindPlugins(context.Background(), r.state, pod, r.best)
+	if events := dry.events.with(""); len(events) != 0 {
+		t.Errorf("events were sent: %q", events)
+	}
+	if running := goroutines(); running != "" {
+		t.Errorf("goroutines were started:\n%s", running)
+	}
+	for _, action := range dry.client.Actions() {
+		if verb := action.GetVerb(); verb != "list" && verb != "watch" {
+			t.Errorf("the API was called: %s %s", verb, action.GetResource().Resource)
+		}
+	}
+
+	// The coins and the node are those of a real run, and each thing was counted once; a redirected pod is not delayed.
+	after := count(t, dry.plugin.counters.rejected) + count(t, dry.plugin.counters.scored) +
+		count(t, dry.plugin.counters.delayed) + count(t, dry.plugin.counters.redirected)
+	if after-before != 3 {
+		t.Errorf("%d disturbances were counted, want 3", after-before)
+	}
+	realResult := actual.cycle(t, pod)
+	defer actual.RunReservePluginsUnreserve(context.Background(), realResult.state, pod, realResult.best)
+	current := dry.plugin.attempts.read(r.state)
+	for _, node := range dry.nodes {
+		_, rejected := realResult.rejected[node.Name]
+		if current.rejects(node.Name, args.RejectPercent) != rejected {
+			t.Errorf("the dry run and the real one differ about %s", node.Name)
+		}
+	}
+}
+
+func TestRejectionMessage(t *testing.T) {
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100}
+	r := newWorld(t, args, makeNodes(2)).cycle(t, makePod(1))
+	want := map[string]string{
+		"node-1": "chaos: the coin fell against the node (rejectPercent 100)",
+		"node-2": "chaos: the coin fell against the node (rejectPercent 100)",
+	}
+	if !reflect.DeepEqual(r.rejected, want) {
+		t.Errorf("got %q, want %q", r.rejected, want)
+	}
+}
+
+func TestConsecutiveRejectionsAreCapped(t *testing.T) {
+	pod, other := makePod(1), makePod(2)
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 3}
+	w := newWorld(t, args, makeNodes(5), pod, other)
+	before, beforeSpared := count(t, w.plugin.counters.rejected), count(t, w.plugin.counters.spared)
+	var got []int
+	for attempt := 1; attempt <= 9; attempt++ {
+		got = append(got, len(w.cycle(t, pod).rejected))
+	}
+	// Three attempts without a node, then one that is left alone; and again.
+	if want := []int{5, 5, 5, 0, 5, 5, 5, 0, 5}; !reflect.DeepEqual(got, want) {
+		t.Errorf("rejected nodes by attempt: %v, want %v", got, want)
+	}
+	if rejected := len(w.cycle(t, other).rejected); rejected != 5 {
+		t.Errorf("the first attempt of another pod has %d nodes rejected, want 5", rejected)
+	}
+	// Each attempt counts once, however many nodes: 3 + 3 + 1 of the one pod and 1 of the other.
+	if got := count(t, w.plugin.counters.rejected) - before; got != 8 {
+		t.Errorf("%d attempts are counted as rejected, want 8", got)
+	}
+	if got := count(t, w.plugin.counters.spared) - beforeSpared; got != 2 {
+		t.Errorf("%d attempts are counted as spared, want 2", got)
+	}
+}
+
+// TestRejectionsOfPodsThatGetANodeAreNotInARow: the pod is delayed or its binding fails, but Chaos' rejections did not
+// keep it from a node, so there is nothing to cap.
+func TestRejectionsOfPodsThatGetANodeAreNotInARow(t *testing.T) {
+	pod := makePod(1)
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, MaxConsecutiveRejections: 1}
+	w := newWorld(t, args, makeNodes(20), pod)
+	for attempt := 1; attempt <= 10; attempt++ {
+		r := w.cycle(t, pod)
+		if len(r.rejected) == 0 {
+			t.Errorf("attempt %d was left alone", attempt)
+		}
+		if r.best == "" {
+			t.Fatalf("attempt %d found no node of 20", attempt)
+		}
+		w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
+	}
+}
+
+// TestOtherFailuresBetweenKeepTheStreak: the attempts between, in which no coin was flipped because another plugin came
+// first, do not count, but they do not make the count begin anew either.
+func TestOtherFailuresBetweenKeepTheStreak(t *testing.T) {
+	pod := makePod(1)
+	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 2}
+	w := newWorld(t, args, makeNodes(5), pod)
+	failElsewhere := func() {
+		if status := w.RunPreFilterPlugins(context.Background(), framework.NewCycleState(), pod); !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+	}
+	var got []int
+	for i := 0; i < 6; i++ {
+		got = append(got, len(w.cycle(t, pod).rejected))
+		if i%3 == 0 {
+			failElsewhere()
+		}
+	}
+	if want := []int{5, 5, 0, 5, 5, 0}; !reflect.DeepEqual(got, want) {
+		t.Errorf("rejected nodes by attempt: %v, want %v", got, want)
+	}
+}
+
+// TestAPodForWhichRoomWasMadeIsLeftAlone: pods were evicted for it, so it gets what they had.
+func TestAPodForWhichRoomWasMadeIsLeftAlone(t *testing.T) {
+	pod := makePod(1)
+	args := everything()
+	args.RejectPercent = 100
+	w := newWorld(t, args, makeNodes(20), pod)
+	nominated := pod.DeepCopy()
+	nominated.Status.NominatedNodeName = "node-3"
+	r := w.cycle(t, nominated)
+	if len(r.rejected) != 0 || !r.permit.IsSuccess() || len(w.events.with("")) != 0 {
+		t.Errorf("rejected %v, Permit %v, events %q", r.rejected, r.permit, w.events.with(""))
+	}
+	if r := w.cycle(t, pod); len(r.rejected) != 20 {
+		t.Errorf("without the nomination %d nodes are rejected, want 20", len(r.rejected))
+	}
+}
+
+// TestChoiceIsToldOnce: one event for an attempt, whatever the number of nodes.
+func TestChoiceIsToldOnce(t *testing.T) {
+	tests := []struct {
+		name    string
+		percent int32
+		die     bool
+		dryRun  bool
+		want    []string
+	}{
+		{name: "nothing"},
+		{name: "rejected", percent: 50, want: []string{"chaos: the coin fell against some nodes (rejectPercent 50)"}},
+		{name: "scored", die: true, want: []string{"chaos: a die scored the nodes (randomScore)"}},
+		{name: "both", percent: 50, die: true, want: []string{
+			"chaos: the coin fell against some nodes (rejectPercent 50); a die scored the nodes (randomScore)"}},
+		{name: "dry run", percent: 50, die: true, dryRun: true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pod := makePod(1)
+			args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: tt.percent, RandomScore: tt.die, DryRun: tt.dryRun}
+			w := newWorld(t, args, makeNodes(20), pod)
+			if r := w.cycle(t, pod); r.best == "" {
+				t.Fatal("no node was found")
+			}
+			var want []string
+			for _, note := range tt.want {
+				want = append(want, "pod-1: Normal Chaos Choose: "+note)
+			}
+			if got := w.events.with(""); !reflect.DeepEqual(got, want) {
+				t.Errorf("events %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+// TestASparedAttemptIsSparedEverything checks the other points too.
+func TestASparedAttemptIsSparedEverything(t *testing.T) {
+	pod := makePod(1)
+	args := everything()
+	args.RejectPercent, args.MaxConsecutiveRejections = 100, 1
+	w := newWorld(t, args, makeNodes(20), pod)
+	if r := w.cycle(t, pod); r.best != "" {
+		t.Fatalf("the first attempt found %s", r.best)
+	}
+	r := w.cycle(t, pod)
+	if len(r.rejected) != 0 || !r.permit.IsSuccess() || len(w.events.with("")) != 0 {
+		t.Errorf("rejected %v, Permit %v, events %q", r.rejected, r.permit, w.events.with(""))
+	}
+	for node, score := range r.scores {
+		if score != 0 {
+			t.Errorf("%s scores %d, want 0", node, score)
+		}
+	}
+	if status := w.plugin.Bind(context.Background(), r.state, pod, r.best); status.Code() != framework.Skip {
+		t.Errorf("Bind = %v, want Skip", status)
+	}
+}
+
+// TestFilterOfACopy: with a nominated pod on the node the scheduler filters twice, once with a copy of the state. Both
+// belong to the same attempt, and the coin is the same.
+func TestFilterOfACopy(t *testing.T) {
+	pod := makePod(1)
+	nominee := st.MakePod().Namespace("test").Name("pod-2").UID("uid-2").Priority(10).Obj()
+	nominee.Status.NominatedNodeName = "node-1"
+	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50}, makeNodes(20), pod, nominee)
+	w.UpdateNominatedPod(nominee, framework.NewPodInfo(nominee))
+	with := w.cycle(t, pod)
+	if got := w.plugin.attempts.read(with.state).number; got != 1 {
+		t.Errorf("the first cycle is attempt %d", got)
+	}
+	without := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, Seed: 0, RejectPercent: 50}, makeNodes(20), pod).cycle(t, pod)
+	if !reflect.DeepEqual(with.rejected, without.rejected) {
+		t.Errorf("rejected %v with a nominated pod, %v without", with.rejected, without.rejected)
+	}
+}
+
+// TestSimulations: preemption removes pods from a copy of the state.
+func TestSimulations(t *testing.T) {
+	for _, dryRun := range []bool{false, true} {
+		pod := makePod(1)
+		args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, DryRun: dryRun}
+		w := newWorld(t, args, makeNodes(20), pod)
+		r := w.cycle(t, pod)
+		fits := nodeNamed(w.nodes, r.best)
+		nodeInfo := framework.NewNodeInfo()
+		nodeInfo.SetNode(fits)
+		simulated := r.state.Clone()
+		victim := framework.NewPodInfo(makePod(2))
+		if status := w.RunPreFilterExtensionRemovePod(context.Background(), simulated, pod, victim, nodeInfo); !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		status := w.plugin.Filter(context.Background(), simulated.Clone(), pod, nodeInfo)
+		if want := "chaos: no pod is evicted in an attempt in which a coin fell against a node"; !dryRun &&
+			(status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != want) {
+			t.Errorf("Filter in a simulation = %v, want unresolvable, %q", status, want)
+		}
+		if dryRun && !status.IsSuccess() {
+			t.Errorf("Filter in a simulation of a dry run = %v, want success", status)
+		}
+		if status := w.plugin.Filter(context.Background(), r.state, pod, nodeInfo); !status.IsSuccess() {
+			t.Errorf("Filter beside the simulation = %v, want success", status)
+		}
+	}
+}
+
+// TestFilterWithoutPreFilter: a copy of the state is no place to begin an attempt, so nothing happens.
+func TestFilterWithoutPreFilter(t *testing.T) {
+	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100}, makeNodes(1))
+	nodeInfo := framework.NewNodeInfo()
+	nodeInfo.SetNode(w.nodes[0])
+	for i := 0; i < 2; i++ {
+		if status := w.plugin.Filter(context.Background(), framework.NewCycleState(), makePod(1), nodeInfo); !status.IsSuccess() {
+			t.Errorf("Filter = %v, want success", status)
+		}
+	}
+}
+
+// TestScoreAlone: a profile may enable Score and nothing else; each cycle is an attempt all the same.
+func TestScoreAlone(t *testing.T) {
+	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RandomScore: true}, makeNodes(100))
+	pod := makePod(1)
+	var attempts []string
+	for i := 0; i < 2; i++ {
+		state := framework.NewCycleState()
+		scores := make([]int64, len(w.nodes))
+		w.Parallelizer().Until(context.Background(), len(w.nodes), func(i int) {
+			scores[i], _ = w.plugin.Score(context.Background(), state, pod, w.nodes[i].Name)
+		})
+		k := newKeys(w.plugin.attempts.counted.Of(state, pod.UID).Key)
+		for i, score := range scores {
+			if want := k.score(w.nodes[i].Name); score != want {
+				t.Fatalf("%s scores %d, want %d", w.nodes[i].Name, score, want)
+			}
+		}
+		attempts = append(attempts, fmt.Sprint(scores))
+	}
+	if attempts[0] == attempts[1] {
+		t.Error("the second attempt has the scores of the first")
+	}
+}
+
+func TestEventsToRegister(t *testing.T) {
+	want := []framework.ClusterEvent{{
+		Resource:   framework.Node,
+		ActionType: framework.Add | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable,
+	}}
+	if got := (&Chaos{}).EventsToRegister(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}

@@ -1,0 +1,514 @@
+package configcheck
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulerscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta2"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta3"
+	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+)
+
+// newReader makes what the patched scheduler has: its scheme and its validation with the plugins' args in them. Where the
+// scheduler is patched already, validation says the same twice, which lines leaves out.
+func newReader() (reader, serializer.CodecFactory) {
+	known := runtime.NewScheme()
+	schedulerscheme.AddToScheme(known)
+	codecs := serializer.NewCodecFactory(known, serializer.EnableStrict)
+	return reader{scheme: known, decoder: codecs.UniversalDecoder(), validate: validateWithPlugins}, codecs
+}
+
+func validateWithPlugins(cfg *schedulerconfig.KubeSchedulerConfiguration) utilerrors.Aggregate {
+	var errs []error
+	if err := schedulervalidation.ValidateKubeSchedulerConfiguration(cfg); err != nil {
+		errs = append(errs, err)
+	}
+	for i, profile := range cfg.Profiles {
+		for j, pluginConfig := range profile.PluginConfig {
+			validate, found := validation.Functions()[pluginConfig.Name]
+			if !found {
+				continue
+			}
+			path := field.NewPath("profiles").Index(i).Child("pluginConfig").Index(j).Child("args")
+			out := reflect.ValueOf(validate).Call([]reflect.Value{reflect.ValueOf(path), reflect.ValueOf(pluginConfig.Args)})
+			if err, ok := out[0].Interface().(error); ok {
+				errs = append(errs, err)
+			}
+		}
+	}
+	return utilerrors.Flatten(utilerrors.NewAggregate(errs))
+}
+
+// decode reads a document as the scheduler does, and returns what it prints when it cannot.
+func decode(t *testing.T, document string) []string {
+	t.Helper()
+	r, _ := newReader()
+	_, _, err := r.decoder.Decode([]byte(document), nil, nil)
+	if err == nil {
+		t.Fatal("the scheduler's decoder finds nothing wrong")
+	}
+	return lines(r.explain([]byte(document), err))
+}
+
+func TestAllErrorsOfAFileAreNamedAtOnce(t *testing.T) {
+	const v1beta3Head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+	tests := []struct {
+		name     string
+		document string
+		want     []string
+	}{
+		{
+			name: "an unknown field, a wrong type and a bad value, in the args of three plugins in two profiles",
+			document: v1beta3Head + `
+profiles:
+- schedulerName: first
+  pluginConfig:
+  - name: ExtensionPointLogger
+    args: {smapleRate: 1, redact: "no", sampleRate: 2}
+  - name: NodeFilter
+    args:
+      rules:
+      - {name: a, action: Allow, nodeNames: ["n*"]}
+      - {name: b, action: Refuse, nodeNames: ["n*"]}
+      - {name: c, action: 3, nodeNames: ["n*", 7], nodeSelector: {matchLabel: {a: b}}}
+- schedulerName: second
+  pluginConfig:
+  - name: Chaos
+    args: {namespaces: [kube-system], rejectPercent: 101, maxPermitDelay: 5 minutes, seed: 1.5}
+`,
+			want: []string{
+				`profiles[0].pluginConfig[0].args.redact: Invalid value: "no": must be true or false`,
+				`profiles[0].pluginConfig[0].args.smapleRate: unknown field: known here are namespaces, queueSort, redact, sampleRate`,
+				`profiles[0].pluginConfig[1].args.rules[2].action: Invalid value: 3: must be text; quotes make text of a number, of true and of false`,
+				`profiles[0].pluginConfig[1].args.rules[2].nodeNames[1]: Invalid value: 7: must be text; quotes make text of a number, of true and of false`,
+				`profiles[0].pluginConfig[1].args.rules[2].nodeSelector.matchLabel: unknown field: known here are matchExpressions, matchLabels`,
+				`profiles[1].pluginConfig[0].args.maxPermitDelay: Invalid value: "5 minutes": must be a duration with its unit, such as 30s or 5m; must be between 0s and 10m0s, inclusive`,
+				`profiles[1].pluginConfig[0].args.seed: Invalid value: 1.5: must be a whole number between -9223372036854775808 and 9223372036854775807`,
+				`profiles[0].pluginConfig[0].args.sampleRate: Invalid value: 2: must be more than 0 and at most 1`,
+				`profiles[0].pluginConfig[1].args.rules[1].action: Unsupported value: "Refuse": supported values: "Allow", "Deny"`,
+				`profiles[1].pluginConfig[0].args.namespaces[0]: Forbidden: the pods of kube-system are never disturbed`,
+				`profiles[1].pluginConfig[0].args.rejectPercent: Invalid value: 101: must be between 0 and 100, inclusive`,
+			},
+		},
+		{
+			name: "fields of the file itself",
+			document: v1beta3Head + `
+paralelism: 4
+percentageOfNodesToScore: many
+podInitialBackoffSeconds: -1
+clientConnection: {qps: fast, kubeConfig: /etc/kubernetes/scheduler.conf}
+extenders:
+- {urlPrefix: "http://127.0.0.1:9000", prioritizeVerb: prioritize, weight: 0, httpTimeout: 5, tlsConfig: {keyData: secret!}}
+profiles:
+- schedulerName: one
+  plugins:
+    score: {enabled: [{name: ImageLocality, weight: "3"}, NodeAffinity]}
+    filters: {}
+`,
+			want: []string{
+				"clientConnection.kubeConfig: unknown field: known here are acceptContentTypes, burst, contentType, kubeconfig, qps",
+				`clientConnection.qps: Invalid value: "fast": must be a number`,
+				"extenders[0].httpTimeout: Invalid value: 5: must be a duration with its unit, such as 30s or 5m",
+				"extenders[0].tlsConfig.keyData: Invalid value: (not shown): must be text in base64",
+				"paralelism: unknown field: known here are clientConnection, enableContentionProfiling, enableProfiling, extenders, " +
+					"leaderElection, parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles",
+				`percentageOfNodesToScore: Invalid value: "many": must be a whole number; not in valid range [0-100]`,
+				"profiles[0].plugins.filters: unknown field: known here are bind, filter, multiPoint, permit, postBind, postFilter, preBind, " +
+					"preFilter, preScore, queueSort, reserve, score",
+				`profiles[0].plugins.score.enabled[0].weight: Invalid value: "3": must be a whole number between -2147483648 and 2147483647`,
+				`profiles[0].plugins.score.enabled[1]: Invalid value: "NodeAffinity": must be an object with fields from name, weight`,
+				"podInitialBackoffSeconds: Invalid value: -1: must be greater than 0",
+				"extenders[0].weight: Invalid value: 0: must have a positive weight applied to it",
+			},
+		},
+		{
+			name: "args of stock plugins",
+			document: v1beta3Head + `
+profiles:
+- pluginConfig:
+  - name: NodeAffinity
+    args: {addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: a, operators: In}]}]}}}
+  - name: InterPodAffinity
+    args: {hardPodAffinityWeight: 101, kind: InterPodAffinityArguments}
+`,
+			want: []string{
+				"profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operators: " +
+					"unknown field: known here are key, operator, values",
+				`profiles[0].pluginConfig[1].args.kind: Unsupported value: "InterPodAffinityArguments": supported values: "InterPodAffinityArgs"`,
+				`profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: ` +
+					`Unsupported value: ""`,
+				"profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
+			},
+		},
+		{
+			name: "args of another version than the file",
+			document: v1beta3Head + `
+profiles:
+- pluginConfig:
+  - name: RandScore
+    args: {apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: RandScoreArgs, sead: 1}
+  - name: NodeFilter
+    args: {apiVersion: kubescheduler.config.k8s.io/v1, seed: 1}
+`,
+			want: []string{
+				`profiles[0].pluginConfig[0].args.apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1beta2": supported values: "kubescheduler.config.k8s.io/v1beta3"`,
+				"profiles[0].pluginConfig[0].args.sead: unknown field: known here are seed",
+				`profiles[0].pluginConfig[1].args.apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1": supported values: "kubescheduler.config.k8s.io/v1beta3"`,
+				"profiles[0].pluginConfig[1].args.seed: unknown field: known here are defaultAction, rules",
+				"profiles[0].pluginConfig[1].args.rules: Required value: 1 to 100 rules",
+			},
+		},
+		{
+			name: "args that are no object",
+			document: v1beta3Head + `
+profiles:
+- pluginConfig:
+  - {name: Chaos, args: [test]}
+  - {name: [RandScore], args: {seed: 1}}
+`,
+			want: []string{
+				"profiles[0].pluginConfig[0].args: Invalid value: a list: must be an object with fields from dryRun, maxConsecutiveRejections, maxPermitDelay, " +
+					"namespaces, randomBindPercent, randomScore, rejectPercent, seed",
+				"profiles[0].pluginConfig[1].name: Invalid value: a list: must be text; quotes make text of a number, of true and of false",
+			},
+		},
+		{
+			name: "what only the absence of a wrong field makes wrong is not reported",
+			document: v1beta3Head + `
+profiles:
+- pluginConfig:
+  - {name: PodFilter, args: {rules: [{name: a, action: Deny, podNames: a*}]}}
+  - {name: Chaos, args: {namespaces: test}}
+`,
+			want: []string{
+				`profiles[0].pluginConfig[0].args.rules[0].podNames: Invalid value: "a*": must be a list`,
+				`profiles[0].pluginConfig[1].args.namespaces: Invalid value: "test": must be a list`,
+			},
+		},
+		{
+			name: "numbers that are none, and what their fields may hold",
+			document: v1beta3Head + `
+profiles:
+- schedulerName: one
+  pluginConfig:
+  - {name: Chaos, args: {namespaces: [a], rejectPercent: 1.5, seed: 9223372036854775808, maxPermitDelay: 5, maxConsecutiveRejections: x}}
+  - {name: ExtensionPointLogger, args: {sampleRate: x}}
+  - {name: InterPodAffinity, args: {hardPodAffinityWeight: x}}
+- schedulerName: other
+  pluginConfig:
+  - {name: ExtensionPointLogger, args: {sampleRate: 1e400}}
+`,
+			want: []string{
+				`profiles[0].pluginConfig[0].args.maxConsecutiveRejections: Invalid value: "x": must be a whole number; must be between 1 and 100, inclusive`,
+				"profiles[0].pluginConfig[0].args.maxPermitDelay: Invalid value: 5: must be a duration with its unit, such as 30s or 5m; must be between 0s and 10m0s, inclusive",
+				"profiles[0].pluginConfig[0].args.rejectPercent: Invalid value: 1.5: must be a whole number; must be between 0 and 100, inclusive",
+				"profiles[0].pluginConfig[0].args.seed: Invalid value: 9223372036854775808: must be a whole number between -9223372036854775808 and 9223372036854775807",
+				`profiles[0].pluginConfig[1].args.sampleRate: Invalid value: "x": must be a number; must be more than 0 and at most 1`,
+				`profiles[0].pluginConfig[2].args.hardPodAffinityWeight: Invalid value: "x": must be a whole number; not in valid range [0, 100]`,
+				`profiles[1].pluginConfig[0].args.sampleRate: Invalid value: "1e400": must be a number; must be more than 0 and at most 1`,
+			},
+		},
+		{
+			name: "numbers that JSON does not have",
+			document: v1beta3Head + `
+parallelism: -.inf # none
+profiles:
+- schedulerName: one
+  pluginConfig:
+  - {name: ExtensionPointLogger, args: {sampleRate: .nan}}
+  - name: PodFilter
+    args:
+      rules:
+      - {name: a, action: Deny, podNames: [".nan", a.inf]}
+- schedulerName: other
+  pluginConfig:
+  - name: ExtensionPointLogger
+    args:
+      sampleRate: .NaN
+`,
+			want: []string{
+				`parallelism: Invalid value: "-.inf": must be a whole number; should be an integer value greater than zero`,
+				`profiles[0].pluginConfig[0].args.sampleRate: Invalid value: ".nan": must be a number; must be more than 0 and at most 1`,
+				`profiles[1].pluginConfig[0].args.sampleRate: Invalid value: ".NaN": must be a number; must be more than 0 and at most 1`,
+			},
+		},
+		{
+			name: "keys that are there twice",
+			document: v1beta3Head + `
+parallelism: 1
+parallelism: 0
+profiles:
+- schedulerName: a
+  schedulerName: b
+`,
+			want: []string{
+				`line 5: key "parallelism" already set in map`,
+				`line 8: key "schedulerName" already set in map`,
+				"parallelism: Invalid value: 0: should be an integer value greater than zero",
+			},
+		},
+		{
+			name:     "JSON",
+			document: `{"apiVersion":"kubescheduler.config.k8s.io/v1beta2","kind":"KubeSchedulerConfiguration","parallelism":1,"parallelism":"2","profiles":[{"plugins":{"multipoint":{}}}]}`,
+			want: []string{
+				`duplicate field "parallelism"`,
+				`parallelism: Invalid value: "2": must be a whole number; should be an integer value greater than zero`,
+				"profiles[0].plugins.multipoint: unknown field: known here are bind, filter, multiPoint, permit, postBind, postFilter, preBind, preFilter, preScore, queueSort, reserve, score",
+			},
+		},
+		{
+			name:     "a version that this scheduler does not read",
+			document: "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfig\nprofiles: []\nprofiles: []\n",
+			want: []string{
+				`line 4: key "profiles" already set in map`,
+				`apiVersion: Unsupported value: "kubescheduler.config.k8s.io/v1": supported values: "kubescheduler.config.k8s.io/v1beta3", "kubescheduler.config.k8s.io/v1beta2"`,
+				`kind: Unsupported value: "KubeSchedulerConfig": supported values: "KubeSchedulerConfiguration"`,
+			},
+		},
+		{
+			name:     "neither kind nor version",
+			document: "profiles: []\n",
+			want: []string{
+				"apiVersion: Required value: one of kubescheduler.config.k8s.io/v1beta3, kubescheduler.config.k8s.io/v1beta2",
+				"kind: Required value: KubeSchedulerConfiguration",
+			},
+		},
+		{
+			name:     "a value that is too long to show",
+			document: v1beta3Head + "parallelism: " + strings.Repeat("x", 100) + "\n",
+			want:     []string{"parallelism: Invalid value: a value of 102 characters: must be a whole number; should be an integer value greater than zero"},
+		},
+		{
+			name:     "what the flags of leader election may replace is not reported yet",
+			document: v1beta3Head + "parallelism: x\nleaderElection: {leaseDuration: 1s}\n",
+			want:     []string{`parallelism: Invalid value: "x": must be a whole number; should be an integer value greater than zero`},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, decode(t, tt.document)); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAnErrorThatCannotBeExplainedIsReturnedAsItWas(t *testing.T) {
+	other := errors.New("not the decoder's")
+	r, _ := newReader()
+	for name, document := range map[string]string{
+		"not YAML":           "profiles: [",
+		"not JSON":           `{"apiVersion": `,
+		"no object":          "- 1\n",
+		"a kind of an array": "kind: [1]\n",
+		"nothing wrong":      "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := r.decoder.Decode([]byte(document), nil, nil); err != nil {
+				if got := r.explain([]byte(document), err); got != err {
+					t.Errorf("got %q, want the decoder's %q", got, err)
+				}
+			}
+			if got := r.explain([]byte(document), other); got != other {
+				t.Errorf("got %q", got)
+			}
+		})
+	}
+}
+
+// TestExplain is about the scheduler's own scheme, which knows the args of its own plugins.
+func TestExplain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	document := `
+apiVersion: kubescheduler.config.k8s.io/v1beta2
+kind: KubeSchedulerConfiguration
+profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeigth: 1, hardPodAffinityWeight: -1}}]}]
+`
+	if err := os.WriteFile(file, []byte(document), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
+	want := []string{
+		"profiles[0].pluginConfig[0].args.hardPodAffinityWeigth: unknown field: known here are hardPodAffinityWeight",
+		"profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: -1: not in valid range [0, 100]",
+	}
+	if diff := cmp.Diff(want, lines(Explain(file, err))); diff != "" {
+		t.Errorf("errors (-want +got):\n%s", diff)
+	}
+	other := errors.New("a flag is wrong")
+	for name, configFile := range map[string]string{"not the decoder's": file, "no file": "", "a file that is gone": file + ".gone"} {
+		if got := Explain(configFile, other); got != other {
+			t.Errorf("%s: got %q", name, got)
+		}
+	}
+	if got := Explain(file, nil); got != nil {
+		t.Errorf("without an error: got %q", got)
+	}
+}
+
+// fieldErrors returns what is found to be wrong with the fields of a document, whether or not the decoder finds it too.
+func fieldErrors(t *testing.T, r reader, data []byte) []error {
+	t.Helper()
+	document, errs, err := parse(data)
+	if err != nil || len(errs) > 0 {
+		t.Fatal(err, errs)
+	}
+	var kind kindOf
+	if err := json.Unmarshal(document, &kind); err != nil {
+		t.Fatal(err)
+	}
+	gv, err := schema.ParseGroupVersion(kind.APIVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	object, err := r.scheme.New(gv.WithKind(kind.Kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := &fieldCheck{scheme: r.scheme, version: gv}
+	check.document(document, object)
+	return check.errs
+}
+
+// TestADefaultedConfigurationHasNoErrors writes the default configuration with the args of all plugins, as
+// --write-config-to does, and finds nothing wrong with it.
+func TestADefaultedConfigurationHasNoErrors(t *testing.T) {
+	r, codecs := newReader()
+	for _, gv := range []schema.GroupVersion{v1beta2.SchemeGroupVersion, v1beta3.SchemeGroupVersion} {
+		t.Run(gv.Version, func(t *testing.T) {
+			document := fmt.Sprintf("apiVersion: %s\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n", gv)
+			for plugin := range validation.Functions() {
+				document += fmt.Sprintf("  - name: %s\n", plugin)
+			}
+			object, _, err := r.decoder.Decode([]byte(document), nil, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
+			var written bytes.Buffer
+			if err := codecs.EncoderForVersion(info.Serializer, gv).Encode(object, &written); err != nil {
+				t.Fatal(err)
+			}
+			if !strings.Contains(written.String(), "maxConsecutiveRejections: 3") {
+				t.Errorf("the args of plugins are not in it:\n%s", &written)
+			}
+			if got := fieldErrors(t, r, written.Bytes()); len(got) > 0 {
+				t.Errorf("got %q for\n%s", got, &written)
+			}
+		})
+	}
+}
+
+// TestWhatTheDecoderRefusesIsFound puts values of every kind into every field of the args of all plugins, ours and stock
+// ones, one at a time. Where the scheduler's decoder refuses one, the error must name exactly that field, and where it
+// does not, there must be none.
+func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
+	r, _ := newReader()
+	values := []string{`"text"`, `7`, `1.5`, `99999999999`, `true`, `{"a":"b"}`, `["c"]`, `[["d"]]`, `[{"e":1}]`, `{"f":{"g":1}}`, `null`, `"1s"`, `[null]`}
+	refused := 0
+	for kind, goType := range r.scheme.KnownTypes(v1beta3.SchemeGroupVersion) {
+		if !strings.HasSuffix(kind, "Args") {
+			continue
+		}
+		plugin := strings.TrimSuffix(kind, "Args")
+		for name := range fieldsOf(goType) {
+			if name == "apiVersion" || name == "kind" {
+				continue
+			}
+			for _, value := range values {
+				document := []byte(fmt.Sprintf(
+					`{"apiVersion":%q,"kind":"KubeSchedulerConfiguration","profiles":[{"pluginConfig":[{"name":%q,"args":{%q:%s}}]}]}`,
+					v1beta3.SchemeGroupVersion, plugin, name, value))
+				_, _, err := r.decoder.Decode(document, nil, nil)
+				got := fieldErrors(t, r, document)
+				if err == nil {
+					if len(got) > 0 {
+						t.Errorf("%s.%s: %s: got %q, the decoder finds nothing wrong", kind, name, value, got)
+					}
+					continue
+				}
+				refused++
+				path := "profiles[0].pluginConfig[0].args." + name
+				if len(got) != 1 || !isWithin(strings.SplitN(got[0].Error(), ": ", 2)[0], path) {
+					t.Errorf("%s.%s: %s: got %q for the decoder's %q", kind, name, value, got, err)
+				}
+			}
+		}
+	}
+	if refused < 100 {
+		t.Errorf("only %d values were refused: is anything tested?", refused)
+	}
+}
+
+func TestFieldsHaveTheirNamesInJSON(t *testing.T) {
+	type inlined struct {
+		Inlined int `json:"inlined"`
+	}
+	type example struct {
+		inlined `json:",inline"`
+		*metav1.TypeMeta
+		Tagged     int `json:"tagged,omitempty"`
+		NoTag      int
+		Left       int `json:"-"`
+		unexported int
+	}
+	got := sets.StringKeySet(fieldsOf(reflect.TypeOf(example{unexported: 1}))).List()
+	if diff := cmp.Diff([]string{"NoTag", "apiVersion", "inlined", "kind", "tagged"}, got); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+// TestEveryPluginsArgsAreChecked gives the args of each of our plugins an unknown field, and each of its fields a value
+// that is of the wrong type in any field.
+func TestEveryPluginsArgsAreChecked(t *testing.T) {
+	r, _ := newReader()
+	for _, gv := range []schema.GroupVersion{v1beta2.SchemeGroupVersion, v1beta3.SchemeGroupVersion} {
+		for plugin := range validation.Functions() {
+			t.Run(gv.Version+" "+plugin, func(t *testing.T) {
+				object, err := r.scheme.New(gv.WithKind(plugin + "Args"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				args := map[string]interface{}{"no-such-field": 1}
+				for name := range fieldsOf(reflect.TypeOf(object).Elem()) {
+					if name != "apiVersion" && name != "kind" {
+						args[name] = map[string]interface{}{}
+					}
+				}
+				encoded, err := json.Marshal(args)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got := decode(t, fmt.Sprintf("apiVersion: %s\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: %s, args: %s}]}]\n", gv, plugin, encoded))
+				if len(got) != len(args) {
+					t.Errorf("got %d errors, want one for each of %s:\n%s", len(got), encoded, strings.Join(got, "\n"))
+				}
+				for name := range args {
+					want := "profiles[0].pluginConfig[0].args." + name + ": "
+					if strings.Count(strings.Join(got, "\n"), want) != 1 {
+						t.Errorf("no error, or not one, begins with %q:\n%s", want, strings.Join(got, "\n"))
+					}
+				}
+			})
+		}
+	}
+}

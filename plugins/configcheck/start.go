@@ -1,0 +1,262 @@
+package configcheck
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sort"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	componentbaseconfig "k8s.io/component-base/config"
+	"k8s.io/kubernetes/pkg/scheduler"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+)
+
+// Start is what kube-scheduler would start with.
+type Start struct {
+	// ConfigFile is the path of the configuration file; empty if there is none, and flags alone make the configuration.
+	ConfigFile string
+	// Config is the configuration: defaulted, with the flags that count more than the file applied, and validated.
+	Config *schedulerconfig.KubeSchedulerConfiguration
+	// Registry are the plugins that the command adds to those of the scheduler. May be nil.
+	Registry frameworkruntime.Registry
+	// KubeconfigFlag is the value of the flag --kubeconfig.
+	KubeconfigFlag string
+	// Master is the value of the flag --master.
+	Master string
+}
+
+// Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
+// that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
+// client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on this machine; and it makes the
+// leader election. It contacts nobody, listens nowhere and writes nothing.
+//
+// What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
+// Without errors, a summary of the profiles and notes on what may surprise go to out.
+func Validate(out, errOut io.Writer, start Start, err error) error {
+	what := start.ConfigFile
+	if what == "" {
+		what = "the configuration from the flags"
+	}
+	var profiles profile.Map
+	var defaults *schedulerconfig.Plugins
+	if err == nil {
+		profiles, err = start.check()
+	}
+	if err == nil {
+		defaults, err = defaultPlugins(start.Config.APIVersion)
+	}
+	if err != nil {
+		messages := lines(err)
+		for _, line := range messages {
+			fmt.Fprintln(errOut, "error:", line)
+		}
+		return fmt.Errorf("%s: %s, listed above", what, count(len(messages), "error"))
+	}
+	fmt.Fprintf(out, "%s is valid (%s)\n", what, start.Config.APIVersion)
+	for _, line := range append(start.summary(profiles, defaults), start.notes(profiles, defaults)...) {
+		fmt.Fprintln(out, line)
+	}
+	return nil
+}
+
+// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first error.
+func (s Start) check() (profile.Map, error) {
+	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
+		return nil, err
+	}
+	registry := s.registry()
+	offline, err := newOffline()
+	if err != nil {
+		return nil, err
+	}
+	// Making a scheduler changes the configuration: extenders and the args of NodeResourcesFit.
+	cfg := s.Config.DeepCopy()
+	var errs []error
+	for i := range cfg.Profiles {
+		errs = append(errs, offline.profileErrors(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)...)
+	}
+	for i := range cfg.Extenders {
+		leaveOutMissingFiles(&cfg.Extenders[i])
+		if _, err := scheduler.NewHTTPExtender(&cfg.Extenders[i]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", field.NewPath("extenders").Index(i), err))
+		}
+	}
+	if err := offline.leaderElectionError(cfg.LeaderElection); err != nil {
+		errs = append(errs, fmt.Errorf("leaderElection: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, utilerrors.NewAggregate(errs)
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	// Whatever is not tried above, as long as it is part of making a scheduler.
+	made, err := scheduler.New(offline.client, offline.informers, offline.dynamicInformers, newRecorder, stop,
+		scheduler.WithComponentConfigVersion(cfg.TypeMeta.APIVersion),
+		scheduler.WithKubeConfig(offline.kubeConfig),
+		scheduler.WithProfiles(cfg.Profiles...),
+		scheduler.WithPercentageOfNodesToScore(cfg.PercentageOfNodesToScore),
+		scheduler.WithFrameworkOutOfTreeRegistry(s.Registry),
+		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
+		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
+		scheduler.WithExtenders(cfg.Extenders...),
+		scheduler.WithParallelism(cfg.Parallelism),
+	)
+	if err != nil {
+		return nil, err
+	}
+	return made.Profiles, nil
+}
+
+// registry returns all plugins by their names.
+func (s Start) registry() frameworkruntime.Registry {
+	registry := frameworkplugins.NewInTreeRegistry()
+	for name, factory := range s.Registry {
+		registry[name] = factory
+	}
+	return registry
+}
+
+// offline is what a scheduler is made with when it must not reach a cluster. Its informers are never started.
+type offline struct {
+	kubeConfig       *restclient.Config
+	client           clientset.Interface
+	informers        informers.SharedInformerFactory
+	dynamicInformers dynamicinformer.DynamicSharedInformerFactory
+}
+
+func newOffline() (*offline, error) {
+	// Plugins make clients of their own from it.
+	kubeConfig := &restclient.Config{Host: "https://cluster.invalid", Transport: refusing{}}
+	client, err := clientset.NewForConfig(kubeConfig)
+	if err != nil {
+		return nil, err
+	}
+	dynamicClient, err := dynamic.NewForConfig(kubeConfig)
+	if err != nil {
+		return nil, err
+	}
+	return &offline{
+		kubeConfig:       kubeConfig,
+		client:           client,
+		informers:        scheduler.NewInformerFactory(client, 0),
+		dynamicInformers: dynamicinformer.NewDynamicSharedInformerFactory(dynamicClient, 0),
+	}, nil
+}
+
+// refusing is an http.RoundTripper that sends nothing.
+type refusing struct{}
+
+var errRefused = errors.New("no request is sent while a configuration is validated")
+
+func (refusing) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Body != nil {
+		request.Body.Close()
+	}
+	return nil, errRefused
+}
+
+// noEvents is an events.EventRecorder that records nothing.
+type noEvents struct{}
+
+func (noEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...interface{}) {
+}
+
+func newRecorder(string) events.EventRecorder { return noEvents{} }
+
+// failedPlugin stands in for a plugin whose New returned an error, so that New of the others is called too.
+type failedPlugin string
+
+func (f failedPlugin) Name() string { return string(f) }
+
+// profileErrors makes the framework of a profile and returns the errors of all its plugins; or, if they have none, what
+// is wrong with the profile as a whole, of which the framework tells the first.
+func (o *offline) profileErrors(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) []error {
+	errs := unknownPlugins(path.Child("plugins"), p.Plugins, registry)
+	collecting := make(frameworkruntime.Registry, len(registry))
+	for name, factory := range registry {
+		name, factory := name, factory
+		collecting[name] = func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			plugin, err := factory(args, handle)
+			if err == nil {
+				return plugin, nil
+			}
+			for _, line := range lines(err) {
+				errs = append(errs, fmt.Errorf("%s: plugin %s: %s", path, name, line))
+			}
+			return failedPlugin(name), nil
+		}
+	}
+	if _, err := o.newFramework(collecting, p); err != nil && len(errs) == 0 {
+		return []error{fmt.Errorf("%s: %w", path, err)}
+	}
+	// The framework calls them in no order.
+	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
+	return errs
+}
+
+func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerconfig.KubeSchedulerProfile) (framework.Framework, error) {
+	return frameworkruntime.NewFramework(registry, p,
+		frameworkruntime.WithClientSet(o.client),
+		frameworkruntime.WithKubeConfig(o.kubeConfig),
+		frameworkruntime.WithInformerFactory(o.informers),
+		frameworkruntime.WithSnapshotSharedLister(internalcache.NewEmptySnapshot()),
+		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(o.informers.Core().V1().Pods().Lister())),
+		frameworkruntime.WithEventRecorder(noEvents{}),
+	)
+}
+
+// unknownPlugins returns an error for each plugin that is enabled and does not exist.
+func unknownPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
+	var errs []error
+	for _, point := range pluginLists {
+		for _, plugin := range point.set(plugins).Enabled {
+			if _, found := registry[plugin.Name]; !found {
+				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path.Child(point.name, "enabled").Key(plugin.Name)))
+			}
+		}
+	}
+	return errs
+}
+
+// leaderElectionError makes the leader election as kube-scheduler does.
+func (o *offline) leaderElectionError(cfg componentbaseconfig.LeaderElectionConfiguration) error {
+	if !cfg.LeaderElect {
+		return nil
+	}
+	lock, err := resourcelock.New(cfg.ResourceLock, cfg.ResourceNamespace, cfg.ResourceName, o.client.CoreV1(), o.client.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: "validated"})
+	if err != nil {
+		return err
+	}
+	_, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          lock,
+		LeaseDuration: cfg.LeaseDuration.Duration,
+		RenewDeadline: cfg.RenewDeadline.Duration,
+		RetryPeriod:   cfg.RetryPeriod.Duration,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) {},
+			OnStoppedLeading: func() {},
+		},
+		Name: "validated",
+	})
+	return err
+}

@@ -1,0 +1,448 @@
+package configcheck
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	clientset "k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// scorer is a plugin that is no part of the scheduler.
+type scorer struct{ framework.ScorePlugin }
+
+func (scorer) Name() string { return "Scorer" }
+
+func newScorer(runtime.Object, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }
+
+// binder is a plugin at bind.
+type binder struct{ framework.BindPlugin }
+
+func (binder) Name() string { return "Binder" }
+
+func newBinder(runtime.Object, framework.Handle) (framework.Plugin, error) { return binder{}, nil }
+
+func failing(err error) frameworkruntime.PluginFactory {
+	return func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, err }
+}
+
+const head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+
+// load reads a configuration that is in order.
+func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfiguration {
+	t.Helper()
+	object, gvk, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	cfg.APIVersion = gvk.GroupVersion().String()
+	return cfg
+}
+
+func TestTheSummarySaysWhatIsNotDefault(t *testing.T) {
+	kubeconfig := filepath.Join(t.TempDir(), "scheduler.conf")
+	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	connected := head + fmt.Sprintf("clientConnection: {kubeconfig: %s}\n", kubeconfig)
+	tests := []struct {
+		name     string
+		start    Start
+		document string
+		want     string
+	}{
+		{
+			name:     "one profile that is the default",
+			start:    Start{ConfigFile: "config.yaml"},
+			document: connected,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+`,
+		},
+		{
+			name:     "the older version has other default weights",
+			start:    Start{ConfigFile: "config.yaml"},
+			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2"),
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
+profile default-scheduler: the default plugins
+`,
+		},
+		{
+			name:  "plugins that are added, left out, and weigh more",
+			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Scorer": newScorer}},
+			document: connected + `
+profiles:
+- schedulerName: default-scheduler
+  plugins:
+    multiPoint: {enabled: [{name: Scorer, weight: 7}]}
+- schedulerName: other
+  plugins:
+    filter: {disabled: [{name: TaintToleration}, {name: NodeName}]}
+    score: {disabled: [{name: ImageLocality}], enabled: [{name: TaintToleration, weight: 5}]}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins with these changes
+  added:    Scorer (score with weight 7)
+profile other: the default plugins with these changes
+  left out: NodeName (filter), TaintToleration (filter), ImageLocality (score)
+  changed:  TaintToleration (score with weight 5 instead of 3)
+`,
+		},
+		{
+			name:  "extenders",
+			start: Start{ConfigFile: "config.yaml"},
+			document: connected + `
+extenders:
+- {urlPrefix: "http://user:secret@127.0.0.1:9000/a", filterVerb: f, prioritizeVerb: p, weight: 3, bindVerb: b, preemptVerb: v}
+- {urlPrefix: "http://127.0.0.1:9001", enableHTTPS: true, tlsConfig: {insecure: true}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+extender http://127.0.0.1:9000/a: filter, prioritize with weight 3, preempt, bind
+extender http://127.0.0.1:9001: nothing, it has no verbs
+note: extenders[1].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says
+`,
+		},
+		{
+			name:  "what a scheduler accepts and is seldom meant",
+			start: Start{ConfigFile: "config.yaml", KubeconfigFlag: "/kubeconfig", Registry: frameworkruntime.Registry{"Scorer": newScorer}},
+			document: head + `
+clientConnection: {kubeconfig: /no/such/file}
+profiles:
+- schedulerName: my-scheduler
+  plugins: {filter: {disabled: [{name: NodeNames}, {name: "*"}]}}
+  pluginConfig:
+  - {name: InterPodAffinity, args: {hardPodAffinityWeight: 2}}
+  - {name: Scorer, args: {a: b}}
+  - {name: Scorers, args: {a: b}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile my-scheduler: the default plugins with these changes
+  left out: NodeUnschedulable (filter), NodeName (filter), TaintToleration (filter), NodeAffinity (filter), NodePorts (filter), ` +
+				`NodeResourcesFit (filter), VolumeRestrictions (filter), EBSLimits (filter), GCEPDLimits (filter), NodeVolumeLimits (filter), ` +
+				`AzureDiskLimits (filter), VolumeBinding (filter), VolumeZone (filter), PodTopologySpread (filter), InterPodAffinity (filter)
+note: no profile is named default-scheduler: pods that name no scheduler stay Pending, unless another scheduler of that name runs
+note: profiles[0].plugins.filter.disabled[NodeNames]: this scheduler has no plugin of that name
+note: profiles[0].pluginConfig[1]: Scorer is enabled nowhere in this profile
+note: profiles[0].pluginConfig[2]: this scheduler has no plugin named Scorers
+note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts
+note: clientConnection.kubeconfig is not to be found on this machine: stat /no/such/file: no such file or directory
+`,
+		},
+		{
+			name:  "what v1beta2 drops",
+			start: Start{ConfigFile: "config.yaml"},
+			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
+profiles:
+- {schedulerName: default-scheduler}
+- {schedulerName: other, plugins: {multiPoint: {enabled: [{name: Anything}]}}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
+profile default-scheduler: the default plugins
+profile other: the default plugins
+note: profiles[1].plugins.multiPoint: v1beta2 reads this and does nothing with it; name the extension points, or make the file one of v1beta3
+`,
+		},
+		{
+			name:  "the files of extenders that are on another machine",
+			start: Start{ConfigFile: "config.yaml"},
+			document: connected + `
+extenders:
+- {urlPrefix: "https://a", filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: /no/such/ca, certFile: /no/such/cert, keyFile: /no/such/key}}
+- {urlPrefix: "https://b", filterVerb: f, enableHTTPS: true, tlsConfig: {insecure: true, certData: YQ==, keyFile: /no/such/key}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+extender https://a: filter
+extender https://b: filter
+note: extenders[0].tlsConfig.caFile is not to be found on this machine: stat /no/such/ca: no such file or directory
+note: extenders[0].tlsConfig.certFile is not to be found on this machine: stat /no/such/cert: no such file or directory
+note: extenders[0].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
+note: extenders[1].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
+`,
+		},
+		{
+			name:     "two documents",
+			start:    Start{ConfigFile: "config.yaml"},
+			document: "# of the first\n---\n" + connected + "---\n# nothing\n---\na: b\n",
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+note: the file has more than one YAML document: only the first is read, up to the line ---
+`,
+		},
+		{
+			name:     "one document between lines that could be the beginning of another",
+			start:    Start{ConfigFile: "config.yaml"},
+			document: "---\n" + connected + "---\n# nothing\n---\n",
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+`,
+		},
+		{
+			name:     "the API server's address from a flag",
+			start:    Start{ConfigFile: "config.yaml", Master: "https://127.0.0.1:6443"},
+			document: head,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+`,
+		},
+		{
+			name:  "a plugin behind the one that binds every pod, and one before it",
+			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
+			document: connected + `
+profiles:
+- schedulerName: default-scheduler
+  plugins: {bind: {enabled: [{name: Binder}]}}
+- schedulerName: other
+  plugins: {multiPoint: {enabled: [{name: Binder}]}, bind: {enabled: [{name: Binder}, {name: DefaultBinder}]}}
+- schedulerName: as-advised
+  plugins: {bind: {enabled: [{name: Binder}, {name: DefaultBinder}], disabled: [{name: "*"}]}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins with these changes
+  added:    Binder (bind)
+profile other: the default plugins with these changes
+  added:    Binder (bind)
+profile as-advised: the default plugins with these changes
+  added:    Binder (bind)
+note: profiles[0]: Binder is enabled at bind behind DefaultBinder, which binds every pod: name Binder and then DefaultBinder under bind.enabled, and "*" under bind.disabled
+`,
+		},
+		{
+			name:  "a plugin that is before the one that binds every pod, in the older version",
+			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
+			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
+profiles:
+- plugins: {bind: {enabled: [{name: Binder}, {name: DefaultBinder}], disabled: [{name: "*"}]}}
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
+profile default-scheduler: the default plugins with these changes
+  added:    Binder (bind)
+`,
+		},
+		{
+			name:     "flags alone",
+			start:    Start{KubeconfigFlag: "/kubeconfig"},
+			document: head,
+			want: `
+the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster that has a service account's token, or is given --master
+`,
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var out, errOut bytes.Buffer
+			tt.start.Config = load(t, tt.document)
+			if tt.start.ConfigFile != "" {
+				tt.start.ConfigFile = filepath.Join(t.TempDir(), tt.start.ConfigFile)
+				if err := os.WriteFile(tt.start.ConfigFile, []byte(tt.document), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := Validate(&out, &errOut, tt.start, nil); err != nil {
+				t.Errorf("%v\n%s", err, &errOut)
+			}
+			got := strings.ReplaceAll(out.String(), filepath.Dir(tt.start.ConfigFile)+"/", "")
+			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
+				t.Errorf("summary (-want +got):\n%s", diff)
+			}
+			if errOut.Len() > 0 {
+				t.Errorf("printed as errors:\n%s", &errOut)
+			}
+		})
+	}
+}
+
+func TestTheErrorsOfAllProfilesAndPluginsAreNamed(t *testing.T) {
+	asking := func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		_, err := handle.ClientSet().CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
+		return nil, err
+	}
+	askingByItself := func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		client, err := clientset.NewForConfig(handle.KubeConfig())
+		if err != nil {
+			return nil, err
+		}
+		_, err = client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
+		return nil, err
+	}
+	registry := frameworkruntime.Registry{
+		"Scorer":         newScorer,
+		"Broken":         failing(errors.New("the first line\nand the second")),
+		"BrokenTwice":    failing(utilerrors.NewAggregate([]error{errors.New("one thing"), errors.New("another"), errors.New("one thing")})),
+		"Asking":         asking,
+		"AskingByItself": askingByItself,
+	}
+	const refused = `Get "https://cluster.invalid/api/v1/nodes": no request is sent while a configuration is validated`
+	tests := []struct {
+		name     string
+		registry frameworkruntime.Registry
+		document string
+		want     []string
+	}{
+		{
+			name: "plugins whose New fails, and plugins that are not there",
+			document: head + `
+profiles:
+- schedulerName: default-scheduler
+  plugins: {score: {enabled: [{name: Broken}, {name: Scorer}, {name: Scoorer}]}, multiPoint: {enabled: [{name: BrokenTwice}, {name: Lost}]}}
+- schedulerName: other
+  plugins: {filter: {enabled: [{name: Broken}]}}
+`,
+			want: []string{
+				"profiles[0].plugins.multiPoint.enabled[Lost]: this scheduler has no plugin of that name",
+				"profiles[0].plugins.score.enabled[Scoorer]: this scheduler has no plugin of that name",
+				"profiles[0]: plugin Broken: the first line and the second",
+				"profiles[0]: plugin BrokenTwice: another",
+				"profiles[0]: plugin BrokenTwice: one thing",
+				"profiles[1]: plugin Broken: the first line and the second",
+			},
+		},
+		{
+			name:     "plugins that send requests",
+			document: head + "profiles: [{plugins: {multiPoint: {enabled: [{name: Asking}, {name: AskingByItself}]}}}]\n",
+			want: []string{
+				"profiles[0]: plugin Asking: " + refused,
+				"profiles[0]: plugin AskingByItself: " + refused,
+			},
+		},
+		{
+			name: "profiles that are wrong as a whole, extenders and leader election",
+			document: head + `
+leaderElection: {resourceLock: files}
+profiles:
+- schedulerName: a
+  plugins: {filter: {enabled: [{name: Scorer}]}}
+- schedulerName: b
+  plugins: {bind: {disabled: [{name: "*"}]}}
+extenders:
+- {urlPrefix: "https://a", enableHTTPS: true, tlsConfig: {insecure: true, certFile: FOLDER, keyFile: FOLDER}}
+- {urlPrefix: "https://b", enableHTTPS: true, tlsConfig: {insecure: true}}
+- {urlPrefix: "https://c", enableHTTPS: true, tlsConfig: {caFile: FOLDER, certFile: /no/such/cert, keyFile: /no/such/key}}
+`,
+			want: []string{
+				`profiles[0]: plugin "Scorer" does not extend FilterPlugin plugin`,
+				"profiles[1]: at least one bind plugin is needed",
+				"extenders[0]: read FOLDER: is a directory",
+				"extenders[2]: read FOLDER: is a directory",
+				"leaderElection: Invalid lock-type files",
+			},
+		},
+		{
+			name:     "two plugins of one name",
+			registry: frameworkruntime.Registry{"NodeName": newScorer},
+			document: head,
+			want:     []string{"a plugin named NodeName already exists"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.registry == nil {
+				tt.registry = registry
+			}
+			var out, errOut bytes.Buffer
+			// A folder exists, and is no certificate.
+			folder := t.TempDir()
+			cfg := load(t, strings.ReplaceAll(tt.document, "FOLDER", folder))
+			err := Validate(&out, &errOut, Start{ConfigFile: "config.yaml", Config: cfg, Registry: tt.registry}, nil)
+			want := ""
+			for _, line := range tt.want {
+				want += "error: " + strings.ReplaceAll(line, "FOLDER", folder) + "\n"
+			}
+			if diff := cmp.Diff(want, errOut.String()); diff != "" {
+				t.Errorf("errors (-want +got):\n%s", diff)
+			}
+			if wantErr := fmt.Sprintf("config.yaml: %s, listed above", count(len(tt.want), "error")); err == nil || err.Error() != wantErr {
+				t.Errorf("returned %v, want %s", err, wantErr)
+			}
+			if out.Len() > 0 {
+				t.Errorf("printed as a result:\n%s", &out)
+			}
+		})
+	}
+}
+
+func TestErrorsOfTheFileAreAllThatIsSaid(t *testing.T) {
+	var out, errOut bytes.Buffer
+	err := Validate(&out, &errOut, Start{ConfigFile: "config.yaml"}, utilerrors.NewAggregate([]error{errors.New("a: wrong"), errors.New("b: wrong")}))
+	if err == nil || err.Error() != "config.yaml: 2 errors, listed above" {
+		t.Errorf("returned %v", err)
+	}
+	if errOut.String() != "error: a: wrong\nerror: b: wrong\n" || out.Len() > 0 {
+		t.Errorf("printed %q and %q", &errOut, &out)
+	}
+}
+
+// TestAConfigurationIsNotChanged is about the extenders' timeouts and the args of NodeResourcesFit, into which making a
+// scheduler writes.
+func TestAConfigurationIsNotChanged(t *testing.T) {
+	cfg := load(t, head+`extenders: [{urlPrefix: "http://a", managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]`)
+	before := cfg.DeepCopy()
+	if err := Validate(&bytes.Buffer{}, &bytes.Buffer{}, Start{Config: cfg}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, cfg); diff != "" {
+		t.Errorf("changed (-before +after):\n%s", diff)
+	}
+}
+
+func TestLogErrors(t *testing.T) {
+	var log bytes.Buffer
+	captureLog(t, &log)
+	plain := errors.New("plain")
+	if got := LogErrors(plain); got != plain {
+		t.Errorf("got %v, want the error as it was", got)
+	}
+	err := LogErrors(utilerrors.NewAggregate([]error{
+		errors.New(`a: Invalid value: "x"`), utilerrors.NewAggregate([]error{errors.New("b: wrong"), errors.New("c: wrong")}), errors.New(`a: Invalid value: "x"`),
+	}))
+	if err == nil || err.Error() != "3 errors, logged above" {
+		t.Errorf("got %v", err)
+	}
+	logged := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(logged) != 3 || !strings.HasSuffix(logged[0], `] a: Invalid value: "x"`) || !strings.HasSuffix(logged[1], "] b: wrong") || !strings.HasSuffix(logged[2], "] c: wrong") {
+		t.Errorf("logged:\n%s", &log)
+	}
+}
+
+// captureLog sends what is logged to a buffer.
+func captureLog(t *testing.T, buffer *bytes.Buffer) {
+	t.Helper()
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	klog.SetOutputBySeverity("ERROR", buffer)
+	t.Cleanup(func() {
+		klog.Flush()
+		klog.LogToStderr(true)
+	})
+}

@@ -1,0 +1,275 @@
+package configcheck
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kube-scheduler/config/v1beta2"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
+	kjson "sigs.k8s.io/json"
+)
+
+// extensionPoint is a list of plugins in a profile.
+type extensionPoint struct {
+	name string
+	set  func(*schedulerconfig.Plugins) schedulerconfig.PluginSet
+}
+
+// extensionPoints are in the order in which a pod passes them.
+var extensionPoints = []extensionPoint{
+	{"queueSort", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.QueueSort }},
+	{"preFilter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreFilter }},
+	{"filter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Filter }},
+	{"postFilter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PostFilter }},
+	{"preScore", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreScore }},
+	{"score", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Score }},
+	{"reserve", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Reserve }},
+	{"permit", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Permit }},
+	{"preBind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreBind }},
+	{"bind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Bind }},
+	{"postBind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PostBind }},
+}
+
+// pluginLists are all lists of plugins that a file can have: multiPoint is not an extension point, but a short way to name
+// a plugin for all of those that it has.
+var pluginLists = append([]extensionPoint{
+	{"multiPoint", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.MultiPoint }},
+}, extensionPoints...)
+
+// summary says of each profile what makes it different from the default one, and of each extender what it is asked.
+func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
+	var summary []string
+	for _, p := range s.Config.Profiles {
+		differences := difference(defaults, profiles[p.SchedulerName].ListPlugins())
+		if len(differences) == 0 {
+			summary = append(summary, fmt.Sprintf("profile %s: the default plugins", p.SchedulerName))
+			continue
+		}
+		summary = append(summary, fmt.Sprintf("profile %s: the default plugins with these changes", p.SchedulerName))
+		summary = append(summary, differences...)
+	}
+	for _, extender := range s.Config.Extenders {
+		summary = append(summary, fmt.Sprintf("extender %s: %s", withoutCredentials(extender.URLPrefix), strings.Join(asked(extender), ", ")))
+	}
+	return summary
+}
+
+// defaultPlugins returns the plugins of the default profile, which are not the same in each version of the configuration.
+func defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
+	document := encode(kindOf{APIVersion: apiVersion, Kind: configurationKind})
+	object, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	offline, err := newOffline()
+	if err != nil {
+		return nil, err
+	}
+	framework, err := offline.newFramework(frameworkplugins.NewInTreeRegistry(), &object.(*schedulerconfig.KubeSchedulerConfiguration).Profiles[0])
+	if err != nil {
+		return nil, err
+	}
+	return framework.ListPlugins(), nil
+}
+
+// difference returns a line each for the plugins that were added, left out, and given another weight. Of score plugins
+// it names the weight.
+func difference(before, after *schedulerconfig.Plugins) []string {
+	var added, leftOut, changed findings
+	for _, point := range extensionPoints {
+		old, current := weights(point, before), weights(point, after)
+		for _, plugin := range point.set(after).Enabled {
+			weight, found := old[plugin.Name]
+			switch {
+			case !found:
+				added.add(plugin.Name, weighted(point.name, int64(plugin.Weight)))
+			case weight != plugin.Weight:
+				changed.add(plugin.Name, fmt.Sprintf("%s instead of %d", weighted(point.name, int64(plugin.Weight)), weight))
+			}
+		}
+		for _, plugin := range point.set(before).Enabled {
+			if _, found := current[plugin.Name]; !found {
+				leftOut.add(plugin.Name, point.name)
+			}
+		}
+	}
+	var lines []string
+	lines = append(lines, added.line("  added:    ")...)
+	lines = append(lines, leftOut.line("  left out: ")...)
+	lines = append(lines, changed.line("  changed:  ")...)
+	return lines
+}
+
+// weights returns the plugins at an extension point; only at score, they have weights other than 0.
+func weights(point extensionPoint, plugins *schedulerconfig.Plugins) map[string]int32 {
+	weights := map[string]int32{}
+	for _, plugin := range point.set(plugins).Enabled {
+		weights[plugin.Name] = plugin.Weight
+	}
+	return weights
+}
+
+func weighted(what string, weight int64) string {
+	if weight == 0 {
+		return what
+	}
+	return fmt.Sprintf("%s with weight %d", what, weight)
+}
+
+// findings are extension points by plugin, in the order in which the plugins were found.
+type findings struct {
+	plugins []string
+	points  map[string][]string
+}
+
+func (f *findings) add(plugin, point string) {
+	if f.points == nil {
+		f.points = map[string][]string{}
+	}
+	if f.points[plugin] == nil {
+		f.plugins = append(f.plugins, plugin)
+	}
+	f.points[plugin] = append(f.points[plugin], point)
+}
+
+func (f *findings) line(heading string) []string {
+	if len(f.plugins) == 0 {
+		return nil
+	}
+	var parts []string
+	for _, plugin := range f.plugins {
+		parts = append(parts, fmt.Sprintf("%s (%s)", plugin, strings.Join(f.points[plugin], ", ")))
+	}
+	return []string{heading + strings.Join(parts, ", ")}
+}
+
+// asked lists what an extender is asked.
+func asked(extender schedulerconfig.Extender) []string {
+	var asked []string
+	for _, verb := range []struct {
+		name, given string
+		weight      int64
+	}{
+		{"filter", extender.FilterVerb, 0},
+		{"prioritize", extender.PrioritizeVerb, extender.Weight},
+		{"preempt", extender.PreemptVerb, 0},
+		{"bind", extender.BindVerb, 0},
+	} {
+		if verb.given != "" {
+			asked = append(asked, weighted(verb.name, verb.weight))
+		}
+	}
+	if len(asked) == 0 {
+		return []string{"nothing, it has no verbs"}
+	}
+	return asked
+}
+
+// withoutCredentials leaves a user and a password out of a URL.
+func withoutCredentials(prefix string) string {
+	parsed, err := url.Parse(prefix)
+	if err != nil {
+		return "(not a URL)"
+	}
+	parsed.User = nil
+	return parsed.String()
+}
+
+// notes are about what a scheduler accepts, and yet is seldom meant.
+func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
+	var notes []string
+	note := func(format string, args ...interface{}) { notes = append(notes, fmt.Sprintf("note: "+format, args...)) }
+	if !profiles.HandlesSchedulerName(v1.DefaultSchedulerName) {
+		note("no profile is named %s: pods that name no scheduler stay Pending, unless another scheduler of that name runs", v1.DefaultSchedulerName)
+	}
+	registry := s.registry()
+	isDefault := sets.NewString(defaults.Names()...)
+	for i, p := range s.Config.Profiles {
+		path := field.NewPath("profiles").Index(i)
+		for _, point := range pluginLists {
+			for _, plugin := range point.set(p.Plugins).Disabled {
+				if _, found := registry[plugin.Name]; !found && plugin.Name != "*" {
+					note("%s: this scheduler has no plugin of that name", path.Child("plugins", point.name, "disabled").Key(plugin.Name))
+				}
+			}
+		}
+		enabled := sets.NewString(profiles[p.SchedulerName].ListPlugins().Names()...)
+		for j, pluginConfig := range p.PluginConfig {
+			if _, found := registry[pluginConfig.Name]; !found {
+				note("%s: this scheduler has no plugin named %s", path.Child("pluginConfig").Index(j), pluginConfig.Name)
+			} else if !enabled.Has(pluginConfig.Name) && !isDefault.Has(pluginConfig.Name) {
+				// Default plugins have args even where nobody wrote them.
+				note("%s: %s is enabled nowhere in this profile", path.Child("pluginConfig").Index(j), pluginConfig.Name)
+			}
+		}
+	}
+	for i, extender := range s.Config.Extenders {
+		if extender.EnableHTTPS && strings.HasPrefix(extender.URLPrefix, "http://") {
+			note("extenders[%d].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says", i)
+		}
+	}
+	for i, extender := range s.Config.Extenders {
+		for _, file := range missingFiles(extender) {
+			note("extenders[%d].tlsConfig.%s is not to be found on this machine: %v", i, file.field, file.err)
+		}
+	}
+	for i, p := range s.Config.Profiles {
+		notes = append(notes, pointNotes(field.NewPath("profiles").Index(i), &p, profiles[p.SchedulerName].ListPlugins())...)
+	}
+	notes = append(notes, s.documentNotes()...)
+	notes = append(notes, s.multiPointNotes()...)
+	return append(notes, s.kubeconfigNotes()...)
+}
+
+// multiPointNotes are about v1beta2, which has the field and drops what is in it. So the file itself must be asked.
+func (s Start) multiPointNotes() []string {
+	if s.Config.APIVersion != v1beta2.SchemeGroupVersion.String() {
+		return nil
+	}
+	data, err := os.ReadFile(s.ConfigFile)
+	if err != nil {
+		return nil
+	}
+	document, _, err := parse(data)
+	if err != nil {
+		return nil
+	}
+	var given v1beta2.KubeSchedulerConfiguration
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &given); err != nil {
+		return nil
+	}
+	var notes []string
+	for i, p := range given.Profiles {
+		if p.Plugins != nil && len(p.Plugins.MultiPoint.Enabled)+len(p.Plugins.MultiPoint.Disabled) > 0 {
+			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 reads this and does nothing with it; name the extension points, or make the file one of v1beta3",
+				field.NewPath("profiles").Index(i).Child("plugins", "multiPoint")))
+		}
+	}
+	return notes
+}
+
+func (s Start) kubeconfigNotes() []string {
+	var notes []string
+	if s.ConfigFile != "" && s.KubeconfigFlag != "" {
+		notes = append(notes, "note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts")
+	}
+	switch kubeconfig := s.Config.ClientConnection.Kubeconfig; {
+	case kubeconfig == "" && s.Master != "":
+	case kubeconfig == "":
+		notes = append(notes, "note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster "+
+			"that has a service account's token, or is given --master")
+	default:
+		if _, err := os.Stat(kubeconfig); err != nil {
+			notes = append(notes, fmt.Sprintf("note: clientConnection.kubeconfig is not to be found on this machine: %v", err))
+		}
+	}
+	return notes
+}

@@ -1,0 +1,41 @@
+package decision
+
+import (
+	"testing"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	// The plugins' args, in every version.
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
+)
+
+// defaultConfiguration is a scheduler's that is started without one.
+const defaultConfiguration = `
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+`
+
+// configuration reads a configuration as the scheduler does: strictly, with defaults, and validated. With pristine upstream
+// the plugins' own args are checked by their factories alone.
+func configuration(tb testing.TB, text string) *schedulerconfig.KubeSchedulerConfiguration {
+	tb.Helper()
+	if text == "" {
+		text = defaultConfiguration
+	}
+	// Again, because upstream's scheme may have been built before the plugins' args joined its builder.
+	scheme.AddToScheme(scheme.Scheme)
+	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	config, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		tb.Fatalf("want a KubeSchedulerConfiguration, got %s", version)
+	}
+	config.TypeMeta.APIVersion = version.GroupVersion().String()
+	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
+		tb.Fatal(err)
+	}
+	return config
+}

@@ -1,0 +1,292 @@
+package decision_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"reflect"
+	"runtime"
+	"sort"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// plugins are all of the project's, each with args that have it work for the pods of this file, and reject none of them.
+var plugins = []struct {
+	name    string
+	factory frameworkruntime.PluginFactory
+	args    string
+}{
+	{chaos.Name, chaos.New, `{namespaces: [default], randomScore: true, maxPermitDelay: 1s, randomBindPercent: 10}`},
+	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},
+	{myscoreplugin.Name, myscoreplugin.New, `{nodeLabel: disktype, preferredValues: [ssd, hdd]}`},
+	{nodefilter.Name, nodefilter.New, `{rules: [{name: no-gpu, action: Deny, nodeNames: ["gpu-*"], nodeSelector: {matchLabels: {accelerator: gpu}}}]}`},
+	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
+	{randscore.Name, randscore.New, `{seed: 1}`},
+	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},
+}
+
+// registered are all plugins by name.
+func registered() frameworkruntime.Registry {
+	registry := make(frameworkruntime.Registry)
+	for _, plugin := range plugins {
+		registry[plugin.name] = plugin.factory
+	}
+	return registry
+}
+
+// with is the default profile and one plugin.
+func with(name, args string) string {
+	return fmt.Sprintf(`
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint:
+        enabled: [{name: %s}]
+    pluginConfig:
+      - name: %s
+        args: %s
+`, name, name, args)
+}
+
+// TestEveryPluginIsInTheTable keeps a new plugin from being forgotten here.
+func TestEveryPluginIsInTheTable(t *testing.T) {
+	var want, got []string
+	for name := range validation.Functions() {
+		want = append(want, name)
+	}
+	for _, plugin := range plugins {
+		got = append(got, plugin.name)
+	}
+	sort.Strings(want)
+	sort.Strings(got)
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("the table has %v; plugins with args are %v", got, want)
+	}
+}
+
+// TestPluginsOfAnotherProfileChangeNothing compares the default profile alone with the same beside one that enables all
+// plugins. That registering them changes nothing cannot be compared: in the patched tree they always are.
+func TestPluginsOfAnotherProfileChangeNothing(t *testing.T) {
+	run := func(config string) []decision.Decision {
+		s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 1})
+		return s.Schedule(decision.MixedPods(100)...)
+	}
+	without, with := run(""), run(besideAll())
+	if !reflect.DeepEqual(without, with) {
+		t.Errorf("with all plugins in another profile:\n%v\nwithout:\n%v", with, without)
+	}
+}
+
+// besideAll is the default profile, and another one with all plugins.
+func besideAll() string {
+	var enabled, args string
+	for _, plugin := range plugins {
+		enabled += fmt.Sprintf("          - {name: %s}\n", plugin.name)
+		args += fmt.Sprintf("      - {name: %s, args: %s}\n", plugin.name, plugin.args)
+	}
+	return `
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+  - schedulerName: all-plugins
+    plugins:
+      multiPoint:
+        enabled:
+` + enabled + "    pluginConfig:\n" + args
+}
+
+// TestARejectedPodIsTriedWhenANodeIsReady has nodes come as they do in a cluster: not yet ready for the pod that waits for
+// them, so that it is the change after that which must wake it. Each wait is shorter than the time after which the scheduler
+// tries every pod again.
+func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
+	for _, filter := range []struct{ name, args string }{
+		{nodefilter.Name, `{rules: [{name: ssd, action: Allow, nodeSelector: {matchLabels: {disktype: ssd}}}], defaultAction: Deny}`},
+		{myscoreplugin.Name, `{nodeLabel: disktype}`},
+	} {
+		for _, change := range []struct {
+			name  string
+			unfit func(*v1.Node)
+		}{
+			{"its taint goes", func(node *v1.Node) {
+				node.Spec.Taints = []v1.Taint{{Key: v1.TaintNodeNotReady, Effect: v1.TaintEffectNoSchedule}}
+			}},
+			{"its resources come", func(node *v1.Node) { node.Status.Allocatable = nil }},
+			{"its resources and its label come at once", func(node *v1.Node) {
+				node.Status.Allocatable = nil
+				delete(node.Labels, "disktype")
+			}},
+		} {
+			filter, change := filter, change
+			t.Run(filter.name+": "+change.name, func(t *testing.T) {
+				s := decision.New(t, decision.Options{
+					Config: with(filter.name, filter.args), Plugins: registered(), NoBackoff: true,
+					Nodes: []*v1.Node{roomy("other")},
+				})
+				if got := s.Schedule(application("pod")); got[0].Failure == "" {
+					t.Fatalf("there is no node for the pod yet, and still: %v", got)
+				}
+				ready := roomy("new")
+				ready.Labels = map[string]string{"disktype": "ssd"}
+				unfit := ready.DeepCopy()
+				change.unfit(unfit)
+				s.AddNodes(unfit)
+				s.UpdateNode(ready)
+				if got := s.Next(1); got[0].Node != "new" {
+					t.Fatalf("the pod is tried, and not placed on the node: %v", got)
+				}
+				s.Settle()
+				if got := s.Bound()["default/pod"]; got != "new" {
+					t.Errorf("the pod is bound to %q", got)
+				}
+			})
+		}
+	}
+}
+
+// roomy is a node with room for an application.
+func roomy(name string) *v1.Node {
+	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{
+		v1.ResourceCPU: "1", v1.ResourceMemory: "1Gi", v1.ResourcePods: "10",
+	}).Obj()
+}
+
+// TestEachPluginDecides has each configuration that is measured place pods.
+func TestEachPluginDecides(t *testing.T) {
+	for _, plugin := range plugins {
+		plugin := plugin
+		t.Run(plugin.name, func(t *testing.T) {
+			discardLog(t)
+			s, pods := measured(t, 20, 10, registered(), with(plugin.name, plugin.args))
+			for _, pod := range pods {
+				if node, err := s.Decide(pod); err != nil || node == "" {
+					t.Errorf("%s is placed on %q: %v", pod.Name, node, err)
+				}
+			}
+		})
+	}
+}
+
+var nodesFlag = flag.Int("nodes", 5000, "how many nodes BenchmarkDecision has")
+
+// BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the default
+// profile alone, of the same with all plugins registered, and of the same with one plugin enabled. Run each in a process of
+// its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a pod behind.
+func BenchmarkDecision(b *testing.B) {
+	discardLog(b)
+	benchmark(b, "default", nil, "")
+	benchmark(b, "registered", registered(), "")
+	benchmark(b, "empty", frameworkruntime.Registry{emptyName: newEmpty}, with(emptyName, "{}"))
+	for _, plugin := range plugins {
+		benchmark(b, plugin.name, registered(), with(plugin.name, plugin.args))
+	}
+}
+
+const emptyName = "Empty"
+
+// empty scores every node 0: what one more score plugin costs whatever it does.
+type empty struct{}
+
+func newEmpty(apiruntime.Object, framework.Handle) (framework.Plugin, error) { return empty{}, nil }
+
+func (empty) Name() string { return emptyName }
+
+func (empty) Score(context.Context, *framework.CycleState, *v1.Pod, string) (int64, *framework.Status) {
+	return 0, nil
+}
+
+func (empty) ScoreExtensions() framework.ScoreExtensions { return nil }
+
+func benchmark(b *testing.B, name string, registry frameworkruntime.Registry, config string) {
+	var s *decision.Scheduler
+	var pods []*v1.Pod
+	made := 0
+	b.Run(name, func(sub *testing.B) {
+		if s == nil {
+			// Of the benchmark around it, because this function is called several times.
+			s, pods = measured(b, *nodesFlag, *nodesFlag/25, registry, config)
+			for _, pod := range pods {
+				decide(sub, s, pod)
+			}
+			made = len(pods)
+		}
+		pods = s.Complete(pending(made, sub.N)...)
+		made += sub.N
+		runtime.GC()
+		sub.ReportAllocs()
+		sub.ResetTimer()
+		for _, pod := range pods {
+			decide(sub, s, pod)
+		}
+	})
+}
+
+func decide(b *testing.B, s *decision.Scheduler, pod *v1.Pod) {
+	if _, err := s.Decide(pod); err != nil {
+		b.Fatal(err)
+	}
+}
+
+const image = "registry.example.com/team/app:v1"
+
+// measured makes a scheduler whose nodes run a pod on each fifth of them, and n pods of the same kind that wait.
+func measured(tb testing.TB, nodes, n int, registry frameworkruntime.Registry, config string) (*decision.Scheduler, []*v1.Pod) {
+	all := decision.MixedNodes(nodes)
+	for _, node := range all {
+		node.Spec.Taints = nil
+	}
+	s := decision.New(tb, decision.Options{Config: config, Plugins: registry, Nodes: all})
+	var running []*v1.Pod
+	for i := 0; i < nodes; i += 5 {
+		pod := application(fmt.Sprintf("running-%d", i))
+		pod.Spec.NodeName = all[i].Name
+		pod.Status.Phase = v1.PodRunning
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{
+			Name: pod.Spec.Containers[0].Name, Image: image, State: v1.ContainerState{Running: &v1.ContainerStateRunning{}},
+		}}
+		running = append(running, pod)
+	}
+	s.Create(running...)
+	return s, s.Complete(pending(0, n)...)
+}
+
+// pending are n pods that have no node, from the given number on.
+func pending(from, n int) []*v1.Pod {
+	var pods []*v1.Pod
+	for i := from; i < from+n; i++ {
+		pods = append(pods, application(fmt.Sprintf("pod-%d", i)))
+	}
+	return pods
+}
+
+func application(name string) *v1.Pod {
+	pod := st.MakePod().Name(name).Label("app", "app").
+		Req(map[v1.ResourceName]string{v1.ResourceCPU: "100m", v1.ResourceMemory: "128Mi"}).Obj()
+	pod.Spec.Containers[0].Image = image
+	return pod
+}
+
+func discardLog(tb testing.TB) {
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	tb.Cleanup(func() { klog.LogToStderr(true) })
+}

@@ -1,0 +1,123 @@
+package extensionpointlogger
+
+import (
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/utils/clock"
+)
+
+// stateKey is where a cycle's state holds its *cycle.
+const stateKey framework.StateKey = Name
+
+// sampleSeed is the same everywhere, so that all schedulers with the same sample rate log the same pods.
+const sampleSeed = 0
+
+// sampleSteps is how finely a pod's draw is compared with the sample rate: as finely as a float64 can tell.
+const sampleSteps = 1 << 53
+
+// cycle is what the lines of one attempt to schedule a pod have in common, its binding included.
+type cycle struct {
+	// number counts the profile's cycles from 1; 0 if it is not known.
+	number int64
+	// begin is when the plugin was first called in the cycle.
+	begin time.Time
+	// logged tells whether the pod is one of those that are logged.
+	logged bool
+}
+
+// Clone returns the cycle itself: it never changes, and a copy of the state belongs to the same cycle.
+func (c *cycle) Clone() framework.StateData {
+	return c
+}
+
+// callLog writes a profile's calls to the scheduler's log. All methods may be called in parallel.
+type callLog struct {
+	sampleRate float64
+	namespaces sets.String // empty: all
+	names      names
+	clock      clock.PassiveClock
+
+	mutex  sync.Mutex
+	cycles int64 // begun so far
+}
+
+func newCallLog(args *config.ExtensionPointLoggerArgs, clock clock.PassiveClock) (*callLog, error) {
+	names, err := newNames(args.Redact)
+	if err != nil {
+		return nil, err
+	}
+	return &callLog{sampleRate: args.SampleRate, namespaces: sets.NewString(args.Namespaces...), names: names, clock: clock}, nil
+}
+
+// selects tells whether a pod's calls are logged. The answer depends on nothing but the arguments, the pod's namespace and
+// its UID, so it is the same for all calls.
+func (l *callLog) selects(pod *v1.Pod) bool {
+	if len(l.namespaces) > 0 && !l.namespaces.Has(pod.Namespace) {
+		return false
+	}
+	return l.sampleRate >= 1 || float64(draw.Below(draw.Key(sampleSeed, string(pod.UID)), sampleSteps)) < l.sampleRate*sampleSteps
+}
+
+// begin returns the cycle that the state belongs to; the first call in a cycle begins it.
+func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
+	if begun := read(state); begun != nil {
+		return *begun
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if begun := read(state); begun != nil {
+		return *begun
+	}
+	l.cycles++
+	begun := &cycle{number: l.cycles, begin: l.clock.Now(), logged: l.selects(pod)}
+	state.Write(stateKey, begun)
+	return *begun
+}
+
+// find is begin for the calls that get copies of the cycle's state, made by other workers at the same time: what they write
+// would be lost, or met by a copy in the making. If no call has begun the cycle, as in a profile with nothing but Filter
+// enabled, its number stays unknown.
+func (l *callLog) find(state *framework.CycleState, pod *v1.Pod) cycle {
+	if begun := read(state); begun != nil {
+		return *begun
+	}
+	return cycle{logged: l.selects(pod)}
+}
+
+func read(state *framework.CycleState) *cycle {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil
+	}
+	begun, _ := data.(*cycle)
+	return begun
+}
+
+// write writes a line for a call that concerns a pod and, unless it is empty, a node; more are further keys and values.
+func (l *callLog) write(extensionPoint string, c cycle, pod *v1.Pod, node string, more ...interface{}) {
+	if !c.logged {
+		return
+	}
+	line := []interface{}{"extensionPoint", extensionPoint, "profile", pod.Spec.SchedulerName, "pod", l.names.ofPod(pod)}
+	if node != "" {
+		line = append(line, "node", l.names.of(node))
+	}
+	if c.number > 0 {
+		line = append(line, "cycle", c.number, "duration", l.clock.Since(c.begin))
+	}
+	klog.InfoS("Extension point called", append(line, more...)...)
+}
+
+// writeOther is write for a call that concerns a second pod.
+func (l *callLog) writeOther(extensionPoint string, c cycle, pod, other *v1.Pod, node string) {
+	if c.logged {
+		l.write(extensionPoint, c, pod, node, "otherPod", l.names.ofPod(other))
+	}
+}

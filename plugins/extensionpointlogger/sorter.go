@@ -1,0 +1,22 @@
+package extensionpointlogger
+
+import (
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+)
+
+// sorter is the plugin with the QueueSort extension point. It is a type of its own because multiPoint enables a plugin
+// wherever its type can be: if every ExtensionPointLogger could sort, each profile with one would have two queue sort
+// plugins and not start.
+type sorter struct {
+	*ExtensionPointLogger
+	order queuesort.PrioritySort
+}
+
+var _ framework.QueueSortPlugin = &sorter{}
+
+// Less orders pods as the default queue sort plugin does. The queue is locked while it runs.
+func (pl *sorter) Less(first, second *framework.QueuedPodInfo) bool {
+	pl.log.writeOther("QueueSort", cycle{logged: pl.log.selects(first.Pod)}, first.Pod, second.Pod, "")
+	return pl.order.Less(first, second)
+}

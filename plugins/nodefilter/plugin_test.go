@@ -1,0 +1,308 @@
+package nodefilter
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics/testutil"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
+func newPlugin(t testing.TB, profile string, args runtime.Object) (framework.Plugin, error) {
+	t.Helper()
+	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
+		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(args, handle)
+}
+
+func mustNew(t testing.TB, profile string, args runtime.Object) *NodeFilter {
+	t.Helper()
+	plugin, err := newPlugin(t, profile, args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.(*NodeFilter)
+}
+
+func nodeInfo(node *v1.Node) *framework.NodeInfo {
+	info := framework.NewNodeInfo()
+	info.SetNode(node)
+	return info
+}
+
+func labelled(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+func TestFilterByTheFirstRuleThatMatches(t *testing.T) {
+	const byDefault = "node(s) were denied by NodeFilter: no rule matched, and defaultAction is Deny"
+	gpuNodes := []config.NodeFilterRule{
+		{Name: "gpu-for-training", Action: config.FilterAllow, NodeSelector: labelled("gpu", "true"), Namespaces: []string{"training-*"}, PodSelector: labelled("app", "train")},
+		{Name: "no-gpu", Action: config.FilterDeny, NodeSelector: labelled("gpu", "true")},
+	}
+	gpuNode := st.MakeNode().Name("gpu-1").Label("gpu", "true").Obj()
+	tests := []struct {
+		name          string
+		rules         []config.NodeFilterRule
+		defaultAction config.FilterAction
+		pod           *v1.Pod
+		node          *v1.Node
+		// want is the message of the rejection; none means that the node passes.
+		want string
+	}{
+		{
+			name:  "a rule that denies by name",
+			rules: []config.NodeFilterRule{{Name: "edge", Action: config.FilterDeny, NodeNames: []string{"lab-*", "edge-?"}}},
+			pod:   st.MakePod().Obj(), node: st.MakeNode().Name("edge-1").Obj(),
+			want: `node(s) were denied by rule "edge" of NodeFilter`,
+		},
+		{
+			name:  "a rule that denies other names",
+			rules: []config.NodeFilterRule{{Name: "edge", Action: config.FilterDeny, NodeNames: []string{"edge-?"}}},
+			pod:   st.MakePod().Obj(), node: st.MakeNode().Name("edge-10").Obj(),
+		},
+		{
+			name: "a rule that denies by label", rules: gpuNodes[1:], pod: st.MakePod().Obj(), node: gpuNode,
+			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
+		},
+		{name: "a node without labels, and a rule for a label", rules: gpuNodes[1:], pod: st.MakePod().Obj(), node: st.MakeNode().Name("n").Obj()},
+		{
+			name:  "both conditions on the node must hold: the label does, the name does not",
+			rules: []config.NodeFilterRule{{Name: "x", Action: config.FilterDeny, NodeNames: []string{"old-*"}, NodeSelector: labelled("gpu", "true")}},
+			pod:   st.MakePod().Obj(), node: gpuNode,
+		},
+		{
+			name:  "both conditions on the node must hold: the name does, the label does not",
+			rules: []config.NodeFilterRule{{Name: "x", Action: config.FilterDeny, NodeNames: []string{"gpu-*"}, NodeSelector: labelled("gpu", "false")}},
+			pod:   st.MakePod().Obj(), node: gpuNode,
+		},
+		{
+			name: "a rule that is for this pod", rules: gpuNodes, node: gpuNode,
+			pod: st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
+		},
+		{
+			name: "a rule that is for other namespaces", rules: gpuNodes, node: gpuNode,
+			pod:  st.MakePod().Namespace("web").Label("app", "train").Obj(),
+			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
+		},
+		{
+			name: "a rule that is for other pods of the namespace", rules: gpuNodes, node: gpuNode,
+			pod:  st.MakePod().Namespace("training-1").Label("app", "web").Obj(),
+			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
+		},
+		{
+			name: "an exception after the rule comes too late", rules: []config.NodeFilterRule{gpuNodes[1], gpuNodes[0]}, node: gpuNode,
+			pod:  st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
+			want: `node(s) were denied by rule "no-gpu" of NodeFilter`,
+		},
+		{
+			name: "the default action denies what no rule matches", rules: gpuNodes[:1], defaultAction: config.FilterDeny, node: gpuNode,
+			pod: st.MakePod().Namespace("web").Obj(), want: byDefault,
+		},
+		{
+			name: "the default action does not count where a rule allows", rules: gpuNodes[:1], defaultAction: config.FilterDeny, node: gpuNode,
+			pod: st.MakePod().Namespace("training-1").Label("app", "train").Obj(),
+		},
+		{
+			name: "the default action allows what no rule matches", rules: gpuNodes[:1], node: gpuNode,
+			pod: st.MakePod().Namespace("web").Obj(),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.defaultAction == "" {
+				tt.defaultAction = config.FilterAllow
+			}
+			plugin := mustNew(t, "profile", &config.NodeFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction})
+			status := plugin.Filter(context.Background(), framework.NewCycleState(), tt.pod, nodeInfo(tt.node))
+			if tt.want == "" && !status.IsSuccess() {
+				t.Errorf("the node is rejected: %v %q", status.Code(), status.Message())
+			}
+			if tt.want != "" && (status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != tt.want) {
+				t.Errorf("got %v %q, want %v %q", status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, tt.want)
+			}
+		})
+	}
+}
+
+func TestANodeThatIsGoneIsAnError(t *testing.T) {
+	plugin := mustNew(t, "profile", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
+	if status := plugin.Filter(context.Background(), nil, st.MakePod().Obj(), framework.NewNodeInfo()); status.Code() != framework.Error {
+		t.Errorf("got %v, want an error", status)
+	}
+}
+
+func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+	events := (&NodeFilter{}).EventsToRegister()
+	want := framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable
+	if len(events) != 1 || events[0].Resource != framework.Node || events[0].ActionType != want {
+		t.Errorf("got the events %v, want new nodes, and labels, taints and resources of nodes alone", events)
+	}
+}
+
+func TestNewRefusesBadArgs(t *testing.T) {
+	tests := []struct {
+		name string
+		args runtime.Object
+		want []string
+	}{
+		{name: "no args", args: nil, want: []string{"NodeFilterArgs", "<nil>"}},
+		{name: "another plugin's args", args: &config.PodFilterArgs{}, want: []string{"PodFilterArgs"}},
+		{
+			name: "every error at once, with the field's path",
+			args: &config.NodeFilterArgs{Rules: []config.NodeFilterRule{{Name: "all", Action: "Reject"}}},
+			want: []string{"pluginConfig[NodeFilter].args.rules[0].action", "args.rules[0]: Required", "args.defaultAction"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newPlugin(t, "profile", tt.args)
+			if err == nil {
+				t.Fatal("New accepted the args")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error %q does not contain %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+// denyOthersNodes gives each of the namespaces a and b the nodes that begin with its name.
+func denyOthersNodes() []config.NodeFilterRule {
+	return []config.NodeFilterRule{
+		{Name: "not-of-a", Action: config.FilterDeny, NodeNames: []string{"a-*"}, Namespaces: []string{"b"}},
+		{Name: "not-of-b", Action: config.FilterDeny, NodeNames: []string{"b-*"}, Namespaces: []string{"a"}},
+	}
+}
+
+func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
+	args := &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterDeny}
+	one, two := mustNew(t, "counted-1", args), mustNew(t, "counted-2", args)
+	pod := st.MakePod().Namespace("a").Obj()
+	for _, name := range []string{"b-1", "b-2", "c-1"} {
+		one.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name(name).Obj()))
+	}
+	two.Filter(context.Background(), nil, pod, nodeInfo(st.MakeNode().Name("b-1").Obj()))
+	for _, want := range []struct {
+		profile, rule string
+		count         float64
+	}{
+		{"counted-1", "not-of-b", 2}, {"counted-1", "not-of-a", 0}, {"counted-1", "defaultAction", 1},
+		{"counted-2", "not-of-b", 1}, {"counted-2", "defaultAction", 0},
+	} {
+		got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(want.profile, want.rule))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != want.count {
+			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
+		}
+	}
+}
+
+// TestFilterInParallel calls Filter for two pods at once, whose verdicts differ, as an extender may and a scheduling cycle
+// does not: the rules that are kept for the one must not decide over the other. For the race detector it also writes to each
+// status as the framework does.
+func TestFilterInParallel(t *testing.T) {
+	plugin := mustNew(t, "parallel", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
+	pods := []*v1.Pod{st.MakePod().Namespace("a").Obj(), st.MakePod().Namespace("b").Obj()}
+	nodes := []*framework.NodeInfo{nodeInfo(st.MakeNode().Name("a-1").Obj()), nodeInfo(st.MakeNode().Name("b-1").Obj())}
+	var wg sync.WaitGroup
+	for worker := 0; worker < 16; worker++ {
+		wg.Add(1)
+		go func(pod int, name string) {
+			defer wg.Done()
+			for i := 0; i < 500; i++ {
+				for node := range nodes {
+					status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
+					if status.IsSuccess() != (pod == node) {
+						t.Errorf("namespace %s, node %s: %v", pods[pod].Namespace, nodes[node].Node().Name, status.Code())
+					}
+					if !status.IsSuccess() {
+						status.SetFailedPlugin(name)
+						status.AppendReason(name)
+						if want := fmt.Sprintf("node(s) were denied by rule \"not-of-%s\" of NodeFilter, %s", nodes[node].Node().Name[:1], name); status.Message() != want {
+							t.Errorf("got the message %q, want %q", status.Message(), want)
+						}
+					}
+				}
+			}
+		}(worker%2, fmt.Sprintf("worker-%d", worker))
+	}
+	wg.Wait()
+}
+
+func TestFilterDoesNotAllocateForANodeThatPasses(t *testing.T) {
+	plugin := mustNew(t, "allocations", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
+	pod, node := st.MakePod().Namespace("a").Obj(), nodeInfo(st.MakeNode().Name("a-1").Obj())
+	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), nil, pod, node) }); allocations != 0 {
+		t.Errorf("%g allocations, want none", allocations)
+	}
+}
+
+// BenchmarkFilter is one pod against 5,000 nodes, one in ten with a GPU.
+func BenchmarkFilter(b *testing.B) {
+	nodes := make([]*framework.NodeInfo, 5000)
+	for i := range nodes {
+		node := st.MakeNode().Name(fmt.Sprintf("node-%04d", i)).Label("kubernetes.io/hostname", "h").Label("zone", "z").Obj()
+		if i%10 == 0 {
+			node.Labels["gpu"] = "true"
+		}
+		nodes[i] = nodeInfo(node)
+	}
+	noGPU := config.NodeFilterRule{Name: "no-gpu", Action: config.FilterDeny, NodeSelector: labelled("gpu", "true")}
+	many := func(rule config.NodeFilterRule) []config.NodeFilterRule {
+		var rules []config.NodeFilterRule
+		for i := 0; i < 100; i++ {
+			rule.Name = fmt.Sprintf("rule-%d", i)
+			rules = append(rules, rule)
+		}
+		return rules
+	}
+	for _, bm := range []struct {
+		name  string
+		rules []config.NodeFilterRule
+	}{
+		{name: "by label", rules: []config.NodeFilterRule{noGPU}},
+		{name: "by name", rules: []config.NodeFilterRule{{Name: "edge", Action: config.FilterDeny, NodeNames: []string{"edge-*"}}}},
+		{name: "with an exception for a namespace", rules: []config.NodeFilterRule{
+			{Name: "training", Action: config.FilterAllow, NodeSelector: labelled("gpu", "true"), Namespaces: []string{"training-*"}}, noGPU,
+		}},
+		{name: "100 rules for other namespaces", rules: many(config.NodeFilterRule{
+			Action: config.FilterDeny, NodeSelector: labelled("gpu", "true"), Namespaces: []string{"training-*"},
+		})},
+		{name: "100 rules by label", rules: many(config.NodeFilterRule{Action: config.FilterDeny, NodeSelector: labelled("gpu", "no")})},
+	} {
+		plugin := mustNew(b, "benchmark", &config.NodeFilterArgs{Rules: bm.rules, DefaultAction: config.FilterAllow})
+		b.Run(bm.name, func(b *testing.B) {
+			b.ReportAllocs()
+			start := time.Now()
+			for i := 0; i < b.N; i++ {
+				pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "pod", Namespace: "default"}}
+				for _, node := range nodes {
+					plugin.Filter(context.Background(), nil, pod, node)
+				}
+			}
+			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")
+		})
+	}
+}

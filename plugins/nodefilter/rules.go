@@ -1,0 +1,122 @@
+package nodefilter
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/component-base/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/namepattern"
+)
+
+// verdict is what becomes of a node: it passes, or it is rejected for a reason and counted.
+type verdict struct {
+	deny bool
+	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it makes
+	// a slice of his own.
+	reasons []string
+	counter metrics.CounterMetric
+}
+
+// status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the one
+// that it gets, from all workers at once.
+func (v *verdict) status() *framework.Status {
+	if !v.deny {
+		return nil
+	}
+	v.counter.Inc()
+	return framework.NewStatus(framework.UnschedulableAndUnresolvable, v.reasons...)
+}
+
+// rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
+type rule struct {
+	nodeNames    namepattern.List
+	nodeSelector labels.Selector
+	namespaces   namepattern.List
+	podSelector  labels.Selector
+	verdict      verdict
+}
+
+// matchesNode says whether the conditions of the rule that are about the node hold.
+func (r *rule) matchesNode(node *v1.Node) bool {
+	return r.nodeNames.Matches(node.Name) &&
+		(r.nodeSelector == nil || r.nodeSelector.Matches(labels.Set(node.Labels)))
+}
+
+// matchesPod says whether the conditions of the rule that are about the pod hold.
+func (r *rule) matchesPod(pod *v1.Pod) bool {
+	return r.namespaces.Matches(pod.Namespace) &&
+		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
+}
+
+// ruleSet is all rules of the arguments, in order, and what becomes of a node that none of them matches.
+type ruleSet struct {
+	rules     []*rule
+	otherwise verdict
+	// dependOnPod says that some rule does not concern every pod.
+	dependOnPod bool
+}
+
+// concerning returns the rules whose conditions about the pod hold, in order.
+func (s *ruleSet) concerning(pod *v1.Pod) []*rule {
+	concerning := make([]*rule, 0, len(s.rules))
+	for _, rule := range s.rules {
+		if rule.matchesPod(pod) {
+			concerning = append(concerning, rule)
+		}
+	}
+	return concerning
+}
+
+// compile makes the rules of valid arguments.
+func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.CounterMetric) (ruleSet, error) {
+	set := ruleSet{
+		otherwise: verdict{
+			deny:    args.DefaultAction == config.FilterDeny,
+			reasons: []string{fmt.Sprintf("node(s) were denied by %s: no rule matched, and defaultAction is %s", Name, config.FilterDeny)},
+			counter: rejections(defaultActionLabel),
+		},
+	}
+	for i := range args.Rules {
+		rule, err := compileRule(&args.Rules[i], rejections)
+		if err != nil {
+			return ruleSet{}, err
+		}
+		set.rules = append(set.rules, rule)
+		set.dependOnPod = set.dependOnPod || len(rule.namespaces) > 0 || rule.podSelector != nil
+	}
+	return set, nil
+}
+
+func compileRule(from *config.NodeFilterRule, rejections func(rule string) metrics.CounterMetric) (*rule, error) {
+	nodeSelector, err := compileSelector(from.NodeSelector)
+	if err != nil {
+		return nil, fmt.Errorf("%s: nodeSelector of rule %q: %w", Name, from.Name, err)
+	}
+	podSelector, err := compileSelector(from.PodSelector)
+	if err != nil {
+		return nil, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
+	}
+	return &rule{
+		nodeNames:    namepattern.CompileList(from.NodeNames),
+		nodeSelector: nodeSelector,
+		namespaces:   namepattern.CompileList(from.Namespaces),
+		podSelector:  podSelector,
+		verdict: verdict{
+			deny:    from.Action == config.FilterDeny,
+			reasons: []string{fmt.Sprintf("node(s) were denied by rule %q of %s", from.Name, Name)},
+			counter: rejections(from.Name),
+		},
+	}, nil
+}
+
+// compileSelector returns nil for a selector that is not given: upstream's own answer would be one that matches nothing.
+func compileSelector(selector *metav1.LabelSelector) (labels.Selector, error) {
+	if selector == nil {
+		return nil, nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}

@@ -1,0 +1,176 @@
+package randscore
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func newPlugin(t testing.TB, seed int64) *RandScore {
+	t.Helper()
+	plugin, err := New(&config.RandScoreArgs{Seed: seed}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.(*RandScore)
+}
+
+func nodeNames(count int) []string {
+	names := make([]string, count)
+	for i := range names {
+		names[i] = fmt.Sprintf("node-%d", i+1)
+	}
+	return names
+}
+
+// scoreInOrder scores the nodes one after the other, in a new cycle of the pod.
+func scoreInOrder(t testing.TB, pl *RandScore, pod *v1.Pod, names []string) map[string]int64 {
+	t.Helper()
+	state, scores := framework.NewCycleState(), map[string]int64{}
+	for _, name := range names {
+		score, status := pl.Score(context.Background(), state, pod, name)
+		if !status.IsSuccess() {
+			t.Fatal(status.AsError())
+		}
+		scores[name] = score
+	}
+	return scores
+}
+
+// scoreInParallel scores the nodes in a new cycle of the pod as the scheduler does: with 16 workers at once.
+func scoreInParallel(pl *RandScore, pod *v1.Pod, names []string) map[string]int64 {
+	const workers = 16
+	state, scores := framework.NewCycleState(), make([]int64, len(names))
+	var wait sync.WaitGroup
+	for worker := 0; worker < workers; worker++ {
+		worker := worker
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			for i := worker; i < len(names); i += workers {
+				scores[i], _ = pl.Score(context.Background(), state, pod, names[i])
+			}
+		}()
+	}
+	wait.Wait()
+	byName := map[string]int64{}
+	for i, name := range names {
+		byName[name] = scores[i]
+	}
+	return byName
+}
+
+func TestScoresAreReplayed(t *testing.T) {
+	names := nodeNames(200)
+	shuffled := append([]string{}, names...)
+	rand.New(rand.NewSource(1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	pod, other := st.MakePod().Name("pod").UID("uid-1").Obj(), st.MakePod().Name("pod").UID("uid-2").Obj()
+	want := scoreInOrder(t, newPlugin(t, 7), pod, names)
+
+	tests := []struct {
+		name string
+		got  map[string]int64
+		same bool
+	}{
+		{name: "a new plugin with the same seed", got: scoreInOrder(t, newPlugin(t, 7), pod, names), same: true},
+		{name: "another order of the nodes", got: scoreInOrder(t, newPlugin(t, 7), pod, shuffled), same: true},
+		{name: "16 workers", got: scoreInParallel(newPlugin(t, 7), pod, names), same: true},
+		{name: "16 workers and another order", got: scoreInParallel(newPlugin(t, 7), pod, shuffled), same: true},
+		{name: "another seed", got: scoreInOrder(t, newPlugin(t, 8), pod, names)},
+		{name: "another pod of the same name", got: scoreInOrder(t, newPlugin(t, 7), other, names)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if same := reflect.DeepEqual(tt.got, want); same != tt.same {
+				t.Errorf("the scores are the same: %v, want %v\n got %v\nwant %v", same, tt.same, tt.got, want)
+			}
+		})
+	}
+}
+
+func TestEachAttemptDrawsAnew(t *testing.T) {
+	names := nodeNames(50)
+	pod := st.MakePod().Name("pod").UID("uid-1").Obj()
+	pl, again := newPlugin(t, 7), newPlugin(t, 7)
+	var attempts []map[string]int64
+	for attempt := 0; attempt < 3; attempt++ {
+		scores := scoreInOrder(t, pl, pod, names)
+		for earlier := range attempts {
+			if reflect.DeepEqual(scores, attempts[earlier]) {
+				t.Errorf("attempts %d and %d have the same scores", earlier+1, attempt+1)
+			}
+		}
+		attempts = append(attempts, scores)
+		if got := scoreInParallel(again, pod, names); !reflect.DeepEqual(got, scores) {
+			t.Errorf("attempt %d is not replayed by a new plugin", attempt+1)
+		}
+	}
+}
+
+// TestScoresAreUniform scores 101 nodes for 1,000 pods: each of the 101 scores is expected 1,000 times. The chi-square of
+// 100 degrees of freedom is below 61.9 or above 149.4 once in a thousand times each; the pods are always the same.
+func TestScoresAreUniform(t *testing.T) {
+	const nodes, pods = 101, 1000
+	pl, names := newPlugin(t, 0), nodeNames(nodes)
+	counts := map[int64]int{}
+	for i := 0; i < pods; i++ {
+		for _, score := range scoreInOrder(t, pl, st.MakePod().UID(fmt.Sprintf("uid-%d", i)).Obj(), names) {
+			counts[score]++
+		}
+	}
+	chiSquare := 0.0
+	for score := framework.MinNodeScore; score <= framework.MaxNodeScore; score++ {
+		difference := float64(counts[score] - pods)
+		chiSquare += difference * difference / pods
+		delete(counts, score)
+	}
+	if len(counts) != 0 {
+		t.Errorf("scores out of the range 0 to 100: %v", counts)
+	}
+	if chiSquare < 61.9 || chiSquare > 149.4 {
+		t.Errorf("chi-square of the scores is %.1f, want 61.9 to 149.4", chiSquare)
+	}
+}
+
+func TestScoreAllocatesNothing(t *testing.T) {
+	pl, pod, state := newPlugin(t, 0), st.MakePod().UID("uid-1").Obj(), framework.NewCycleState()
+	pl.Score(context.Background(), state, pod, "node-1")
+	if allocations := testing.AllocsPerRun(100, func() { pl.Score(context.Background(), state, pod, "node-1") }); allocations != 0 {
+		t.Errorf("Score allocates %v times after the cycle's first call, want 0", allocations)
+	}
+}
+
+func TestNewRefusesArgsOfAnotherPlugin(t *testing.T) {
+	for _, args := range []runtime.Object{nil, &schedulerconfig.NodeAffinityArgs{}} {
+		if _, err := New(args, nil); err == nil || !strings.Contains(err.Error(), "want args of type RandScoreArgs") {
+			t.Errorf("New(%T) = %v, want an error that names RandScoreArgs", args, err)
+		}
+	}
+}
+
+func BenchmarkScore(b *testing.B) {
+	const nodes = 5000
+	pl, names, pod := newPlugin(b, 0), nodeNames(nodes), st.MakePod().UID("8b9a1c44-5a35-4e5f-9d5e-0c5d1f3b7f11").Obj()
+	b.ReportAllocs()
+	b.ResetTimer()
+	start := time.Now()
+	for i := 0; i < b.N; i++ {
+		state := framework.NewCycleState()
+		for _, name := range names {
+			pl.Score(context.Background(), state, pod, name)
+		}
+	}
+	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*nodes), "ns/node")
+}
