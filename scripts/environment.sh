@@ -91,10 +91,11 @@ use_pinned_go() {
   export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local GOENV=off
 }
 
-# build_tool NAME compiles build/cmd/NAME with the pinned Go, and prints the path of the binary.
+# build_tool NAME [MODULE] compiles cmd/NAME of build/, or of the module build/MODULE, with the pinned Go, and prints the path of
+# the binary.
 build_tool() {
   local binary=$OUTPUT/tools/$1
-  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build" -trimpath -buildvcs=false -o "$binary" "./cmd/$1"
+  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build${2:+/$2}" -trimpath -buildvcs=false -o "$binary" "./cmd/$1"
   printf '%s\n' "$binary"
 }
 

@@ -1,17 +1,34 @@
 #!/usr/bin/env bash
 # Starts a local control plane with fake nodes and the scheduler that was built, creates pods, and prints where each went.
 #
-# Inputs: NODES, PODS, CONFIG, KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made. Exit: that of kube-scheduler-run: 0 all pods were placed.
+# Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that hold it),
+#   EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
+#   KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made. Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
 [[ -f $config ]] || fail "CONFIG=$config is not there" "ls manifests/config; make run CONFIG=manifests/config/my-scheduler.yaml"
+# Builds take minutes, so what is missing is said before them. Names of files are divided by blanks, as make divides them.
+for manifest in ${MANIFEST:-}; do
+  [[ -f $manifest ]] || fail "MANIFEST: $manifest is not there" "ls manifests/examples/run, and give a file that exists"
+done
+[[ ${EXTENDER:-none} == none || -f $EXTENDER ]] ||
+  fail "EXTENDER=$EXTENDER is not there" "give a scheduler configuration that exists, or EXTENDER=none"
 use_pinned_go
 ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
 run=$(build_tool kube-scheduler-run)
 etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
-keep=()
-[[ ${KEEP:-} != yes ]] || keep=(--keep)
+more=()
+for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
+[[ -z ${LOG:-} ]] || more+=(--show-log "$LOG")
+[[ ${KEEP:-} != yes ]] || more+=(--keep)
+[[ -z ${EXTENDER:-} ]] || more+=(--extender-config "$EXTENDER")
+[[ -z ${EXTENDER_PROFILE:-} ]] || more+=(--extender-profile "$EXTENDER_PROFILE")
+# Whether an extender is started is for the program to say, which reads the configuration; here it is built if it may be.
+if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders "$config"; }; then
+  extender=$(build_tool scheduler-extender extender)
+  more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")
+fi
 exec "$run" --kube-apiserver "$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
-  --etcd "$etcd" --kwok "$kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" "${keep[@]}"
+  --etcd "$etcd" --kwok "$kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" "${more[@]}"

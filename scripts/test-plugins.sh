@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # Tests the plugins against pristine upstream modules, with the pinned Go and exactly upstream's dependencies.
 #
-# Inputs: plugins/; NAME (one folder of it; all by default). Exit: that of go test.
+# Inputs: plugins/; NAME (one folder of it; all by default); arguments: more flags for go test. Exit: that of go test.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 use_pinned_go
 [[ -z ${NAME:-} || -d $ROOT/plugins/${NAME,,} ]] || fail "plugins/${NAME,,} is not there" "ls plugins; make test-plugins NAME=myscoreplugin"
 name=${NAME:-}
-GOWORK=off GOFLAGS='' exec go test -C "$ROOT/plugins" "./${name,,}${name:+/}..."
+GOWORK=off GOFLAGS='' exec go test -C "$ROOT/plugins" "$@" "./${name,,}${name:+/}..."

@@ -6,7 +6,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 # Tests say what this checkout makes, not what somebody's settings make of it.
-unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG
+unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE
 export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH GOWORK=off
 
 step() { say; say "== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"; }
@@ -15,8 +15,10 @@ step 'checks'
 bash "$ROOT/scripts/verify.sh"
 
 use_pinned_go
+race=()
+if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
 step 'unit tests of plugins/, against pristine upstream'
-NAME='' bash "$ROOT/scripts/test-plugins.sh"
+NAME='' bash "$ROOT/scripts/test-plugins.sh" "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
 
 step 'the image'
 bash "$ROOT/scripts/source.sh"
@@ -30,29 +32,45 @@ kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 
 step "the patched tree's own tests of the packages that the patches touch"
 # Without vet: today's finds old faults in upstream's code, none of them ours to mend; ours was vetted above.
+mapfile -t plugins < <(cd "$ROOT/plugins" && printf './pkg/scheduler/framework/plugins/%s...\n' */)
 (cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off \
   hack/run-in-gopath.sh go test -vet=off ./cmd/kube-scheduler/... ./pkg/scheduler ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
-  ./pkg/scheduler/framework/plugins/apis/... ./pkg/scheduler/framework/plugins/myscoreplugin) |
+  "${plugins[@]}") |
   { grep --line-buffered -v 'no test files' || true; }
 # Upstream's generators and tests must leave the tree as the patches made it.
 refuse_edits
 
 step 'unit tests of build/ and scenario tests of the scripts'
-race=()
-if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
 cd "$ROOT/build"
-mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|controlplane|endtoend|manifests|kubeadmnode|e2e)$')
+mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|controlplane|endtoend|manifests|kubeadmnode|e2e|schedulers|validateconfig)$')
 # Never from the cache: it does not see that a script has changed.
 go test -count=1 "${packages[@]}"
 go test -count=1 "${race[@]}" ./controlplane
+go test -C extender -count=1 "${race[@]}" .
 
 step 'what was made'
 OUTPUT=$OUTPUT go test -count=1 ./artifacts
 KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl go test -count=1 ./manifests
 
-step 'what the second scheduler may do, and did'
+step 'what is said of a wrong configuration'
 export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver ETCD=$etcd KWOK=$kwok
+go test -count=1 ./validateconfig
+
+step 'what the second scheduler may do, and did'
 KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl SECOND_SCHEDULER=$ROOT/manifests/second-scheduler go test -count=1 -v ./leastprivilege/endtoend
+
+step 'every configuration, as make run shows it'
+SCHEDULER_EXTENDER=$(build_tool scheduler-extender extender)
+export SCHEDULER_EXTENDER
+go test -count=1 ./configurations
+# Once through make itself.
+make -C "$ROOT" --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
+
+step 'three schedulers at once, and plugins beside a stock one'
+STOCK_SCHEDULER=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
+export STOCK_SCHEDULER
+go test -count=1 -v ./schedulers
+go test -count=1 ./extenders/endtoend
 
 step 'pods bound on a local control plane, by both profiles'
 SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \

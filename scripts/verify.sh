@@ -56,7 +56,7 @@ named() {
 # What goes with a release of Kubernetes names it where its own tools look, too.
 pinned_release() {
   local module missing=0
-  for module in plugins build/tools/kube-scheduler; do
+  for module in plugins build/extender build/tools/kube-scheduler; do
     grep -q "^	k8s.io/kubernetes $KUBERNETES_VERSION\( // indirect\)\?$" "$ROOT/$module/go.mod" || { printf '%s/go.mod does not require k8s.io/kubernetes %s\n' "$module" "$KUBERNETES_VERSION"; missing=1; }
   done
   return "$missing"
@@ -66,14 +66,14 @@ check 'gofmt' formatted
 check 'the release that modules require' pinned_release
 check 'plugins are registered' registered
 check 'what is named is there' named
-for module in plugins build; do
+for module in plugins build build/extender; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done
 staticcheck=$(build_server staticcheck honnef.co/go/tools/cmd/staticcheck)
-for module in plugins build; do
+for module in plugins build build/extender; do
   check "staticcheck $module" static "$module"
 done
-for module in plugins build build/tools/*; do
+for module in plugins build build/extender build/tools/*; do
   # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it builds.
   [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done

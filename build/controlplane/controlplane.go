@@ -1,5 +1,5 @@
 // Package controlplane starts a Kubernetes control plane on loopback, for `make run` and for tests: etcd, kube-apiserver,
-// fake nodes (KWOK), and a kube-scheduler. It needs neither root nor containers nor a network.
+// fake nodes (KWOK), and one or more kube-schedulers. It needs neither root nor containers nor a network.
 //
 // Everything it writes is in one folder, and everything it starts is a child process. Stop ends both; after a crash
 // of the parent, kill -9 included, the kernel ends the children and the next Start removes the folder.
@@ -60,7 +60,9 @@ type ControlPlane struct {
 	mutex sync.Mutex
 	// running are the components in the order in which they were started.
 	running []*process
-	nodes   int
+	// schedulers are those among them that are schedulers, and those that are being started.
+	schedulers []*Scheduler
+	nodes      int
 
 	stopped sync.Once
 	stopErr error

@@ -16,10 +16,13 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 )
 
@@ -52,7 +55,7 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			copied := filepath.Join(t.TempDir(), "copy.yaml")
-			if err := config.writeLocalCopy(copied, "/run/kubeconfig", false); err != nil {
+			if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig"}); err != nil {
 				t.Fatal(err)
 			}
 			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
@@ -72,11 +75,65 @@ func TestLocalCopyForLeaderElectionKeepsTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.yaml")
-	if err := config.writeLocalCopy(copied, "/run/kubeconfig", true); err != nil {
+	if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig", leaderElection: true}); err != nil {
 		t.Fatal(err)
 	}
 	want := canonical(t, configHead+"clientConnection: {kubeconfig: /run/kubeconfig}\n"+election)
 	if got := canonical(t, readFile(t, copied)); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+	}
+}
+
+func TestLocalCopyAsksTheExtenderThatRunsInsteadOfOneOnLoopback(t *testing.T) {
+	const extenders = "extenders:\n" +
+		"- {urlPrefix: 'https://127.0.0.1:8888/path', filterVerb: filter, weight: 3, tlsConfig: {caFile: /etc/ca.crt}}\n" +
+		"- {urlPrefix: 'http://localhost:9999', bindVerb: bind}\n" +
+		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
+	const tls = "enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}"
+	const want = configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" +
+		"- {urlPrefix: 'https://127.0.0.1:1/path', filterVerb: filter, weight: 3, " + tls + "}\n" +
+		"- {urlPrefix: 'https://127.0.0.1:1', bindVerb: bind, " + tls + "}\n" +
+		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
+	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	addresses, err := ReadExtenders(writeFile(t, configHead+extenders), "")
+	if want := []string{"https://127.0.0.1:8888/path", "http://localhost:9999"}; err != nil || !reflect.DeepEqual(addresses, want) {
+		t.Errorf("extenders on loopback: %v, %v, want %v", addresses, err, want)
+	}
+	addresses, err = ReadExtenders(writeFile(t, configHead+extenders), DocumentedExtender)
+	if want := []string{"https://127.0.0.1:8888/path"}; err != nil || !reflect.DeepEqual(addresses, want) {
+		t.Errorf("extenders at the documented address: %v, %v, want %v", addresses, err, want)
+	}
+	for content, works := range map[string]bool{configHead + extenders: true, configHead: false} {
+		config, err := readSchedulerConfig(writeFile(t, content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = config.writeLocalCopy(copied, localSettings{kubeconfig: "k", extender: extender})
+		if (err == nil) != works || (err != nil && !strings.Contains(err.Error(), "next: ")) {
+			t.Errorf("of\n%s\nit says %v", content, err)
+		}
+	}
+	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+	}
+}
+
+func TestExtendersElsewhereThanAtTheAddressThatIsReplacedStayAsTheyAre(t *testing.T) {
+	const own = "- {urlPrefix: 'https://127.0.0.1:9999', filterVerb: filter}\n"
+	config, err := readSchedulerConfig(writeFile(t, configHead+"extenders:\n"+own+"- {urlPrefix: 'https://127.0.0.1:8888/'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
+	settings := localSettings{kubeconfig: "k", extender: extender, replaces: DocumentedExtender}
+	if err := config.writeLocalCopy(copied, settings); err != nil {
+		t.Fatal(err)
+	}
+	want := configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" + own +
+		"- {urlPrefix: 'https://127.0.0.1:1/', enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}}\n"
+	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
 		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
@@ -360,26 +417,111 @@ func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
 	}
 }
 
-func TestPodsOfAManifestAreReadOrRefusedWithTheNextStep(t *testing.T) {
+func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]%s}\n"
+	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: c}\n"
 	first, second := fmt.Sprintf(pod, "a", ""), fmt.Sprintf(pod, "b", ", schedulerName: s")
-	pods, err := ReadPods(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+second))
+	manifest, err := ReadManifest(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+node+"---\n"+second))
 	if err != nil {
 		t.Fatal(err)
 	}
+	pods := manifest.Pods
 	if len(pods) != 2 || pods[0].Name != "a" || pods[1].Spec.SchedulerName != "s" || pods[1].Namespace != "default" {
-		t.Errorf("got %v", pods)
+		t.Errorf("got the pods %v", pods)
+	}
+	if len(manifest.Nodes) != 1 || manifest.Nodes[0].Name != "c" {
+		t.Errorf("got the nodes %v", manifest.Nodes)
 	}
 	for name, content := range map[string]string{
 		"empty":           "",
+		"no pod":          node,
 		"another kind":    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
 		"unknown kind":    "apiVersion: v2\nkind: Pod\n",
 		"not YAML":        "{",
 		"bound by itself": fmt.Sprintf(pod, "a", ", nodeName: node-1"),
+		"mistyped field":  fmt.Sprintf(pod, "a", ", schedularName: s"),
+		"a field twice":   fmt.Sprintf(pod, "a", ", schedulerName: s, schedulerName: t"),
 	} {
-		if _, err := ReadPods(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
+		if _, err := ReadManifest(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
 			t.Errorf("%s: got %v, want an error with the next step", name, err)
 		}
+	}
+	_, err = ReadManifest(writeFile(t, fmt.Sprintf(pod, "a", ", schedularName: s")))
+	if err == nil || !strings.Contains(err.Error(), "schedularName") {
+		t.Errorf("a mistyped field: %v does not name it", err)
+	}
+}
+
+func TestSchedulersThatWouldGetInEachOthersWayAreRefusedWithTheNextStep(t *testing.T) {
+	c := newTestPlane(t)
+	first := &Scheduler{plane: c, name: "kube-scheduler", profiles: []string{"default-scheduler", "a"}}
+	for _, scheduler := range []*Scheduler{first, {plane: c, name: "second", profiles: []string{"b", "c"}}} {
+		if err := c.enlist(scheduler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, test := range map[string]struct {
+		scheduler Scheduler
+		says      string
+	}{
+		"the same name":           {Scheduler{name: "kube-scheduler", profiles: []string{"d"}}, "kube-scheduler runs already"},
+		"a profile that is there": {Scheduler{name: "third", profiles: []string{"d", "c"}}, "second has a profile c already"},
+		"a component's name":      {Scheduler{name: "etcd", profiles: []string{"d"}}, `"etcd"`},
+		"no name for a file":      {Scheduler{name: "../x", profiles: []string{"d"}}, `"../x"`},
+	} {
+		err := c.enlist(&test.scheduler)
+		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error that says %q and the next step", what, err, test.says)
+		}
+	}
+	if got, want := c.profiles().List(), []string{"a", "b", "c", "default-scheduler"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("profiles: %v, want %v", got, want)
+	}
+	c.strike(first)
+	if err := c.enlist(&Scheduler{name: "kube-scheduler", profiles: []string{"a"}}); err != nil {
+		t.Errorf("after the first one has ended: %v", err)
+	}
+}
+
+func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T) {
+	c := newTestPlane(t)
+	ends, err := exec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := writeFile(t, configHead)
+	for range 2 {
+		var failure *Failure
+		if _, err := c.StartScheduler(t.Context(), ends, config); !errors.As(err, &failure) {
+			t.Fatalf("got %v, want a Failure", err)
+		}
+	}
+	if left := c.profiles().List(); len(left) != 0 {
+		t.Errorf("profiles: %v, want none", left)
+	}
+}
+
+func TestNodeOfAManifestIsCompletedWhereItSaysNothing(t *testing.T) {
+	given := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "h"}}}
+	node := completeNode(given)
+	if given.Annotations != nil {
+		t.Error("the original was changed")
+	}
+	if node.Annotations[fakeNode] != fakeNodeValue {
+		t.Errorf("annotations %v; KWOK would not make it ready", node.Annotations)
+	}
+	if node.Labels[corev1.LabelHostname] != "h" || node.Labels[corev1.LabelOSStable] != "linux" {
+		t.Errorf("labels %v, want the given hostname and linux", node.Labels)
+	}
+	for name, want := range map[corev1.ResourceName]string{"cpu": "8", "memory": "32Gi", "pods": "110"} {
+		allocatable, capacity := node.Status.Allocatable[name], node.Status.Capacity[name]
+		if allocatable.String() != want || capacity.String() != want {
+			t.Errorf("%s: allocatable %s of %s, want %s", name, allocatable.String(), capacity.String(), want)
+		}
+	}
+	given.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	if allocatable := completeNode(given).Status.Allocatable; len(allocatable) != 1 || allocatable.Cpu().String() != "2" {
+		t.Errorf("allocatable %v, want the capacity that is given", allocatable)
 	}
 }
 
@@ -403,6 +545,7 @@ func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing
 		"not bound":          func(p *Placement) { p.Node, p.Profile, p.Message = "", "", "0/1 nodes are available" },
 		"nothing said":       func(p *Placement) { p.Node, p.Profile = "", "" },
 		"not served":         func(p *Placement) { p.Node, p.Profile, p.Served = "", "", false },
+		"not created":        func(p *Placement) { *p = NotCreated(NewPod("p", "s")) },
 	} {
 		placement := bound
 		change(&placement)
@@ -437,6 +580,26 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 		if got := test.seen.settled(test.served); got != test.settled {
 			t.Errorf("%s: settled is %v, want %v", name, got, test.settled)
 		}
+	}
+}
+
+func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
+	serves := []*Scheduler{{name: "kube-scheduler", profiles: []string{"s"}}}
+	plane := &ControlPlane{client: fake.NewSimpleClientset(), alive: t.Context(), schedulers: serves}
+	failing := NewPod("failing", "s")
+	failing.UID = "failing"
+	failing.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
+	}}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	placements, err := plane.Place(ctx, failing)
+	if err != nil || ctx.Err() == nil || len(placements) != 1 || placements[0].Message != "connection refused" {
+		t.Errorf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
+	}
+	_, err = plane.Place(ctx, NewPod("late", "s"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
+		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
 	}
 }
 

@@ -47,6 +47,19 @@ func (c *ControlPlane) writeServerPair(name string) (certificate, key string, er
 	if err != nil {
 		return "", "", err
 	}
+	return c.writePair(name, pair)
+}
+
+// writeClientPair writes the key pair by which a user is known, NAME.crt and NAME.key, and gives both paths.
+func (c *ControlPlane) writeClientPair(name, user string) (certificate, key string, err error) {
+	pair, err := c.authority.client(user)
+	if err != nil {
+		return "", "", err
+	}
+	return c.writePair(name, pair)
+}
+
+func (c *ControlPlane) writePair(name string, pair keyPair) (certificate, key string, err error) {
 	if certificate, err = c.folder.write(name+".crt", pair.certificate); err != nil {
 		return "", "", err
 	}

@@ -55,19 +55,30 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 // AddNodes makes fake nodes and waits until they are ready; it returns their names. They have 8 CPUs, 32 GiB and room
 // for 110 pods; the zones zone-a, zone-b and zone-c take turns, and so do the disk types ssd and hdd.
 func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error) {
+	var nodes []*corev1.Node
 	var names []string
 	for range count {
 		node := newNode(c.nodes)
-		if _, err := c.client.CoreV1().Nodes().Create(ctx, node, metav1.CreateOptions{}); err != nil {
-			return nil, fmt.Errorf("cannot create the node %s: %w", node.Name, err)
-		}
 		c.nodes++
+		nodes = append(nodes, node)
 		names = append(names, node.Name)
 	}
-	if count == 0 {
-		return nil, nil
+	return names, c.CreateNodes(ctx, nodes...)
+}
+
+// CreateNodes makes fake nodes and waits until they are ready. What they do not say is as AddNodes has it, but for the
+// zone and the disk type: the resources, and the labels that a kubelet gives to its node.
+func (c *ControlPlane) CreateNodes(ctx context.Context, nodes ...*corev1.Node) error {
+	waiting := sets.NewString()
+	for _, node := range nodes {
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, completeNode(node), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("cannot create the node %s: %w; next: correct it", node.Name, err)
+		}
+		waiting.Insert(node.Name)
 	}
-	waiting := sets.NewString(names...)
+	if len(nodes) == 0 {
+		return nil
+	}
 	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "nodes", "", fields.Everything())
 	err := c.until(ctx, list, &corev1.Node{}, func(event watch.Event) (bool, error) {
 		if node, ok := event.Object.(*corev1.Node); ok && nodeReady(node) {
@@ -76,38 +87,54 @@ func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error
 		return waiting.Len() == 0, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("kwok does not make %d of %d nodes ready (%s the first): %w",
-			waiting.Len(), count, waiting.List()[0], err)
+		return fmt.Errorf("kwok does not make %d of %d nodes ready (%s the first): %w",
+			waiting.Len(), len(nodes), waiting.List()[0], err)
 	}
-	return names, nil
+	return nil
 }
 
 // newNode describes the fake node with a number, counted from 0.
 func newNode(number int) *corev1.Node {
-	name := fmt.Sprintf("node-%d", number+1)
 	diskType := "ssd"
 	if number%2 == 1 {
 		diskType = "hdd"
 	}
-	resources := corev1.ResourceList{
-		corev1.ResourceCPU:    resource.MustParse("8"),
-		corev1.ResourceMemory: resource.MustParse("32Gi"),
-		corev1.ResourcePods:   resource.MustParse("110"),
-	}
-	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{
-			Name:        name,
-			Annotations: map[string]string{fakeNode: fakeNodeValue},
-			Labels: map[string]string{
-				corev1.LabelHostname:     name,
-				corev1.LabelOSStable:     "linux",
-				corev1.LabelArchStable:   runtime.GOARCH,
-				corev1.LabelTopologyZone: "zone-" + string(rune('a'+number%3)),
-				DiskType:                 diskType,
-			},
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("node-%d", number+1),
+		Labels: map[string]string{
+			corev1.LabelTopologyZone: "zone-" + string(rune('a'+number%3)),
+			DiskType:                 diskType,
 		},
-		Status: corev1.NodeStatus{Allocatable: resources, Capacity: resources},
+	}}
+}
+
+// completeNode gives a copy of a node that is a fake one, with what every node has.
+func completeNode(node *corev1.Node) *corev1.Node {
+	node = node.DeepCopy()
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, fakeNode, fakeNodeValue)
+	for label, value := range map[string]string{
+		corev1.LabelHostname:   node.Name,
+		corev1.LabelOSStable:   "linux",
+		corev1.LabelArchStable: runtime.GOARCH,
+	} {
+		if _, given := node.Labels[label]; !given {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, label, value)
+		}
 	}
+	if node.Status.Allocatable == nil {
+		node.Status.Allocatable = node.Status.Capacity
+	}
+	if node.Status.Allocatable == nil {
+		node.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("8"),
+			corev1.ResourceMemory: resource.MustParse("32Gi"),
+			corev1.ResourcePods:   resource.MustParse("110"),
+		}
+	}
+	if node.Status.Capacity == nil {
+		node.Status.Capacity = node.Status.Allocatable
+	}
+	return node
 }
 
 func nodeReady(node *corev1.Node) bool {

@@ -2,34 +2,48 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"slices"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // nextScheduler is what to do when there is no scheduler to run.
 const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
 
+// taken are the names under which other files lie in the run's folder.
+var taken = []string{"admin", "ca", "etcd", "kube-apiserver", "kwok", "scheduler-extender", "scheduler-extender-client", "service-accounts"}
+
 // Scheduler is a kube-scheduler that runs against a control plane.
 type Scheduler struct {
 	plane    *ControlPlane
+	name     string
+	profiles []string
 	process  *process
 	url      string
-	profiles []string
 }
 
 // schedulerOptions are what can be different about a scheduler.
 type schedulerOptions struct {
+	name           string
 	token          string
 	leaderElection bool
+	extender       *Extender
+	replaces       string
 }
 
 // SchedulerOption changes how a scheduler is started.
 type SchedulerOption func(*schedulerOptions)
+
+// WithName tells a scheduler from others on the same control plane: its name among the Processes, and of its files in the
+// folder, NAME.log first. Without, it is kube-scheduler.
+func WithName(name string) SchedulerOption {
+	return func(options *schedulerOptions) { options.name = name }
+}
 
 // WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it has
 // about its own callers too. Without, it is system:kube-scheduler.
@@ -40,6 +54,12 @@ func WithToken(token string) SchedulerOption {
 // WithLeaderElection leaves leader election to the configuration instead of switching it off.
 func WithLeaderElection() SchedulerOption {
 	return func(options *schedulerOptions) { options.leaderElection = true }
+}
+
+// WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an address,
+// https://host:port, only where it names one at that address.
+func WithExtender(extender *Extender, replaces string) SchedulerOption {
+	return func(options *schedulerOptions) { options.extender, options.replaces = extender, replaces }
 }
 
 // ReadProfiles gives the scheduler names of the profiles in a KubeSchedulerConfiguration.
@@ -53,19 +73,16 @@ func ReadProfiles(configFile string) ([]string, error) {
 
 // StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy. The file is not changed:
 // the scheduler reads a copy in which the API server is this one and leader election is off, unless an option says
-// otherwise. There can be one at a time.
+// otherwise. There can be several at a time, each with a name and with profiles of its own.
 func (c *ControlPlane) StartScheduler(
 	ctx context.Context, executable, configFile string, options ...SchedulerOption,
 ) (*Scheduler, error) {
-	var chosen schedulerOptions
+	chosen := schedulerOptions{name: "kube-scheduler"}
 	for _, option := range options {
 		option(&chosen)
 	}
-	if err := checkExecutable("kube-scheduler", executable, nextScheduler); err != nil {
+	if err := checkExecutable(chosen.name, executable, nextScheduler); err != nil {
 		return nil, err
-	}
-	if _, running := c.Processes()["kube-scheduler"]; running {
-		return nil, errors.New("a kube-scheduler runs already: two would bind the same pods; next: stop the first")
 	}
 	config, err := readSchedulerConfig(configFile)
 	if err != nil {
@@ -75,32 +92,89 @@ func (c *ControlPlane) StartScheduler(
 	if err != nil {
 		return nil, err
 	}
-	const kubeconfigFile = "scheduler.kubeconfig"
+	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles}
+	if err := c.enlist(scheduler); err != nil {
+		return nil, err
+	}
+	if err := scheduler.start(ctx, executable, config, chosen); err != nil {
+		c.strike(scheduler)
+		return nil, err
+	}
+	return scheduler, nil
+}
+
+// enlist adds a scheduler to those of the control plane, unless they would get in each other's way.
+func (c *ControlPlane) enlist(scheduler *Scheduler) error {
+	if messages := validation.IsDNS1123Label(scheduler.name); len(messages) > 0 || slices.Contains(taken, scheduler.name) {
+		return fmt.Errorf("a scheduler cannot be called %q: its files would be called so, too; "+
+			"next: give it another name, of small letters, digits and '-'", scheduler.name)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, other := range c.schedulers {
+		if other.name == scheduler.name {
+			return fmt.Errorf("a scheduler that is called %s runs already; next: stop it first, or give one of the two another name",
+				other.name)
+		}
+		for _, profile := range scheduler.profiles {
+			if slices.Contains(other.profiles, profile) {
+				return fmt.Errorf("%s has a profile %s already: two would bind the same pods; "+
+					"next: stop it first, or give the profile of %s another schedulerName", other.name, profile, scheduler.name)
+			}
+		}
+	}
+	c.schedulers = append(c.schedulers, scheduler)
+	return nil
+}
+
+// strike takes a scheduler off the list.
+func (c *ControlPlane) strike(scheduler *Scheduler) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.schedulers = slices.DeleteFunc(c.schedulers, func(other *Scheduler) bool { return other == scheduler })
+}
+
+// profiles gives the scheduler names of all profiles that run.
+func (c *ControlPlane) profiles() sets.String {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	names := sets.NewString()
+	for _, scheduler := range c.schedulers {
+		names.Insert(scheduler.profiles...)
+	}
+	return names
+}
+
+func (s *Scheduler) start(ctx context.Context, executable string, config *schedulerConfig, chosen schedulerOptions) error {
+	c := s.plane
+	kubeconfigFile := s.name + ".kubeconfig"
 	var kubeconfig string
+	var err error
 	if chosen.token != "" {
 		kubeconfig, err = c.writeTokenKubeconfig(kubeconfigFile, chosen.token)
 	} else {
 		kubeconfig, err = c.writeKubeconfig(kubeconfigFile, "system:kube-scheduler")
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	localConfig := c.folder.file("scheduler.yaml")
-	if err := config.writeLocalCopy(localConfig, kubeconfig, chosen.leaderElection); err != nil {
-		return nil, err
+	localConfig := c.folder.file(s.name + ".yaml")
+	settings := localSettings{kubeconfig, chosen.leaderElection, chosen.extender, chosen.replaces}
+	if err := config.writeLocalCopy(localConfig, settings); err != nil {
+		return err
 	}
-	certificate, key, err := c.writeServerPair("kube-scheduler")
+	certificate, key, err := c.writeServerPair(s.name)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
 	// name files relative to it or depend on a proxy.
 	p, port, err := c.launch(ctx, component{
-		name:       "kube-scheduler",
+		name:       s.name,
 		executable: executable,
 		listens:    true,
 		ready:      "/healthz",
-		next:       fmt.Sprintf("correct %s as the last lines say, and run again", configFile),
+		next:       fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
 		args: func(port int) []string {
 			return []string{
 				"--config=" + localConfig,
@@ -115,21 +189,20 @@ func (c *ControlPlane) StartScheduler(
 		},
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return &Scheduler{plane: c, process: p, url: "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)), profiles: profiles}, nil
+	s.process, s.url = p, "https://"+net.JoinHostPort(loopback, strconv.Itoa(port))
+	return nil
 }
 
 // URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
 func (s *Scheduler) URL() string { return s.url }
 
+// LogFile is the path of its log, which goes with the control plane's folder.
+func (s *Scheduler) LogFile() string { return s.process.logFile }
+
 // Profiles gives the scheduler names of its profiles, in the order of the configuration.
 func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }
-
-// Serves tells whether one of its profiles is responsible for a pod.
-func (s *Scheduler) Serves(pod *corev1.Pod) bool {
-	return slices.Contains(s.profiles, schedulerName(pod))
-}
 
 // schedulerName is the name of the scheduler that a pod asks for.
 func schedulerName(pod *corev1.Pod) string {
@@ -140,4 +213,7 @@ func schedulerName(pod *corev1.Pod) string {
 }
 
 // Stop ends the scheduler; the control plane goes on.
-func (s *Scheduler) Stop() error { return s.plane.end(s.process) }
+func (s *Scheduler) Stop() error {
+	defer s.plane.strike(s)
+	return s.plane.end(s.process)
+}

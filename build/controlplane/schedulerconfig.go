@@ -2,6 +2,8 @@ package controlplane
 
 import (
 	"fmt"
+	"net"
+	"net/url"
 	"os"
 	"strings"
 
@@ -24,7 +26,7 @@ type schedulerConfig struct {
 func readSchedulerConfig(file string) (*schedulerConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the scheduler's configuration: %w; next: give a file that exists with --config", err)
+		return nil, fmt.Errorf("cannot read the scheduler's configuration: %w; next: give a file that exists", err)
 	}
 	// Strict: of a key that is there twice, one would be lost without a word.
 	json, err := yaml.YAMLToJSONStrict(content)
@@ -75,16 +77,27 @@ func (s *schedulerConfig) profiles() ([]string, error) {
 	return names, nil
 }
 
-// writeLocalCopy writes the configuration to another file, the same but for two fields: where the API server is, and that
-// there is no other scheduler to elect a leader from. The second is left alone for leader election.
-func (s *schedulerConfig) writeLocalCopy(file, kubeconfig string, leaderElection bool) error {
+// localSettings are what a run puts into its copy of a configuration.
+type localSettings struct {
+	// kubeconfig says where the API server is.
+	kubeconfig string
+	// leaderElection leaves leader election as it is; else it is switched off, since there is nobody to elect a leader from.
+	leaderElection bool
+	// extender takes the place of extenders on loopback; nil leaves them alone.
+	extender *Extender
+	// replaces is the address, https://host:port, of those whose place it takes; empty means all of them.
+	replaces string
+}
+
+// writeLocalCopy writes the configuration to another file, the same but for the local settings.
+func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) error {
 	local := s.content.DeepCopy()
 	type field struct {
 		value any
 		path  []string
 	}
-	fields := []field{{kubeconfig, []string{"clientConnection", "kubeconfig"}}}
-	if !leaderElection {
+	fields := []field{{settings.kubeconfig, []string{"clientConnection", "kubeconfig"}}}
+	if !settings.leaderElection {
 		fields = append(fields, field{false, []string{"leaderElection", "leaderElect"}})
 	}
 	for _, field := range fields {
@@ -96,9 +109,43 @@ func (s *schedulerConfig) writeLocalCopy(file, kubeconfig string, leaderElection
 			return fmt.Errorf("%s: %s: %w; next: correct it", s.file, field.path[0], err)
 		}
 	}
+	if settings.extender != nil {
+		extenders := localExtenders(local.Object, settings.replaces)
+		if len(extenders) == 0 {
+			return fmt.Errorf("%s names no extender on loopback, so nobody would ask the one that runs; "+
+				"next: add one to its extenders, with urlPrefix: %s, or start none", s.file, DocumentedExtender)
+		}
+		for _, extender := range extenders {
+			settings.extender.redirect(extender)
+		}
+	}
 	content, err := yaml.Marshal(local.Object)
 	if err != nil {
 		return err
 	}
 	return os.WriteFile(file, content, 0o600)
+}
+
+// localExtenders gives the extenders of a configuration that are said to listen on loopback; with an address, https://host:port,
+// only those at that one.
+func localExtenders(config map[string]any, only string) []map[string]any {
+	extenders, _ := config["extenders"].([]any)
+	var local []map[string]any
+	for _, entry := range extenders {
+		fields, _ := entry.(map[string]any)
+		prefix, _ := fields["urlPrefix"].(string)
+		address, err := url.Parse(prefix)
+		if err != nil || !isLoopback(address.Hostname()) {
+			continue
+		}
+		if only == "" || address.Scheme+"://"+address.Host == only {
+			local = append(local, fields)
+		}
+	}
+	return local
+}
+
+func isLoopback(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }

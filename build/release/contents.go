@@ -22,12 +22,14 @@ import (
 const (
 	archiveName  = "kube-scheduler.tar"
 	swapName     = "kube-scheduler-swap"
-	manualName   = "docs/operations.md"
 	licenceName  = "LICENSE"
 	pinName      = "upstream.version"
 	documentName = "sbom.spdx.json"
 	sumsName     = "SHA256SUMS"
 )
+
+// manualNames are the pages for who runs the scheduler, and not for who builds it.
+var manualNames = []string{"docs/operations.md", "docs/plugins.md"}
 
 // file is one file of a bundle.
 type file struct {
@@ -53,8 +55,10 @@ func gather(options Options) ([]file, error) {
 	if err := take(swapName, options.Swap, 0o755, "make release ARCH="+options.Architecture); err != nil {
 		return nil, err
 	}
-	if err := take(manualName, filepath.Join(options.Project, manualName), 0o644, "git checkout -- "+manualName); err != nil {
-		return nil, err
+	for _, name := range manualNames {
+		if err := take(name, filepath.Join(options.Project, name), 0o644, "git checkout -- "+name); err != nil {
+			return nil, err
+		}
 	}
 	switch err := take(licenceName, filepath.Join(options.Project, licenceName), 0o644, "git checkout -- "+licenceName); {
 	case errors.Is(err, fs.ErrNotExist):

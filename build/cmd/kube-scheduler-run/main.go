@@ -1,7 +1,7 @@
 // Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
 // fake nodes, lets the scheduler place some pods, and prints where each one went, by which profile.
 //
-// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for; 1 not so, or something failed;
+// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for, and no other; 1 not so, or something failed;
 // 128 and the signal's number after a signal, 130 for Ctrl-C.
 package main
 
@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"kube-scheduler-fork/build/controlplane"
 )
 
 // interrupted is the cause of a context that a signal ended.
@@ -76,10 +78,19 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.etcd, "etcd", "", "the etcd `FILE` to run")
 	flags.StringVar(&o.kwok, "kwok", "", "the kwok `FILE` to run")
 	flags.StringVar(&o.config, "config", "", "the scheduler's configuration `FILE` (KubeSchedulerConfiguration); it is not changed")
+	flags.StringVar(&o.extender, "scheduler-extender", "", "the scheduler-extender `FILE` to run, if one is started")
+	flags.StringVar(&o.extenderConfig, "extender-config", "", "start an extender with the plugins of this configuration `FILE`, "+
+		"for all extenders on loopback in --config; none: start none, not even with --default-extender-config")
+	flags.StringVar(&o.defaultExtenderConfig, "default-extender-config", "", "without --extender-config, start an extender with the "+
+		"plugins of this configuration `FILE` for those in --config at "+controlplane.DocumentedExtender+", if there are any")
+	flags.StringVar(&o.extenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
+		"if its configuration has several")
 	flags.IntVar(&o.nodes, "nodes", 5, "how many fake nodes there are")
 	flags.IntVar(&o.pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
-	flags.StringArrayVar(&o.manifests, "manifest", nil, "create the pods of this `FILE` too; may be given more than once")
+	flags.StringArrayVar(&o.manifests, "manifest", nil, "create the pods and nodes of this `FILE` too, the pods when those before run; "+
+		"may be given more than once")
 	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
+	flags.StringVar(&o.showLog, "show-log", "", "print the lines of the scheduler's log that hold this `TEXT`, after the table")
 	flags.BoolVar(&o.keep, "keep", false, "leave everything running after the table, until Ctrl-C")
 	for _, name := range []string{"kube-apiserver", "kube-scheduler", "etcd", "kwok", "config"} {
 		if err := command.MarkFlagRequired(name); err != nil {

@@ -22,9 +22,13 @@ const versionDeadline = 30 * time.Second
 // options are the command line's.
 type options struct {
 	apiServer, scheduler, etcd, kwok, config string
+	extender                                 string
+	extenderConfig, defaultExtenderConfig    string
+	extenderProfile                          string
 	nodes, pods                              int
 	manifests                                []string
 	timeout                                  time.Duration
+	showLog                                  string
 	keep                                     bool
 
 	out io.Writer
@@ -41,19 +45,13 @@ func (o *options) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	pods := dealPods(o.pods, profiles)
-	for _, manifest := range o.manifests {
-		read, err := controlplane.ReadPods(manifest)
-		if err != nil {
-			return err
-		}
-		pods = append(pods, read...)
+	extender, err := o.planExtender()
+	if err != nil {
+		return err
 	}
-	// A pod that names no scheduler shows what happens to the pods of everybody else on a cluster with this configuration.
-	orphan := -1
-	if !slices.Contains(profiles, corev1.DefaultSchedulerName) {
-		orphan = len(pods)
-		pods = append(pods, controlplane.NewPod("names-no-scheduler", ""))
+	plan, err := newPlan(profiles, o.pods, o.manifests)
+	if err != nil {
+		return err
 	}
 	if err := o.printVersions(ctx); err != nil {
 		return err
@@ -72,48 +70,129 @@ func (o *options) run(ctx context.Context) (err error) {
 		fmt.Fprintln(o.out, "ending everything that was started, and removing "+plane.Folder())
 		err = errors.Join(err, plane.Stop())
 	}()
-	if _, err := plane.AddNodes(ctx, o.nodes); err != nil {
-		return err
-	}
-	fmt.Fprintf(o.out, "%d fake nodes are ready\n", o.nodes)
-	scheduler, err := plane.StartScheduler(ctx, o.scheduler, o.config)
+	nodes, err := plane.AddNodes(ctx, o.nodes)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(o.out, "profiles in %s: %s\ncreating %d pods\n", o.config, strings.Join(profiles, ", "), len(pods))
-	if orphan >= 0 {
+	if err := plane.CreateNodes(ctx, plan.nodes...); err != nil {
+		return err
+	}
+	for _, node := range plan.nodes {
+		nodes = append(nodes, node.Name)
+	}
+	fmt.Fprintf(o.out, "%d fake nodes are ready\n", len(nodes))
+	scheduler, err := o.startScheduler(ctx, plane, extender)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(o.out, "profiles in %s: %s\ncreating %d pods\n", o.config, strings.Join(profiles, ", "), len(plan.pods()))
+	if plan.orphan {
 		fmt.Fprintf(o.out, "note: pods that name no scheduler will stay Pending, "+
 			"because the configuration has no profile default-scheduler;\n"+
 			"  the cure: add to the profiles in %s:\n    - schedulerName: %s\n", o.config, corev1.DefaultSchedulerName)
 	}
-	deadline, cancel := context.WithTimeout(ctx, o.timeout)
-	defer cancel()
-	placements, err := scheduler.Place(deadline, pods...)
-	if err != nil {
+	results, late := o.place(ctx, plane, plan.waves)
+	if results == nil && late != nil {
+		return late
+	}
+	if err := o.show(ctx, plane, scheduler, nodes, results); err != nil {
 		return err
 	}
-	nodes, err := plane.Client().CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	if err := printTable(o.out, placements, diskTypes(nodes.Items)); err != nil {
-		return err
-	}
-	verdict := judge(placements, orphan)
+	verdict := errors.Join(judge(results), late)
 	if o.keep {
 		return o.stay(ctx, plane, verdict)
 	}
 	return verdict
 }
 
-// dealPods makes pods that ask for the profiles in turn.
-func dealPods(count int, profiles []string) []*corev1.Pod {
-	width := len(fmt.Sprint(count))
-	var pods []*corev1.Pod
-	for i := range count {
-		pods = append(pods, controlplane.NewPod(fmt.Sprintf("pod-%0*d", width, i+1), profiles[i%len(profiles)]))
+// startScheduler starts the scheduler, and before it the extender that it asks, if there is one.
+func (o *options) startScheduler(
+	ctx context.Context, plane *controlplane.ControlPlane, planned extenderPlan,
+) (*controlplane.Scheduler, error) {
+	for _, note := range planned.notes {
+		fmt.Fprintln(o.out, note)
 	}
-	return pods
+	if planned.config == "" {
+		return plane.StartScheduler(ctx, o.scheduler, o.config)
+	}
+	extender, err := plane.StartExtender(ctx, o.extender, planned.config, planned.profile)
+	if err != nil {
+		return nil, err
+	}
+	for _, url := range planned.replaced {
+		fmt.Fprintf(o.out, "extender %s is served by scheduler-extender with %s\n", url, planned.config)
+	}
+	return plane.StartScheduler(ctx, o.scheduler, o.config, controlplane.WithExtender(extender, planned.replaces))
+}
+
+// place places the waves one after the other; all of them together have the time of the flag --timeout. When it runs out, there
+// are results for all pods nevertheless, beside the error, if there is one.
+func (o *options) place(ctx context.Context, plane *controlplane.ControlPlane, waves [][]*corev1.Pod) ([]result, error) {
+	deadline, cancel := context.WithTimeout(ctx, o.timeout)
+	defer cancel()
+	var results []result
+	for number, pods := range waves {
+		if deadline.Err() != nil && ctx.Err() == nil {
+			return append(results, notCreated(waves[number:])...), nil
+		}
+		placements, err := plane.Place(deadline, pods...)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return append(results, notCreated(waves[number:])...), err
+		} else if err != nil {
+			return nil, err
+		}
+		for i, pod := range pods {
+			results = append(results, result{pod, placements[i]})
+		}
+		if number == len(waves)-1 {
+			break
+		}
+		if err := plane.AwaitRunning(deadline, placements); errors.Is(err, context.DeadlineExceeded) {
+			return append(results, notCreated(waves[number+1:])...), err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// notCreated gives the results of waves whose turn never came.
+func notCreated(waves [][]*corev1.Pod) []result {
+	var results []result
+	for _, pod := range slices.Concat(waves...) {
+		results = append(results, result{pod, controlplane.NotCreated(pod)})
+	}
+	return results
+}
+
+// show prints what became of the pods. The nodes are named in the order in which they are shown.
+func (o *options) show(
+	ctx context.Context, plane *controlplane.ControlPlane, scheduler *controlplane.Scheduler, names []string, results []result,
+) error {
+	client := plane.Client().CoreV1()
+	list, err := client.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	nodes := list.Items
+	slices.SortFunc(nodes, func(a, b corev1.Node) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	events, err := client.Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if err := printTable(o.out, results, nodes); err != nil {
+		return err
+	}
+	if err := printNodes(o.out, nodes, scheduler.Profiles(), results); err != nil {
+		return err
+	}
+	if err := printEvents(o.out, results, events.Items); err != nil {
+		return err
+	}
+	if o.showLog == "" {
+		return nil
+	}
+	return printLog(o.out, scheduler.LogFile(), o.showLog)
 }
 
 // printVersions prints what each program says about its version.
@@ -138,19 +217,6 @@ func (o *options) printVersions(ctx context.Context) error {
 		fmt.Fprintf(o.out, "%-15s %s\n", program.name, line)
 	}
 	return nil
-}
-
-// judge gives what is wrong with the placements. The pod with the number orphan is the one that shows what happens
-// without a profile: it is wrong only if it was bound after all.
-func judge(placements []controlplane.Placement, orphan int) error {
-	var failures []error
-	for i, placement := range placements {
-		if i == orphan && placement.Node == "" {
-			continue
-		}
-		failures = append(failures, placement.Err())
-	}
-	return errors.Join(failures...)
 }
 
 // stay leaves everything running until a signal comes, which is then no error, or until a component ends.

@@ -16,12 +16,16 @@ import (
 const absent = "-"
 
 // printTable prints a line for each pod: which profile bound it, to which node, and after which time; or why not.
-func printTable(out io.Writer, placements []controlplane.Placement, diskTypes map[string]string) error {
+func printTable(out io.Writer, results []result, nodes []corev1.Node) error {
+	diskTypes := map[string]string{}
+	for _, node := range nodes {
+		diskTypes[node.Name] = node.Labels[controlplane.DiskType]
+	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	fmt.Fprintln(table, "POD\tSCHEDULER\tNODE\tNODE LABEL "+controlplane.DiskType+"\tAFTER")
-	for _, placement := range placements {
-		fmt.Fprintln(table, strings.Join(row(placement, diskTypes), "\t"))
+	for _, result := range results {
+		fmt.Fprintln(table, strings.Join(row(result.Placement, diskTypes), "\t"))
 	}
 	if err := table.Flush(); err != nil {
 		return err
@@ -31,11 +35,10 @@ func printTable(out io.Writer, placements []controlplane.Placement, diskTypes ma
 }
 
 func row(p controlplane.Placement, diskTypes map[string]string) []string {
-	name := p.Name
-	if p.Namespace != corev1.NamespaceDefault {
-		name = p.Namespace + "/" + p.Name
-	}
+	name := podName(p)
 	switch {
+	case p.NotCreated:
+		return []string{name, absent, absent, absent, "not created: the time ran out"}
 	case p.Node != "":
 		return []string{name, boundBy(p), p.Node, orAbsent(diskTypes[p.Node]), p.After.Round(time.Millisecond).String()}
 	case !p.Served:
@@ -43,7 +46,15 @@ func row(p controlplane.Placement, diskTypes map[string]string) []string {
 	case p.Message == "":
 		return []string{name, absent, absent, absent, "Pending: " + p.Asked + " says nothing"}
 	}
-	return []string{name, absent, absent, absent, "Pending: " + strings.ReplaceAll(p.Message, "\n", " ")}
+	return []string{name, absent, absent, absent, "Pending: " + oneLine(p.Message)}
+}
+
+// podName names a pod, with its namespace if it is not the usual one.
+func podName(p controlplane.Placement) string {
+	if p.Namespace == corev1.NamespaceDefault {
+		return p.Name
+	}
+	return p.Namespace + "/" + p.Name
 }
 
 // boundBy names the profile that the pod's event names, loudly if it is not the one that the pod asks for.
@@ -62,13 +73,4 @@ func orAbsent(cell string) string {
 		return absent
 	}
 	return cell
-}
-
-// diskTypes gives the label that the examples choose nodes by, for each node's name.
-func diskTypes(nodes []corev1.Node) map[string]string {
-	types := map[string]string{}
-	for _, node := range nodes {
-		types[node.Name] = node.Labels[controlplane.DiskType]
-	}
-	return types
 }

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/testinput"
 )
 
 // inputs are the files the test works with, each the value of an environment variable.
@@ -23,34 +24,17 @@ type inputs struct {
 	scheduler, apiServer, etcd, kwok, config, pod string
 }
 
-// readInputs fails the test when a variable is missing: a test that passed without having run would say that all is well.
+// readInputs fails the test when one is missing.
 func readInputs(t *testing.T) inputs {
 	t.Helper()
-	var in inputs
-	for _, input := range []struct {
-		variable string
-		value    *string
-	}{
-		{"KUBE_SCHEDULER", &in.scheduler},
-		{"KUBE_APISERVER", &in.apiServer},
-		{"ETCD", &in.etcd},
-		{"KWOK", &in.kwok},
-		{"SCHEDULER_CONFIG", &in.config},
-		{"EXAMPLE_POD", &in.pod},
-	} {
-		*input.value = os.Getenv(input.variable)
-		if *input.value == "" {
-			t.Fatalf("the environment variable %s is not set; next: run this test with make, which builds its inputs and names them "+
-				"(make help lists the target)", input.variable)
-		}
-		if _, err := os.Stat(*input.value); err != nil {
-			t.Fatalf("%s: %v; next: build it, and give its absolute path", input.variable, err)
-		}
-		if !filepath.IsAbs(*input.value) {
-			t.Fatalf("%s=%s: go test runs in another directory; next: give its absolute path", input.variable, *input.value)
-		}
+	return inputs{
+		scheduler: testinput.File(t, "KUBE_SCHEDULER"),
+		apiServer: testinput.File(t, "KUBE_APISERVER"),
+		etcd:      testinput.File(t, "ETCD"),
+		kwok:      testinput.File(t, "KWOK"),
+		config:    testinput.File(t, "SCHEDULER_CONFIG"),
+		pod:       testinput.File(t, "EXAMPLE_POD"),
 	}
-	return in
 }
 
 func TestEachPodIsBoundByTheProfileItAsksFor(t *testing.T) {
@@ -80,14 +64,14 @@ func TestEachPodIsBoundByTheProfileItAsksFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	scheduler, err := plane.StartScheduler(ctx, in.scheduler, in.config)
+	if _, err := plane.StartScheduler(ctx, in.scheduler, in.config); err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := controlplane.ReadManifest(in.pod)
 	if err != nil {
 		t.Fatal(err)
 	}
-	pods, err := controlplane.ReadPods(in.pod)
-	if err != nil {
-		t.Fatal(err)
-	}
+	pods := manifest.Pods
 	if len(pods) != 1 || pods[0].Spec.SchedulerName != "my-scheduler" {
 		t.Fatalf("%s should hold one pod with schedulerName: my-scheduler", in.pod)
 	}
@@ -95,7 +79,7 @@ func TestEachPodIsBoundByTheProfileItAsksFor(t *testing.T) {
 	// word.
 	placing, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
-	placements, err := scheduler.Place(placing, pods[0], controlplane.NewPod("names-no-scheduler", ""))
+	placements, err := plane.Place(placing, pods[0], controlplane.NewPod("names-no-scheduler", ""))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,6 +36,7 @@ import (
 
 	"kube-scheduler-fork/build/controlplane"
 	"kube-scheduler-fork/build/leastprivilege"
+	"kube-scheduler-fork/build/testinput"
 )
 
 const (
@@ -66,26 +67,8 @@ type stand struct {
 	nodes    []string
 }
 
-// input gives the value of an environment variable that names a file. It fails the test when it is missing: a test that
-// passed without having run would say that all is well.
-func input(t *testing.T, variable string) string {
-	t.Helper()
-	file := os.Getenv(variable)
-	if file == "" {
-		t.Fatalf("the environment variable %s is not set; next: run this test with make, which builds its inputs and names them "+
-			"(make help lists the target)", variable)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Fatalf("%s: %v; next: build it, and give its absolute path", variable, err)
-	}
-	if !filepath.IsAbs(file) {
-		t.Fatalf("%s=%s: go test runs in another directory; next: give its absolute path", variable, file)
-	}
-	return file
-}
-
 func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
-	scheduler := input(t, "KUBE_SCHEDULER")
+	scheduler := testinput.File(t, "KUBE_SCHEDULER")
 	s := newStand(t)
 	grants, err := leastprivilege.ReadGrants(bytes.NewReader(s.rendered), account)
 	if err != nil {
@@ -172,14 +155,14 @@ func (s *stand) dryRun(t *testing.T, deployment *appsv1.Deployment, namespace st
 func newStand(t *testing.T) *stand {
 	t.Helper()
 	folder := t.TempDir()
-	s := &stand{auditLog: filepath.Join(folder, "audit.log"), kubectl: input(t, "KUBECTL")}
+	s := &stand{auditLog: filepath.Join(folder, "audit.log"), kubectl: testinput.File(t, "KUBECTL")}
 	policy := filepath.Join(folder, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var err error
 	s.plane, err = controlplane.Start(t.Context(), controlplane.Options{
-		Etcd: input(t, "ETCD"), KubeAPIServer: input(t, "KUBE_APISERVER"), KWOK: input(t, "KWOK"),
+		Etcd: testinput.File(t, "ETCD"), KubeAPIServer: testinput.File(t, "KUBE_APISERVER"), KWOK: testinput.File(t, "KWOK"),
 		Parent: folder, Progress: t.Output(),
 		APIServerArguments: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + s.auditLog},
 	})
@@ -195,7 +178,7 @@ func newStand(t *testing.T) *stand {
 	if s.nodes, err = s.plane.AddNodes(t.Context(), 4); err != nil {
 		t.Fatal(err)
 	}
-	base := input(t, "SECOND_SCHEDULER")
+	base := testinput.File(t, "SECOND_SCHEDULER")
 	s.rendered = s.runKubectl(t, "kustomize", base)
 	s.runKubectl(t, "apply", "-k", base)
 	s.config = s.readConfig(t, filepath.Join(folder, "config.yaml"))

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"kube-scheduler-fork/build/controlplane"
+)
+
+// noExtender is the value of the flag --extender-config with which none is started.
+const noExtender = "none"
+
+// extenderPlan is which extender a run starts, for which of those that the scheduler's configuration asks.
+type extenderPlan struct {
+	// config is the file with its plugins; empty if none is started.
+	config, profile string
+	// replaces is the one address whose extenders it replaces; empty means all on loopback.
+	replaces string
+	// replaced are the URLs of these, as the configuration has them.
+	replaced []string
+	// notes are for the user.
+	notes []string
+}
+
+// planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of the
+// user's own only if the user says so with --extender-config; without, only of those at the documented address.
+func (o *options) planExtender() (extenderPlan, error) {
+	local, err := controlplane.ReadExtenders(o.config, "")
+	if err != nil {
+		return extenderPlan{}, err
+	}
+	p := extenderPlan{config: o.extenderConfig, profile: o.extenderProfile, replaced: local}
+	switch p.config {
+	case noExtender:
+		p.config, p.replaced = "", nil
+	case "":
+		documented, err := controlplane.ReadExtenders(o.config, controlplane.DocumentedExtender)
+		if err != nil {
+			return extenderPlan{}, err
+		}
+		if p.replaced = nil; len(documented) > 0 && o.defaultExtenderConfig != "" {
+			p.config, p.replaces, p.replaced = o.defaultExtenderConfig, controlplane.DocumentedExtender, documented
+		}
+	default:
+		if len(local) == 0 {
+			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so nobody would ask the one with %s; "+
+				"next: add one to its extenders, with urlPrefix: %s, or leave --extender-config (EXTENDER) out",
+				o.config, p.config, controlplane.DocumentedExtender)
+		}
+	}
+	p.notes = o.extenderNotes(p, local)
+	if p.config == "" {
+		if p.profile != "" {
+			return extenderPlan{}, fmt.Errorf("--extender-profile %s: no extender is started; "+
+				"next: give --extender-config (EXTENDER) too, or leave it out", p.profile)
+		}
+		return p, nil
+	}
+	return p, o.checkExtender(p)
+}
+
+// extenderNotes says what may come as a surprise.
+func (o *options) extenderNotes(p extenderPlan, local []string) []string {
+	var alone []string
+	for _, url := range local {
+		if !slices.Contains(p.replaced, url) {
+			alone = append(alone, url)
+		}
+	}
+	switch {
+	case len(alone) > 0:
+		return []string{fmt.Sprintf("note: the configuration asks an extender on this machine (%s), and none is started for it;\n"+
+			"  the cure, if it is not yours: make run EXTENDER=FILE with the scheduler configuration whose plugins one should serve",
+			strings.Join(alone, ", "))}
+	case p.config == "" && o.extender != "" && o.extenderConfig != noExtender:
+		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.config, controlplane.DocumentedExtender)}
+	}
+	return nil
+}
+
+// checkExtender checks the files and the profile of the extender that is started.
+func (o *options) checkExtender(p extenderPlan) error {
+	if o.extender == "" {
+		return fmt.Errorf("an extender with %s is to be started, and it is not said which program that is; "+
+			"next: give --scheduler-extender, or --extender-config %s", p.config, noExtender)
+	}
+	if _, err := exec.LookPath(o.extender); err != nil {
+		return fmt.Errorf("--scheduler-extender: %w; next: build it with: "+
+			"GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender", err)
+	}
+	profiles, err := controlplane.ReadProfiles(p.config)
+	if err != nil {
+		return fmt.Errorf("the extender's configuration: %w", err)
+	}
+	names := strings.Join(profiles, ", ")
+	switch {
+	case p.profile == "" && len(profiles) > 1:
+		return fmt.Errorf("%s has several profiles (%s), and an extender serves one; "+
+			"next: name it with --extender-profile (EXTENDER_PROFILE)", p.config, names)
+	case p.profile != "" && !slices.Contains(profiles, p.profile):
+		return fmt.Errorf("%s has no profile %s; next: give one of these with --extender-profile (EXTENDER_PROFILE): %s",
+			p.config, p.profile, names)
+	}
+	return nil
+}

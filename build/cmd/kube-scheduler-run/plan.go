@@ -1,0 +1,90 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/controlplane"
+)
+
+// staysPending is the annotation, "true", of an example pod that the configuration should leave Pending: it is wrong only if
+// it is bound.
+const staysPending = "kube-scheduler-run/stays-pending"
+
+// plan is what a run creates.
+type plan struct {
+	// nodes are those of the manifests, beside the usual ones.
+	nodes []*corev1.Node
+	// waves are pods that are created together: a wave when the pods of the one before run.
+	waves [][]*corev1.Pod
+	// orphan says that the first wave has a pod that names no scheduler, and that no profile is there for it.
+	orphan bool
+}
+
+// newPlan reads the manifests. The first wave are count pods that ask for the profiles in turn; each manifest is one more.
+func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
+	p := &plan{orphan: !slices.Contains(profiles, corev1.DefaultSchedulerName)}
+	dealt := dealPods(count, profiles)
+	if p.orphan {
+		// It shows what happens to the pods of everybody else on a cluster with this configuration.
+		pod := controlplane.NewPod("names-no-scheduler", "")
+		pod.Annotations = map[string]string{staysPending: "true"}
+		dealt = append(dealt, pod)
+	}
+	if len(dealt) > 0 {
+		p.waves = append(p.waves, dealt)
+	}
+	for _, file := range manifests {
+		manifest, err := controlplane.ReadManifest(file)
+		if err != nil {
+			return nil, err
+		}
+		p.nodes = append(p.nodes, manifest.Nodes...)
+		p.waves = append(p.waves, manifest.Pods)
+	}
+	return p, nil
+}
+
+// dealPods makes pods that ask for the profiles in turn.
+func dealPods(count int, profiles []string) []*corev1.Pod {
+	width := len(fmt.Sprint(count))
+	var pods []*corev1.Pod
+	for i := range count {
+		pods = append(pods, controlplane.NewPod(fmt.Sprintf("pod-%0*d", width, i+1), profiles[i%len(profiles)]))
+	}
+	return pods
+}
+
+func (p *plan) pods() []*corev1.Pod { return slices.Concat(p.waves...) }
+
+// result is a pod and what became of it.
+type result struct {
+	pod *corev1.Pod
+	controlplane.Placement
+}
+
+// err is what is wrong with it, or nil.
+func (r result) err() error {
+	switch {
+	case r.NotCreated || r.pod.Annotations[staysPending] != "true":
+		return r.Err()
+	case r.Node != "":
+		return fmt.Errorf("pod %s/%s should stay Pending, as its annotation %s says, but is bound to %s; "+
+			"next: see whether it asks for the right profile, and what that one enables", r.Namespace, r.Name, staysPending, r.Node)
+	case r.Served && r.Message == "":
+		return r.Err() // nobody has looked at it yet
+	}
+	return nil
+}
+
+// judge gives all that is wrong with the results.
+func judge(results []result) error {
+	var failures []error
+	for _, result := range results {
+		failures = append(failures, result.err())
+	}
+	return errors.Join(failures...)
+}

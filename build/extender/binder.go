@@ -1,0 +1,44 @@
+package extender
+
+import (
+	"context"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/klog/v2"
+)
+
+// Binder answers bind.
+type Binder struct {
+	client kubernetes.Interface
+}
+
+// Bind binds a pod to a node. To bind it there again is a success, so a scheduler that did not get the answer may ask again.
+// The API server checks the UID: a new pod that has an old one's name is left alone.
+func (b *Binder) Bind(ctx context.Context, body []byte) error {
+	args, err := decodeBinding(body)
+	if err != nil {
+		return err
+	}
+	binding := &corev1.Binding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: args.PodNamespace, Name: args.PodName, UID: args.PodUID},
+		Target:     corev1.ObjectReference{Kind: "Node", Name: args.Node},
+	}
+	pods := b.client.CoreV1().Pods(args.PodNamespace)
+	failed := pods.Bind(ctx, binding, metav1.CreateOptions{})
+	if failed == nil {
+		return nil
+	}
+	name := klog.KRef(args.PodNamespace, args.PodName)
+	// Whatever the error, a lost answer or a refusal, what counts is where the pod is.
+	pod, err := pods.Get(ctx, args.PodName, metav1.GetOptions{})
+	switch {
+	case err != nil || pod.UID != args.PodUID || pod.Spec.NodeName == "":
+		return fmt.Errorf("cannot bind pod %s to node %s: %w", name, args.Node, failed)
+	case pod.Spec.NodeName != args.Node:
+		return fmt.Errorf("cannot bind pod %s to node %s: it is bound to node %s", name, args.Node, pod.Spec.NodeName)
+	}
+	return nil
+}

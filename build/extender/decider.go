@@ -1,0 +1,396 @@
+package extender
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/events"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// Decider answers filter, prioritize and preempt with the plugins of a profile.
+//
+// The plugins are made once and read the one snapshot that they were made with, so one request is answered at a time; the
+// next ones wait. To a scheduler that costs nothing: it decides about one pod at a time, and asks one question after the
+// other. Several schedulers wait for each other. (A set of plugins for each request would have them all count attempts, and
+// index pods, for themselves.)
+type Decider struct {
+	framework framework.Framework
+	cluster   *cluster
+	current   *currentSnapshot
+	// weights is the sum of the weights of the score plugins; 0 if there are none.
+	weights int64
+	// turn holds a token while a request is answered.
+	turn chan struct{}
+}
+
+// connections are what plugins may use of the cluster.
+type connections struct {
+	client  kubernetes.Interface
+	config  *restclient.Config
+	factory informers.SharedInformerFactory
+	events  events.EventRecorder
+}
+
+// newDecider makes the plugins of a profile. The factory is from newInformerFactory, and is started afterwards, when the
+// plugins have said what they watch.
+func newDecider(profile *Profile, with connections) (*Decider, error) {
+	current := &currentSnapshot{}
+	made, err := frameworkruntime.NewFramework(profile.registry, &profile.profile,
+		frameworkruntime.WithClientSet(with.client),
+		frameworkruntime.WithKubeConfig(with.config),
+		frameworkruntime.WithInformerFactory(with.factory),
+		frameworkruntime.WithEventRecorder(with.events),
+		frameworkruntime.WithSnapshotSharedLister(current),
+		frameworkruntime.WithPodNominator(noNominations{}),
+		frameworkruntime.WithParallelism(profile.parallelism),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("the plugins of the profile %s cannot be made: %w; next: correct the configuration",
+			profile.profile.SchedulerName, err)
+	}
+	survivePanics()
+	d := &Decider{framework: made, cluster: newCluster(with.factory), current: current, turn: make(chan struct{}, 1)}
+	for _, plugin := range made.ListPlugins().Score.Enabled {
+		// The scheduler itself takes such a weight; the mean that an extender answers with makes no sense with it.
+		if plugin.Weight < 0 {
+			return nil, fmt.Errorf("the plugin %s has the weight %d: scores of 0 to 10 cannot be made of it; "+
+				"next: give it a weight of 1 or more in the configuration", plugin.Name, plugin.Weight)
+		}
+		d.weights += int64(plugin.Weight)
+	}
+	return d, nil
+}
+
+// Serves gives the plugins by extension point.
+func (d *Decider) Serves() (preFilter, filter, preScore, score []schedulerconfig.Plugin) {
+	plugins := d.framework.ListPlugins()
+	return plugins.PreFilter.Enabled, plugins.Filter.Enabled, plugins.PreScore.Enabled, plugins.Score.Enabled
+}
+
+// inTurn waits until no other request is answered, and does something then. What it does may outlive the request: the next
+// one waits all the same.
+func (d *Decider) inTurn(ctx context.Context, do func() error) error {
+	select {
+	case d.turn <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-d.turn }()
+	// The wait may have taken all of the time.
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return do()
+}
+
+// Filter answers which of the nodes the plugins let the pod onto, and why not the others.
+func (d *Decider) Filter(ctx context.Context, body []byte) (result *filterResult, err error) {
+	err = d.inTurn(ctx, func() error {
+		q, err := decodeQuestion(body)
+		if err != nil {
+			return err
+		}
+		result, err = d.filter(ctx, q)
+		return err
+	})
+	return result, err
+}
+
+func (d *Decider) filter(ctx context.Context, q *question) (*filterResult, error) {
+	nodes, unknown := d.nodesOf(q)
+	if err := d.look(nodes); err != nil {
+		return nil, err
+	}
+	verdicts, err := d.verdicts(ctx, q.pod, nodes)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range unknown {
+		verdicts[name] = framework.NewStatus(framework.Unschedulable, "node(s) not known to the extender (yet)")
+	}
+	return q.answer(verdicts), nil
+}
+
+// nodesOf gives the nodes that a question is about, and the names of those that are not known.
+func (d *Decider) nodesOf(q *question) (nodes []*corev1.Node, unknown []string) {
+	if q.nodes != nil {
+		return q.nodes, nil
+	}
+	for _, name := range q.names {
+		if node := d.cluster.node(name); node != nil {
+			nodes = append(nodes, node)
+		} else {
+			unknown = append(unknown, name)
+		}
+	}
+	return nodes, unknown
+}
+
+// look makes a snapshot with some nodes the one that the plugins see.
+func (d *Decider) look(nodes []*corev1.Node) error {
+	snapshot, err := newSnapshot(d.cluster, nodes)
+	if err != nil {
+		return err
+	}
+	d.current.snapshot.Store(snapshot)
+	return nil
+}
+
+// verdicts runs the filter plugins on nodes of the current snapshot. A node without a verdict passed, as does one whose
+// verdict is nil.
+func (d *Decider) verdicts(
+	ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node,
+) (map[string]*framework.Status, error) {
+	verdicts := make(map[string]*framework.Status, len(nodes))
+	state := framework.NewCycleState()
+	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
+		for _, node := range nodes {
+			verdicts[node.Name] = status
+		}
+		return verdicts, rejected(status)
+	}
+	infos := d.current.snapshot.Load().asked
+	statuses := make([]*framework.Status, len(infos))
+	for i := range statuses {
+		// Until it is known better: nil would be a success.
+		statuses[i] = framework.AsStatus(errNotDone)
+	}
+	d.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
+		statuses[i] = d.framework.RunFilterPlugins(ctx, state, pod, infos[i]).Merge()
+	})
+	// Whoever stops at the deadline leaves nodes that were not looked at, which must not pass for that.
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	for i, info := range infos {
+		if err := rejected(statuses[i]); err != nil {
+			return nil, err
+		}
+		verdicts[info.Node().Name] = statuses[i]
+	}
+	return verdicts, nil
+}
+
+// rejected gives the error of a status that is neither a success nor a rejection.
+func rejected(status *framework.Status) error {
+	if status.IsSuccess() || status.IsUnschedulable() {
+		return nil
+	}
+	return status.AsError()
+}
+
+// answer puts every node that was sent into one of the three places.
+func (q *question) answer(verdicts map[string]*framework.Status) *filterResult {
+	result := &filterResult{FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{}}
+	names, sent := []string{}, []json.RawMessage{}
+	for i, name := range q.names {
+		switch status := verdicts[name]; {
+		case status.IsSuccess() && q.nodes != nil:
+			sent = append(sent, q.sent[i])
+		case status.IsSuccess():
+			names = append(names, name)
+		case status.Code() == framework.UnschedulableAndUnresolvable:
+			result.FailedAndUnresolvableNodes[name] = status.Message()
+		default:
+			result.FailedNodes[name] = status.Message()
+		}
+	}
+	if q.nodes != nil {
+		result.Nodes = &nodeList{Items: sent}
+	} else {
+		result.NodeNames = &names
+	}
+	return result
+}
+
+// Prioritize answers with a score from 0 to 10 for every node.
+func (d *Decider) Prioritize(ctx context.Context, body []byte) (scores extenderv1.HostPriorityList, err error) {
+	err = d.inTurn(ctx, func() error {
+		q, err := decodeQuestion(body)
+		if err != nil {
+			return err
+		}
+		scores, err = d.prioritize(ctx, q)
+		return err
+	})
+	return scores, err
+}
+
+func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostPriorityList, error) {
+	nodes, unknown := d.nodesOf(q)
+	if len(unknown) > 0 {
+		// A score of 0 would say that the node is the worst of all, when nothing can be said about it.
+		return nil, fmt.Errorf("node(s) not known to the extender (yet): %d of %d, %s for one",
+			len(unknown), len(q.names), unknown[0])
+	}
+	if err := d.look(nodes); err != nil {
+		return nil, err
+	}
+	sums, err := d.sums(ctx, q.pod, nodes)
+	if err != nil {
+		return nil, err
+	}
+	scores := make(extenderv1.HostPriorityList, len(nodes))
+	for i, node := range nodes {
+		scores[i] = extenderv1.HostPriority{Host: node.Name, Score: scaled(sums[i], d.weights)}
+	}
+	return scores, nil
+}
+
+// sums runs the score plugins on the nodes of the current snapshot, and gives for each the sum of weight × score.
+func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) ([]int64, error) {
+	state := framework.NewCycleState()
+	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nobody says how long to keep it, and for
+	// which of several schedulers.
+	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	if status := d.framework.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	scores, status := d.framework.RunScorePlugins(ctx, state, pod, nodes)
+	if !status.IsSuccess() {
+		return nil, status.AsError()
+	}
+	// Nodes that nobody came to before the deadline have no scores.
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	sums := make([]int64, len(nodes))
+	for _, ofPlugin := range scores {
+		for i := range ofPlugin {
+			if ofPlugin[i].Name != nodes[i].Name {
+				return nil, errNotDone
+			}
+			sums[i] += ofPlugin[i].Score
+		}
+	}
+	return sums, nil
+}
+
+// scaled brings a sum of weight × score, with scores from 0 to 100, to an extender's range of 0 to 10: the weighted mean
+// score, divided by 10, rounded to the nearest and from the middle up. With no plugin every node scores 0.
+func scaled(sum, weights int64) int64 {
+	if weights == 0 {
+		return extenderv1.MinExtenderPriority
+	}
+	// sum ÷ (10 × weights) + ½, in whole numbers.
+	step := framework.MaxNodeScore / extenderv1.MaxExtenderPriority * weights
+	return (sum + step/2) / step
+}
+
+// Preempt answers which of the candidates the plugins would let the pod onto once the victims are gone, with all of their
+// victims: it spares none.
+func (d *Decider) Preempt(ctx context.Context, body []byte) (result *extenderv1.ExtenderPreemptionResult, err error) {
+	err = d.inTurn(ctx, func() error {
+		p, err := decodePreemption(body)
+		if err != nil {
+			return err
+		}
+		result, err = d.preempt(ctx, p)
+		return err
+	})
+	return result, err
+}
+
+func (d *Decider) preempt(ctx context.Context, p *preemption) (*extenderv1.ExtenderPreemptionResult, error) {
+	result := &extenderv1.ExtenderPreemptionResult{NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{}}
+	var candidates []candidate
+	var nodes []*corev1.Node
+	for _, candidate := range p.candidates {
+		// Of a node that is not known, nothing can be said, so the pod does not get onto it.
+		if node := d.cluster.node(candidate.node); node != nil {
+			candidates, nodes = append(candidates, candidate), append(nodes, node)
+		}
+	}
+	if err := d.look(nodes); err != nil {
+		return nil, err
+	}
+	state := framework.NewCycleState()
+	if status := d.framework.RunPreFilterPlugins(ctx, state, p.pod); !status.IsSuccess() {
+		return result, rejected(status)
+	}
+	infos := d.current.snapshot.Load().asked
+	for i, candidate := range candidates {
+		status, err := d.without(ctx, state.Clone(), p.pod, infos[i].Clone(), candidate.victims)
+		if err != nil {
+			return nil, err
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if status.IsSuccess() {
+			result.NodeNameToMetaVictims[candidate.node] = metaVictims(candidate)
+		}
+	}
+	return result, nil
+}
+
+// without runs the filter plugins on a node without some of its pods. It changes the state and the node.
+func (d *Decider) without(
+	ctx context.Context, state *framework.CycleState, pod *corev1.Pod, info *framework.NodeInfo, victims []types.UID,
+) (*framework.Status, error) {
+	for _, uid := range victims {
+		victim := podOn(info, uid)
+		if victim == nil {
+			// It may be gone by now, or not be seen here yet. Other nodes can still do, so this one is left out.
+			return framework.NewStatus(framework.Unschedulable, fmt.Sprintf("the victim with the UID %q is not known to be on the node", uid)), nil
+		}
+		if err := info.RemovePod(victim.Pod); err != nil {
+			return nil, err
+		}
+		if status := d.framework.RunPreFilterExtensionRemovePod(ctx, state, pod, victim, info); !status.IsSuccess() {
+			return nil, status.AsError()
+		}
+	}
+	status := d.framework.RunFilterPlugins(ctx, state, pod, info).Merge()
+	return status, rejected(status)
+}
+
+func podOn(info *framework.NodeInfo, uid types.UID) *framework.PodInfo {
+	for _, pod := range info.Pods {
+		if pod.Pod.UID == uid {
+			return pod
+		}
+	}
+	return nil
+}
+
+func metaVictims(c candidate) *extenderv1.MetaVictims {
+	victims := &extenderv1.MetaVictims{NumPDBViolations: c.violations}
+	for _, uid := range c.victims {
+		victims.Pods = append(victims.Pods, &extenderv1.MetaPod{UID: string(uid)})
+	}
+	return victims
+}
+
+// errNotSynced is the error of a question that comes too early.
+var errNotSynced = errors.New("the cluster's nodes and pods are not known yet; next: ask again in a moment")
+
+// Ready tells, by nil, that questions can be answered.
+func (d *Decider) Ready() error {
+	if !d.cluster.hasSynced() {
+		return errNotSynced
+	}
+	return nil
+}
+
+// noNominations is the nominator of an extender, which is not told which pods wait for their victims to end on which node.
+// The scheduler that asks counts them in its own plugins.
+type noNominations struct{}
+
+func (noNominations) AddNominatedPod(*framework.PodInfo, *framework.NominatingInfo) {}
+func (noNominations) DeleteNominatedPodIfExists(*corev1.Pod)                        {}
+func (noNominations) UpdateNominatedPod(*corev1.Pod, *framework.PodInfo)            {}
+func (noNominations) NominatedPodsForNode(string) []*framework.PodInfo              { return nil }

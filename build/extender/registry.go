@@ -1,0 +1,54 @@
+package extender
+
+import (
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// Plugins are the plugins that an extender can serve: all of this project's.
+func Plugins() frameworkruntime.Registry {
+	return frameworkruntime.Registry{
+		chaos.Name:                chaos.New,
+		extensionpointlogger.Name: extensionpointlogger.New,
+		myscoreplugin.Name:        myscoreplugin.New,
+		nodefilter.Name:           nodefilter.New,
+		podfilter.Name:            podfilter.New,
+		randscore.Name:            randscore.New,
+		runningimagelocality.Name: runningimagelocality.New,
+	}
+}
+
+// inTree are the names of upstream's own plugins. The scheduler that asks runs them itself, so they are passed over here; a
+// name that is neither theirs nor ours is a mistake.
+var inTree = sets.NewString(
+	names.PrioritySort,
+	names.DefaultBinder,
+	names.DefaultPreemption,
+	names.ImageLocality,
+	names.InterPodAffinity,
+	names.NodeAffinity,
+	names.NodeName,
+	names.NodePorts,
+	names.NodeResourcesBalancedAllocation,
+	names.NodeResourcesFit,
+	names.NodeUnschedulable,
+	names.NodeVolumeLimits,
+	names.AzureDiskLimits,
+	names.CinderLimits,
+	names.EBSLimits,
+	names.GCEPDLimits,
+	names.PodTopologySpread,
+	names.SelectorSpread,
+	names.TaintToleration,
+	names.VolumeBinding,
+	names.VolumeRestrictions,
+	names.VolumeZone,
+)

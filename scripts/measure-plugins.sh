@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# Measures what each plugin costs: a decision of the default profile with and without it, alternating, each in a process of
+# its own; and its calls per node. Prints two tables in Markdown. Takes about ten minutes; the machine should have nothing
+# else to do.
+#
+# Inputs (environment): NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a run with and one without each plugin.
+# Exit: 0 measured; 1 a run failed, and said why.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+NODES=${NODES:-5000} DECISIONS=${DECISIONS:-1000} ROUNDS=${ROUNDS:-6}
+use_pinned_go
+export GOWORK=off GOFLAGS=''
+work=$(mktemp -d "${TMPDIR:-/tmp}/measure-plugins.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+cd "$ROOT/plugins"
+go test -c -o "$work/decision" ./decision
+
+# benchmarks BINARY ARGUMENT…: the lines of the benchmarks, without the number of processors behind their names.
+benchmarks() {
+  "$@" > "$work/log" 2>&1 || { cat "$work/log" >&2; fail "${1##*/} failed" "see above"; }
+  sed -En 's/^Benchmark([^ \t]*[^0-9 \t-])(-[0-9]+)?[ \t]/\1 /p' "$work/log"
+}
+
+# decision NAME prints the ns of a decision.
+decision() {
+  benchmarks "$work/decision" -test.run='^$' -test.bench="^BenchmarkDecision\$/^$1\$" -test.benchtime="${DECISIONS}x" -nodes="$NODES" |
+    awk '{ for (i = 2; i < NF; i++) if ($(i + 1) == "ns/op") print $i }'
+}
+
+names=$(benchmarks "$work/decision" -test.run='^$' -test.bench='^BenchmarkDecision$' -test.benchtime=1x -nodes=10 |
+  awk '{ sub("Decision/", "", $1); if ($1 != "default") print $1 }')
+
+say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $NODES nodes, $DECISIONS decisions, medians of $ROUNDS rounds"
+for ((round = 1; round <= ROUNDS; round++)); do
+  for name in $names; do
+    # Whoever comes second finds another machine than whoever comes first.
+    ((round % 2)) || with=$(decision "$name")
+    without=$(decision default)
+    ((round % 2 == 0)) || with=$(decision "$name")
+    printf '%s %s %s\n' "$name" "$without" "$with"
+  done
+done > "$work/decisions"
+
+median() { sort -g | awk '{ v[NR] = $1 } END { printf "%.*f", digits, (v[int((NR + 1) / 2)] + v[int(NR / 2) + 1]) / 2 }' digits="$1"; }
+
+printf '\n| default profile and | µs per decision | default alone | ratio |\n|---|---:|---:|---:|\n'
+for name in $names; do
+  rows=$(grep "^$name " "$work/decisions")
+  printf '| %s | %s | %s | %s |\n' "$(sed "s/^registered$/all registered, none enabled/; s/^empty$/a score plugin that does nothing/" <<< "$name")" "$(awk '{ print $3 / 1000 }' <<< "$rows" | median 0)" \
+    "$(awk '{ print $2 / 1000 }' <<< "$rows" | median 0)" "$(awk '{ print $3 / $2 }' <<< "$rows" | median 3)"
+done
+
+printf '\n| plugin | call | ns per node | allocations per node |\n|---|---|---:|---:|\n'
+for name in $names; do
+  [[ $name != registered && $name != empty ]] || continue
+  go test -c -o "$work/calls" "./${name,,}"
+  # The number of nodes in an operation is what its time per operation is of its time per node.
+  benchmarks "$work/calls" -test.run='^$' -test.bench=. -test.benchtime=200x | awk -v plugin="$name" '{
+    delete value
+    for (i = 3; i < NF; i += 2) value[$(i + 1)] = $i
+    if (value["ns/node"] > 0) printf "| %s | %s | %.1f | %.2f |\n", plugin, $1, value["ns/node"], value["allocs/op"] * value["ns/node"] / value["ns/op"]
+  }'
+done
