@@ -3,6 +3,7 @@ package extender
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
@@ -10,7 +11,9 @@ import (
 
 // survivePanics keeps a plugin that panics in one of the framework's workers from ending the process, on which all pods
 // depend. The worker ends, and its stack is logged; what it has not done is found out by verdicts and sums.
-func survivePanics() { utilruntime.ReallyCrash = false }
+//
+// Once only: the parallelizer says that a worker is done before its panic has been handled, which reads the variable.
+var survivePanics = sync.OnceFunc(func() { utilruntime.ReallyCrash = false })
 
 // errNotDone is what is said of a node that no worker came to the end with.
 var errNotDone = errors.New("a plugin panicked; next: see the extender's log")
