@@ -68,8 +68,9 @@ func startLoad(t *testing.T, client kubernetes.Interface, namespace string, turn
 			}
 		},
 	})
-	factory.Start(ctx.Done())
-	if !cache.WaitForCacheSync(ctx.Done(), informer.HasSynced) {
+	// The watch outlives the arrivals: some of the pods are bound after the last one came.
+	factory.Start(t.Context().Done())
+	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 		t.Fatal("the watch of the load's pods did not begin")
 	}
 	l.done.Add(1)
