@@ -44,15 +44,7 @@ var checks = map[string]func(*testing.T, *outcome){
 	"many-profiles.yaml": func(t *testing.T, o *outcome) {
 		o.expectDiskType(t, "ssd-first", "ssd")
 		o.expectDiskType(t, "no-hdd", "ssd")
-		for _, profile := range []string{"default-scheduler", "packing", "ssd-first", "random", "no-hdd"} {
-			pods := 0
-			for _, counts := range o.onNode {
-				pods += counts[profile]
-			}
-			if pods != 10 {
-				t.Errorf("%s bound %d pods, want 10 of the 50", profile, pods)
-			}
-		}
+		o.expectBound(t, map[string]int{"default-scheduler": 10, "packing": 10, "ssd-first": 10, "random": 10, "no-hdd": 10})
 	},
 	"v1beta2.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"v1beta3.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
@@ -75,6 +67,12 @@ var checks = map[string]func(*testing.T, *outcome){
 	"extender.yaml":         func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"extender-plugins.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"rand-score.yaml":       func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
+	// Nobody answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
+	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
+	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
+	"node-load-streaming.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 10, "streaming": 10})
+	},
 	"pod-filter.yaml": func(t *testing.T, o *outcome) {
 		anywhere := []string{"node-1", "node-2", "node-3", "node-4", "node-5"}
 		o.expectPending(t, "debug-1", `denied by rule "no-debugging" of PodFilter`)
@@ -182,14 +180,21 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 		{"weights.yaml", "ImageLocality", 10},
 		{"weights.yaml", "RandScore", 100},
 		{"every-extension-point.yaml", "RandScore", 300},
+		{"node-load.yaml", "NodeLoad", 5},
+		{"node-load-kube-prometheus.yaml", "NodeLoad", 5},
 	} {
 		if got := effective(t, test.file).weights[test.plugin]; got != test.want {
 			t.Errorf("%s: %s has weight %d, want %d", test.file, test.plugin, got, test.want)
 		}
 	}
+	profiles := effectiveProfiles(t, "node-load-streaming.yaml")
+	if streaming := profiles["streaming"].weights["NodeLoad"]; streaming != 50 || profiles["default-scheduler"].plugins["NodeLoad"] {
+		t.Errorf("node-load-streaming.yaml: NodeLoad has weight %d in streaming, want 50; and it is in default-scheduler: %v, want not",
+			streaming, profiles["default-scheduler"].plugins["NodeLoad"])
+	}
 }
 
-// effect is what a configuration's one profile comes to.
+// effect is what a profile comes to.
 type effect struct {
 	version string
 	plugins map[string]bool
@@ -206,8 +211,21 @@ type pluginSet struct {
 	}
 }
 
-// effective gives what the scheduler says that it has read.
+// effective gives what the scheduler says that it has read, of a configuration with one profile.
 func effective(t *testing.T, name string) effect {
+	t.Helper()
+	profiles := effectiveProfiles(t, name)
+	if len(profiles) != 1 {
+		t.Fatalf("%s has %d profiles, want one", name, len(profiles))
+	}
+	var only effect
+	for _, only = range profiles {
+	}
+	return only
+}
+
+// effectiveProfiles gives the same of all profiles, by their names.
+func effectiveProfiles(t *testing.T, name string) map[string]effect {
 	t.Helper()
 	folder := t.TempDir()
 	kubeconfig, config, written := folder+"/kubeconfig", folder+"/config.yaml", folder+"/written.yaml"
@@ -225,8 +243,9 @@ func effective(t *testing.T, name string) effect {
 	var read struct {
 		APIVersion string
 		Profiles   []struct {
-			Plugins      map[string]pluginSet
-			PluginConfig []struct {
+			SchedulerName string
+			Plugins       map[string]pluginSet
+			PluginConfig  []struct {
 				Name string
 				Args map[string]any
 			}
@@ -235,23 +254,24 @@ func effective(t *testing.T, name string) effect {
 	if err := yaml.Unmarshal([]byte(readFile(t, written)), &read); err != nil {
 		t.Fatal(err)
 	}
-	if len(read.Profiles) != 1 {
-		t.Fatalf("%s has %d profiles, want one", name, len(read.Profiles))
-	}
-	e := effect{version: read.APIVersion, plugins: map[string]bool{}, weights: map[string]int{}, args: map[string]map[string]any{}}
-	for _, set := range read.Profiles[0].Plugins {
-		for _, plugin := range set.Enabled {
-			e.plugins[plugin.Name] = true
-			if plugin.Weight > 0 {
-				e.weights[plugin.Name] = plugin.Weight
+	profiles := map[string]effect{}
+	for _, profile := range read.Profiles {
+		e := effect{version: read.APIVersion, plugins: map[string]bool{}, weights: map[string]int{}, args: map[string]map[string]any{}}
+		for _, set := range profile.Plugins {
+			for _, plugin := range set.Enabled {
+				e.plugins[plugin.Name] = true
+				if plugin.Weight > 0 {
+					e.weights[plugin.Name] = plugin.Weight
+				}
 			}
 		}
+		for _, config := range profile.PluginConfig {
+			delete(config.Args, "apiVersion")
+			e.args[config.Name] = config.Args
+		}
+		profiles[profile.SchedulerName] = e
 	}
-	for _, config := range read.Profiles[0].PluginConfig {
-		delete(config.Args, "apiVersion")
-		e.args[config.Name] = config.Args
-	}
-	return e
+	return profiles
 }
 
 func readFile(t *testing.T, file string) string {

@@ -2,6 +2,7 @@ package configurations
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -107,6 +108,20 @@ func (o *outcome) expectDiskType(t *testing.T, scheduler, diskType string) {
 	}
 	if found == 0 {
 		t.Errorf("%s bound no pod", scheduler)
+	}
+}
+
+// expectBound checks how many pods each profile bound.
+func (o *outcome) expectBound(t *testing.T, want map[string]int) {
+	t.Helper()
+	got := map[string]int{}
+	for _, counts := range o.onNode {
+		for profile, count := range counts {
+			got[profile] += count
+		}
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("pods by profile: %v, want %v", got, want)
 	}
 }
 

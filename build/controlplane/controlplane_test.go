@@ -483,6 +483,39 @@ func TestSchedulersThatWouldGetInEachOthersWayAreRefusedWithTheNextStep(t *testi
 	}
 }
 
+func TestSchedulersThatElectALeaderMayHaveTheSameProfiles(t *testing.T) {
+	c := newTestPlane(t)
+	for _, name := range []string{"first", "second"} {
+		if err := c.enlist(&Scheduler{plane: c, name: name, profiles: []string{"a"}, elects: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.enlist(&Scheduler{plane: c, name: "third", profiles: []string{"a"}}); err == nil {
+		t.Error("one that leads without an election may have their profile, too")
+	}
+}
+
+func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
+	c := newTestPlane(t)
+	p, _, err := c.launch(t.Context(), testComponent(t, roleStubborn))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killed := &Scheduler{plane: c, name: "kube-scheduler", process: p}
+	if err := c.enlist(killed); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if p.running() || c.Failure() != nil {
+		t.Errorf("it runs: %t; the control plane's failure: %v", p.running(), c.Failure())
+	}
+	if err := c.enlist(&Scheduler{plane: c, name: "kube-scheduler"}); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T) {
 	c := newTestPlane(t)
 	ends, err := exec.LookPath("true")

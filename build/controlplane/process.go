@@ -121,6 +121,11 @@ func (p *process) stop(grace time.Duration) error {
 		return nil
 	case <-deadline.C:
 	}
+	return p.kill()
+}
+
+// kill ends the child at once (SIGKILL), and returns when it is gone.
+func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
 	}

@@ -25,6 +25,8 @@ type Scheduler struct {
 	profiles []string
 	process  *process
 	url      string
+	// elects says that it leads only if it is elected.
+	elects bool
 }
 
 // schedulerOptions are what can be different about a scheduler.
@@ -51,7 +53,8 @@ func WithToken(token string) SchedulerOption {
 	return func(options *schedulerOptions) { options.token = token }
 }
 
-// WithLeaderElection leaves leader election to the configuration instead of switching it off.
+// WithLeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have it may
+// have the same profiles: only one of them at a time binds pods.
 func WithLeaderElection() SchedulerOption {
 	return func(options *schedulerOptions) { options.leaderElection = true }
 }
@@ -92,7 +95,7 @@ func (c *ControlPlane) StartScheduler(
 	if err != nil {
 		return nil, err
 	}
-	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles}
+	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles, elects: chosen.leaderElection}
 	if err := c.enlist(scheduler); err != nil {
 		return nil, err
 	}
@@ -115,6 +118,9 @@ func (c *ControlPlane) enlist(scheduler *Scheduler) error {
 		if other.name == scheduler.name {
 			return fmt.Errorf("a scheduler that is called %s runs already; next: stop it first, or give one of the two another name",
 				other.name)
+		}
+		if other.elects && scheduler.elects {
+			continue
 		}
 		for _, profile := range scheduler.profiles {
 			if slices.Contains(other.profiles, profile) {
@@ -216,4 +222,11 @@ func schedulerName(pod *corev1.Pod) string {
 func (s *Scheduler) Stop() error {
 	defer s.plane.strike(s)
 	return s.plane.end(s.process)
+}
+
+// Kill ends the scheduler without a word to it, as a crash would; the control plane goes on.
+func (s *Scheduler) Kill() error {
+	defer s.plane.strike(s)
+	s.plane.disown(s.process)
+	return s.process.kill()
 }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
@@ -20,6 +21,7 @@ func Plugins() frameworkruntime.Registry {
 		extensionpointlogger.Name: extensionpointlogger.New,
 		myscoreplugin.Name:        myscoreplugin.New,
 		nodefilter.Name:           nodefilter.New,
+		nodeload.Name:             nodeload.Factory(),
 		podfilter.Name:            podfilter.New,
 		randscore.Name:            randscore.New,
 		runningimagelocality.Name: runningimagelocality.New,

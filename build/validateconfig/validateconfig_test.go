@@ -91,6 +91,68 @@ var plugins = []struct {
 		defaulted: "{rules: [{name: a, action: Deny, nodeNames: ['*']}], defaultAction: Allow}",
 	},
 	{
+		name:  "NodeLoad",
+		point: "score",
+		wrong: "{prometheus: {endpoint: a, endpoints: ['https://user:PASSWORD@example.com', 'http://example.com?token=PASSWORD', PASSWORD], timeout: 50ms, " +
+			"tls: {caFile: ca.pem, keyFile: PASSWORD, serverName: a b, insecureSkipVerify: true}, bearerTokenFile: PASSWORD, " +
+			"headers: [{name: Host, value: a}, {name: Authorization, value: PASSWORD}, {name: X-Key, value: 7}, {name: X-Tenant}]}, " +
+			"refreshInterval: 15, maxSampleAge: 2h, nodeMatch: {label: a-b, by: Address}, fallback: Zero, filterOnStale: Shut, " +
+			"minFreshNodesPercent: 101, exemptDaemonSets: often, exemptPriorityAbove: high, " +
+			"resources: [{name: cpu, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
+			"estimator: {resource: cpus, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
+		errors: []string{
+			".prometheus.endpoint: unknown field: known here are bearerTokenFile, endpoints, headers, timeout, tls",
+			".prometheus.headers[2].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+			".refreshInterval: Invalid value: 15: must be a duration with its unit, such as 30s or 5m; must be between 1s and 10m0s, inclusive",
+			`.exemptDaemonSets: Invalid value: "often": must be true or false`,
+			`.exemptPriorityAbove: Invalid value: "high": must be a whole number between -2147483648 and 2147483647`,
+			`.resources[0].capacity: Invalid value: "some": must be a quantity, such as 250m or 2Gi`,
+			".prometheus.endpoints[0]: Forbidden: a user and a password in a URL are not kept secret",
+			".prometheus.endpoints[1]: Forbidden: a query and a fragment have no place in it",
+			".prometheus.endpoints[2]: Invalid value: (not shown): must be a URL with a host",
+			`.prometheus.timeout: Invalid value: "50ms": must be between 100ms and 1m0s, inclusive`,
+			".prometheus.tls.caFile: Invalid value: (not shown): must be the absolute path of a file",
+			".prometheus.tls.certFile: Required value: the certificate of the key in keyFile",
+			".prometheus.tls.keyFile: Invalid value: (not shown): must be the absolute path of a file",
+			`.prometheus.tls.serverName: Invalid value: "a b": `,
+			".prometheus.tls.insecureSkipVerify: Forbidden: with caFile, servers are verified",
+			".prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
+			".prometheus.headers[0].name: Forbidden: the client itself sets Host",
+			".prometheus.headers[1].name: Forbidden: bearerTokenFile sets Authorization",
+			".prometheus.headers[1].value: Forbidden: a configuration is no place for it",
+			".prometheus.headers[3]: Required value: value or valueFile",
+			`.maxSampleAge: Invalid value: "2h0m0s": must be more than refreshInterval, which is 30s, and at most 1h0m0s`,
+			`.nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+			`.nodeMatch.by: Unsupported value: "Address": supported values: "Name", "InternalIP", "Hostname", "ProviderID"`,
+			`.resources[0].unit: Invalid value: "Percent": must be Ratio, which the built-in query of cpu returns`,
+			`.resources[0].window: Invalid value: "1s": must be between 10s and 1h0m0s, inclusive`,
+			".resources[0].threshold: Invalid value: 0: must be between 1 and 100, inclusive",
+			".resources[0].weight: Invalid value: 101: must be between 0 and 100, inclusive",
+			`.resources[0].strategy: Unsupported value: "Best": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
+			".resources[0].target: Invalid value: 100: must be between 1 and 99, inclusive",
+			".resources[0].margin: Invalid value: 11: must be between 0 and 10, inclusive",
+			".resources[0].sensitivity: Invalid value: 0: must be more than 0 and at most 10",
+			`.resources[0].estimator.resource: Unsupported value: "cpus": supported values: "cpu", "memory", "ephemeral-storage"`,
+			".resources[0].estimator.factor: Invalid value: 0: must be between 1 and 1000, inclusive",
+			`.resources[0].estimator.default: Invalid value: "-1": must be at least 0`,
+			`.resources[0].estimator.annotation: Invalid value: "a b": `,
+			`.resources[1].name: Invalid value: "a_b": must be 1 to 54 letters, digits and '-'`,
+			".resources[1].timestampQuery: Required value: with query, the time of its newest raw samples",
+			".resources[1].deviationQuery: Required value: the strategy Risk scores by the standard deviation of query",
+			".resources[2].query: Required value: timestampQuery and deviationQuery are about it",
+			`.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
+			`.filterOnStale: Unsupported value: "Shut": supported values: "Open", "Closed"`,
+			".minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive",
+		},
+		// Nobody answers there, which is known at once.
+		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
+		defaulted: "{prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
+			"nodeMatch: {label: instance, by: Name}, resources: [" +
+			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, factor: 85, default: 250m}}, " +
+			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, factor: 70, default: 200M}}], " +
+			"fallback: Requests, filterOnStale: Open, minFreshNodesPercent: 50, exemptDaemonSets: true}",
+	},
+	{
 		name:  "PodFilter",
 		point: "preFilter",
 		wrong: "{rule: [], rules: [{name: a, action: Deny, podNames: web-*}], defaultAction: Maybe}",
@@ -204,6 +266,9 @@ func TestAllErrorsOfAFileStopTheScheduler(t *testing.T) {
 			t.Run("a start", func(t *testing.T) {
 				got := run(t, "--config", file, "--secure-port=0")
 				expectLines(t, got.stderr, "profiles[", want)
+				if strings.Contains(got.stderr, "PASSWORD") {
+					t.Errorf("what may be a secret is logged:\n%s", got.stderr)
+				}
 				if text := fmt.Sprintf("%d errors, logged above", len(want)); !strings.Contains(got.stderr, text) || got.code != 1 {
 					t.Errorf("exit code %d, want 1, and %q at the end of\n%s", got.code, text, got.stderr)
 				}
@@ -213,6 +278,9 @@ func TestAllErrorsOfAFileStopTheScheduler(t *testing.T) {
 				expectLines(t, got.stderr, "error: profiles[", want)
 				if got.stdout != "" || got.code != 1 {
 					t.Errorf("exit code %d, want 1, and nothing but errors:\n%s", got.code, got.stdout)
+				}
+				if strings.Contains(got.stderr, "PASSWORD") {
+					t.Errorf("what may be a secret is printed:\n%s", got.stderr)
 				}
 			})
 		})

@@ -205,6 +205,39 @@ profiles:
 			},
 		},
 		{
+			name: "what may be a password is not shown",
+			document: v1beta3Head + `
+profiles:
+- schedulerName: one
+  pluginConfig:
+  - {name: NodeLoad, args: {prometheus: "https://user:password@example.com"}}
+- schedulerName: other
+  pluginConfig:
+  - name: NodeLoad
+    args:
+      prometheus:
+        endpoints: https://user:password@example.com
+        timeout: 5
+        bearerTokenFile: 1234
+        headers: [password, {name: X-Key, value: 1234, valueFile: [password]}]
+        tls: {keyFile: 1234, insecureSkipVerify: 0}
+      resources: [{name: cpu, capacity: many, estimator: {default: {}}}]
+`,
+			want: []string{
+				"profiles[0].pluginConfig[0].args.prometheus: Invalid value: (not shown): must be an object with fields from bearerTokenFile, endpoints, headers, timeout, tls",
+				"profiles[1].pluginConfig[0].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.endpoints: Invalid value: (not shown): must be a list",
+				"profiles[1].pluginConfig[0].args.prometheus.headers[0]: Invalid value: (not shown): must be an object with fields from name, value, valueFile",
+				"profiles[1].pluginConfig[0].args.prometheus.headers[1].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.headers[1].valueFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.timeout: Invalid value: 5: must be a duration with its unit, such as 30s or 5m; must be between 100ms and 1m0s, inclusive",
+				"profiles[1].pluginConfig[0].args.prometheus.tls.insecureSkipVerify: Invalid value: 0: must be true or false",
+				"profiles[1].pluginConfig[0].args.prometheus.tls.keyFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				`profiles[1].pluginConfig[0].args.resources[0].capacity: Invalid value: "many": must be a quantity, such as 250m or 2Gi`,
+				"profiles[1].pluginConfig[0].args.resources[0].estimator.default: Invalid value: an object: must be a quantity, such as 250m or 2Gi",
+			},
+		},
+		{
 			name: "numbers that are none, and what their fields may hold",
 			document: v1beta3Head + `
 profiles:
@@ -419,8 +452,8 @@ func TestADefaultedConfigurationHasNoErrors(t *testing.T) {
 }
 
 // TestWhatTheDecoderRefusesIsFound puts values of every kind into every field of the args of all plugins, ours and stock
-// ones, one at a time. Where the scheduler's decoder refuses one, the error must name exactly that field, and where it
-// does not, there must be none.
+// ones, and into the fields of those fields, one at a time. Where the scheduler's decoder refuses one, the error must name
+// exactly that field, and where it does not, there must be none.
 func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 	r, _ := newReader()
 	values := []string{`"text"`, `7`, `1.5`, `99999999999`, `true`, `{"a":"b"}`, `["c"]`, `[["d"]]`, `[{"e":1}]`, `{"f":{"g":1}}`, `null`, `"1s"`, `[null]`}
@@ -430,33 +463,59 @@ func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 			continue
 		}
 		plugin := strings.TrimSuffix(kind, "Args")
-		for name := range fieldsOf(goType) {
-			if name == "apiVersion" || name == "kind" {
-				continue
-			}
+		for _, place := range placesIn(goType) {
 			for _, value := range values {
 				document := []byte(fmt.Sprintf(
-					`{"apiVersion":%q,"kind":"KubeSchedulerConfiguration","profiles":[{"pluginConfig":[{"name":%q,"args":{%q:%s}}]}]}`,
-					v1beta3.SchemeGroupVersion, plugin, name, value))
+					`{"apiVersion":%q,"kind":"KubeSchedulerConfiguration","profiles":[{"pluginConfig":[{"name":%q,"args":%s}]}]}`,
+					v1beta3.SchemeGroupVersion, plugin, place.before+value+place.after))
 				_, _, err := r.decoder.Decode(document, nil, nil)
 				got := fieldErrors(t, r, document)
 				if err == nil {
 					if len(got) > 0 {
-						t.Errorf("%s.%s: %s: got %q, the decoder finds nothing wrong", kind, name, value, got)
+						t.Errorf("%s%s: %s: got %q, the decoder finds nothing wrong", kind, place.path, value, got)
 					}
 					continue
 				}
 				refused++
-				path := "profiles[0].pluginConfig[0].args." + name
+				path := "profiles[0].pluginConfig[0].args" + place.path
 				if len(got) != 1 || !isWithin(strings.SplitN(got[0].Error(), ": ", 2)[0], path) {
-					t.Errorf("%s.%s: %s: got %q for the decoder's %q", kind, name, value, got, err)
+					t.Errorf("%s%s: %s: got %q for the decoder's %q", kind, place.path, value, got, err)
 				}
 			}
 		}
 	}
-	if refused < 100 {
+	if refused < 1000 {
 		t.Errorf("only %d values were refused: is anything tested?", refused)
 	}
+}
+
+// place is a field below an object: its path there, and the JSON around its value.
+type place struct{ path, before, after string }
+
+// placesIn returns the fields of a type and of what they hold, other than those that only say what kind it is.
+func placesIn(t reflect.Type) []place {
+	var places []place
+	for name, fieldType := range fieldsOf(t) {
+		if name == "apiVersion" || name == "kind" {
+			continue
+		}
+		here := place{path: "." + name, before: fmt.Sprintf("{%q:", name), after: "}"}
+		places = append(places, here)
+		if fieldType.Kind() == reflect.Ptr {
+			fieldType = fieldType.Elem()
+		}
+		if fieldType.Kind() == reflect.Slice {
+			fieldType = fieldType.Elem()
+			here = place{path: here.path + "[0]", before: here.before + "[", after: "]" + here.after}
+		}
+		if fieldType.Kind() != reflect.Struct || reflect.PtrTo(fieldType).Implements(jsonUnmarshaler) {
+			continue
+		}
+		for _, below := range placesIn(fieldType) {
+			places = append(places, place{path: here.path + below.path, before: here.before + below.before, after: below.after + here.after})
+		}
+	}
+	return places
 }
 
 func TestFieldsHaveTheirNamesInJSON(t *testing.T) {
@@ -478,7 +537,7 @@ func TestFieldsHaveTheirNamesInJSON(t *testing.T) {
 }
 
 // TestEveryPluginsArgsAreChecked gives the args of each of our plugins an unknown field, and each of its fields a value
-// that is of the wrong type in any field.
+// that is of the wrong type in any field of its sort.
 func TestEveryPluginsArgsAreChecked(t *testing.T) {
 	r, _ := newReader()
 	for _, gv := range []schema.GroupVersion{v1beta2.SchemeGroupVersion, v1beta3.SchemeGroupVersion} {
@@ -489,8 +548,12 @@ func TestEveryPluginsArgsAreChecked(t *testing.T) {
 					t.Fatal(err)
 				}
 				args := map[string]interface{}{"no-such-field": 1}
-				for name := range fieldsOf(reflect.TypeOf(object).Elem()) {
-					if name != "apiVersion" && name != "kind" {
+				for name, goType := range fieldsOf(reflect.TypeOf(object).Elem()) {
+					switch {
+					case name == "apiVersion" || name == "kind":
+					case goType.Kind() == reflect.Struct:
+						args[name] = []interface{}{}
+					default:
 						args[name] = map[string]interface{}{}
 					}
 				}

@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"regexp"
 	"sort"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -47,6 +49,7 @@ var (
 	jsonUnmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
 	textUnmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
 	duration        = reflect.TypeOf(metav1.Duration{})
+	quantity        = reflect.TypeOf(resource.Quantity{})
 	byteSlice       = reflect.TypeOf([]byte{})
 )
 
@@ -81,7 +84,7 @@ func (c *fieldCheck) leaf(path *field.Path, value json.RawMessage, t reflect.Typ
 	if instead, found := c.instead[path.String()]; found {
 		return instead, true
 	}
-	invalid := field.Invalid(path, shown(value, t), wanted(t, err))
+	invalid := field.Invalid(path, shown(path, value, t), wanted(t, err))
 	c.errs = append(c.errs, invalid)
 	if extremes := extremesOf(t); extremes != nil {
 		c.numbers = append(c.numbers, wrongNumber{err: invalid, goType: t, extremes: extremes})
@@ -93,7 +96,7 @@ func (c *fieldCheck) structure(path *field.Path, value json.RawMessage, t reflec
 	fields := fieldsOf(t)
 	var given map[string]json.RawMessage
 	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(value, t), "must be an object with fields from "+known(fields))
+		return c.wrong(path, shown(path, value, t), "must be an object with fields from "+known(fields))
 	}
 	for _, name := range keys(given) {
 		fieldPath := path.Child(name)
@@ -118,7 +121,7 @@ func (c *fieldCheck) structure(path *field.Path, value json.RawMessage, t reflec
 func (c *fieldCheck) list(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
 	var given []json.RawMessage
 	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(value, t), "must be a list")
+		return c.wrong(path, shown(path, value, t), "must be a list")
 	}
 	for i := range given {
 		mended, ok := c.value(path.Index(i), given[i], t)
@@ -134,7 +137,7 @@ func (c *fieldCheck) list(path *field.Path, value json.RawMessage, t reflect.Typ
 func (c *fieldCheck) mapping(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
 	var given map[string]json.RawMessage
 	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(value, t), "must be an object")
+		return c.wrong(path, shown(path, value, t), "must be an object")
 	}
 	for _, name := range keys(given) {
 		if mended, ok := c.value(path.Key(name), given[name], t); ok {
@@ -250,10 +253,14 @@ type text string
 
 func (t text) String() string { return string(t) }
 
-// shown is how an error shows a value: itself if it is short, and nothing that could be a key.
-func shown(value json.RawMessage, t reflect.Type) text {
+// access is where the args of a plugin say how a server is reached: in passwords too, if somebody puts them into its URL, into
+// a header, or in the place of a file's name.
+var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
+
+// shown is how an error shows a value: itself if it is short, and nothing that could be a key or a password.
+func shown(path *field.Path, value json.RawMessage, t reflect.Type) text {
 	switch {
-	case t == byteSlice:
+	case t == byteSlice, t != duration && t.Kind() != reflect.Bool && access.MatchString(path.String()):
 		return "(not shown)"
 	case value[0] == '{':
 		return "an object"
@@ -272,6 +279,8 @@ func wanted(t reflect.Type, err error) string {
 		return "must be text in base64"
 	case t == duration:
 		return "must be a duration with its unit, such as 30s or 5m"
+	case t == quantity:
+		return "must be a quantity, such as 250m or 2Gi"
 	case reflect.PtrTo(t).Implements(jsonUnmarshaler), reflect.PtrTo(t).Implements(textUnmarshaler):
 		return err.Error()
 	}

@@ -47,19 +47,22 @@ type Start struct {
 // Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
 // that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
 // client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on this machine; and it makes the
-// leader election. It contacts nobody, listens nowhere and writes nothing.
+// leader election. Up to here it contacts nobody; it listens nowhere and writes nothing.
 //
 // What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
-// Without errors, a summary of the profiles and notes on what may surprise go to out.
+// Without errors, a summary of the profiles and notes on what may surprise go to out. Then each plugin that is a
+// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that, and for nothing
+// else, the API server is asked for the nodes.
 func Validate(out, errOut io.Writer, start Start, err error) error {
 	what := start.ConfigFile
 	if what == "" {
 		what = "the configuration from the flags"
 	}
 	var profiles profile.Map
+	var sources []source
 	var defaults *schedulerconfig.Plugins
 	if err == nil {
-		profiles, err = start.check()
+		profiles, sources, err = start.check()
 	}
 	if err == nil {
 		defaults, err = defaultPlugins(start.Config.APIVersion)
@@ -75,24 +78,29 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	for _, line := range append(start.summary(profiles, defaults), start.notes(profiles, defaults)...) {
 		fmt.Fprintln(out, line)
 	}
+	start.checkSources(out, sources)
 	return nil
 }
 
-// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first error.
-func (s Start) check() (profile.Map, error) {
+// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first error; the
+// plugins that were made for that are those whose sources it returns.
+func (s Start) check() (profile.Map, []source, error) {
 	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	registry := s.registry()
 	offline, err := newOffline()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	// Making a scheduler changes the configuration: extenders and the args of NodeResourcesFit.
 	cfg := s.Config.DeepCopy()
 	var errs []error
+	var sources []source
 	for i := range cfg.Profiles {
-		errs = append(errs, offline.profileErrors(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)...)
+		plugins, profileErrs := offline.tryProfile(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)
+		errs = append(errs, profileErrs...)
+		sources = append(sources, sourcesOf(cfg.Profiles[i].SchedulerName, plugins)...)
 	}
 	for i := range cfg.Extenders {
 		leaveOutMissingFiles(&cfg.Extenders[i])
@@ -104,7 +112,7 @@ func (s Start) check() (profile.Map, error) {
 		errs = append(errs, fmt.Errorf("leaderElection: %w", err))
 	}
 	if len(errs) > 0 {
-		return nil, utilerrors.NewAggregate(errs)
+		return nil, nil, utilerrors.NewAggregate(errs)
 	}
 	stop := make(chan struct{})
 	defer close(stop)
@@ -121,9 +129,9 @@ func (s Start) check() (profile.Map, error) {
 		scheduler.WithParallelism(cfg.Parallelism),
 	)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return made.Profiles, nil
+	return made.Profiles, sources, nil
 }
 
 // registry returns all plugins by their names.
@@ -187,9 +195,10 @@ type failedPlugin string
 
 func (f failedPlugin) Name() string { return string(f) }
 
-// profileErrors makes the framework of a profile and returns the errors of all its plugins; or, if they have none, what
-// is wrong with the profile as a whole, of which the framework tells the first.
-func (o *offline) profileErrors(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) []error {
+// tryProfile makes the framework of a profile and returns the plugins that could be made, by their names, and the errors of
+// the others; or, if there are none, what is wrong with the profile as a whole, of which the framework tells the first.
+func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) (map[string]framework.Plugin, []error) {
+	plugins := map[string]framework.Plugin{}
 	errs := unknownPlugins(path.Child("plugins"), p.Plugins, registry)
 	collecting := make(frameworkruntime.Registry, len(registry))
 	for name, factory := range registry {
@@ -197,6 +206,7 @@ func (o *offline) profileErrors(path *field.Path, p *schedulerconfig.KubeSchedul
 		collecting[name] = func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			plugin, err := factory(args, handle)
 			if err == nil {
+				plugins[name] = plugin
 				return plugin, nil
 			}
 			for _, line := range lines(err) {
@@ -206,11 +216,11 @@ func (o *offline) profileErrors(path *field.Path, p *schedulerconfig.KubeSchedul
 		}
 	}
 	if _, err := o.newFramework(collecting, p); err != nil && len(errs) == 0 {
-		return []error{fmt.Errorf("%s: %w", path, err)}
+		return plugins, []error{fmt.Errorf("%s: %w", path, err)}
 	}
 	// The framework calls them in no order.
 	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
-	return errs
+	return plugins, errs
 }
 
 func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerconfig.KubeSchedulerProfile) (framework.Framework, error) {

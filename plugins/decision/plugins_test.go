@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
@@ -37,6 +38,8 @@ var plugins = []struct {
 	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},
 	{myscoreplugin.Name, myscoreplugin.New, `{nodeLabel: disktype, preferredValues: [ssd, hdd]}`},
 	{nodefilter.Name, nodefilter.New, `{rules: [{name: no-gpu, action: Deny, nodeNames: ["gpu-*"], nodeSelector: {matchLabels: {accelerator: gpu}}}]}`},
+	// Nobody answers there: nodes are scored by the requests of their pods.
+	{nodeload.Name, nodeload.Factory(), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`},
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
 	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,6 +17,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/utils/pointer"
+	"sigs.k8s.io/yaml"
 )
 
 // defaults are the args of each kind when nothing is given.
@@ -23,17 +27,60 @@ var defaults = map[string]runtime.Object{
 	"ExtensionPointLoggerArgs": &config.ExtensionPointLoggerArgs{SampleRate: 1},
 	"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}},
 	"NodeFilterArgs":           &config.NodeFilterArgs{DefaultAction: config.FilterAllow},
+	"NodeLoadArgs": &config.NodeLoadArgs{
+		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
+		RefreshInterval: metav1.Duration{Duration: 30 * time.Second},
+		MaxSampleAge:    metav1.Duration{Duration: 3 * time.Minute},
+		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
+		Resources: []config.NodeLoadResource{
+			defaultResource("cpu", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: resource.MustParse("250m")}),
+			defaultResource("memory", config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: resource.MustParse("200M")}),
+		},
+		Fallback: config.NodeLoadFallbackRequests, FilterOnStale: config.NodeLoadFilterOpen, MinFreshNodesPercent: 50, ExemptDaemonSets: true,
+	},
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},
 	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages},
 }
 
-// TestArgsAreKnownDefaultedAndConverted asks the very schemes in which the scheduler converts plugin args.
-func TestArgsAreKnownDefaultedAndConverted(t *testing.T) {
-	for version, scheme := range map[schema.GroupVersion]*runtime.Scheme{
+// defaultResource is what a resource of NodeLoad is when nothing but its name is given.
+func defaultResource(name string, estimator config.NodeLoadEstimator) config.NodeLoadResource {
+	return config.NodeLoadResource{
+		Name: name, Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
+		Target: 40, Margin: 1, Sensitivity: 1, Estimator: estimator,
+	}
+}
+
+// schemes are the very ones in which the scheduler converts plugin args.
+func schemes() map[schema.GroupVersion]*runtime.Scheme {
+	return map[schema.GroupVersion]*runtime.Scheme{
 		schedulerv1beta2.SchemeGroupVersion: schedulerv1beta2.GetPluginArgConversionScheme(),
 		schedulerv1beta3.SchemeGroupVersion: schedulerv1beta3.GetPluginArgConversionScheme(),
-	} {
+	}
+}
+
+// read decodes args of a version and fills in their defaults.
+func read(t *testing.T, scheme *runtime.Scheme, version schema.GroupVersion, kind string, text []byte) runtime.Object {
+	t.Helper()
+	given, err := scheme.New(version.WithKind(kind))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, given); err != nil {
+		t.Fatal(err)
+	}
+	scheme.Default(given)
+	internal, err := scheme.ConvertToVersion(given, schedulerconfig.SchemeGroupVersion)
+	if err != nil {
+		t.Fatal(err)
+	}
+	internal.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return internal
+}
+
+// TestArgsAreKnownDefaultedAndConverted is about args of which nothing is given.
+func TestArgsAreKnownDefaultedAndConverted(t *testing.T) {
+	for version, scheme := range schemes() {
 		for kind, want := range defaults {
 			t.Run(version.Version+" "+kind, func(t *testing.T) {
 				given, err := scheme.New(version.WithKind(kind))
@@ -78,6 +125,7 @@ func TestEveryKindIsInTheTable(t *testing.T) {
 // TestGivenArgsAreKept writes every field of every kind with a value that is not its default, and reads it back.
 func TestGivenArgsAreKept(t *testing.T) {
 	selector := &metav1.LabelSelector{MatchLabels: map[string]string{"team": "a"}}
+	capacity := resource.MustParse("1500m")
 	given := map[string]runtime.Object{
 		"ChaosArgs": &config.ChaosArgs{
 			Namespaces: []string{"test"}, Seed: -1, DryRun: true, RejectPercent: 1, MaxConsecutiveRejections: 2, RandomScore: true,
@@ -91,6 +139,30 @@ func TestGivenArgsAreKept(t *testing.T) {
 				Name: "rule", Action: config.FilterAllow, NodeNames: []string{"n*"}, NodeSelector: selector, Namespaces: []string{"t?"}, PodSelector: selector,
 			}},
 		},
+		"NodeLoadArgs": &config.NodeLoadArgs{
+			Prometheus: config.NodeLoadPrometheus{
+				Endpoints: []string{"https://a.example.com", "https://b.example.com/prefix"}, Timeout: metav1.Duration{Duration: time.Second},
+				TLS:             config.NodeLoadTLS{CAFile: "/ca", CertFile: "/cert", KeyFile: "/key", ServerName: "name", InsecureSkipVerify: true},
+				BearerTokenFile: "/token",
+				Headers:         []config.NodeLoadHeader{{Name: "X-Tenant", Value: "team"}, {Name: "X-Key", ValueFile: "/value"}},
+			},
+			RefreshInterval: metav1.Duration{Duration: 5 * time.Second}, MaxSampleAge: metav1.Duration{Duration: time.Minute},
+			NodeMatch: config.NodeLoadNodeMatch{Label: "node", By: config.NodeLoadMatchProviderID},
+			Resources: []config.NodeLoadResource{
+				{
+					Name: "cpu", Query: "a", TimestampQuery: "b", DeviationQuery: "c", Unit: config.NodeLoadAbsolute, Capacity: &capacity,
+					Window: metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
+					Margin: 0.5, Sensitivity: 2,
+					Estimator: config.NodeLoadEstimator{Resource: "example.com/cpu", Factor: 90, Default: resource.MustParse("1"), Annotation: "example.com/use"},
+				},
+				// A zero that is given is not the default.
+				{
+					Name: "memory", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: time.Minute}, Strategy: config.NodeLoadLeastUsed, Target: 50,
+					Sensitivity: 2, Estimator: config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 1},
+				},
+			},
+			Fallback: config.NodeLoadFallbackNeutral, FilterOnStale: config.NodeLoadFilterClosed, ExemptPriorityAbove: pointer.Int32(-1),
+		},
 		"PodFilterArgs": &config.PodFilterArgs{
 			DefaultAction: config.FilterDeny,
 			Rules: []config.PodFilterRule{{
@@ -100,10 +172,7 @@ func TestGivenArgsAreKept(t *testing.T) {
 		"RandScoreArgs":            &config.RandScoreArgs{Seed: 1 << 62},
 		"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 1, SpreadWeight: 2},
 	}
-	for version, scheme := range map[schema.GroupVersion]*runtime.Scheme{
-		schedulerv1beta2.SchemeGroupVersion: schedulerv1beta2.GetPluginArgConversionScheme(),
-		schedulerv1beta3.SchemeGroupVersion: schedulerv1beta3.GetPluginArgConversionScheme(),
-	} {
+	for version, scheme := range schemes() {
 		for kind := range defaults {
 			t.Run(version.Version+" "+kind, func(t *testing.T) {
 				want := given[kind]
@@ -118,23 +187,54 @@ func TestGivenArgsAreKept(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				read, err := scheme.New(version.WithKind(kind))
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := json.Unmarshal(text, read); err != nil {
-					t.Fatal(err)
-				}
-				scheme.Default(read)
-				got, err := scheme.ConvertToVersion(read, schedulerconfig.SchemeGroupVersion)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+				got := read(t, scheme, version, kind, text)
 				if !equality.Semantic.DeepEqual(got, want) {
 					t.Errorf("%s came back as %+v, want %+v", text, got, want)
 				}
 			})
+		}
+	}
+}
+
+// TestDefaultsOfResourcesThatAreMeasured is about what depends on a resource's name, or on what else is given of it.
+func TestDefaultsOfResourcesThatAreMeasured(t *testing.T) {
+	one := resource.MustParse("1")
+	diskIO := defaultResource("diskIO", config.NodeLoadEstimator{Factor: 100})
+	diskIO.Capacity = &one
+	bytes := defaultResource("diskIO", config.NodeLoadEstimator{Factor: 100})
+	bytes.Unit = config.NodeLoadAbsolute
+	for given, want := range map[string]config.NodeLoadResource{
+		"{name: cpu}":                             defaultResource("cpu", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: resource.MustParse("250m")}),
+		"{name: memory}":                          defaultResource("memory", config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: resource.MustParse("200M")}),
+		"{name: network}":                         defaultResource("network", config.NodeLoadEstimator{Factor: 100}),
+		"{name: diskIO}":                          diskIO,
+		"{name: diskIO, unit: Absolute}":          bytes,
+		"{name: gpu}":                             defaultResource("gpu", config.NodeLoadEstimator{Resource: "nvidia.com/gpu", Factor: 100}),
+		"{name: power}":                           defaultResource("power", config.NodeLoadEstimator{Factor: 100}),
+		"{name: gpu, estimator: {resource: cpu}}": defaultResource("gpu", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: resource.MustParse("250m")}),
+		"{name: cpu, estimator: {resource: a/b}}": defaultResource("cpu", config.NodeLoadEstimator{Resource: "a/b", Factor: 100}),
+	} {
+		for version, scheme := range schemes() {
+			t.Run(version.Version+" "+given, func(t *testing.T) {
+				text, err := yaml.YAMLToJSON([]byte("{resources: [" + given + "]}"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				args := read(t, scheme, version, "NodeLoadArgs", text).(*config.NodeLoadArgs)
+				if !equality.Semantic.DeepEqual(args.Resources, []config.NodeLoadResource{want}) {
+					t.Errorf("got %+v, want %+v", args.Resources, want)
+				}
+			})
+		}
+	}
+}
+
+// TestNoResourcesAreNotTheDefault leaves it to validation to say that there must be some.
+func TestNoResourcesAreNotTheDefault(t *testing.T) {
+	for version, scheme := range schemes() {
+		args := read(t, scheme, version, "NodeLoadArgs", []byte(`{"resources": []}`)).(*config.NodeLoadArgs)
+		if len(args.Resources) != 0 {
+			t.Errorf("%s: an empty list became %+v", version.Version, args.Resources)
 		}
 	}
 }

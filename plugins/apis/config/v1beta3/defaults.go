@@ -1,6 +1,10 @@
 package v1beta3
 
 import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/pointer"
@@ -91,5 +95,102 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 	if obj.RandomBindPercent == nil {
 		obj.RandomBindPercent = pointer.Int32(0)
+	}
+}
+
+// SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are measured, and
+// a node without measurements passes and is scored by requests. The endpoints have no default.
+func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
+	if obj.Prometheus.Timeout == nil {
+		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
+	}
+	if obj.Prometheus.TLS.InsecureSkipVerify == nil {
+		obj.Prometheus.TLS.InsecureSkipVerify = pointer.Bool(false)
+	}
+	if obj.RefreshInterval == nil {
+		obj.RefreshInterval = &metav1.Duration{Duration: 30 * time.Second}
+	}
+	if obj.MaxSampleAge == nil {
+		obj.MaxSampleAge = &metav1.Duration{Duration: 3 * time.Minute}
+	}
+	if obj.NodeMatch.Label == "" {
+		obj.NodeMatch.Label = "instance"
+	}
+	if obj.NodeMatch.By == "" {
+		obj.NodeMatch.By = NodeLoadMatchName
+	}
+	if obj.Resources == nil {
+		obj.Resources = []NodeLoadResource{{Name: "cpu"}, {Name: "memory"}}
+	}
+	if obj.Fallback == "" {
+		obj.Fallback = NodeLoadFallbackRequests
+	}
+	if obj.FilterOnStale == "" {
+		obj.FilterOnStale = NodeLoadFilterOpen
+	}
+	if obj.MinFreshNodesPercent == nil {
+		obj.MinFreshNodesPercent = pointer.Int32(50)
+	}
+	if obj.ExemptDaemonSets == nil {
+		obj.ExemptDaemonSets = pointer.Bool(true)
+	}
+}
+
+// SetDefaults_NodeLoadResource fills in what is not given of a resource, but for its queries: those of the resources that
+// NodeLoad knows depend on the window and on the label of the nodes, and are made from them by the plugin.
+func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
+	if obj.Unit == "" {
+		obj.Unit = NodeLoadRatio
+	}
+	// A disk can be busy for one second a second. What is given in bytes or operations knows its own capacity.
+	if obj.Capacity == nil && obj.Name == "diskIO" && obj.Unit != NodeLoadAbsolute {
+		obj.Capacity = resource.NewQuantity(1, resource.DecimalSI)
+	}
+	if obj.Window == nil {
+		obj.Window = &metav1.Duration{Duration: 5 * time.Minute}
+	}
+	if obj.Weight == nil {
+		obj.Weight = pointer.Int32(1)
+	}
+	if obj.Strategy == "" {
+		obj.Strategy = NodeLoadLeastUsed
+	}
+	if obj.Target == nil {
+		obj.Target = pointer.Int32(40)
+	}
+	if obj.Margin == nil {
+		obj.Margin = pointer.Float64(1)
+	}
+	if obj.Sensitivity == nil {
+		obj.Sensitivity = pointer.Float64(1)
+	}
+	if obj.Estimator.Resource == "" {
+		switch obj.Name {
+		case "cpu":
+			obj.Estimator.Resource = v1.ResourceCPU
+		case "memory":
+			obj.Estimator.Resource = v1.ResourceMemory
+		case "gpu":
+			obj.Estimator.Resource = "nvidia.com/gpu"
+		}
+	}
+	setDefaultEstimate(&obj.Estimator)
+}
+
+// setDefaultEstimate goes by the resource that is estimated, whatever the name under which it is measured: pods rarely use all
+// of the processors and the memory that they ask for, and those that ask for none use some.
+func setDefaultEstimate(obj *NodeLoadEstimator) {
+	factor, usedByDefault := int32(100), resource.NewQuantity(0, resource.DecimalSI)
+	switch obj.Resource {
+	case v1.ResourceCPU:
+		factor, usedByDefault = 85, resource.NewMilliQuantity(250, resource.DecimalSI)
+	case v1.ResourceMemory:
+		factor, usedByDefault = 70, resource.NewScaledQuantity(200, resource.Mega)
+	}
+	if obj.Factor == nil {
+		obj.Factor = pointer.Int32(factor)
+	}
+	if obj.Default == nil {
+		obj.Default = usedByDefault
 	}
 }

@@ -19,6 +19,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},
 		&NodeFilterArgs{},
+		&NodeLoadArgs{},
 		&PodFilterArgs{},
 		&RandScoreArgs{},
 		&RunningImageLocalityArgs{},

@@ -1,6 +1,10 @@
 package v1beta3
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
@@ -176,3 +180,200 @@ type ChaosArgs struct {
 	// instead of the best, 0 to 100. Default: 0.
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NodeLoadArgs are the arguments of the plugin NodeLoad.
+type NodeLoadArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// Prometheus is where the measurements come from.
+	Prometheus NodeLoadPrometheus `json:"prometheus,omitempty"`
+	// RefreshInterval is the time between two requests for measurements, 1s to 10m. Default: 30s.
+	RefreshInterval *metav1.Duration `json:"refreshInterval,omitempty"`
+	// MaxSampleAge is how old a measurement may be to count, more than RefreshInterval and at most 1h. Default: 3m.
+	MaxSampleAge *metav1.Duration `json:"maxSampleAge,omitempty"`
+	// NodeMatch says which node a series is about.
+	NodeMatch NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
+	// Resources are what is measured: 1 to 16 of them, each name once, and at least one with a weight or a threshold.
+	// Default: cpu and memory.
+	// +listType=map
+	// +listMapKey=name
+	Resources []NodeLoadResource `json:"resources,omitempty"`
+	// Fallback is how a node is scored by a resource of which it has no measurement. Default: Requests.
+	Fallback NodeLoadFallback `json:"fallback,omitempty"`
+	// FilterOnStale is what the filter does with a node that has no measurement of a resource with a threshold, while
+	// enough other nodes have one. Default: Open.
+	FilterOnStale NodeLoadFilterOnStale `json:"filterOnStale,omitempty"`
+	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of them
+	// no node is filtered or scored by it. Default: 50.
+	MinFreshNodesPercent *int32 `json:"minFreshNodesPercent,omitempty"`
+	// ExemptDaemonSets lets the filter pass the pods of DaemonSets. Default: true.
+	ExemptDaemonSets *bool `json:"exemptDaemonSets,omitempty"`
+	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; without it none is exempt by priority.
+	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
+}
+
+// NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
+type NodeLoadPrometheus struct {
+	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no user and
+	// no password, no query and no fragment; a path is a prefix of the API's.
+	// +listType=set
+	Endpoints []string `json:"endpoints,omitempty"`
+	// Timeout bounds a request, 100ms to 1m. Default: 10s.
+	Timeout *metav1.Duration `json:"timeout,omitempty"`
+	// TLS is how to trust a server, and to be trusted by it. Only for https.
+	TLS NodeLoadTLS `json:"tls,omitempty"`
+	// BearerTokenFile is the absolute path of a file with a token to send, read anew when it changes.
+	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
+	// Headers are sent with every request, such as the tenant's name. At most 16.
+	// +listType=map
+	// +listMapKey=name
+	Headers []NodeLoadHeader `json:"headers,omitempty"`
+}
+
+// NodeLoadTLS are files in PEM form, read anew when they change, by their absolute paths.
+type NodeLoadTLS struct {
+	// CAFile has the certificates of the authorities to trust instead of the system's.
+	CAFile string `json:"caFile,omitempty"`
+	// CertFile and KeyFile are the client's certificate and its key: both or none.
+	CertFile string `json:"certFile,omitempty"`
+	KeyFile  string `json:"keyFile,omitempty"`
+	// ServerName is the name in the server's certificate, if it is not that of the endpoint.
+	ServerName string `json:"serverName,omitempty"`
+	// InsecureSkipVerify trusts any server. Not allowed together with CAFile. Default: false.
+	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// NodeLoadHeader is a header of a request. It has a value or a file with one.
+type NodeLoadHeader struct {
+	// Name is the header's name; not one of those that the client sets itself.
+	Name string `json:"name"`
+	// Value is its value. It can be read by whoever can read the configuration, which the scheduler logs at -v=2: secrets are
+	// for ValueFile, and Authorization takes no Value.
+	Value string `json:"value,omitempty"`
+	// ValueFile is the absolute path of a file with the value, read anew when it changes.
+	ValueFile string `json:"valueFile,omitempty"`
+}
+
+// NodeLoadMatchBy is what a node is known by in Prometheus.
+type NodeLoadMatchBy string
+
+const (
+	// NodeLoadMatchName is the node's name.
+	NodeLoadMatchName NodeLoadMatchBy = "Name"
+	// NodeLoadMatchInternalIP is any address of the type InternalIP.
+	NodeLoadMatchInternalIP NodeLoadMatchBy = "InternalIP"
+	// NodeLoadMatchHostname is any address of the type Hostname, or the label kubernetes.io/hostname.
+	NodeLoadMatchHostname NodeLoadMatchBy = "Hostname"
+	// NodeLoadMatchProviderID is spec.providerID, or what follows its last slash.
+	NodeLoadMatchProviderID NodeLoadMatchBy = "ProviderID"
+)
+
+// NodeLoadNodeMatch says which node a series is about.
+type NodeLoadNodeMatch struct {
+	// Label is the label of the series that says it. A port at the end of its value does not count. Default: instance.
+	Label string `json:"label,omitempty"`
+	// By is what of the node the label's value is. Default: Name.
+	By NodeLoadMatchBy `json:"by,omitempty"`
+}
+
+// NodeLoadUnit is the unit of what a query returns.
+type NodeLoadUnit string
+
+const (
+	// NodeLoadRatio is a share of the capacity, 1 for all of it.
+	NodeLoadRatio NodeLoadUnit = "Ratio"
+	// NodeLoadPercent is a share of the capacity, 100 for all of it.
+	NodeLoadPercent NodeLoadUnit = "Percent"
+	// NodeLoadAbsolute is in the unit of the capacity: cores, bytes, bytes per second.
+	NodeLoadAbsolute NodeLoadUnit = "Absolute"
+)
+
+// NodeLoadStrategy is how a predicted load becomes a score.
+type NodeLoadStrategy string
+
+const (
+	// NodeLoadLeastUsed scores 100 for an idle node and 0 for a full one.
+	NodeLoadLeastUsed NodeLoadStrategy = "LeastUsed"
+	// NodeLoadTargetUtilization scores best at the target: nodes are filled up to it, and not above.
+	NodeLoadTargetUtilization NodeLoadStrategy = "TargetUtilization"
+	// NodeLoadRisk scores by mean and standard deviation: a load that varies counts more.
+	NodeLoadRisk NodeLoadStrategy = "Risk"
+)
+
+// NodeLoadResource is something that nodes have and that is measured.
+type NodeLoadResource struct {
+	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the node's
+	// annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known and need not be
+	// given.
+	Name string `json:"name"`
+	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label. Default: of cpu,
+	// memory, network, diskIO and gpu, a query of raw series of node_exporter and DCGM over Window; others must give one.
+	Query string `json:"query,omitempty"`
+	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is about.
+	// Without it nobody knows a measurement's age: what has none does not count. Given if and only if Query is.
+	TimestampQuery string `json:"timestampQuery,omitempty"`
+	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy Risk
+	// if Query is given.
+	DeviationQuery string `json:"deviationQuery,omitempty"`
+	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio.
+	Unit NodeLoadUnit `json:"unit,omitempty"`
+	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation
+	// node-load.scheduler/capacity-NAME counts more; without both it is the node's capacity of Estimator.Resource.
+	// Without any, pods that are to come cannot be accounted for, and Absolute values do not count. Default: of diskIO, unless
+	// Absolute, 1: a busy second a second.
+	Capacity *resource.Quantity `json:"capacity,omitempty"`
+	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully. Default: 5m.
+	Window *metav1.Duration `json:"window,omitempty"`
+	// Threshold is the predicted load in percent of the capacity, 1 to 100, above which a node is filtered out; without it
+	// nothing is.
+	Threshold *int32 `json:"threshold,omitempty"`
+	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part. Default: 1.
+	Weight *int32 `json:"weight,omitempty"`
+	// Strategy is how the predicted load becomes a score. Default: LeastUsed.
+	Strategy NodeLoadStrategy `json:"strategy,omitempty"`
+	// Target is the load in percent, 1 to 99, that TargetUtilization fills nodes to. Default: 40.
+	Target *int32 `json:"target,omitempty"`
+	// Margin is what Risk multiplies the deviation with, 0 to 10. Default: 1.
+	Margin *float64 `json:"margin,omitempty"`
+	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0, at
+	// most 10. Default: 1.
+	Sensitivity *float64 `json:"sensitivity,omitempty"`
+	// Estimator says what a pod is expected to use, until it shows in the measurements.
+	Estimator NodeLoadEstimator `json:"estimator,omitempty"`
+}
+
+// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over the
+// containers.
+type NodeLoadEstimator struct {
+	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
+	// nvidia.com/gpu, concerns only pods that ask for it. Default: cpu of cpu, memory of memory, nvidia.com/gpu of gpu.
+	Resource v1.ResourceName `json:"resource,omitempty"`
+	// Factor is in percent, 1 to 1000. Default: 85 of the resource cpu, 70 of memory, 100 of others.
+	Factor *int32 `json:"factor,omitempty"`
+	// Default is what a container uses that declares nothing, at least 0. Default: 250m of the resource cpu, 200M of memory, 0 of others.
+	Default *resource.Quantity `json:"default,omitempty"`
+	// Annotation is the key of a pod annotation whose quantity replaces the estimate; empty reads none.
+	Annotation string `json:"annotation,omitempty"`
+}
+
+// NodeLoadFallback is how a node is scored by a resource without a measurement.
+type NodeLoadFallback string
+
+const (
+	// NodeLoadFallbackRequests takes the requests of the node's pods for its load.
+	NodeLoadFallbackRequests NodeLoadFallback = "Requests"
+	// NodeLoadFallbackNeutral scores 50.
+	NodeLoadFallbackNeutral NodeLoadFallback = "Neutral"
+)
+
+// NodeLoadFilterOnStale is what is done with a node that has no measurement.
+type NodeLoadFilterOnStale string
+
+const (
+	// NodeLoadFilterOpen lets it pass.
+	NodeLoadFilterOpen NodeLoadFilterOnStale = "Open"
+	// NodeLoadFilterClosed filters it out.
+	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
+)

@@ -24,6 +24,8 @@ package v1beta3
 import (
 	unsafe "unsafe"
 
+	corev1 "k8s.io/api/core/v1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
 	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	conversion "k8s.io/apimachinery/pkg/conversion"
 	runtime "k8s.io/apimachinery/pkg/runtime"
@@ -84,6 +86,76 @@ func RegisterConversions(s *runtime.Scheme) error {
 	}
 	if err := s.AddGeneratedConversionFunc((*config.NodeFilterRule)(nil), (*NodeFilterRule)(nil), func(a, b interface{}, scope conversion.Scope) error {
 		return Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(a.(*config.NodeFilterRule), b.(*NodeFilterRule), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadArgs)(nil), (*config.NodeLoadArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(a.(*NodeLoadArgs), b.(*config.NodeLoadArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadArgs)(nil), (*NodeLoadArgs)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(a.(*config.NodeLoadArgs), b.(*NodeLoadArgs), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadEstimator)(nil), (*config.NodeLoadEstimator)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(a.(*NodeLoadEstimator), b.(*config.NodeLoadEstimator), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadEstimator)(nil), (*NodeLoadEstimator)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(a.(*config.NodeLoadEstimator), b.(*NodeLoadEstimator), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadHeader)(nil), (*config.NodeLoadHeader)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadHeader_To_config_NodeLoadHeader(a.(*NodeLoadHeader), b.(*config.NodeLoadHeader), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadHeader)(nil), (*NodeLoadHeader)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadHeader_To_v1beta3_NodeLoadHeader(a.(*config.NodeLoadHeader), b.(*NodeLoadHeader), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadNodeMatch)(nil), (*config.NodeLoadNodeMatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(a.(*NodeLoadNodeMatch), b.(*config.NodeLoadNodeMatch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadNodeMatch)(nil), (*NodeLoadNodeMatch)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(a.(*config.NodeLoadNodeMatch), b.(*NodeLoadNodeMatch), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadPrometheus)(nil), (*config.NodeLoadPrometheus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(a.(*NodeLoadPrometheus), b.(*config.NodeLoadPrometheus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadPrometheus)(nil), (*NodeLoadPrometheus)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(a.(*config.NodeLoadPrometheus), b.(*NodeLoadPrometheus), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadResource)(nil), (*config.NodeLoadResource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(a.(*NodeLoadResource), b.(*config.NodeLoadResource), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadResource)(nil), (*NodeLoadResource)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(a.(*config.NodeLoadResource), b.(*NodeLoadResource), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*NodeLoadTLS)(nil), (*config.NodeLoadTLS)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS(a.(*NodeLoadTLS), b.(*config.NodeLoadTLS), scope)
+	}); err != nil {
+		return err
+	}
+	if err := s.AddGeneratedConversionFunc((*config.NodeLoadTLS)(nil), (*NodeLoadTLS)(nil), func(a, b interface{}, scope conversion.Scope) error {
+		return Convert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS(a.(*config.NodeLoadTLS), b.(*NodeLoadTLS), scope)
 	}); err != nil {
 		return err
 	}
@@ -306,6 +378,306 @@ func autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.Node
 // Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule is an autogenerated conversion function.
 func Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.NodeFilterRule, out *NodeFilterRule, s conversion.Scope) error {
 	return autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, out *config.NodeLoadArgs, s conversion.Scope) error {
+	if err := Convert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(&in.Prometheus, &out.Prometheus, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.RefreshInterval, &out.RefreshInterval, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.MaxSampleAge, &out.MaxSampleAge, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(&in.NodeMatch, &out.NodeMatch, s); err != nil {
+		return err
+	}
+	if in.Resources != nil {
+		in, out := &in.Resources, &out.Resources
+		*out = make([]config.NodeLoadResource, len(*in))
+		for i := range *in {
+			if err := Convert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Resources = nil
+	}
+	out.Fallback = config.NodeLoadFallback(in.Fallback)
+	out.FilterOnStale = config.NodeLoadFilterOnStale(in.FilterOnStale)
+	if err := v1.Convert_Pointer_int32_To_int32(&in.MinFreshNodesPercent, &out.MinFreshNodesPercent, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_bool_To_bool(&in.ExemptDaemonSets, &out.ExemptDaemonSets, s); err != nil {
+		return err
+	}
+	out.ExemptPriorityAbove = (*int32)(unsafe.Pointer(in.ExemptPriorityAbove))
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, out *config.NodeLoadArgs, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in, out, s)
+}
+
+func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoadArgs, out *NodeLoadArgs, s conversion.Scope) error {
+	if err := Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(&in.Prometheus, &out.Prometheus, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.RefreshInterval, &out.RefreshInterval, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.MaxSampleAge, &out.MaxSampleAge, s); err != nil {
+		return err
+	}
+	if err := Convert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(&in.NodeMatch, &out.NodeMatch, s); err != nil {
+		return err
+	}
+	if in.Resources != nil {
+		in, out := &in.Resources, &out.Resources
+		*out = make([]NodeLoadResource, len(*in))
+		for i := range *in {
+			if err := Convert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(&(*in)[i], &(*out)[i], s); err != nil {
+				return err
+			}
+		}
+	} else {
+		out.Resources = nil
+	}
+	out.Fallback = NodeLoadFallback(in.Fallback)
+	out.FilterOnStale = NodeLoadFilterOnStale(in.FilterOnStale)
+	if err := v1.Convert_int32_To_Pointer_int32(&in.MinFreshNodesPercent, &out.MinFreshNodesPercent, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_bool_To_Pointer_bool(&in.ExemptDaemonSets, &out.ExemptDaemonSets, s); err != nil {
+		return err
+	}
+	out.ExemptPriorityAbove = (*int32)(unsafe.Pointer(in.ExemptPriorityAbove))
+	return nil
+}
+
+// Convert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs is an autogenerated conversion function.
+func Convert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoadArgs, out *NodeLoadArgs, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(in *NodeLoadEstimator, out *config.NodeLoadEstimator, s conversion.Scope) error {
+	out.Resource = corev1.ResourceName(in.Resource)
+	if err := v1.Convert_Pointer_int32_To_int32(&in.Factor, &out.Factor, s); err != nil {
+		return err
+	}
+	if err := config.Convert_Pointer_resource_Quantity_To_resource_Quantity(&in.Default, &out.Default, s); err != nil {
+		return err
+	}
+	out.Annotation = in.Annotation
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(in *NodeLoadEstimator, out *config.NodeLoadEstimator, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(in, out, s)
+}
+
+func autoConvert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(in *config.NodeLoadEstimator, out *NodeLoadEstimator, s conversion.Scope) error {
+	out.Resource = corev1.ResourceName(in.Resource)
+	if err := v1.Convert_int32_To_Pointer_int32(&in.Factor, &out.Factor, s); err != nil {
+		return err
+	}
+	if err := config.Convert_resource_Quantity_To_Pointer_resource_Quantity(&in.Default, &out.Default, s); err != nil {
+		return err
+	}
+	out.Annotation = in.Annotation
+	return nil
+}
+
+// Convert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator is an autogenerated conversion function.
+func Convert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(in *config.NodeLoadEstimator, out *NodeLoadEstimator, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadHeader_To_config_NodeLoadHeader(in *NodeLoadHeader, out *config.NodeLoadHeader, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Value = in.Value
+	out.ValueFile = in.ValueFile
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadHeader_To_config_NodeLoadHeader is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadHeader_To_config_NodeLoadHeader(in *NodeLoadHeader, out *config.NodeLoadHeader, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadHeader_To_config_NodeLoadHeader(in, out, s)
+}
+
+func autoConvert_config_NodeLoadHeader_To_v1beta3_NodeLoadHeader(in *config.NodeLoadHeader, out *NodeLoadHeader, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Value = in.Value
+	out.ValueFile = in.ValueFile
+	return nil
+}
+
+// Convert_config_NodeLoadHeader_To_v1beta3_NodeLoadHeader is an autogenerated conversion function.
+func Convert_config_NodeLoadHeader_To_v1beta3_NodeLoadHeader(in *config.NodeLoadHeader, out *NodeLoadHeader, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadHeader_To_v1beta3_NodeLoadHeader(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(in *NodeLoadNodeMatch, out *config.NodeLoadNodeMatch, s conversion.Scope) error {
+	out.Label = in.Label
+	out.By = config.NodeLoadMatchBy(in.By)
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(in *NodeLoadNodeMatch, out *config.NodeLoadNodeMatch, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(in, out, s)
+}
+
+func autoConvert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(in *config.NodeLoadNodeMatch, out *NodeLoadNodeMatch, s conversion.Scope) error {
+	out.Label = in.Label
+	out.By = NodeLoadMatchBy(in.By)
+	return nil
+}
+
+// Convert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch is an autogenerated conversion function.
+func Convert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(in *config.NodeLoadNodeMatch, out *NodeLoadNodeMatch, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(in *NodeLoadPrometheus, out *config.NodeLoadPrometheus, s conversion.Scope) error {
+	out.Endpoints = *(*[]string)(unsafe.Pointer(&in.Endpoints))
+	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.Timeout, &out.Timeout, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS(&in.TLS, &out.TLS, s); err != nil {
+		return err
+	}
+	out.BearerTokenFile = in.BearerTokenFile
+	out.Headers = *(*[]config.NodeLoadHeader)(unsafe.Pointer(&in.Headers))
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(in *NodeLoadPrometheus, out *config.NodeLoadPrometheus, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(in, out, s)
+}
+
+func autoConvert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(in *config.NodeLoadPrometheus, out *NodeLoadPrometheus, s conversion.Scope) error {
+	out.Endpoints = *(*[]string)(unsafe.Pointer(&in.Endpoints))
+	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.Timeout, &out.Timeout, s); err != nil {
+		return err
+	}
+	if err := Convert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS(&in.TLS, &out.TLS, s); err != nil {
+		return err
+	}
+	out.BearerTokenFile = in.BearerTokenFile
+	out.Headers = *(*[]NodeLoadHeader)(unsafe.Pointer(&in.Headers))
+	return nil
+}
+
+// Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus is an autogenerated conversion function.
+func Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(in *config.NodeLoadPrometheus, out *NodeLoadPrometheus, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(in *NodeLoadResource, out *config.NodeLoadResource, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Query = in.Query
+	out.TimestampQuery = in.TimestampQuery
+	out.DeviationQuery = in.DeviationQuery
+	out.Unit = config.NodeLoadUnit(in.Unit)
+	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
+	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.Window, &out.Window, s); err != nil {
+		return err
+	}
+	out.Threshold = (*int32)(unsafe.Pointer(in.Threshold))
+	if err := v1.Convert_Pointer_int32_To_int32(&in.Weight, &out.Weight, s); err != nil {
+		return err
+	}
+	out.Strategy = config.NodeLoadStrategy(in.Strategy)
+	if err := v1.Convert_Pointer_int32_To_int32(&in.Target, &out.Target, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_float64_To_float64(&in.Margin, &out.Margin, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_Pointer_float64_To_float64(&in.Sensitivity, &out.Sensitivity, s); err != nil {
+		return err
+	}
+	if err := Convert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(&in.Estimator, &out.Estimator, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadResource_To_config_NodeLoadResource is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(in *NodeLoadResource, out *config.NodeLoadResource, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(in, out, s)
+}
+
+func autoConvert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in *config.NodeLoadResource, out *NodeLoadResource, s conversion.Scope) error {
+	out.Name = in.Name
+	out.Query = in.Query
+	out.TimestampQuery = in.TimestampQuery
+	out.DeviationQuery = in.DeviationQuery
+	out.Unit = NodeLoadUnit(in.Unit)
+	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
+	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.Window, &out.Window, s); err != nil {
+		return err
+	}
+	out.Threshold = (*int32)(unsafe.Pointer(in.Threshold))
+	if err := v1.Convert_int32_To_Pointer_int32(&in.Weight, &out.Weight, s); err != nil {
+		return err
+	}
+	out.Strategy = NodeLoadStrategy(in.Strategy)
+	if err := v1.Convert_int32_To_Pointer_int32(&in.Target, &out.Target, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_float64_To_Pointer_float64(&in.Margin, &out.Margin, s); err != nil {
+		return err
+	}
+	if err := v1.Convert_float64_To_Pointer_float64(&in.Sensitivity, &out.Sensitivity, s); err != nil {
+		return err
+	}
+	if err := Convert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(&in.Estimator, &out.Estimator, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_NodeLoadResource_To_v1beta3_NodeLoadResource is an autogenerated conversion function.
+func Convert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in *config.NodeLoadResource, out *NodeLoadResource, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in, out, s)
+}
+
+func autoConvert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS(in *NodeLoadTLS, out *config.NodeLoadTLS, s conversion.Scope) error {
+	out.CAFile = in.CAFile
+	out.CertFile = in.CertFile
+	out.KeyFile = in.KeyFile
+	out.ServerName = in.ServerName
+	if err := v1.Convert_Pointer_bool_To_bool(&in.InsecureSkipVerify, &out.InsecureSkipVerify, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS is an autogenerated conversion function.
+func Convert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS(in *NodeLoadTLS, out *config.NodeLoadTLS, s conversion.Scope) error {
+	return autoConvert_v1beta3_NodeLoadTLS_To_config_NodeLoadTLS(in, out, s)
+}
+
+func autoConvert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS(in *config.NodeLoadTLS, out *NodeLoadTLS, s conversion.Scope) error {
+	out.CAFile = in.CAFile
+	out.CertFile = in.CertFile
+	out.KeyFile = in.KeyFile
+	out.ServerName = in.ServerName
+	if err := v1.Convert_bool_To_Pointer_bool(&in.InsecureSkipVerify, &out.InsecureSkipVerify, s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Convert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS is an autogenerated conversion function.
+func Convert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS(in *config.NodeLoadTLS, out *NodeLoadTLS, s conversion.Scope) error {
+	return autoConvert_config_NodeLoadTLS_To_v1beta3_NodeLoadTLS(in, out, s)
 }
 
 func autoConvert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(in *PodFilterArgs, out *config.PodFilterArgs, s conversion.Scope) error {

@@ -33,6 +33,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ExtensionPointLoggerArgs{}, func(obj interface{}) { SetObjectDefaults_ExtensionPointLoggerArgs(obj.(*ExtensionPointLoggerArgs)) })
 	scheme.AddTypeDefaultingFunc(&MyScorePluginArgs{}, func(obj interface{}) { SetObjectDefaults_MyScorePluginArgs(obj.(*MyScorePluginArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeFilterArgs{}, func(obj interface{}) { SetObjectDefaults_NodeFilterArgs(obj.(*NodeFilterArgs)) })
+	scheme.AddTypeDefaultingFunc(&NodeLoadArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLoadArgs(obj.(*NodeLoadArgs)) })
 	scheme.AddTypeDefaultingFunc(&PodFilterArgs{}, func(obj interface{}) { SetObjectDefaults_PodFilterArgs(obj.(*PodFilterArgs)) })
 	scheme.AddTypeDefaultingFunc(&RandScoreArgs{}, func(obj interface{}) { SetObjectDefaults_RandScoreArgs(obj.(*RandScoreArgs)) })
 	scheme.AddTypeDefaultingFunc(&RunningImageLocalityArgs{}, func(obj interface{}) { SetObjectDefaults_RunningImageLocalityArgs(obj.(*RunningImageLocalityArgs)) })
@@ -53,6 +54,14 @@ func SetObjectDefaults_MyScorePluginArgs(in *MyScorePluginArgs) {
 
 func SetObjectDefaults_NodeFilterArgs(in *NodeFilterArgs) {
 	SetDefaults_NodeFilterArgs(in)
+}
+
+func SetObjectDefaults_NodeLoadArgs(in *NodeLoadArgs) {
+	SetDefaults_NodeLoadArgs(in)
+	for i := range in.Resources {
+		a := &in.Resources[i]
+		SetDefaults_NodeLoadResource(a)
+	}
 }
 
 func SetObjectDefaults_PodFilterArgs(in *PodFilterArgs) {

@@ -34,6 +34,7 @@ func Functions() map[string]interface{} {
 		"ExtensionPointLogger": ValidateExtensionPointLoggerArgs,
 		"MyScorePlugin":        ValidateMyScorePluginArgs,
 		"NodeFilter":           ValidateNodeFilterArgs,
+		"NodeLoad":             ValidateNodeLoadArgs,
 		"PodFilter":            ValidatePodFilterArgs,
 		"RandScore":            ValidateRandScoreArgs,
 		"RunningImageLocality": ValidateRunningImageLocalityArgs,
@@ -140,9 +141,7 @@ func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
 	}
 	errs = append(errs, validateRange(path.Child("rejectPercent"), args.RejectPercent, 0, 100)...)
 	errs = append(errs, validateRange(path.Child("maxConsecutiveRejections"), args.MaxConsecutiveRejections, 1, 100)...)
-	if delay := args.MaxPermitDelay.Duration; delay < 0 || delay > maxPermitDelay {
-		errs = append(errs, field.Invalid(path.Child("maxPermitDelay"), delay.String(), "must be between 0s and "+maxPermitDelay.String()+", inclusive"))
-	}
+	errs = append(errs, validateDuration(path.Child("maxPermitDelay"), args.MaxPermitDelay, 0, maxPermitDelay)...)
 	errs = append(errs, validateRange(path.Child("randomBindPercent"), args.RandomBindPercent, 0, 100)...)
 	return errs.ToAggregate()
 }
@@ -150,6 +149,13 @@ func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
 func validateRange(path *field.Path, value, min, max int32) field.ErrorList {
 	if value < min || value > max {
 		return field.ErrorList{field.Invalid(path, value, validation.InclusiveRangeError(int(min), int(max)))}
+	}
+	return nil
+}
+
+func validateDuration(path *field.Path, value metav1.Duration, min, max time.Duration) field.ErrorList {
+	if value.Duration < min || value.Duration > max {
+		return field.ErrorList{field.Invalid(path, value.Duration.String(), fmt.Sprintf("must be between %s and %s, inclusive", min, max))}
 	}
 	return nil
 }

@@ -34,6 +34,23 @@ func validate(t *testing.T, plugin string, args runtime.Object) error {
 	return result.(error)
 }
 
+// expectErrors wants an aggregate of errors that begin like this, in order; or none.
+func expectErrors(t *testing.T, err error, want []string) {
+	t.Helper()
+	var got []error
+	if err != nil {
+		got = err.(utilerrors.Aggregate).Errors()
+	}
+	if len(got) != len(want) {
+		t.Fatalf("got %d errors %q, want %d: %q", len(got), got, len(want), want)
+	}
+	for i, beginning := range want {
+		if !strings.HasPrefix(got[i].Error(), beginning) {
+			t.Errorf("error %d is %q, want it to begin with %q", i, got[i], beginning)
+		}
+	}
+}
+
 func podRule(name string) config.PodFilterRule {
 	return config.PodFilterRule{Name: name, Action: config.FilterDeny, PodNames: []string{"web-*"}}
 }
@@ -181,6 +198,9 @@ func TestValidate(t *testing.T) {
 			},
 		},
 
+		// More of it is in TestValidateNodeLoadArgs.
+		{plugin: "NodeLoad", name: "a server and a resource", args: nodeLoad(nil)},
+
 		{plugin: "RunningImageLocality", name: "all of both weights", args: &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 100, SpreadWeight: 100}},
 		{
 			plugin: "RunningImageLocality", name: "everything wrong", args: &config.RunningImageLocalityArgs{Count: "Pods", SizeWeight: -1, SpreadWeight: 101},
@@ -222,18 +242,7 @@ func TestValidate(t *testing.T) {
 	for _, tt := range tests {
 		tested[tt.plugin] = true
 		t.Run(tt.plugin+" "+tt.name, func(t *testing.T) {
-			var got []error
-			if err := validate(t, tt.plugin, tt.args); err != nil {
-				got = err.(utilerrors.Aggregate).Errors()
-			}
-			if len(got) != len(tt.want) {
-				t.Fatalf("got %d errors %q, want %d: %q", len(got), got, len(tt.want), tt.want)
-			}
-			for i, want := range tt.want {
-				if !strings.HasPrefix(got[i].Error(), want) {
-					t.Errorf("error %d is %q, want it to begin with %q", i, got[i], want)
-				}
-			}
+			expectErrors(t, validate(t, tt.plugin, tt.args), tt.want)
 		})
 	}
 	for plugin := range Functions() {

@@ -1,0 +1,304 @@
+package validation
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+const (
+	maxEndpoints = 8
+	maxHeaders   = 16
+	// maxResources bounds the request for measurements, and the values of the metrics' label "resource".
+	maxResources = 16
+	// maxResourceName leaves room for "capacity-" before the name in an annotation's key.
+	maxResourceName = validation.LabelValueMaxLength - len("capacity-")
+	// termLabel is the label that NodeLoad puts on series, to tell those of different queries apart.
+	termLabel = "nodeload_term"
+)
+
+var (
+	resourceName = regexp.MustCompile(`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`)
+	// labelName is a label's name in Prometheus.
+	labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
+	// builtIn are the resources for which NodeLoad has queries.
+	builtIn = sets.NewString("cpu", "diskIO", "gpu", "memory", "network")
+	// ownHeaders are what the client says about itself, the connection and the request's body.
+	ownHeaders = sets.NewString("Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host",
+		"Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade")
+)
+
+// notShown takes the place of a value in an error where the value may be a secret, or where one may have been put by mistake.
+type notShown struct{}
+
+func (notShown) String() string { return "(not shown)" }
+
+// ValidateNodeLoadArgs checks that there are servers to ask and resources to ask them about, each with what its unit and
+// strategy need, and the ranges. No error holds the value of a header, a user, a password, or what is given for a file.
+func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
+	errs := validatePrometheus(path.Child("prometheus"), &args.Prometheus)
+	errs = append(errs, validateDuration(path.Child("refreshInterval"), args.RefreshInterval, time.Second, 10*time.Minute)...)
+	if age := args.MaxSampleAge.Duration; age <= args.RefreshInterval.Duration || age > time.Hour {
+		errs = append(errs, field.Invalid(path.Child("maxSampleAge"), age.String(),
+			fmt.Sprintf("must be more than refreshInterval, which is %s, and at most %s", args.RefreshInterval.Duration, time.Hour)))
+	}
+	errs = append(errs, validateNodeMatch(path.Child("nodeMatch"), args.NodeMatch)...)
+	errs = append(errs, validateResources(path.Child("resources"), args.Resources)...)
+	errs = append(errs, validateOneOf(path.Child("fallback"), string(args.Fallback),
+		string(config.NodeLoadFallbackRequests), string(config.NodeLoadFallbackNeutral))...)
+	errs = append(errs, validateOneOf(path.Child("filterOnStale"), string(args.FilterOnStale),
+		string(config.NodeLoadFilterOpen), string(config.NodeLoadFilterClosed))...)
+	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), args.MinFreshNodesPercent, 0, 100)...)
+	return errs.ToAggregate()
+}
+
+func validatePrometheus(path *field.Path, prometheus *config.NodeLoadPrometheus) field.ErrorList {
+	errs, mayUseTLS := validateEndpoints(path.Child("endpoints"), prometheus.Endpoints)
+	errs = append(errs, validateDuration(path.Child("timeout"), prometheus.Timeout, 100*time.Millisecond, time.Minute)...)
+	errs = append(errs, validateTLS(path.Child("tls"), prometheus.TLS)...)
+	if !mayUseTLS && prometheus.TLS != (config.NodeLoadTLS{}) {
+		errs = append(errs, field.Forbidden(path.Child("tls"), "none of the endpoints begins with https://"))
+	}
+	errs = append(errs, validateFile(path.Child("bearerTokenFile"), prometheus.BearerTokenFile)...)
+	return append(errs, validateHeaders(path.Child("headers"), prometheus.Headers, prometheus.BearerTokenFile != "")...)
+}
+
+// validateEndpoints tells, too, whether a connection may come to use TLS: not if all endpoints are right, and none is https.
+func validateEndpoints(path *field.Path, endpoints []string) (errs field.ErrorList, mayUseTLS bool) {
+	errs = validateLength(path, len(endpoints), maxEndpoints, "URLs of servers that answer Prometheus' HTTP API, such as http://prometheus.monitoring:9090")
+	seen := sets.NewString()
+	for i, endpoint := range endpoints {
+		endpointErrs := validateEndpoint(path.Index(i), endpoint)
+		if len(endpointErrs) == 0 {
+			endpointErrs = validateUnique(path.Index(i), strings.TrimSuffix(endpoint, "/"), seen)
+		}
+		errs = append(errs, endpointErrs...)
+	}
+	mayUseTLS = len(errs) > 0
+	for _, endpoint := range endpoints {
+		mayUseTLS = mayUseTLS || strings.HasPrefix(strings.ToLower(endpoint), "https:")
+	}
+	return errs, mayUseTLS
+}
+
+// validateEndpoint shows nothing of an endpoint, wherever in it a password may be; the error of the parser would.
+func validateEndpoint(path *field.Path, endpoint string) field.ErrorList {
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || !validPort(parsed.Port()) {
+		return field.ErrorList{field.Invalid(path, notShown{}, "must be a URL with a host, such as http://prometheus.monitoring:9090 or https://example.com/prometheus")}
+	}
+	var errs field.ErrorList
+	if parsed.User != nil {
+		errs = append(errs, field.Forbidden(path, "a user and a password in a URL are not kept secret: put the header Authorization in a file, "+
+			"and name it in prometheus.headers[].valueFile; or a token, in prometheus.bearerTokenFile"))
+	}
+	if strings.ContainsAny(endpoint, "?#") {
+		errs = append(errs, field.Forbidden(path, "a query and a fragment have no place in it: what a server needs besides its path goes into prometheus.headers"))
+	}
+	if strings.Contains(parsed.Path+"/", "/api/v1/") {
+		errs = append(errs, field.Invalid(path, notShown{}, "must end before /api/v1, which is added"))
+	}
+	return errs
+}
+
+// validPort takes none, too.
+func validPort(port string) bool {
+	number, err := strconv.Atoi(port)
+	return port == "" || err == nil && number >= 1 && number <= 65535
+}
+
+func validateTLS(path *field.Path, tls config.NodeLoadTLS) field.ErrorList {
+	errs := validateFile(path.Child("caFile"), tls.CAFile)
+	errs = append(errs, validateFile(path.Child("certFile"), tls.CertFile)...)
+	errs = append(errs, validateFile(path.Child("keyFile"), tls.KeyFile)...)
+	if tls.CertFile == "" && tls.KeyFile != "" {
+		errs = append(errs, field.Required(path.Child("certFile"), "the certificate of the key in keyFile"))
+	}
+	if tls.CertFile != "" && tls.KeyFile == "" {
+		errs = append(errs, field.Required(path.Child("keyFile"), "the key of the certificate in certFile"))
+	}
+	if name := tls.ServerName; name != "" && net.ParseIP(name) == nil {
+		for _, message := range validation.IsDNS1123Subdomain(strings.ToLower(name)) {
+			errs = append(errs, field.Invalid(path.Child("serverName"), name, message))
+		}
+	}
+	if tls.InsecureSkipVerify && tls.CAFile != "" {
+		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "with caFile, servers are verified"))
+	}
+	return errs
+}
+
+// validateFile does not show what it refuses: it may be the secret itself instead of the file that has it.
+func validateFile(fieldPath *field.Path, file string) field.ErrorList {
+	if file != "" && (!path.IsAbs(file) || strings.HasSuffix(file, "/") || strings.ContainsAny(file, "\n\x00")) {
+		return field.ErrorList{field.Invalid(fieldPath, notShown{}, "must be the absolute path of a file")}
+	}
+	return nil
+}
+
+func validateHeaders(path *field.Path, headers []config.NodeLoadHeader, withToken bool) field.ErrorList {
+	var errs field.ErrorList
+	if len(headers) > maxHeaders {
+		errs = append(errs, field.TooMany(path, len(headers), maxHeaders))
+	}
+	seen := sets.NewString()
+	for i, header := range headers {
+		headerPath := path.Index(i)
+		namePath, name := headerPath.Child("name"), http.CanonicalHeaderKey(header.Name)
+		switch {
+		case len(validation.IsHTTPHeaderName(header.Name)) > 0:
+			// A whole header may have been put there.
+			errs = append(errs, field.Invalid(namePath, notShown{}, "must be 1 or more letters, digits and '-'"))
+		case ownHeaders.Has(name):
+			errs = append(errs, field.Forbidden(namePath, "the client itself sets "+name))
+		case name == "Authorization" && withToken:
+			errs = append(errs, field.Forbidden(namePath, "bearerTokenFile sets Authorization"))
+		default:
+			errs = append(errs, validateUnique(namePath, name, seen)...)
+		}
+		errs = append(errs, validateFile(headerPath.Child("valueFile"), header.ValueFile)...)
+		switch {
+		case header.Value == "" && header.ValueFile == "":
+			errs = append(errs, field.Required(headerPath, "value or valueFile"))
+		case header.Value != "" && header.ValueFile != "":
+			errs = append(errs, field.Forbidden(headerPath.Child("value"), "valueFile has the value"))
+		case header.Value != "" && name == "Authorization":
+			errs = append(errs, field.Forbidden(headerPath.Child("value"), "a configuration is no place for it: put it in a file, and name that in valueFile"))
+		case strings.IndexFunc(header.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
+			errs = append(errs, field.Invalid(headerPath.Child("value"), notShown{}, "must be one line without control characters"))
+		}
+	}
+	return errs
+}
+
+func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.ErrorList {
+	var errs field.ErrorList
+	switch {
+	case !labelName.MatchString(match.Label):
+		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be the name of a label in Prometheus: letters, digits and '_', the first no digit"))
+	case match.Label == termLabel, match.Label == "__name__":
+		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that tells nodes apart, such as instance or node"))
+	}
+	return append(errs, validateOneOf(path.Child("by"), string(match.By), string(config.NodeLoadMatchName), string(config.NodeLoadMatchInternalIP),
+		string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
+}
+
+func validateResources(path *field.Path, resources []config.NodeLoadResource) field.ErrorList {
+	errs := validateLength(path, len(resources), maxResources, "resources")
+	seen := sets.NewString()
+	counts := len(resources) == 0
+	for i := range resources {
+		resource := &resources[i]
+		if len(resource.Name) > maxResourceName || !resourceName.MatchString(resource.Name) {
+			errs = append(errs, field.Invalid(path.Index(i).Child("name"), resource.Name, fmt.Sprintf(
+				"must be 1 to %d letters, digits and '-', with a letter at the beginning and no '-' at the end", maxResourceName)))
+		}
+		errs = append(errs, validateUnique(path.Index(i).Child("name"), resource.Name, seen)...)
+		errs = append(errs, validateResource(path.Index(i), resource)...)
+		counts = counts || resource.Weight > 0 || resource.Threshold != nil
+	}
+	if !counts {
+		errs = append(errs, field.Required(path, "at least one with a weight above 0 or a threshold: without, nothing that is measured counts"))
+	}
+	return errs
+}
+
+func validateResource(path *field.Path, resource *config.NodeLoadResource) field.ErrorList {
+	errs := validateQueries(path, resource)
+	unitErrs := validateOneOf(path.Child("unit"), string(resource.Unit), string(config.NodeLoadRatio), string(config.NodeLoadPercent), string(config.NodeLoadAbsolute))
+	if len(unitErrs) == 0 && resource.Query == "" && builtIn.Has(resource.Name) && resource.Unit != config.NodeLoadRatio {
+		unitErrs = field.ErrorList{field.Invalid(path.Child("unit"), string(resource.Unit), "must be Ratio, which the built-in query of "+resource.Name+" returns")}
+	}
+	errs = append(errs, unitErrs...)
+	if resource.Capacity != nil && resource.Capacity.Sign() <= 0 {
+		errs = append(errs, field.Invalid(path.Child("capacity"), resource.Capacity.String(), "must be more than 0"))
+	}
+	errs = append(errs, validateDuration(path.Child("window"), resource.Window, 10*time.Second, time.Hour)...)
+	if resource.Threshold != nil {
+		errs = append(errs, validateRange(path.Child("threshold"), *resource.Threshold, 1, 100)...)
+	}
+	errs = append(errs, validateRange(path.Child("weight"), resource.Weight, 0, 100)...)
+	errs = append(errs, validateOneOf(path.Child("strategy"), string(resource.Strategy), string(config.NodeLoadLeastUsed),
+		string(config.NodeLoadTargetUtilization), string(config.NodeLoadRisk))...)
+	errs = append(errs, validateRange(path.Child("target"), resource.Target, 1, 99)...)
+	// Both are written so that NaN fails.
+	if !(resource.Margin >= 0 && resource.Margin <= 10) {
+		errs = append(errs, field.Invalid(path.Child("margin"), resource.Margin, validation.InclusiveRangeError(0, 10)))
+	}
+	if !(resource.Sensitivity > 0 && resource.Sensitivity <= 10) {
+		errs = append(errs, field.Invalid(path.Child("sensitivity"), resource.Sensitivity, "must be more than 0 and at most 10"))
+	}
+	return append(errs, validateEstimator(path.Child("estimator"), &resource.Estimator)...)
+}
+
+// validateQueries checks which queries are given; whether they are right PromQL, only Prometheus knows.
+func validateQueries(path *field.Path, resource *config.NodeLoadResource) field.ErrorList {
+	var errs field.ErrorList
+	for _, query := range []struct{ name, text string }{
+		{"query", resource.Query}, {"timestampQuery", resource.TimestampQuery}, {"deviationQuery", resource.DeviationQuery},
+	} {
+		if query.text != "" && strings.TrimSpace(query.text) == "" {
+			errs = append(errs, field.Invalid(path.Child(query.name), query.text, "must not be blank"))
+		}
+	}
+	switch {
+	case resource.Query == "" && (resource.TimestampQuery != "" || resource.DeviationQuery != ""):
+		errs = append(errs, field.Required(path.Child("query"), "timestampQuery and deviationQuery are about it"))
+	case resource.Query == "" && !builtIn.Has(resource.Name):
+		errs = append(errs, field.Required(path.Child("query"), "only "+strings.Join(builtIn.List(), ", ")+" have built-in ones"))
+	case resource.Query != "" && resource.TimestampQuery == "":
+		errs = append(errs, field.Required(path.Child("timestampQuery"), "with query, the time of its newest raw samples, such as "+
+			"max by (instance) (timestamp(node_load1)): what has no age does not count"))
+	}
+	if resource.Query != "" && resource.DeviationQuery == "" && resource.Strategy == config.NodeLoadRisk {
+		errs = append(errs, field.Required(path.Child("deviationQuery"), "the strategy Risk scores by the standard deviation of query"))
+	}
+	return errs
+}
+
+func validateEstimator(path *field.Path, estimator *config.NodeLoadEstimator) field.ErrorList {
+	var errs field.ErrorList
+	if name := string(estimator.Resource); name != "" {
+		resourcePath := path.Child("resource")
+		if strings.Contains(name, "/") || strings.HasPrefix(name, v1.ResourceHugePagesPrefix) {
+			for _, message := range validation.IsQualifiedName(name) {
+				errs = append(errs, field.Invalid(resourcePath, name, message))
+			}
+		} else {
+			errs = append(errs, validateOneOf(resourcePath, name, string(v1.ResourceCPU), string(v1.ResourceMemory), string(v1.ResourceEphemeralStorage),
+				v1.ResourceHugePagesPrefix+"<size>", "<prefix>/<name>")...)
+		}
+	}
+	errs = append(errs, validateRange(path.Child("factor"), estimator.Factor, 1, 1000)...)
+	if estimator.Default.Sign() < 0 {
+		errs = append(errs, field.Invalid(path.Child("default"), estimator.Default.String(), "must be at least 0"))
+	}
+	if estimator.Annotation != "" {
+		// The API server compares them like this, too.
+		for _, message := range validation.IsQualifiedName(strings.ToLower(estimator.Annotation)) {
+			errs = append(errs, field.Invalid(path.Child("annotation"), estimator.Annotation, message))
+		}
+	}
+	return errs
+}
+
+func validateOneOf(path *field.Path, value string, supported ...string) field.ErrorList {
+	for _, one := range supported {
+		if value == one {
+			return nil
+		}
+	}
+	return field.ErrorList{field.NotSupported(path, value, supported)}
+}

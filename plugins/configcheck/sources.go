@@ -1,0 +1,103 @@
+package configcheck
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sort"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clientset "k8s.io/client-go/kubernetes"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/services"
+)
+
+const (
+	// nodesTimeout bounds the one request for the cluster's nodes: where the API server is in reach, it answers at once.
+	nodesTimeout = 10 * time.Second
+	// sourcesTimeout bounds what one plugin may take for its sources, several of which may hang until a timeout of their own.
+	sourcesTimeout = 2 * time.Minute
+)
+
+// source is a plugin that asks somebody, in a profile.
+type source struct {
+	profile, plugin string
+	checker         services.SourceChecker
+}
+
+// sourcesOf returns those of a profile's plugins that ask somebody, by their names.
+func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
+	var sources []source
+	for name, plugin := range plugins {
+		if checker, ok := plugin.(services.SourceChecker); ok {
+			sources = append(sources, source{profile, name, checker})
+		}
+	}
+	sort.Slice(sources, func(i, j int) bool { return sources[i].plugin < sources[j].plugin })
+	return sources
+}
+
+// checkSources has plugins ask their sources, and prints what they found. Without such plugins, nobody is asked anything.
+func (s Start) checkSources(out io.Writer, sources []source) {
+	if len(sources) == 0 {
+		return
+	}
+	warn := func(format string, args ...interface{}) { fmt.Fprintf(out, "warning: "+format+"\n", args...) }
+	nodes, err := s.nodes()
+	if err != nil {
+		warn("the nodes of the cluster are not known, so nobody can say which of them a source knows: %s; "+
+			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
+	}
+	for _, source := range sources {
+		fmt.Fprintf(out, "profile %s: the sources of %s\n", source.profile, source.plugin)
+		ctx, cancel := context.WithTimeout(context.Background(), sourcesTimeout)
+		var found strings.Builder
+		err := source.checker.CheckSources(ctx, nodes, &found)
+		cancel()
+		if found.Len() > 0 {
+			text := strings.TrimSuffix(found.String(), "\n")
+			fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(text, "\n", "\n  "))
+		}
+		if err == nil {
+			continue
+		}
+		for _, line := range lines(err) {
+			warn("profile %s: %s: %s", source.profile, source.plugin, line)
+		}
+	}
+}
+
+// nodes asks the API server that the scheduler would use, as the scheduler would.
+func (s Start) nodes() ([]*v1.Node, error) {
+	kubeConfig, err := s.kubeConfig()
+	if err != nil {
+		return nil, err
+	}
+	kubeConfig.Timeout = nodesTimeout
+	client, err := clientset.NewForConfig(kubeConfig)
+	if err != nil {
+		return nil, err
+	}
+	list, err := client.CoreV1().Nodes().List(context.Background(), metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	nodes := make([]*v1.Node, 0, len(list.Items))
+	for i := range list.Items {
+		nodes = append(nodes, &list.Items[i])
+	}
+	return nodes, nil
+}
+
+func (s Start) kubeConfig() (*restclient.Config, error) {
+	kubeconfig := s.Config.ClientConnection.Kubeconfig
+	if kubeconfig == "" && s.Master == "" {
+		return restclient.InClusterConfig()
+	}
+	return clientcmd.BuildConfigFromFlags(s.Master, kubeconfig)
+}

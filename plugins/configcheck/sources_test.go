@@ -1,0 +1,213 @@
+package configcheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// asker is a plugin whose only source is a function.
+type asker struct {
+	framework.FilterPlugin
+	name string
+	ask  func(ctx context.Context, nodes []*v1.Node, out io.Writer) error
+}
+
+func (a asker) Name() string { return a.name }
+
+func (a asker) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
+	return a.ask(ctx, nodes, out)
+}
+
+func newAsker(name string, ask func(ctx context.Context, nodes []*v1.Node, out io.Writer) error) frameworkruntime.PluginFactory {
+	return func(runtime.Object, framework.Handle) (framework.Plugin, error) {
+		return asker{name: name, ask: ask}, nil
+	}
+}
+
+// apiServer answers with these nodes, or with an error if there are none, and counts the requests for them. It returns a kubeconfig.
+func apiServer(t *testing.T, names ...string) (kubeconfig string, requests *int32) {
+	t.Helper()
+	requests = new(int32)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		atomic.AddInt32(requests, 1)
+		if request.Method != http.MethodGet || request.URL.Path != "/api/v1/nodes" {
+			t.Errorf("asked to %s %s", request.Method, request.URL.Path)
+		}
+		if len(names) == 0 {
+			http.Error(w, "not\nnow", http.StatusForbidden)
+			return
+		}
+		list := v1.NodeList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "NodeList"}}
+		for _, name := range names {
+			list.Items = append(list.Items, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		if err := json.NewEncoder(w).Encode(list); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(server.Close)
+	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	content := fmt.Sprintf(`{clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], current-context: c}`, server.URL)
+	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return kubeconfig, requests
+}
+
+func TestSourcesAreAskedOnceForEachProfile(t *testing.T) {
+	kubeconfig, requests := apiServer(t, "node-a", "node-b")
+	registry := frameworkruntime.Registry{
+		"Quiet": newAsker("Quiet", func(context.Context, []*v1.Node, io.Writer) error { return nil }),
+		"Asker": newAsker("Asker", func(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
+			if _, bounded := ctx.Deadline(); !bounded {
+				t.Error("the plugin may take for ever")
+			}
+			var names []string
+			for _, node := range nodes {
+				names = append(names, node.Name)
+			}
+			fmt.Fprintf(out, "matched: %s\nunmatched: 0\n", strings.Join(names, ", "))
+			return utilerrors.NewAggregate([]error{errors.New("http://a: no\nanswer"), errors.New("http://b: 500")})
+		}),
+	}
+	cfg := load(t, head+fmt.Sprintf(`
+clientConnection: {kubeconfig: %s}
+profiles:
+- schedulerName: default-scheduler
+  plugins: {filter: {enabled: [{name: Quiet}, {name: Asker}]}}
+- schedulerName: plain
+- schedulerName: other
+  plugins: {multiPoint: {enabled: [{name: Asker}]}}
+`, kubeconfig))
+	var out, errOut bytes.Buffer
+	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
+		t.Errorf("a source that fails made the configuration invalid: %v", err)
+	}
+	want := `the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins with these changes
+  added:    Quiet (filter), Asker (filter)
+profile plain: the default plugins
+profile other: the default plugins with these changes
+  added:    Asker (filter)
+profile default-scheduler: the sources of Asker
+  matched: node-a, node-b
+  unmatched: 0
+warning: profile default-scheduler: Asker: http://a: no answer
+warning: profile default-scheduler: Asker: http://b: 500
+profile default-scheduler: the sources of Quiet
+profile other: the sources of Asker
+  matched: node-a, node-b
+  unmatched: 0
+warning: profile other: Asker: http://a: no answer
+warning: profile other: Asker: http://b: 500
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("printed (-want +got):\n%s", diff)
+	}
+	if errOut.Len() > 0 {
+		t.Errorf("printed as errors:\n%s", &errOut)
+	}
+	if n := atomic.LoadInt32(requests); n != 1 {
+		t.Errorf("the API server was asked %d times, want once", n)
+	}
+}
+
+func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
+	forbidding, _ := apiServer(t)
+	tests := []struct {
+		name, kubeconfig, want string
+	}{
+		{name: "no kubeconfig, and no pod", want: "unable to load in-cluster configuration"},
+		{name: "a kubeconfig that is not there", kubeconfig: "/no/such/file", want: "stat /no/such/file: no such file or directory"},
+		{name: "an API server that refuses", kubeconfig: forbidding, want: "not now"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Setenv("KUBERNETES_SERVICE_HOST", "")
+			asked := 0
+			registry := frameworkruntime.Registry{"Asker": newAsker("Asker", func(_ context.Context, nodes []*v1.Node, out io.Writer) error {
+				asked++
+				if nodes != nil {
+					t.Errorf("got %d nodes, want nil", len(nodes))
+				}
+				_, err := io.WriteString(out, "100 series")
+				return err
+			})}
+			cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n", tt.kubeconfig))
+			var out, errOut bytes.Buffer
+			if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
+				t.Error(err)
+			}
+			if asked != 1 {
+				t.Errorf("the source was asked %d times", asked)
+			}
+			warning := ""
+			for _, line := range strings.Split(out.String(), "\n") {
+				if strings.HasPrefix(line, "warning: ") {
+					warning += line
+				}
+			}
+			if !strings.HasPrefix(warning, "warning: the nodes of the cluster are not known") || !strings.Contains(warning, tt.want) || strings.Count(warning, "warning: ") != 1 {
+				t.Errorf("warned %q, want it to say %q, once", warning, tt.want)
+			}
+			if !strings.HasSuffix(out.String(), "profile default-scheduler: the sources of Asker\n  100 series\n") || errOut.Len() > 0 {
+				t.Errorf("printed\n%s%s", &out, &errOut)
+			}
+		})
+	}
+}
+
+// TestNobodyIsAskedInVain has an API server that must hear nothing: where no plugin asks anybody, and where the configuration is wrong.
+func TestNobodyIsAskedInVain(t *testing.T) {
+	kubeconfig, requests := apiServer(t, "node-a")
+	registry := frameworkruntime.Registry{
+		"Scorer": newScorer,
+		"Broken": failing(errors.New("broken")),
+		"Asker": newAsker("Asker", func(context.Context, []*v1.Node, io.Writer) error {
+			t.Error("the source was asked")
+			return nil
+		}),
+	}
+	for _, tt := range []struct {
+		name, plugins string
+		valid         bool
+	}{
+		{"no plugin with sources", "{multiPoint: {enabled: [{name: Scorer}]}}", true},
+		{"a plugin beside it that cannot be made", "{multiPoint: {enabled: [{name: Asker}, {name: Broken}]}}", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %s}\nprofiles: [{plugins: %s}]\n", kubeconfig, tt.plugins))
+			var out, errOut bytes.Buffer
+			err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil)
+			if (err == nil) != tt.valid {
+				t.Errorf("returned %v\n%s", err, &errOut)
+			}
+			if strings.Contains(out.String(), "sources of") {
+				t.Errorf("printed\n%s", &out)
+			}
+			if n := atomic.LoadInt32(requests); n != 0 {
+				t.Errorf("the API server was asked %d times", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,137 @@
+package collector
+
+import (
+	"math"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+)
+
+// reading is what the rows of an answer said about a node and a query.
+type reading struct {
+	value, timestamp, deviation float64
+	// seen has the bit of each kind that there was a row of, and repeated of each with more than one.
+	seen, repeated uint8
+}
+
+// note notes a row.
+func (r *reading) note(kind source.Kind, value float64) {
+	bit := uint8(1) << kind
+	r.repeated |= r.seen & bit
+	r.seen |= bit
+	switch kind {
+	case source.Value:
+		r.value = value
+	case source.Timestamp:
+		r.timestamp = value
+	case source.Deviation:
+		r.deviation = value
+	}
+}
+
+// blur notes that a row was about the node or about another.
+func (r *reading) blur(kind source.Kind) {
+	r.seen |= 1 << kind
+	r.repeated |= 1 << kind
+}
+
+const (
+	hasValue     = 1 << source.Value
+	hasTimestamp = 1 << source.Timestamp
+	hasDeviation = 1 << source.Deviation
+
+	// absurd is the share of the capacity above which a value is taken for a mistake.
+	absurd = 1.5
+	// ahead is how many seconds a raw sample may be younger than the answer. Prometheus stamps a sample by the clock that it
+	// evaluates queries by; more than a difference between two servers behind one address is a mistake.
+	ahead = 10
+	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages within
+	// the range of a time.Duration.
+	oldest = 1e9
+)
+
+// unit is what values are held against.
+type unit config.NodeLoadUnit
+
+// capacity returns a node's capacity in the unit of the values, and whether it is known. Without one, values are absolute
+// and none is known.
+type capacity func(node *v1.Node) (float64, bool)
+
+// capacityOf returns the capacity of a resource by a subscription's Spec.
+func (s *Subscription) capacityOf(resource int) capacity {
+	return func(node *v1.Node) (float64, bool) {
+		if s.spec.Capacity == nil {
+			return 0, false
+		}
+		return s.spec.Capacity(node, resource)
+	}
+}
+
+// full returns the value that all of the capacity has, and whether it is known.
+func (s *slot) full(node *v1.Node) (float64, bool) {
+	switch config.NodeLoadUnit(s.unit) {
+	case config.NodeLoadPercent:
+		return 100, true
+	case config.NodeLoadAbsolute:
+		full, known := s.capacity(node)
+		return full, known && full > 0
+	default:
+		return 1, true
+	}
+}
+
+// answered is the time of an answer by two clocks: evaluated by the server's, in seconds since 1970, local by this process'.
+type answered struct {
+	evaluated float64
+	local     time.Time
+}
+
+// classify makes a sample of a reading. What is wrong with it makes it missing, for the first reason that applies.
+func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
+	missing := func(why measured.Missing) measured.Sample { return measured.Sample{Missing: why} }
+	switch {
+	case r.seen&hasValue == 0:
+		return missing(measured.NoSeries)
+	case r.repeated&(hasValue|hasTimestamp) != 0:
+		return missing(measured.Ambiguous)
+	case math.IsNaN(r.value):
+		return missing(measured.NotANumber)
+	case math.IsInf(r.value, 0):
+		return missing(measured.Infinite)
+	case r.value < 0:
+		return missing(measured.Negative)
+	}
+	full, known := s.full(node)
+	switch {
+	case !known:
+		return missing(measured.NoCapacity)
+	case r.value > absurd*full:
+		return missing(measured.Absurd)
+	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
+		return missing(measured.NoTimestamp)
+	case r.timestamp > a.evaluated+ahead:
+		return missing(measured.Future)
+	}
+	sample := measured.Sample{Value: r.value, At: a.taken(r.timestamp)}
+	// A deviation that is no use does not make the mean useless.
+	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && r.deviation <= absurd*full {
+		sample.Deviation, sample.HasDeviation = r.deviation, true
+	}
+	return sample
+}
+
+// taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: its age by the server's clock
+// before the answer was asked for.
+func (a answered) taken(timestamp float64) int64 {
+	age := a.evaluated - timestamp
+	switch {
+	case age < 0:
+		age = 0
+	case !(age <= oldest):
+		age = oldest
+	}
+	return a.local.UnixNano() - int64(age*float64(time.Second))
+}

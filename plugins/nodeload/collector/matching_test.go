@@ -1,0 +1,172 @@
+package collector
+
+import (
+	"reflect"
+	"sort"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+func internalIP(addresses ...string) func(*v1.Node) {
+	return func(node *v1.Node) {
+		for _, address := range addresses {
+			node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Type: v1.NodeInternalIP, Address: address})
+		}
+	}
+}
+
+func address(kind v1.NodeAddressType, address string) func(*v1.Node) {
+	return func(node *v1.Node) {
+		node.Status.Addresses = append(node.Status.Addresses, v1.NodeAddress{Type: kind, Address: address})
+	}
+}
+
+func provider(id string) func(*v1.Node) {
+	return func(node *v1.Node) { node.Spec.ProviderID = id }
+}
+
+func hostnameLabel(name string) func(*v1.Node) {
+	return func(node *v1.Node) { node.Labels = map[string]string{v1.LabelHostname: name} }
+}
+
+// TestMatching says which nodes a label's value means.
+func TestMatching(t *testing.T) {
+	byName := []*v1.Node{makeNode("a"), makeNode("b.example.com", internalIP("10.0.0.2")), makeNode("fd00--1")}
+	byIP := []*v1.Node{
+		makeNode("v4", internalIP("10.0.0.1"), address(v1.NodeExternalIP, "192.0.2.1"), address(v1.NodeHostName, "10.0.0.99")),
+		makeNode("v6", internalIP("fd00::1")),
+		makeNode("long-v6", internalIP("FD00:0:0:0:0:0:0:2")),
+		makeNode("both", internalIP("10.0.0.3", "fd00::3")),
+		makeNode("odd", internalIP("not an address")),
+		makeNode("none"),
+	}
+	byHostname := []*v1.Node{
+		makeNode("a", address(v1.NodeHostName, "host-a")),
+		makeNode("b", hostnameLabel("host-b")),
+		makeNode("c", address(v1.NodeHostName, "host-c.example.com"), hostnameLabel("host-c")),
+		makeNode("d"),
+	}
+	byProvider := []*v1.Node{
+		makeNode("aws", provider("aws:///eu-west-1a/i-0abc")),
+		makeNode("gce-1", provider("gce://one/zone/worker")),
+		makeNode("gce-2", provider("gce://two/zone/worker")),
+		makeNode("plain", provider("plain-id")),
+		makeNode("slash", provider("odd://ends/")),
+		makeNode("none"),
+	}
+	twins := []*v1.Node{
+		makeNode("old", internalIP("10.0.0.1", "10.0.0.8")), makeNode("new", internalIP("10.0.0.1", "10.0.0.9")),
+		makeNode("newest", internalIP("10.0.0.1", "10.0.0.1")), makeNode("twice", internalIP("10.0.0.5", "10.0.0.5")),
+	}
+
+	tests := []struct {
+		name  string
+		by    config.NodeLoadMatchBy
+		nodes []*v1.Node
+		label string
+		want  []string
+	}{
+		{"a name", config.NodeLoadMatchName, byName, "a", []string{"a"}},
+		{"a name with a port", config.NodeLoadMatchName, byName, "b.example.com:9100", []string{"b.example.com"}},
+		{"a short name is another one", config.NodeLoadMatchName, byName, "b", nil},
+		{"an address is no name", config.NodeLoadMatchName, byName, "10.0.0.2:9100", nil},
+		{"no label", config.NodeLoadMatchName, byName, "", nil},
+		{"a port alone", config.NodeLoadMatchName, byName, ":9100", nil},
+		{"a colon without a port", config.NodeLoadMatchName, byName, "a:", nil},
+		{"a port of six digits", config.NodeLoadMatchName, byName, "a:123456", nil},
+		{"a port with a letter", config.NodeLoadMatchName, byName, "a:91o0", nil},
+		{"two ports", config.NodeLoadMatchName, byName, "a:1:2", nil},
+		{"a byte of zero", config.NodeLoadMatchName, byName, "a\x00", nil},
+		{"a line's end", config.NodeLoadMatchName, byName, "a\n", nil},
+		{"broken UTF-8", config.NodeLoadMatchName, byName, "\xff\xfea:80", nil},
+		{"an open bracket", config.NodeLoadMatchName, byName, "[", nil},
+		{"empty brackets", config.NodeLoadMatchName, byName, "[]:80", nil},
+		{"brackets around a name", config.NodeLoadMatchName, byName, "[a]", []string{"a"}},
+
+		{"an IPv4 address", config.NodeLoadMatchInternalIP, byIP, "10.0.0.1", []string{"v4"}},
+		{"an IPv4 address with a port", config.NodeLoadMatchInternalIP, byIP, "10.0.0.1:9100", []string{"v4"}},
+		{"an external address", config.NodeLoadMatchInternalIP, byIP, "192.0.2.1:9100", nil},
+		{"an address of the type Hostname", config.NodeLoadMatchInternalIP, byIP, "10.0.0.99", nil},
+		{"a name", config.NodeLoadMatchInternalIP, byIP, "v4", nil},
+		{"an IPv6 address", config.NodeLoadMatchInternalIP, byIP, "fd00::1", []string{"v6"}},
+		{"an IPv6 address in brackets", config.NodeLoadMatchInternalIP, byIP, "[fd00::1]", []string{"v6"}},
+		{"an IPv6 address with a port", config.NodeLoadMatchInternalIP, byIP, "[fd00::1]:9100", []string{"v6"}},
+		{"an IPv6 address that ends like a port", config.NodeLoadMatchInternalIP, byIP, "fd00::1:9100", nil},
+		{"an IPv6 address in capitals and in full", config.NodeLoadMatchInternalIP, byIP, "[FD00:0:0:0:0:0:0:1]:9100", []string{"v6"}},
+		{"a node's address in full", config.NodeLoadMatchInternalIP, byIP, "[fd00::2]:9100", []string{"long-v6"}},
+		{"an IPv4 address in IPv6's form", config.NodeLoadMatchInternalIP, byIP, "[::ffff:10.0.0.1]:9100", []string{"v4"}},
+		{"the first of two addresses", config.NodeLoadMatchInternalIP, byIP, "10.0.0.3:1", []string{"both"}},
+		{"the second of two addresses", config.NodeLoadMatchInternalIP, byIP, "[fd00::3]:1", []string{"both"}},
+		{"an address that is none", config.NodeLoadMatchInternalIP, byIP, "not an address:1", []string{"odd"}},
+		{"brackets with something behind", config.NodeLoadMatchInternalIP, byIP, "[fd00::1]9100", nil},
+
+		{"a hostname", config.NodeLoadMatchHostname, byHostname, "host-a:9100", []string{"a"}},
+		{"the hostname's label", config.NodeLoadMatchHostname, byHostname, "host-b", []string{"b"}},
+		{"both differ: the address", config.NodeLoadMatchHostname, byHostname, "host-c.example.com:9100", []string{"c"}},
+		{"both differ: the label", config.NodeLoadMatchHostname, byHostname, "host-c:9100", []string{"c"}},
+		{"a node's name is not its hostname", config.NodeLoadMatchHostname, byHostname, "d", nil},
+
+		{"a provider's id", config.NodeLoadMatchProviderID, byProvider, "aws:///eu-west-1a/i-0abc", []string{"aws"}},
+		{"its last part", config.NodeLoadMatchProviderID, byProvider, "i-0abc", []string{"aws"}},
+		{"its last part with a port", config.NodeLoadMatchProviderID, byProvider, "i-0abc:9100", []string{"aws"}},
+		{"an id with a port", config.NodeLoadMatchProviderID, byProvider, "aws:///eu-west-1a/i-0abc:9100", []string{"aws"}},
+		{"half of an id", config.NodeLoadMatchProviderID, byProvider, "eu-west-1a/i-0abc", nil},
+		{"an id without slashes", config.NodeLoadMatchProviderID, byProvider, "plain-id", []string{"plain"}},
+		{"an id whose last part two nodes have", config.NodeLoadMatchProviderID, byProvider, "gce://one/zone/worker", []string{"gce-1"}},
+		{"the last part that two nodes have", config.NodeLoadMatchProviderID, byProvider, "worker", []string{"gce-1", "gce-2"}},
+		{"an id that ends in a slash", config.NodeLoadMatchProviderID, byProvider, "odd://ends/", []string{"slash"}},
+		{"a node without an id", config.NodeLoadMatchProviderID, byProvider, "", nil},
+
+		{"an address of three nodes", config.NodeLoadMatchInternalIP, twins, "10.0.0.1:9100", []string{"new", "newest", "old"}},
+		{"another address of one of them", config.NodeLoadMatchInternalIP, twins, "10.0.0.9:9100", []string{"new"}},
+		{"an address that a node has twice", config.NodeLoadMatchInternalIP, twins, "10.0.0.5:9100", []string{"twice"}},
+	}
+	for _, tt := range tests {
+		t.Run(string(tt.by)+"/"+tt.name, func(t *testing.T) {
+			d := newDirectory(match{config.NodeLoadNodeMatch{By: tt.by}}, tt.nodes)
+			var got []string
+			switch node, several, found := d.find([]byte(tt.label)); {
+			case !found:
+			case several == nil:
+				got = []string{tt.nodes[node].Name}
+			default:
+				for _, node := range several {
+					got = append(got, tt.nodes[node].Name)
+				}
+			}
+			sort.Strings(got)
+			if !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("%q means the nodes %q, want %q", tt.label, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestMatchingPrefersTheWholeValue: a name that looks like one with a port is a name first.
+func TestMatchingPrefersTheWholeValue(t *testing.T) {
+	nodes := []*v1.Node{makeNode("one", provider("id")), makeNode("two", provider("id:80"))}
+	d := newDirectory(match{config.NodeLoadNodeMatch{By: config.NodeLoadMatchProviderID}}, nodes)
+	if node, several, found := d.find([]byte("id:80")); !found || several != nil || nodes[node].Name != "two" {
+		t.Errorf("found %v, node %d, several %v; want the node two", found, node, several)
+	}
+}
+
+// TestMatchingOddValues tries all short values of the bytes that matter: nothing may panic, or become longer.
+func TestMatchingOddValues(t *testing.T) {
+	const bytes = "[]:a1/\xff"
+	var try func(prefix []byte, left int)
+	try = func(prefix []byte, left int) {
+		if got := withoutPort(prefix); len(got) > len(prefix) {
+			t.Fatalf("withoutPort(%q) is %q", prefix, got)
+		}
+		if left == 0 {
+			return
+		}
+		for i := range []byte(bytes) {
+			try(append(append([]byte(nil), prefix...), bytes[i]), left-1)
+		}
+	}
+	try(nil, 6)
+}

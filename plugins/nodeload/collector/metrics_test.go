@@ -1,0 +1,120 @@
+package collector
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/component-base/metrics/legacyregistry"
+	"k8s.io/component-base/metrics/testutil"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+)
+
+// expectMetrics compares the metrics that are not zero with lines of their text form.
+func expectMetrics(t *testing.T, want ...string) {
+	t.Helper()
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]bool{}
+	for _, family := range families {
+		name := strings.TrimPrefix(family.GetName(), "scheduler_node_load_")
+		if name == family.GetName() || name == "refresh_duration_seconds" {
+			continue
+		}
+		for _, metric := range family.Metric {
+			value, text := metric.GetGauge().GetValue()+metric.GetCounter().GetValue(), name
+			if value == 0 {
+				continue
+			}
+			for _, label := range metric.Label {
+				if label.GetName() != "source" {
+					text += " " + label.GetValue()
+				} else if label.GetValue() != "0" {
+					t.Errorf("%s is of source %s", name, label.GetValue())
+				}
+			}
+			got[text+" "+trim(value)] = true
+		}
+	}
+	for _, line := range want {
+		if !got[line] {
+			t.Errorf("no metric is %q", line)
+		}
+		delete(got, line)
+	}
+	for line := range got {
+		t.Errorf("a metric is %q, which is not expected", line)
+	}
+}
+
+func trim(value float64) string {
+	return strings.TrimSuffix(time.Duration(value*float64(time.Second)).String(), "s")
+}
+
+func TestMetrics(t *testing.T) {
+	w := newWorld(t, makeNodes(4)...)
+	refreshes.Reset()
+	refreshDuration.Reset()
+	s := w.subscribe(spec("cpu", "memory"), "default", nil)
+	w.asked()
+	w.clock.Step(2 * time.Second)
+	w.source.answers <- w.good(rows(
+		measuredRows(0, "node-1", 0.5, 10*time.Second), measuredRows(0, "node-2", 0.5, 30*time.Second),
+		measuredRows(0, "node-3", nan, 40*time.Second), measuredRows(0, "stranger", 0.5, 0),
+	)...)
+	w.sleeping()
+	expectMetrics(t, "refresh_total success 1", "unmatched_series 2", "response_bytes 13m20", "sample_age_seconds cpu 30",
+		"nodes cpu fresh 2", "nodes cpu not_a_number 1", "nodes cpu no_series 1", "nodes memory no_series 4")
+	if count, err := testutil.GetHistogramMetricCount(refreshDuration.WithLabelValues("0")); err != nil || count != 1 {
+		t.Errorf("%d durations were observed (%v), want 1", count, err)
+	}
+	if sum, err := testutil.GetHistogramMetricValue(refreshDuration.WithLabelValues("0")); err != nil || sum != 2 {
+		t.Errorf("the durations are %v s together (%v), want 2", sum, err)
+	}
+
+	// Without answers the samples get older, and one of them too old.
+	w.clock.Step(2*time.Minute + 35*time.Second)
+	w.fail(errDown)
+	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "unmatched_series 2", "response_bytes 13m20",
+		"sample_age_seconds cpu 3m5", "nodes cpu fresh 1", "nodes cpu too_old 1", "nodes cpu not_a_number 1", "nodes cpu no_series 1",
+		"nodes memory no_series 4")
+
+	w.clock.Step(time.Minute)
+	w.asked()
+	w.source.answers <- func(source.Row) (source.Result, error) {
+		return source.Result{Failed: map[int]error{1: errors.New("bad")}, Bytes: 10}, nil
+	}
+	w.sleeping()
+	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 10",
+		"nodes cpu no_series 4", "nodes memory query_failed 4")
+
+	// What another profile calls cpu, but asks differently, has its own name; what nobody asks any more has none.
+	other := spec("cpu")
+	other.Resources[0].Value = "other"
+	second := w.subscribe(other, "second", nil)
+	w.answer(measuredRows(2, "node-1", 0.5, 20*time.Second)...)
+	expectMetrics(t, "refresh_total success 2", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 3m20",
+		"nodes cpu no_series 4", "nodes memory no_series 4", "nodes cpu#2 fresh 1", "nodes cpu#2 no_series 3", "sample_age_seconds cpu#2 20")
+	second.Close()
+	w.clock.Step(time.Minute)
+	w.answer()
+	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1",
+		"nodes cpu no_series 4", "nodes memory no_series 4")
+	s.Close()
+	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1")
+}
+
+// TestMetricsOfASourceThatNeverAnswered: its nodes are not fresh, which an alert can see.
+func TestMetricsOfASourceThatNeverAnswered(t *testing.T) {
+	w := newWorld(t, makeNodes(3)...)
+	refreshes.Reset()
+	w.subscribe(spec("cpu"), "default", nil)
+	w.fail(errDown)
+	expectMetrics(t, "refresh_total failure 1", "nodes cpu query_failed 3")
+	if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", "fresh")); err != nil || value != 0 {
+		t.Errorf("%v nodes are fresh (%v), want 0", value, err)
+	}
+}

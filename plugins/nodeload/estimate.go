@@ -1,0 +1,122 @@
+package nodeload
+
+import (
+	"math"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+// estimator says what a pod will use of a resource, in the unit of its capacity: cores, bytes, bytes per second, devices.
+type estimator struct {
+	// resource is the one whose requests and limits count; empty if none do.
+	resource v1.ResourceName
+	// extended says that only pods that ask for the resource use any of it.
+	extended bool
+	// factor is a share.
+	factor float64
+	// otherwise is what a container uses that declares nothing.
+	otherwise float64
+	// annotation is the key of the pod's annotation that counts more; may be empty.
+	annotation string
+}
+
+func newEstimator(args config.NodeLoadEstimator) estimator {
+	return estimator{
+		resource:   args.Resource,
+		extended:   strings.Contains(string(args.Resource), "/"),
+		factor:     float64(args.Factor) / 100,
+		otherwise:  args.Default.AsApproximateFloat64(),
+		annotation: args.Annotation,
+	}
+}
+
+// concerns says whether the pod uses any of the resource.
+func (e *estimator) concerns(pod *v1.Pod) bool {
+	return !e.extended || asksFor(pod.Spec.Containers, e.resource) || asksFor(pod.Spec.InitContainers, e.resource)
+}
+
+func asksFor(containers []v1.Container, name v1.ResourceName) bool {
+	for i := range containers {
+		resources := &containers[i].Resources
+		for _, list := range [...]v1.ResourceList{resources.Requests, resources.Limits} {
+			if quantity, found := list[name]; found && !quantity.IsZero() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// estimate returns what the pod will use: what its annotation says, or else the sum over its containers. An annotation that
+// is no quantity, or a negative one, does not count: whoever makes pods must not be able to stop a scheduler with one.
+func (e *estimator) estimate(pod *v1.Pod) float64 {
+	if !e.concerns(pod) {
+		return 0
+	}
+	if e.annotation != "" {
+		if text, found := pod.Annotations[e.annotation]; found {
+			if quantity, err := apiresource.ParseQuantity(text); err == nil && quantity.Sign() >= 0 {
+				return quantity.AsApproximateFloat64()
+			}
+		}
+	}
+	var sum float64
+	for i := range pod.Spec.Containers {
+		sum += e.container(&pod.Spec.Containers[i].Resources)
+	}
+	return sum
+}
+
+// container returns round(max(request, limit) x factor), at most the limit. CPU is rounded to thousandths of a core,
+// everything else to whole units.
+func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
+	if e.resource == "" {
+		return e.otherwise
+	}
+	request, limit := e.amount(resources.Requests), e.amount(resources.Limits)
+	if request <= 0 && limit <= 0 {
+		return e.otherwise
+	}
+	estimate := math.Floor(math.Max(request, limit)*e.factor + 0.5)
+	if limit > 0 && estimate > limit {
+		estimate = limit
+	}
+	if e.resource == v1.ResourceCPU {
+		return estimate / 1000
+	}
+	return estimate
+}
+
+func (e *estimator) amount(list v1.ResourceList) float64 {
+	quantity, found := list[e.resource]
+	if !found {
+		return 0
+	}
+	if e.resource == v1.ResourceCPU {
+		return float64(quantity.MilliValue())
+	}
+	return float64(quantity.Value())
+}
+
+// requested returns what the pods of a node request, and what of it there is to request; false if the node has none. Of CPU
+// and memory, a container that requests nothing counts as the default plugins count it.
+func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
+	switch e.resource {
+	case "":
+		return 0, 0, false
+	case v1.ResourceCPU:
+		requested, allocatable = float64(nodeInfo.NonZeroRequested.MilliCPU)/1000, float64(nodeInfo.Allocatable.MilliCPU)/1000
+	case v1.ResourceMemory:
+		requested, allocatable = float64(nodeInfo.NonZeroRequested.Memory), float64(nodeInfo.Allocatable.Memory)
+	case v1.ResourceEphemeralStorage:
+		requested, allocatable = float64(nodeInfo.Requested.EphemeralStorage), float64(nodeInfo.Allocatable.EphemeralStorage)
+	default:
+		requested = float64(nodeInfo.Requested.ScalarResources[e.resource])
+		allocatable = float64(nodeInfo.Allocatable.ScalarResources[e.resource])
+	}
+	return requested, allocatable, allocatable > 0
+}

@@ -1,0 +1,84 @@
+package nodeload
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/utils/clock"
+)
+
+// Factory returns what makes the plugins of a scheduler, one for each profile. They share what they fetch from the same
+// source, and one status page.
+func Factory() frameworkruntime.PluginFactory {
+	pool, group := collector.NewPool(), &group{}
+	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		return newPlugin(args, handle, clock.RealClock{}, group, func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
+			return subscribe(pool, pl, swapped)
+		})
+	}
+}
+
+// subscribe begins to collect for a profile.
+func subscribe(pool *collector.Pool, pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
+	queries, err := queriesOf(&pl.args)
+	if err != nil {
+		return nil, err
+	}
+	spec := collector.Spec{
+		Prometheus:      pl.args.Prometheus,
+		RefreshInterval: pl.args.RefreshInterval.Duration,
+		MaxSampleAge:    pl.args.MaxSampleAge.Duration,
+		NodeMatch:       pl.args.NodeMatch,
+		Capacity: func(node *v1.Node, resource int) (float64, bool) {
+			return pl.resources[resource].capacityOf(node)
+		},
+	}
+	for i := range queries {
+		spec.Resources = append(spec.Resources, collector.Resource{Query: queries[i], Unit: pl.args.Resources[i].Unit})
+	}
+	nodes := pl.handle.SharedInformerFactory().Core().V1().Nodes()
+	subscription, err := pool.Subscribe(spec, nodes, pl.handle.EventRecorder(), pl.profile, swapped)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", Name, err)
+	}
+	return subscribed{subscription}, nil
+}
+
+// queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more than
+// everything else.
+func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
+	var queries []source.Query
+	for i := range args.Resources {
+		resource := &args.Resources[i]
+		query := source.Query{Name: resource.Name, Value: resource.Query, Timestamp: resource.TimestampQuery, Deviation: resource.DeviationQuery}
+		if resource.Query == "" {
+			known := false
+			if query, known = source.BuiltIn(resource.Name, args.NodeMatch.Label, resource.Window.Duration); !known {
+				return nil, fmt.Errorf("%s: no query is known for the resource %q; next: give query and timestampQuery", Name, resource.Name)
+			}
+		}
+		if resource.Strategy != config.NodeLoadRisk {
+			query.Deviation = ""
+		}
+		queries = append(queries, query)
+	}
+	return queries, nil
+}
+
+// subscribed are the measurements that a collector's subscription brings.
+type subscribed struct {
+	*collector.Subscription
+}
+
+func (s subscribed) snapshot() *measured.Snapshot { return s.Snapshot() }
+func (s subscribed) slot(resource int) int        { return s.Slot(resource) }
+func (s subscribed) touch()                       { s.Touch() }
+func (s subscribed) status() sourceStatus         { return s.Status() }
+func (s subscribed) close()                       { s.Close() }

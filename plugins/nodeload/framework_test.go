@@ -1,0 +1,266 @@
+package nodeload
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/testutil"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	"k8s.io/kubernetes/pkg/scheduler/internal/queue"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	testingclock "k8s.io/utils/clock/testing"
+	"k8s.io/utils/pointer"
+)
+
+// arguments are those of a profile with the given resources; everything else is as if it were not given.
+func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
+	return config.NodeLoadArgs{
+		Prometheus:           config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:9090"}, Timeout: metav1.Duration{Duration: 10 * time.Second}},
+		RefreshInterval:      metav1.Duration{Duration: 30 * time.Second},
+		MaxSampleAge:         metav1.Duration{Duration: 3 * time.Minute},
+		NodeMatch:            config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
+		Resources:            resources,
+		Fallback:             config.NodeLoadFallbackRequests,
+		FilterOnStale:        config.NodeLoadFilterOpen,
+		MinFreshNodesPercent: 50,
+		ExemptDaemonSets:     true,
+	}
+}
+
+// cpu is measured as a share, over 5 minutes; a pod uses what it requests.
+func cpu(threshold int32) config.NodeLoadResource {
+	r := config.NodeLoadResource{
+		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
+		Target: 40, Margin: 1, Sensitivity: 1, Estimator: config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 100},
+	}
+	if threshold > 0 {
+		r.Threshold = pointer.Int32(threshold)
+	}
+	return r
+}
+
+// network has no estimates but those of pods' annotations, and a capacity of 1 GB/s.
+func network(threshold int32) config.NodeLoadResource {
+	r := cpu(threshold)
+	capacity := apiresource.MustParse("1G")
+	r.Name, r.Capacity = "network", &capacity
+	r.Estimator = config.NodeLoadEstimator{Factor: 100, Annotation: "example.com/bandwidth"}
+	return r
+}
+
+// world is a real framework with the plugin, around fakes: the client, the clock, the measurements.
+type world struct {
+	framework.Framework
+	plugin       *NodeLoad
+	measurements *Measurements
+	clock        *testingclock.FakeClock
+	client       *clientset.Clientset
+	ids          uint64
+	stop         chan struct{}
+
+	mu    sync.Mutex
+	moves []framework.ClusterEvent
+}
+
+// moved returns how often waiting pods were moved.
+func (w *world) moved() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.moves)
+}
+
+func newWorld(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods ...*v1.Pod) *world {
+	t.Helper()
+	return newWorldAt(t, args, nodes, pods, "preFilter", "filter", "preScore", "score")
+}
+
+// newWorldAt enables the plugin at some extension points only.
+func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods []*v1.Pod, points ...string) *world {
+	t.Helper()
+	var objects []runtime.Object
+	for _, node := range nodes {
+		objects = append(objects, node)
+	}
+	for _, pod := range pods {
+		objects = append(objects, pod)
+	}
+	w := &world{
+		measurements: &Measurements{},
+		clock:        testingclock.NewFakeClock(epoch),
+		client:       clientset.NewSimpleClientset(objects...),
+		stop:         make(chan struct{}),
+	}
+	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
+	plugins := &schedulerconfig.Plugins{
+		QueueSort: schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: queuesort.Name}}},
+		Bind:      schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: defaultbinder.Name}}},
+	}
+	for _, point := range points {
+		*map[string]*schedulerconfig.PluginSet{
+			"preFilter": &plugins.PreFilter, "filter": &plugins.Filter, "preScore": &plugins.PreScore, "score": &plugins.Score,
+		}[point] = enabled
+	}
+	factory := informers.NewSharedInformerFactory(w.client, 0)
+	var err error
+	w.Framework, err = frameworkruntime.NewFramework(frameworkruntime.Registry{
+		Name: func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			w.plugin, err = newPlugin(args, handle, w.clock, &group{}, w.measurements.open)
+			return w.plugin, err
+		},
+		queuesort.Name:     queuesort.New,
+		defaultbinder.Name: defaultbinder.New,
+	}, &schedulerconfig.KubeSchedulerProfile{
+		SchedulerName: t.Name(), // a profile of its own, because all tests of a process share its metrics
+		Plugins:       plugins,
+		PluginConfig:  []schedulerconfig.PluginConfig{{Name: Name, Args: &args}},
+	},
+		frameworkruntime.WithClientSet(w.client),
+		frameworkruntime.WithInformerFactory(factory),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithPodNominator(queue.NewPodNominator(factory.Core().V1().Pods().Lister())),
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.plugin.SetPodMover(func(event framework.ClusterEvent) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		w.moves = append(w.moves, event)
+	})
+	t.Cleanup(func() {
+		w.plugin.Close()
+		close(w.stop)
+	})
+	factory.Start(w.stop)
+	factory.WaitForCacheSync(w.stop)
+	return w
+}
+
+// measure gives the plugin a snapshot with samples of nodes, which were taken now.
+func (w *world) measure(samples map[string][]measured.Sample) {
+	w.ids++
+	index, all, slots := map[string]int32{}, []measured.Sample(nil), len(w.plugin.resources)
+	for name, of := range samples {
+		index[name] = int32(len(all) / slots)
+		all = append(all, of...)
+	}
+	w.measurements.Swap(measured.New(w.ids, w.clock.Now(), slots, index, all))
+}
+
+// sample is a value that was taken now, less an age.
+func (w *world) sample(value float64, age time.Duration) measured.Sample {
+	return measured.Sample{Value: value, At: w.clock.Now().Add(-age).UnixNano()}
+}
+
+func (w *world) nodeInfo(t testing.TB, name string) *framework.NodeInfo {
+	t.Helper()
+	info, err := w.SnapshotSharedLister().NodeInfos().Get(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info
+}
+
+// outcome is what a cycle makes of the nodes.
+type outcome struct {
+	rejected map[string]string
+	scores   map[string]int64
+}
+
+// cycle does what the scheduler does with a pod, but that it scores the rejected nodes too.
+func (w *world) cycle(t testing.TB, pod *v1.Pod) outcome {
+	t.Helper()
+	ctx, state := context.Background(), framework.NewCycleState()
+	o := outcome{rejected: map[string]string{}, scores: map[string]int64{}}
+	if status := w.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	infos, err := w.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var nodes []*v1.Node
+	statuses := make([]*framework.Status, len(infos))
+	w.Parallelizer().Until(ctx, len(infos), func(i int) {
+		statuses[i] = w.RunFilterPluginsWithNominatedPods(ctx, state, pod, infos[i])
+	})
+	for i, status := range statuses {
+		nodes = append(nodes, infos[i].Node())
+		switch status.Code() {
+		case framework.Success:
+		case framework.UnschedulableAndUnresolvable:
+			o.rejected[infos[i].Node().Name] = status.Message()
+		default:
+			t.Fatalf("Filter: %v", status)
+		}
+	}
+	if status := w.RunPreScorePlugins(ctx, state, pod, nodes); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	scores, status := w.RunScorePlugins(ctx, state, pod, nodes)
+	if !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	for _, score := range scores[Name] {
+		o.scores[score.Name] = score.Score
+	}
+	return o
+}
+
+// node has 10 cores.
+func node(name string) *v1.Node {
+	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "10", v1.ResourceMemory: "10G", v1.ResourcePods: "110"}).Obj()
+}
+
+func nodes(count int) []*v1.Node {
+	var all []*v1.Node
+	for i := 0; i < count; i++ {
+		all = append(all, node(fmt.Sprintf("node-%d", i)))
+	}
+	return all
+}
+
+// pod requests some CPU; nothing if the amount is empty.
+func pod(name, cpu string) *v1.Pod {
+	made := st.MakePod().Namespace("test").Name(name).UID(name)
+	if cpu != "" {
+		made.Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu})
+	} else {
+		made.Container("image")
+	}
+	return made.Obj()
+}
+
+// on puts a pod on a node, where it runs since some seconds after epoch.
+func on(pod *v1.Pod, node string, since int) *v1.Pod {
+	pod.Spec.NodeName = node
+	pod.Status.Phase = v1.PodRunning
+	pod.Status.ContainerStatuses = []v1.ContainerStatus{runs(since, 0)}
+	return pod
+}
+
+func count(t testing.TB, counter metrics.CounterMetric) int {
+	t.Helper()
+	value, err := testutil.GetCounterMetricValue(counter)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int(value)
+}

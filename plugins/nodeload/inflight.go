@@ -1,0 +1,65 @@
+package nodeload
+
+import (
+	"math"
+
+	v1 "k8s.io/api/core/v1"
+)
+
+// A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. What it lacks is in
+// flight. Nothing is written down about that: it is read off the pods that the scheduler knows to be on a node, those that it
+// has only assumed among them, and off when they started. So it is the same whoever bound a pod, and after a restart; and a
+// binding that fails, a pod that is deleted and one that has ended need no attention.
+
+const (
+	// notStarted is the start of a pod that is to come.
+	notStarted int64 = math.MaxInt64
+	// settled is the start of a pod that needs no more attention.
+	settled int64 = math.MinInt64
+)
+
+// startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers was
+// started for the first time. A container that was started again had its share in the measurements before, so the start of
+// the pod counts for it. A pod that has ended uses nothing, and is settled.
+func startOf(pod *v1.Pod) int64 {
+	status := &pod.Status
+	switch status.Phase {
+	case "", v1.PodPending:
+		return notStarted
+	case v1.PodSucceeded, v1.PodFailed:
+		return settled
+	}
+	start := settled
+	for i := range status.ContainerStatuses {
+		container := &status.ContainerStatuses[i]
+		if container.RestartCount > 0 || container.State.Running == nil || container.State.Running.StartedAt.IsZero() {
+			continue
+		}
+		if started := container.State.Running.StartedAt.UnixNano(); started > start {
+			start = started
+		}
+	}
+	if start != settled {
+		return start
+	}
+	// What made the pod running without saying when a container started, or has started all of them again.
+	if status.StartTime != nil && !status.StartTime.IsZero() {
+		return status.StartTime.UnixNano()
+	}
+	if !pod.CreationTimestamp.IsZero() {
+		return pod.CreationTimestamp.UnixNano()
+	}
+	return settled
+}
+
+// lacking returns the share of a pod, 0 to 1, that a mean over the window up to the time at does not have: it enters
+// evenly from the pod's start on. All times are in nanoseconds.
+func lacking(start, at, window int64) float64 {
+	if start >= at {
+		return 1
+	}
+	if start == settled || start <= at-window {
+		return 0
+	}
+	return 1 - float64(at-start)/float64(window)
+}

@@ -1,0 +1,78 @@
+package nodeload
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+var epoch = time.Unix(1600000000, 0)
+
+// after is a time some seconds after epoch.
+func after(seconds int) metav1.Time {
+	return metav1.NewTime(epoch.Add(time.Duration(seconds) * time.Second))
+}
+
+// runs is the status of a container.
+func runs(since, restarts int) v1.ContainerStatus {
+	return v1.ContainerStatus{RestartCount: int32(restarts), State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(since)}}}
+}
+
+func TestStartOf(t *testing.T) {
+	at := func(seconds int) int64 { return epoch.Add(time.Duration(seconds) * time.Second).UnixNano() }
+	began := after(5)
+	waits := v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
+	for _, test := range []struct {
+		name   string
+		status v1.PodStatus
+		want   int64
+	}{
+		{"assumed, or bound and not seen by the kubelet", v1.PodStatus{}, notStarted},
+		{"its images are pulled", v1.PodStatus{Phase: v1.PodPending, StartTime: &began}, notStarted},
+		{"an init container runs", v1.PodStatus{Phase: v1.PodPending, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{{}}}, notStarted},
+		{"runs", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(10, 0)}}, at(10)},
+		{"the last container counts", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(10, 0), runs(30, 0), runs(20, 0)}}, at(30)},
+		{"restarted: it was in the measurements before", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(5)},
+		{"one of two restarted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1), runs(10, 0)}}, at(10)},
+		{"crashes again and again", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{waits}}, at(5)},
+		{"no word of containers", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began}, at(5)},
+		{"not even when it began: when it was made", v1.PodStatus{Phase: v1.PodRunning}, at(1)},
+		{"has ended", v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{runs(10, 0)}}, settled},
+		{"has failed", v1.PodStatus{Phase: v1.PodFailed}, settled},
+		{"its node is lost", v1.PodStatus{Phase: v1.PodUnknown, StartTime: &began}, at(5)},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: after(1)}, Status: test.status}
+			if got := startOf(pod); got != test.want {
+				t.Errorf("got %v, want %v", time.Unix(0, got), time.Unix(0, test.want))
+			}
+		})
+	}
+}
+
+func TestLacking(t *testing.T) {
+	const second = int64(time.Second)
+	at := epoch.UnixNano()
+	for _, test := range []struct {
+		name  string
+		start int64
+		want  float64
+	}{
+		{"not started", notStarted, 1},
+		{"started after the measurement", at + 10*second, 1},
+		{"started at the measurement", at, 1},
+		{"a quarter of the window before", at - 75*second, 0.75},
+		{"half of the window before", at - 150*second, 0.5},
+		{"the whole window before", at - 300*second, 0},
+		{"long before", at - 3000*second, 0},
+		{"settled", settled, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			if got := lacking(test.start, at, 300*second); got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
+			}
+		})
+	}
+}

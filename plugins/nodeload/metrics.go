@@ -1,0 +1,51 @@
+package nodeload
+
+import (
+	"sync"
+
+	"k8s.io/component-base/metrics"
+	"k8s.io/component-base/metrics/legacyregistry"
+	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+)
+
+// The vectors are one for the process, as its registry is, and are told apart by profile.
+var (
+	rejections = metrics.NewCounterVec(
+		&metrics.CounterOpts{
+			Subsystem:      schedulermetrics.SchedulerSubsystem,
+			Name:           "node_load_rejections_total",
+			Help:           "Number of times that NodeLoad rejected a node for a pod, by profile and by the resource whose predicted load was above the threshold, or not measured.",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"profile", "resource"})
+	fallbackCycles = metrics.NewCounterVec(
+		&metrics.CounterOpts{
+			Subsystem:      schedulermetrics.SchedulerSubsystem,
+			Name:           "node_load_fallback_cycles_total",
+			Help:           "Number of scheduling cycles in which NodeLoad left a resource's measurements alone because too few nodes had one, by profile and resource.",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"profile", "resource"})
+	inFlightPods = metrics.NewGaugeVec(
+		&metrics.GaugeOpts{
+			Subsystem:      schedulermetrics.SchedulerSubsystem,
+			Name:           "node_load_in_flight_pods",
+			Help:           "Number of pods on nodes that the measurements do not show fully, at the last refresh, by profile.",
+			StabilityLevel: metrics.ALPHA,
+		}, []string{"profile"})
+	registerMetrics sync.Once
+)
+
+// counters are the metrics of one profile, those of resources by their numbers.
+type counters struct {
+	rejections, blind []metrics.CounterMetric
+	inFlight          metrics.GaugeMetric
+}
+
+func newCounters(profile string, resources []resource) counters {
+	registerMetrics.Do(func() { legacyregistry.MustRegister(rejections, fallbackCycles, inFlightPods) })
+	c := counters{inFlight: inFlightPods.WithLabelValues(profile)}
+	for i := range resources {
+		c.rejections = append(c.rejections, rejections.WithLabelValues(profile, resources[i].name))
+		c.blind = append(c.blind, fallbackCycles.WithLabelValues(profile, resources[i].name))
+	}
+	return c
+}

@@ -1,0 +1,437 @@
+package nodeload
+
+import (
+	"context"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
+)
+
+// TestPrediction adds up what is measured, in flight and to come, against a threshold of 80 % of 10 cores.
+func TestPrediction(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		measured float64
+		running  []*v1.Pod
+		incoming string
+		score    int64
+		message  string
+	}{
+		{"measured 30 % and 1 core to come", 0.3, nil, "1", 60, ""},
+		{"measured 70 % and 1 core to come is 80 %, which is not above", 0.7, nil, "1", 20, ""},
+		{"measured 70 % and 1.1 cores to come: 81 %", 0.7, nil, "1100m", 19,
+			"node load: cpu would be at 81 % of capacity, above 80 % (measured less than 30s ago)"},
+		{"more than the node has", 0.7, nil, "20", 0, "node load: cpu would be at 200 % of capacity or more, above 80 % (measured less than 30s ago)"},
+		{"a pod that is assumed: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{pod("a", "2")}, "1", 40, ""},
+		// The sample is of epoch - 20 s.
+		{"half in the measurement: 30 % + 10 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -170)}, "1", 50, ""},
+		{"wholly in the measurement: 30 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -320)}, "1", 60, ""},
+		{"started after the measurement: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -10)}, "1", 40, ""},
+		{"what is in flight rejects too: 30 % + 60 %", 0.3, []*v1.Pod{pod("a", "3"), pod("b", "3")}, "", 10,
+			"node load: cpu would be at 90 % of capacity, above 80 % (measured less than 30s ago)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			for _, running := range test.running {
+				running.Spec.NodeName = "node-0"
+			}
+			w := newWorld(t, arguments(cpu(80)), nodes(1), test.running...)
+			w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.measured, 20*time.Second)}})
+			got := w.cycle(t, pod("incoming", test.incoming))
+			if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
+				t.Errorf("score %d, rejected %q; want %d, %q", got.scores["node-0"], got.rejected["node-0"], test.score, test.message)
+			}
+			// The second cycle reads what the first one kept.
+			if again := w.cycle(t, pod("incoming", test.incoming)); !reflect.DeepEqual(again, got) {
+				t.Errorf("the second time: %v, the first time: %v", again, got)
+			}
+		})
+	}
+}
+
+func TestUnitsAndCapacities(t *testing.T) {
+	quantity := func(text string) *apiresource.Quantity {
+		q := apiresource.MustParse(text)
+		return &q
+	}
+	for _, test := range []struct {
+		name       string
+		unit       config.NodeLoadUnit
+		value      float64
+		capacity   *apiresource.Quantity
+		annotation string
+		want       int64
+	}{
+		{"a share; 1 of 10 cores to come", config.NodeLoadRatio, 0.4, nil, "", 50},
+		{"percent", config.NodeLoadPercent, 40, nil, "", 50},
+		{"cores of the node's 10", config.NodeLoadAbsolute, 4, nil, "", 50},
+		{"cores of 20 in the args: 4/20 + 1/20", config.NodeLoadAbsolute, 4, quantity("20"), "", 75},
+		{"cores of the annotation's 5: 4/5 + 1/5", config.NodeLoadAbsolute, 4, quantity("20"), "5", 0},
+		{"an annotation that is no quantity does not count", config.NodeLoadAbsolute, 4, quantity("20"), "many", 75},
+		{"nor one of nothing", config.NodeLoadAbsolute, 4, quantity("20"), "0", 75},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := cpu(0)
+			r.Unit, r.Capacity = test.unit, test.capacity
+			n := node("node-0")
+			if test.annotation != "" {
+				n.Annotations = map[string]string{"node-load.scheduler/capacity-cpu": test.annotation}
+			}
+			w := newWorld(t, arguments(r), []*v1.Node{n})
+			w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.value, 0)}})
+			if got := w.cycle(t, pod("incoming", "1")).scores["node-0"]; got != test.want {
+				t.Errorf("score %d, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestWithoutACapacity pods cannot be accounted for: a share that is measured counts as it is, an absolute value does not.
+func TestWithoutACapacity(t *testing.T) {
+	const resourceName = "example.com/ports"
+	for _, test := range []struct {
+		unit    config.NodeLoadUnit
+		value   float64
+		score   int64
+		message string
+	}{
+		{config.NodeLoadRatio, 0.4, 60, ""},
+		{config.NodeLoadAbsolute, 4, 50, "node load: no measurement of ports (no_capacity)"},
+	} {
+		r := cpu(50)
+		r.Name, r.Unit, r.Estimator.Resource = "ports", test.unit, resourceName
+		args := arguments(r)
+		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, 0
+		w := newWorld(t, args, nodes(1))
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.value, 0)}})
+		asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{resourceName: "5"}).Obj()
+		got := w.cycle(t, asking)
+		if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
+			t.Errorf("%s: score %d, rejected %q; want %d, %q", test.unit, got.scores["node-0"], got.rejected["node-0"], test.score, test.message)
+		}
+	}
+}
+
+// TestMissingMeasurements has one node without a measurement among three with one.
+func TestMissingMeasurements(t *testing.T) {
+	type sampler func(w *world) []measured.Sample
+	reason := func(missing measured.Missing) sampler {
+		return func(w *world) []measured.Sample { return []measured.Sample{{Value: 0, Missing: missing, At: w.clock.Now().UnixNano()}} }
+	}
+	for _, test := range []struct {
+		name    string
+		samples sampler
+		why     string
+	}{
+		{"no series", reason(measured.NoSeries), "no_series"},
+		{"not a number", reason(measured.NotANumber), "not_a_number"},
+		{"negative", reason(measured.Negative), "negative"},
+		{"ambiguous", reason(measured.Ambiguous), "ambiguous"},
+		{"just not too old", func(w *world) []measured.Sample { return []measured.Sample{w.sample(0, 3*time.Minute)} }, ""},
+		{"too old", func(w *world) []measured.Sample { return []measured.Sample{w.sample(0, 3*time.Minute+1)} }, "too_old"},
+		{"not in the snapshot", func(w *world) []measured.Sample { return nil }, "no_series"},
+	} {
+		for _, policy := range []config.NodeLoadFilterOnStale{config.NodeLoadFilterOpen, config.NodeLoadFilterClosed} {
+			for _, fallback := range []config.NodeLoadFallback{config.NodeLoadFallbackRequests, config.NodeLoadFallbackNeutral} {
+				t.Run(test.name+" "+string(policy)+" "+string(fallback), func(t *testing.T) {
+					args := arguments(cpu(80))
+					args.FilterOnStale, args.Fallback = policy, fallback
+					w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
+					samples := map[string][]measured.Sample{}
+					for _, name := range []string{"node-1", "node-2", "node-3"} {
+						samples[name] = []measured.Sample{w.sample(0.1, 0)}
+					}
+					if of := test.samples(w); of != nil {
+						samples["node-0"] = of
+					}
+					w.measure(samples)
+					got := w.cycle(t, pod("incoming", "1"))
+					wantScore, wantMessage := int64(90), "" // it is measured to be idle, and 1 of 10 cores comes
+					if test.why != "" {
+						wantScore = 50
+						if fallback == config.NodeLoadFallbackRequests {
+							wantScore = 60 // 3 of 10 cores are requested, and 1 comes
+						}
+						if policy == config.NodeLoadFilterClosed {
+							wantMessage = "node load: no measurement of cpu (" + test.why + ")"
+						}
+					}
+					if got.scores["node-0"] != wantScore || got.rejected["node-0"] != wantMessage {
+						t.Errorf("score %d, rejected %q; want %d, %q", got.scores["node-0"], got.rejected["node-0"], wantScore, wantMessage)
+					}
+				})
+			}
+		}
+	}
+}
+
+// TestTooFewMeasurements: with fewer than half of the nodes measured, none is filtered nor scored by the measurements.
+func TestTooFewMeasurements(t *testing.T) {
+	args := arguments(cpu(80))
+	args.FilterOnStale = config.NodeLoadFilterClosed
+	w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
+	measure := func(hot ...string) {
+		samples := map[string][]measured.Sample{}
+		for _, name := range hot {
+			samples[name] = []measured.Sample{w.sample(0.95, 0)}
+		}
+		w.measure(samples)
+	}
+	byRequests := map[string]int64{"node-0": 60, "node-1": 90, "node-2": 90, "node-3": 90}
+
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
+		t.Errorf("before the first snapshot: %v", got)
+	}
+	measure("node-0")
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
+		t.Errorf("with one of four: %v", got)
+	}
+	if got := count(t, w.plugin.counters.blind[0]); got != 2 {
+		t.Errorf("%d cycles without measurements are counted, want 2", got)
+	}
+	measure("node-0", "node-1")
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 4 || got.scores["node-0"] != 0 {
+		t.Errorf("with two of four: %v", got)
+	}
+	w.clock.Step(3*time.Minute + 1)
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 || !reflect.DeepEqual(got.scores, byRequests) {
+		t.Errorf("when all are too old: %v", got)
+	}
+	if got := count(t, w.plugin.counters.blind[0]); got != 3 {
+		t.Errorf("%d cycles without measurements are counted, want 3", got)
+	}
+	if got := count(t, w.plugin.counters.rejections[0]); got != 4 {
+		t.Errorf("%d rejections are counted, want 4", got)
+	}
+}
+
+// TestEachResourceByItself: one that is not measured leaves the others alone.
+func TestEachResourceByItself(t *testing.T) {
+	light := network(0)
+	light.Weight = 3
+	w := newWorld(t, arguments(cpu(80), light), nodes(2))
+	w.measure(map[string][]measured.Sample{
+		"node-0": {w.sample(0.9, 0), {Missing: measured.QueryFailed}},
+		"node-1": {w.sample(0.3, 0), {Missing: measured.QueryFailed}},
+	})
+	got := w.cycle(t, pod("incoming", ""))
+	// Of network nothing is known at all: (70 + 3 x 50) / 4.
+	if len(got.rejected) != 1 || got.rejected["node-0"] == "" || got.scores["node-1"] != 55 {
+		t.Errorf("got %v", got)
+	}
+}
+
+func TestExemptPods(t *testing.T) {
+	daemon := pod("daemon", "1")
+	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "set", Controller: pointer.Bool(true)}}
+	owned := pod("owned", "1")
+	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "set"}}
+	urgent := pod("urgent", "1")
+	urgent.Spec.Priority = pointer.Int32(101)
+	normal := pod("normal", "1")
+	normal.Spec.Priority = pointer.Int32(100)
+	for _, test := range []struct {
+		pod    *v1.Pod
+		change func(args *config.NodeLoadArgs)
+		passes bool
+	}{
+		{daemon, func(*config.NodeLoadArgs) {}, true},
+		{daemon, func(args *config.NodeLoadArgs) { args.ExemptDaemonSets = false }, false},
+		{owned, func(*config.NodeLoadArgs) {}, false},
+		{urgent, func(*config.NodeLoadArgs) {}, false},
+		{urgent, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, true},
+		{normal, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, false},
+	} {
+		args := arguments(cpu(80))
+		test.change(&args)
+		w := newWorld(t, args, nodes(1))
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
+		if got := w.cycle(t, test.pod); len(got.rejected) == 0 != test.passes {
+			t.Errorf("%s: rejected %v, want it to pass: %v", test.pod.Name, got.rejected, test.passes)
+		}
+	}
+}
+
+// TestDevices: a resource with a prefix concerns the pods that ask for it, and the nodes that have it.
+func TestDevices(t *testing.T) {
+	gpu := cpu(80)
+	gpu.Name, gpu.Estimator.Resource = "gpu", "nvidia.com/gpu"
+	all := nodes(4)
+	for _, n := range all[:1] {
+		n.Status.Capacity["nvidia.com/gpu"] = apiresource.MustParse("4")
+		n.Status.Allocatable["nvidia.com/gpu"] = apiresource.MustParse("4")
+	}
+	w := newWorld(t, arguments(gpu), all)
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.7, 0)}})
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
+		t.Errorf("a pod without a device is rejected: %v", got)
+	}
+	asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{"nvidia.com/gpu": "1"}).Obj()
+	// One of the one node that has devices is measured, which is enough: 70 % + 1 of 4.
+	if got := w.cycle(t, asking); !strings.Contains(got.rejected["node-0"], "gpu would be at 95 %") {
+		t.Errorf("a pod that asks for a device: %v", got)
+	}
+}
+
+func TestRiskNeedsADeviation(t *testing.T) {
+	r := cpu(0)
+	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
+	w := newWorld(t, arguments(r), nodes(3), on(pod("a", "3"), "node-1", -1000))
+	varying := w.sample(0.4, 0)
+	varying.Deviation, varying.HasDeviation = 0.04, true
+	w.measure(map[string][]measured.Sample{"node-0": {varying}, "node-1": {w.sample(0.4, 0)}, "node-2": {varying}})
+	got := w.cycle(t, pod("incoming", "1"))
+	// (1 - (0.5 + 0.2) / 2) x 100; and by requests (1 - (0.3 + 0.1) / 2) x 100.
+	if got.scores["node-0"] != 65 || got.scores["node-1"] != 80 {
+		t.Errorf("scores %v", got.scores)
+	}
+}
+
+// TestACycleGoesByOneSnapshot: what is measured while it runs is for the next one.
+func TestACycleGoesByOneSnapshot(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(1))
+	incoming := pod("incoming", "1")
+	measure := func(value float64) {
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(value, 0)}})
+	}
+	measure(0.2)
+	ctx, state := context.Background(), framework.NewCycleState()
+	w.plugin.PreFilter(ctx, state, incoming)
+	measure(0.9)
+	// Nor does another cycle change anything, such as the plugin's own of the next pod.
+	w.plugin.PreFilter(ctx, framework.NewCycleState(), pod("next", "1"))
+	w.clock.Step(time.Hour)
+	if status := w.plugin.Filter(ctx, state, incoming, w.nodeInfo(t, "node-0")); !status.IsSuccess() {
+		t.Errorf("Filter: %v", status)
+	}
+	w.plugin.PreScore(ctx, state, incoming, nil)
+	if got := w.plugin.ScoreOf(state, incoming, "node-0"); got != 70 {
+		t.Errorf("score %d, want 70", got)
+	}
+}
+
+// TestSomeExtensionPoints: whatever points a profile enables, those work.
+func TestSomeExtensionPoints(t *testing.T) {
+	for _, points := range [][]string{{"filter"}, {"score"}, {"preScore", "score"}, {"preFilter", "filter"}, {"filter", "score"}, {"preFilter", "filter", "score"}} {
+		w := newWorldAt(t, arguments(cpu(80)), nodes(20), nil, points...)
+		samples := map[string][]measured.Sample{}
+		for _, n := range nodes(20) {
+			samples[n.Name] = []measured.Sample{w.sample(0.5, 0)}
+		}
+		samples["node-7"] = []measured.Sample{w.sample(0.9, 0)}
+		w.measure(samples)
+		got := w.cycle(t, pod("incoming", "1"))
+		for _, point := range points {
+			if point == "filter" && (len(got.rejected) != 1 || got.rejected["node-7"] == "") {
+				t.Errorf("%v: rejected %v", points, got.rejected)
+			}
+			if point == "score" && (got.scores["node-7"] != 0 || got.scores["node-3"] != 40) {
+				t.Errorf("%v: scores %v", points, got.scores)
+			}
+		}
+		if touches := w.measurements.touches; touches != 1 {
+			t.Errorf("%v: %d touches in a cycle, want 1", points, touches)
+		}
+	}
+}
+
+// TestPreemptionsCopies have other pods than the scheduler's own NodeInfo: each is judged by its own, and the kept result
+// stays that of the scheduler's.
+func TestPreemptionsCopies(t *testing.T) {
+	big := pod("big", "5")
+	big.Spec.NodeName = "node-0"
+	w := newWorld(t, arguments(cpu(80)), nodes(1), big)
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.2, 0)}})
+	incoming := pod("incoming", "2") // 20 % + 50 % in flight + 20 %
+	ctx, state := context.Background(), framework.NewCycleState()
+	w.plugin.PreFilter(ctx, state, incoming)
+	own := w.nodeInfo(t, "node-0")
+	check := func(what string, state *framework.CycleState, nodeInfo *framework.NodeInfo, passes bool) {
+		t.Helper()
+		if status := w.plugin.Filter(ctx, state, incoming, nodeInfo); status.IsSuccess() != passes {
+			t.Errorf("%s: %v, want it to pass: %v", what, status, passes)
+		}
+	}
+	first := own.Clone()
+	if err := first.RemovePod(big); err != nil {
+		t.Fatal(err)
+	}
+	check("a copy comes first", state.Clone(), first, true)
+	check("the node itself", state, own, false)
+	kept := append([]uint64(nil), w.plugin.current().loads...)
+	for i := 0; i < 3; i++ {
+		simulated, copy := state.Clone(), own.Clone()
+		check("an unchanged copy", simulated, copy, false)
+		if err := copy.RemovePod(big); err != nil {
+			t.Fatal(err)
+		}
+		check("a copy without the pod", simulated, copy, true)
+		copy.AddPod(big)
+		check("a copy to which it came back", simulated, copy, false)
+	}
+	check("the node itself, after copies", state, own, false)
+	if !reflect.DeepEqual(w.plugin.current().loads, kept) {
+		t.Error("a copy has changed what is kept of the node")
+	}
+}
+
+func TestANodeThatIsNew(t *testing.T) {
+	args := arguments(cpu(80))
+	args.FilterOnStale = config.NodeLoadFilterClosed
+	w := newWorld(t, args, nodes(2))
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	ctx, state, incoming := context.Background(), framework.NewCycleState(), pod("incoming", "1")
+	w.plugin.PreFilter(ctx, state, incoming)
+	info := framework.NewNodeInfo()
+	info.SetNode(node("new"))
+	status := w.plugin.Filter(ctx, state, incoming, info)
+	if want := "node load: no measurement of cpu (no_series)"; status.Message() != want {
+		t.Errorf("got %v, want %q", status, want)
+	}
+	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is measured.
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	if got := w.moved(); got != 1 {
+		t.Errorf("%d moves, want 1", got)
+	}
+	if got := w.plugin.ScoreOf(state, incoming, "gone"); got != 50 {
+		t.Errorf("a node that is gone scores %d, want 50", got)
+	}
+}
+
+// TestMessagesAreFew: a pod's condition has all that differ.
+func TestMessagesAreFew(t *testing.T) {
+	r := newResource(&config.NodeLoadResource{Name: "cpu", Threshold: pointer.Int32(82)})
+	for _, test := range []struct {
+		load  float64
+		age   time.Duration
+		nodes int
+		want  string
+	}{
+		{0.8201, 0, 50, "node load: cpu would be at 83 % of capacity, above 82 % (measured less than 15s ago)"},
+		{0.8201, 0, 51, "node load: cpu would be at 82-85 % of capacity, above 82 % (measured less than 15s ago)"},
+		{0.85, 15 * time.Second, 51, "node load: cpu would be at 82-85 % of capacity, above 82 % (measured less than 30s ago)"},
+		{0.8501, 59 * time.Second, 51, "node load: cpu would be at 85-90 % of capacity, above 82 % (measured less than 1m ago)"},
+		{1.2, 0, 51, "node load: cpu would be at 115-120 % of capacity, above 82 % (measured less than 15s ago)"},
+		{7, time.Hour, 51, "node load: cpu would be at 200 % of capacity or more, above 82 % (measured more than an hour ago)"},
+	} {
+		if got := hotMessage(&r, test.load, test.age, test.nodes); got != test.want {
+			t.Errorf("got %q, want %q", got, test.want)
+		}
+	}
+	texts := map[string]bool{}
+	for load := 0.82; load < 5; load += 0.0001 {
+		texts[hotMessage(&r, load, 0, 5000)] = true
+	}
+	if len(texts) > 25 {
+		t.Errorf("%d different texts for all loads", len(texts))
+	}
+}

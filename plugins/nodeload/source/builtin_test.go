@@ -1,0 +1,61 @@
+package source
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestBuiltInQueriesAreMadeForTheLabelAndTheWindow(t *testing.T) {
+	for _, name := range []string{"cpu", "memory", "network", "diskIO", "gpu"} {
+		query, known := BuiltIn(name, "my_node", 90*time.Second)
+		if !known || query.Name != name {
+			t.Fatalf("%s: got %+v", name, query)
+		}
+		for kind, expression := range query.expressions() {
+			if !strings.Contains(expression, "by (my_node") {
+				t.Errorf("%s %c tells no nodes apart: %s", name, letters[kind], expression)
+			}
+			for _, placeholder := range []string{"LABEL", "WINDOW", "STEP", "DEVICES", "PRESENCE"} {
+				if strings.Contains(expression, placeholder) {
+					t.Errorf("%s %c has %s left: %s", name, letters[kind], placeholder, expression)
+				}
+			}
+			if kind := Kind(kind); kind != Timestamp && !strings.Contains(expression, "[90s") {
+				t.Errorf("%s %c is not about the window: %s", name, letters[kind], expression)
+			}
+			if strings.Count(expression, "(") != strings.Count(expression, ")") {
+				t.Errorf("%s %c has parentheses that do not match: %s", name, letters[kind], expression)
+			}
+		}
+		if !strings.Contains(query.Timestamp, "timestamp(") || !strings.Contains(query.Deviation, "stddev_over_time(") {
+			t.Errorf("%s: got %+v", name, query)
+		}
+	}
+	for _, name := range []string{"", "CPU", "diskio", "gpu2"} {
+		if query, known := BuiltIn(name, "node", time.Minute); known || query != (Query{}) {
+			t.Errorf("%q is known as %+v", name, query)
+		}
+	}
+}
+
+func TestDurationsAreThoseOfPromQL(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		10 * time.Second: "10s", 90 * time.Second: "90s", 5 * time.Minute: "5m", time.Hour: "1h", 61 * time.Minute: "61m",
+		1500 * time.Millisecond: "1500ms",
+	} {
+		if text := duration(d); text != want {
+			t.Errorf("%v is written %s, want %s", d, text, want)
+		}
+	}
+	// A tenth of the window, and never less than a second.
+	for window, want := range map[time.Duration]string{5 * time.Minute: "[5m:30s])", 10 * time.Second: "[10s:1s])", 15 * time.Second: "[15s:1500ms])"} {
+		query, _ := BuiltIn("gpu", "node", window)
+		if !strings.HasSuffix(query.Value, want) {
+			t.Errorf("got %s, want it to end in %s", query.Value, want)
+		}
+	}
+	if query, _ := BuiltIn("gpu", "node", 2*time.Second); !strings.HasSuffix(query.Value, "[2s:1s])") {
+		t.Errorf("got %s", query.Value)
+	}
+}

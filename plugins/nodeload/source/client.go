@@ -1,0 +1,350 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+// Row is where an answer's rows go: one call for each series, in no order. label is the value of the label that tells nodes apart,
+// empty if the series has none, and valid only during the call.
+type Row func(slot int, kind Kind, label []byte, value float64)
+
+// Result says how asking went.
+type Result struct {
+	// Evaluated is the time at which the server evaluated the queries, by its own clock, in seconds since 1970; 0 if no
+	// query returned anything.
+	Evaluated float64
+	// Asked is when the request was sent that Evaluated is of, and Received when its answer was there, by the local clock.
+	Asked, Received time.Time
+	// Failed has the slots whose queries were refused, and why. Resources are asked for one by one only if not all could be
+	// asked for at once.
+	Failed map[int]error
+	// Requests, Series and Bytes count what was sent and what came, of all endpoints tried. Series are those that count.
+	Requests int
+	Series   int
+	Bytes    int64
+	// Endpoint is the one that answered, without credentials and query.
+	Endpoint string
+	// Warnings are the server's, and those about files that cannot be read any more: at most 5 of each.
+	Warnings []string
+}
+
+// backToFirst is how long a later endpoint is asked first after it has stood in for the first one.
+const backToFirst = 5 * time.Minute
+
+// Client asks one of several servers with the same data. It asks one question at a time.
+type Client struct {
+	timeout     time.Duration
+	endpoints   []*endpoint
+	credentials *credentials
+	largest     int64
+	now         func() time.Time
+
+	// turn is held while asking, and guards what follows.
+	turn chan struct{}
+	rows rows
+	// current is the endpoint that last answered, since when it stands in for the first.
+	current int
+	since   time.Time
+	closed  bool
+}
+
+type endpoint struct {
+	// name is for messages.
+	name string
+	// address is without credentials.
+	address string
+	// authorization is what the address had as user and password.
+	authorization string
+	secrets       []string
+	// get says that the server does not take POST.
+	get bool
+}
+
+// New makes a client. It reads no file and opens no connection: that is done when asking, every time.
+func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
+	c := &Client{
+		timeout:     prometheus.Timeout.Duration,
+		credentials: newCredentials(prometheus),
+		largest:     largestAnswer,
+		now:         time.Now,
+		turn:        make(chan struct{}, 1),
+		rows:        rows{most: mostSeries},
+	}
+	for i, given := range prometheus.Endpoints {
+		address, err := url.Parse(given)
+		if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
+			// The parser's own error repeats the address.
+			return nil, fmt.Errorf("prometheus.endpoints[%d] is not an http or https URL; next: write it as http://host:port", i)
+		}
+		e := &endpoint{name: plain(address)}
+		if user := address.User; user != nil {
+			e.authorization = "Basic " + basic(user)
+			password, _ := user.Password()
+			e.secrets = append(e.secrets, basic(user), password)
+		}
+		address.User, address.Fragment = nil, ""
+		for _, values := range address.Query() {
+			e.secrets = append(e.secrets, values...)
+		}
+		e.address = address.String()
+		c.endpoints = append(c.endpoints, e)
+	}
+	if len(c.endpoints) == 0 {
+		return nil, errors.New("prometheus.endpoints is empty; next: give it the address of a Prometheus server")
+	}
+	return c, nil
+}
+
+// Close ends the connections; asking is an error from then on.
+func (c *Client) Close() {
+	c.turn <- struct{}{}
+	defer func() { <-c.turn }()
+	c.closed = true
+	c.credentials.close()
+}
+
+// Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good. label
+// tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means that none
+// did, and then row has not been called. Calls wait for each other.
+func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return Result{}, ctx.Err()
+	}
+	if c.closed {
+		return Result{}, errors.New("the client is closed; next: make another one")
+	}
+	var slots []int
+	for slot, query := range queries {
+		if !query.empty() {
+			slots = append(slots, slot)
+		}
+	}
+	if len(slots) == 0 {
+		return Result{}, nil
+	}
+	var result Result
+	defer c.rows.free()
+	var failures []string
+	for _, i := range c.order() {
+		e := c.endpoints[i]
+		c.rows.begin(label, queries)
+		err := c.askEndpoint(ctx, e, queries, slots, &result)
+		if err == nil {
+			c.answered(i)
+			result.Endpoint, result.Series = e.name, len(c.rows.list)
+			c.rows.each(row)
+			return result, nil
+		}
+		c.rows.back(0, 0)
+		if ctx.Err() != nil {
+			return result, fmt.Errorf("asking %s was given up: %w", e.name, ctx.Err())
+		}
+		failures = append(failures, e.name+": "+err.Error())
+	}
+	return result, errors.New("no measurements: " + strings.Join(failures, "; "))
+}
+
+// order is that in which to try the endpoints. Who stands in for the first does so for some minutes and not for ever, lest
+// all schedulers stay with the last one of several servers.
+func (c *Client) order() []int {
+	if c.current > 0 && c.now().Sub(c.since) >= backToFirst {
+		c.current = 0
+	}
+	order := []int{c.current}
+	for i := range c.endpoints {
+		if i != c.current {
+			order = append(order, i)
+		}
+	}
+	return order
+}
+
+func (c *Client) answered(i int) {
+	if i != c.current || c.since.IsZero() {
+		c.current, c.since = i, c.now()
+	}
+}
+
+// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another.
+func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, slots []int, result *Result) error {
+	result.Failed, result.Warnings = nil, nil
+	err := c.askOnce(ctx, e, union(queries, slots...), result)
+	if err == nil || !oneByOne(err) {
+		return err
+	}
+	if len(slots) == 1 {
+		result.Failed = map[int]error{slots[0]: fmt.Errorf("resource %s: %w", queries[slots[0]].Name, err)}
+		return err
+	}
+	failed := map[int]error{}
+	for _, slot := range slots {
+		list, text := c.rows.mark()
+		err := c.askOnce(ctx, e, union(queries, slot), result)
+		if err == nil {
+			continue
+		}
+		if !oneByOne(err) {
+			// The server has gone meanwhile.
+			return err
+		}
+		c.rows.back(list, text)
+		failed[slot] = fmt.Errorf("resource %s: %w", queries[slot].Name, err)
+	}
+	result.Failed = failed
+	if len(failed) == len(slots) {
+		return fmt.Errorf("every query failed, first %w", failed[slots[0]])
+	}
+	return nil
+}
+
+// askOnce sends one expression. When the credentials are not accepted, it looks for newer ones and tries again once.
+func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, result *Result) error {
+	_, warnings, err := c.credentials.refresh()
+	if err != nil {
+		return err
+	}
+	again := true
+	for {
+		list, text := c.rows.mark()
+		status, err := c.send(ctx, e, expression, result)
+		if err == nil {
+			for _, warning := range warnings {
+				result.warn(warning)
+			}
+			return nil
+		}
+		c.rows.back(list, text)
+		switch status {
+		case http.StatusUnauthorized, http.StatusForbidden:
+			if again {
+				again = false
+				if changed, _, refreshErr := c.credentials.refresh(); refreshErr == nil && changed {
+					continue
+				}
+			}
+		}
+		switch status {
+		case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusForbidden:
+			// Proxies that go by Kubernetes' roles take POST for an attempt to create something.
+			if e.get = !e.get; e.get {
+				continue
+			}
+		}
+		return c.withoutSecrets(e, err)
+	}
+}
+
+// send sends one request, and adds to the rows what it is answered. It returns the status if there was one.
+func (c *Client) send(ctx context.Context, e *endpoint, expression string, result *Result) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+	defer cancel()
+
+	var answer reply
+	decoded := false
+	header := c.credentials.header
+	if e.authorization != "" && header.Get("Authorization") == "" {
+		header = header.Clone()
+		header.Set("Authorization", e.authorization)
+	}
+	carrier := &exchange{
+		through: c.credentials.transport,
+		header:  header,
+		largest: c.largest,
+		decode: func(body io.Reader) (err error) {
+			answer, err = c.rows.decode(body)
+			decoded = err == nil
+			return err
+		},
+	}
+	client, err := api.NewClient(api.Config{Address: e.address, RoundTripper: carrier})
+	if err != nil {
+		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
+	}
+	request, err := c.request(client.URL("/api/v1/query", nil), e.get, expression)
+	if err != nil {
+		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
+	}
+	asked := c.now()
+	response, body, err := client.Do(ctx, request)
+	result.Requests += carrier.requests
+	result.Bytes += carrier.bytes
+	if err != nil {
+		return 0, unreachable(ctx, c.timeout, err)
+	}
+	if response.StatusCode/100 != 2 {
+		return response.StatusCode, unusable(response, body)
+	}
+	if !decoded {
+		return response.StatusCode, notPrometheus("it is empty")
+	}
+	result.Asked, result.Received, result.Evaluated = asked, c.now(), answer.evaluated
+	for _, warning := range answer.warnings {
+		result.warn(hide(warning, c.secrets(e)))
+	}
+	if answer.partial {
+		result.warn("the server says that its answer is partial")
+	}
+	return response.StatusCode, nil
+}
+
+// request asks for the values of now, whatever now is on the server. It also tells the server to give up shortly before this side
+// does, because then it says so, which is better than not to know whether it is there.
+func (c *Client) request(to *url.URL, get bool, expression string) (*http.Request, error) {
+	limit := strconv.FormatInt(int64(c.timeout*9/10/time.Millisecond), 10) + "ms"
+	if get {
+		values := to.Query()
+		values.Set("query", expression)
+		values.Set("timeout", limit)
+		to.RawQuery = values.Encode()
+		return http.NewRequest(http.MethodGet, to.String(), nil)
+	}
+	values := url.Values{"query": {expression}, "timeout": {limit}}
+	request, err := http.NewRequest(http.MethodPost, to.String(), strings.NewReader(values.Encode()))
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return request, nil
+}
+
+func (r *Result) warn(warning string) {
+	for _, known := range r.Warnings {
+		if known == warning {
+			return
+		}
+	}
+	if len(r.Warnings) < 2*mostWarnings {
+		r.Warnings = append(r.Warnings, warning)
+	}
+}
+
+func (c *Client) secrets(e *endpoint) []string {
+	return append(append([]string{}, c.credentials.secrets...), e.secrets...)
+}
+
+// withoutSecrets keeps what oneByOne asks of an error, and nothing else but its text.
+func (c *Client) withoutSecrets(e *endpoint, err error) error {
+	secrets := c.secrets(e)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return &refusal{errorType: hide(refused.errorType, secrets), message: hide(refused.message, secrets), status: refused.status}
+	case oneByOne(err):
+		return err
+	}
+	return errors.New(hide(err.Error(), secrets))
+}

@@ -1,0 +1,277 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+
+	jsoniter "github.com/json-iterator/go"
+)
+
+// rows collects what answers say, until it is certain that they are whole: a refresh must not be half of one server's data and
+// half of another's. Its memory is used again for the next refresh.
+type rows struct {
+	// label tells nodes apart.
+	label string
+	// queries say which terms there can be.
+	queries []Query
+	// most is how many rows there may be.
+	most int
+
+	list []storedRow
+	// text has the values of the label, one behind the other.
+	text []byte
+}
+
+type storedRow struct {
+	value    float64
+	at, size int32
+	slot     int16
+	kind     Kind
+}
+
+func (r *rows) begin(label string, queries []Query) {
+	r.label, r.queries, r.list, r.text = label, queries, r.list[:0], r.text[:0]
+}
+
+// mark and back undo what an answer said that proved broken.
+func (r *rows) mark() (list, text int) { return len(r.list), len(r.text) }
+
+func (r *rows) back(list, text int) { r.list, r.text = r.list[:list], r.text[:text] }
+
+// free gives up the memory, when it is far more than refreshes need.
+func (r *rows) free() {
+	r.queries = nil
+	if cap(r.list) > 4*len(r.list)+4096 {
+		r.list, r.text = nil, nil
+	}
+}
+
+func (r *rows) each(row Row) {
+	for i := range r.list {
+		s := &r.list[i]
+		end := s.at + s.size
+		row(int(s.slot), s.kind, r.text[s.at:end:end], s.value)
+	}
+}
+
+// reply is what an answer says besides its rows.
+type reply struct {
+	status, errorType, message string
+	resultType                 string
+	evaluated                  float64
+	partial                    bool
+	warnings                   []string
+}
+
+// decoding reads answers as Prometheus writes them; a field that comes in another letter case is not one.
+var decoding = jsoniter.Config{CaseSensitive: true}.Froze()
+
+const bufferSize = 64 << 10
+
+// decode reads one answer and adds its rows, in one pass over the bytes as they arrive: neither the answer nor a series is ever
+// held as a whole. The rows are worth nothing unless the error is nil.
+func (r *rows) decode(body io.Reader) (reply, error) {
+	source := &remembering{from: body}
+	it := jsoniter.Parse(decoding, source, bufferSize)
+	d := decoder{rows: r, it: it}
+	d.onSeries, d.onSeriesField, d.onMetric = d.series, d.seriesField, d.metric
+	whole := it.ReadObjectCB(d.field)
+	if whole && d.ok() {
+		// Nothing may follow. Looking for it is what ends in io.EOF.
+		if it.WhatIsNext(); it.Error == nil {
+			d.err = errors.New("something follows the answer")
+		}
+	}
+	reply := d.reply
+	switch {
+	case source.err != nil && source.err != io.EOF:
+		// The cause, and not what the decoder made of it.
+		return reply, source.err
+	case errors.Is(d.err, errTooLarge):
+		return reply, d.err
+	case d.err != nil:
+		return reply, notPrometheus(d.err.Error())
+	case it.Error != io.EOF:
+		return reply, notPrometheus(it.Error.Error())
+	case !whole:
+		return reply, notPrometheus("it ends too early")
+	case reply.status == "error":
+		return reply, &refusal{errorType: clip(reply.errorType), message: clip(reply.message)}
+	case reply.status != "success":
+		return reply, notPrometheus("the status is neither success nor error")
+	case reply.resultType != "vector":
+		return reply, notPrometheus(fmt.Sprintf("the result is no vector but %q", clip(reply.resultType)))
+	}
+	return reply, nil
+}
+
+// remembering keeps the error with which reading ended.
+type remembering struct {
+	from io.Reader
+	err  error
+}
+
+func (r *remembering) Read(p []byte) (int, error) {
+	n, err := r.from.Read(p)
+	if err != nil {
+		r.err = err
+	}
+	return n, err
+}
+
+// decoder is the state within one answer. Its methods are called back for each field or element, and return whether to go on.
+type decoder struct {
+	*rows
+	it    *jsoniter.Iterator
+	reply reply
+	err   error
+	// The methods as values, made once: making one for each call back costs as much as decoding.
+	onSeries                func(*jsoniter.Iterator) bool
+	onSeriesField, onMetric func(*jsoniter.Iterator, string) bool
+
+	// Of the series being read:
+	slot     int
+	kind     Kind
+	known    bool
+	at, size int
+	value    float64
+	// A series has a value, or only a histogram.
+	valued, histogram bool
+}
+
+func (d *decoder) fail(format string, args ...interface{}) bool {
+	if d.err == nil {
+		d.err = fmt.Errorf(format, args...)
+	}
+	return false
+}
+
+func (d *decoder) ok() bool { return d.err == nil && d.it.Error == nil }
+
+func (d *decoder) field(it *jsoniter.Iterator, name string) bool {
+	switch name {
+	case "status":
+		d.reply.status = it.ReadString()
+	case "errorType":
+		d.reply.errorType = it.ReadString()
+	case "error":
+		d.reply.message = it.ReadString()
+	case "data":
+		it.ReadObjectCB(d.data)
+	case "warnings":
+		it.ReadArrayCB(d.warning)
+	case "isPartial":
+		// VictoriaMetrics says so when a part of its storage did not answer.
+		d.reply.partial = it.WhatIsNext() == jsoniter.BoolValue && it.ReadBool()
+	default:
+		it.Skip()
+	}
+	return d.ok()
+}
+
+func (d *decoder) warning(it *jsoniter.Iterator) bool {
+	if len(d.reply.warnings) < mostWarnings {
+		d.reply.warnings = append(d.reply.warnings, clip(it.ReadString()))
+	} else {
+		it.Skip()
+	}
+	return d.ok()
+}
+
+func (d *decoder) data(it *jsoniter.Iterator, name string) bool {
+	switch name {
+	case "resultType":
+		d.reply.resultType = it.ReadString()
+	case "result":
+		if d.reply.resultType != "" && d.reply.resultType != "vector" {
+			it.Skip()
+			break
+		}
+		it.ReadArrayCB(d.onSeries)
+	default:
+		it.Skip()
+	}
+	return d.ok()
+}
+
+func (d *decoder) series(it *jsoniter.Iterator) bool {
+	d.known, d.at, d.size, d.valued, d.histogram = false, len(d.text), 0, false, false
+	if it.WhatIsNext() != jsoniter.ObjectValue {
+		return d.fail("a series is not an object")
+	}
+	it.ReadObjectCB(d.onSeriesField)
+	if !d.ok() {
+		return false
+	}
+	if !d.known || d.slot >= len(d.queries) || !d.queries[d.slot].asks(d.kind) {
+		return d.fail("a series has not got the label %s that was asked for", termLabel)
+	}
+	if !d.valued {
+		return d.histogram || d.fail("a series has no value")
+	}
+	if len(d.list) >= d.most {
+		d.err = tooLarge(fmt.Sprintf("more than %d series", d.most))
+		return false
+	}
+	d.list = append(d.list, storedRow{value: d.value, at: int32(d.at), size: int32(d.size), slot: int16(d.slot), kind: d.kind})
+	return true
+}
+
+func (d *decoder) seriesField(it *jsoniter.Iterator, name string) bool {
+	switch name {
+	case "metric":
+		it.ReadObjectCB(d.onMetric)
+	case "value":
+		return d.sample(it)
+	case "histogram":
+		d.histogram = true
+		it.Skip()
+	default:
+		it.Skip()
+	}
+	return d.ok()
+}
+
+func (d *decoder) metric(it *jsoniter.Iterator, name string) bool {
+	switch name {
+	case d.label:
+		d.text = append(d.text[:d.at], it.ReadString()...)
+		d.size = len(d.text) - d.at
+	case termLabel:
+		d.slot, d.kind, d.known = term(it.ReadStringAsSlice())
+	default:
+		it.Skip()
+	}
+	return d.ok()
+}
+
+// sample reads the time and the value, a number in a string because JSON has neither NaN nor infinities.
+func (d *decoder) sample(it *jsoniter.Iterator) bool {
+	if it.WhatIsNext() != jsoniter.ArrayValue || !it.ReadArray() || it.WhatIsNext() != jsoniter.NumberValue {
+		return d.fail("a sample is not an array of a time and a value")
+	}
+	evaluated := it.ReadFloat64()
+	if !it.ReadArray() || it.WhatIsNext() != jsoniter.StringValue {
+		return d.fail("a sample's value is not a string")
+	}
+	// Neither numbers nor terms have anything to unescape: what has is neither.
+	text := it.ReadStringAsSlice()
+	value, err := strconv.ParseFloat(string(text), 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return d.fail("a sample's value is not a number: %q", clip(string(text)))
+	}
+	if it.ReadArray() {
+		return d.fail("a sample is more than a time and a value")
+	}
+	if math.IsNaN(evaluated) || math.IsInf(evaluated, 0) {
+		return d.fail("a sample's time is not a number")
+	}
+	d.value, d.valued = value, true
+	if evaluated > d.reply.evaluated {
+		d.reply.evaluated = evaluated
+	}
+	return d.ok()
+}

@@ -1,0 +1,156 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+// asked is a request as a server saw it.
+type asked struct {
+	method, path, query string
+	header              http.Header
+	form                map[string][]string
+}
+
+// server is a Prometheus that does what the test says, and remembers what it was asked.
+type server struct {
+	*httptest.Server
+	mu  sync.Mutex
+	saw []asked
+	do  http.HandlerFunc
+}
+
+func serve(t testing.TB, do http.HandlerFunc) *server {
+	s := unstarted(t, do)
+	s.Start()
+	return s
+}
+
+func unstarted(t testing.TB, do http.HandlerFunc) *server {
+	s := &server{do: do}
+	s.Server = httptest.NewUnstartedServer(s)
+	// What the tests do to connections is not worth a line each.
+	s.Config.ErrorLog = quiet
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// Reading the body to its end lets the server notice when the client goes.
+	_ = r.ParseForm()
+	s.mu.Lock()
+	s.saw = append(s.saw, asked{r.Method, r.URL.Path, r.Form.Get("query"), r.Header.Clone(), r.Form})
+	do := s.do
+	s.mu.Unlock()
+	do(w, r)
+}
+
+func (s *server) becomes(do http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.do, s.saw = do, nil
+}
+
+func (s *server) requests() []asked {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]asked{}, s.saw...)
+}
+
+// answers answers every question alike.
+func answers(status int, body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		fmt.Fprint(w, body)
+	}
+}
+
+// healthy answers each term of the question with a row of the given node.
+func healthy(node string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var rows []string
+		for slot := 0; slot < 20; slot++ {
+			for kind, value := range []string{"0.5", "1699999990", "0.1"} {
+				if term := fmt.Sprintf("%d%c", slot, letters[kind]); strings.Contains(r.Form.Get("query"), `"`+term+`"`) {
+					rows = append(rows, series(node, term, value))
+				}
+			}
+		}
+		fmt.Fprint(w, vector(rows...))
+	}
+}
+
+// hangs answers nothing until the client has gone.
+func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
+
+func prometheus(endpoints ...string) config.NodeLoadPrometheus {
+	return config.NodeLoadPrometheus{Endpoints: endpoints, Timeout: metav1.Duration{Duration: time.Minute}}
+}
+
+func client(t testing.TB, prometheus config.NodeLoadPrometheus) *Client {
+	t.Helper()
+	c, err := New(prometheus)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+// ask asks, and returns the rows in order.
+func ask(c *Client, queries ...Query) ([]got, Result, error) {
+	return askWithin(context.Background(), c, queries...)
+}
+
+func askWithin(ctx context.Context, c *Client, queries ...Query) ([]got, Result, error) {
+	var all []got
+	result, err := c.Ask(ctx, "instance", queries, func(slot int, kind Kind, label []byte, value float64) {
+		all = append(all, got{slot, kind, string(label), value})
+	})
+	sort.Slice(all, func(i, j int) bool {
+		a, b := all[i], all[j]
+		return a.Slot < b.Slot || a.Slot == b.Slot && a.Kind < b.Kind
+	})
+	return all, result, err
+}
+
+var cpu = Query{Name: "cpu", Value: "load", Timestamp: "timestamp(load)"}
+
+// mustAnswer asks for one resource and checks that a certain node's row came.
+func mustAnswer(t *testing.T, c *Client, node string) Result {
+	t.Helper()
+	all, result, err := ask(c, cpu)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) != 2 || all[0] != (got{0, Value, node, 0.5}) || all[1] != (got{0, Timestamp, node, 1699999990}) {
+		t.Fatalf("got %v, want the rows of %s", all, node)
+	}
+	return result
+}
+
+// mustFail asks for one resource and returns the error's text, which must be of use.
+func mustFail(t *testing.T, c *Client) string {
+	t.Helper()
+	all, _, err := ask(c, cpu)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if len(all) > 0 {
+		t.Errorf("rows were handed on though asking failed: %v", all)
+	}
+	if text := err.Error(); !strings.Contains(text, "next: ") || len(text) > 1200 {
+		t.Errorf("the message does not help: %s", text)
+	}
+	return err.Error()
+}

@@ -1,0 +1,301 @@
+package nodeload
+
+import (
+	"math"
+	"sort"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+)
+
+// A view is a snapshot as a profile sees it: by the profile's resources, in shares of the nodes' capacities, and with what is
+// in flight. It is made when the snapshot comes and then read by all cycles until the next one comes.
+//
+// Two parts of a view change, word by word and atomically, because 16 workers filter and score at once:
+//  1. loads: what was computed of a node, so that it is computed once for as long as the node's pods stay the same. Every change
+//     to them gives a NodeInfo a new generation, which no other ever has, and measurements do not change within a view; so
+//     a generation says all. Only what the scheduler's snapshot holds is kept: preemption and nominated pods make copies of a
+//     NodeInfo and change them, and such a copy is computed each time. A writer takes the node by writing busy for the
+//     generation, then writes the words, then the generation; who finds it taken goes without. A reader that finds the
+//     same generation before and after has read the words that belong to it: if they were written in between, it was with
+//     the same values.
+//  2. rejected: what was rejected on a node, which only becomes less until it is taken away.
+type view struct {
+	snapshot  *measured.Snapshot // nil before the first
+	resources []resource
+	index     map[string]int32
+	nodes     []*v1.Node
+	// samples of a node are those of all slots; nil if the snapshot does not know the node.
+	samples [][]measured.Sample
+
+	// loads holds for each node a generation and, for each resource, loadWords words.
+	loads []uint64
+	// rejected holds for each node and resource the smallest estimate of a pod that was rejected, as bits of a float64.
+	rejected []uint64
+	// strangers says that pods were rejected on nodes that are not in the view.
+	strangers uint32
+
+	// times are, for each resource, those of the measurements that there are, in order.
+	times [][]int64
+	// having is how many nodes have the resource.
+	having []int
+}
+
+const (
+	loadWords        = 3
+	unknown   uint64 = 0
+	busy      uint64 = math.MaxUint64
+)
+
+// nothingRejected is more than any estimate.
+var nothingRejected = math.Float64bits(math.Inf(1))
+
+// load is what is known of a resource of a node, before the pod comes.
+type load struct {
+	// now is what is measured and in flight, as a share of the capacity; not a number if nothing is measured.
+	now float64
+	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known.
+	perUnit float64
+	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
+	variation float64
+}
+
+// newView makes a view of a snapshot, which may be nil, and of the nodes that there are.
+func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node) *view {
+	v := &view{
+		snapshot:  snapshot,
+		resources: resources,
+		index:     make(map[string]int32, len(nodes)),
+		nodes:     nodes,
+		samples:   make([][]measured.Sample, len(nodes)),
+		loads:     make([]uint64, len(nodes)*(1+loadWords*len(resources))),
+		rejected:  make([]uint64, len(nodes)*len(resources)),
+		times:     make([][]int64, len(resources)),
+		having:    make([]int, len(resources)),
+	}
+	for i := range v.rejected {
+		v.rejected[i] = nothingRejected
+	}
+	for i, node := range nodes {
+		v.index[node.Name] = int32(i)
+		if snapshot != nil {
+			v.samples[i] = snapshot.Node(node.Name)
+		}
+		v.count(node, v.samples[i])
+	}
+	for r := range v.times {
+		times := v.times[r]
+		sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	}
+	return v
+}
+
+// count counts a node among those that have a resource, and its measurements.
+func (v *view) count(node *v1.Node, samples []measured.Sample) {
+	for r := range v.resources {
+		resource := &v.resources[r]
+		if resource.estimator.extended {
+			if _, has := resource.capacityOf(node); !has {
+				continue
+			}
+		}
+		v.having[r]++
+		if sample, missing := resource.of(samples); missing == measured.Present {
+			v.times[r] = append(v.times[r], sample.At)
+		}
+	}
+}
+
+// find returns the node's number, and -1 for one that is not in the view.
+func (v *view) find(name string) int {
+	if i, found := v.index[name]; found {
+		return int(i)
+	}
+	return -1
+}
+
+// fresh returns how many measurements of a resource are not older than a time.
+func (v *view) fresh(r int, oldest int64) int {
+	times := v.times[r]
+	return len(times) - sort.Search(len(times), func(i int) bool { return times[i] >= oldest })
+}
+
+// needed returns how many measurements of a resource make the share of the nodes, in percent.
+func (v *view) needed(r int, percent int) int {
+	return (v.having[r]*percent + 99) / 100
+}
+
+// blind says whether too few nodes have a measurement of a resource that is not older than a time. If there is no node that
+// could have one, they are too few unless none are needed.
+func (v *view) blind(r int, oldest int64, percent int) bool {
+	if v.having[r] == 0 {
+		return percent > 0
+	}
+	return v.fresh(r, oldest) < v.needed(r, percent)
+}
+
+// blindAfter returns the time such that a resource is blind, and was not before, when only measurements after it count;
+// false if that never comes.
+func (v *view) blindAfter(r, percent int) (int64, bool) {
+	times, needed := v.times[r], v.needed(r, percent)
+	if needed == 0 || len(times) < needed {
+		return 0, false
+	}
+	return times[len(times)-needed], true
+}
+
+// missing says why there is no measurement of a resource of a node that is not older than a time; Present if there is one.
+// The node may be -1.
+func (v *view) missing(node, r int, oldest int64) measured.Missing {
+	if node < 0 {
+		return measured.NoSeries
+	}
+	sample, missing := v.resources[r].of(v.samples[node])
+	if missing == measured.Present && sample.At < oldest {
+		return measured.TooOld
+	}
+	return missing
+}
+
+// readLoads puts what was kept of a node into the first of the loads, one for each resource; false if there is nothing of the
+// NodeInfo's generation.
+func (v *view) readLoads(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) bool {
+	return read(v.words(node), uint64(nodeInfo.Generation), into[:len(v.resources)])
+}
+
+// writeLoads keeps what was computed of a node.
+func (v *view) writeLoads(node int, nodeInfo *framework.NodeInfo, loads *[maxResources]load) {
+	if generation := uint64(nodeInfo.Generation); generation != unknown {
+		write(v.words(node), generation, loads[:len(v.resources)])
+	}
+}
+
+func (v *view) words(node int) []uint64 {
+	stride := 1 + loadWords*len(v.resources)
+	return v.loads[node*stride : (node+1)*stride]
+}
+
+func read(words []uint64, generation uint64, into []load) bool {
+	if generation == unknown || atomic.LoadUint64(&words[0]) != generation {
+		return false
+	}
+	for i := range into {
+		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
+		into[i].now = math.Float64frombits(atomic.LoadUint64(&at[0]))
+		into[i].perUnit = math.Float64frombits(atomic.LoadUint64(&at[1]))
+		into[i].variation = math.Float64frombits(atomic.LoadUint64(&at[2]))
+	}
+	return atomic.LoadUint64(&words[0]) == generation
+}
+
+func write(words []uint64, generation uint64, loads []load) {
+	before := atomic.LoadUint64(&words[0])
+	if before == busy || before == generation || !atomic.CompareAndSwapUint64(&words[0], before, busy) {
+		return
+	}
+	for i := range loads {
+		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
+		atomic.StoreUint64(&at[0], math.Float64bits(loads[i].now))
+		atomic.StoreUint64(&at[1], math.Float64bits(loads[i].perUnit))
+		atomic.StoreUint64(&at[2], math.Float64bits(loads[i].variation))
+	}
+	atomic.StoreUint64(&words[0], generation)
+}
+
+// compute adds what is in flight to what is measured. The node's object is the NodeInfo's, which may be newer than the view's.
+func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) {
+	var settledAt int64 = math.MaxInt64
+	for r := range v.resources {
+		into[r] = v.measured(node, r, nodeInfo.Node())
+		if visible := v.visibleBefore(node, r, into[r]); visible < settledAt {
+			settledAt = visible
+		}
+	}
+	if settledAt == math.MaxInt64 {
+		return
+	}
+	for _, podInfo := range nodeInfo.Pods {
+		start := startOf(podInfo.Pod)
+		if start <= settledAt {
+			continue
+		}
+		for r := range v.resources {
+			if lack := v.inFlight(node, r, podInfo.Pod, start, into[r]); lack > 0 {
+				into[r].now += lack * into[r].perUnit
+			}
+		}
+	}
+}
+
+// measured returns the load of a resource of a node without what is in flight.
+func (v *view) measured(node, r int, object *v1.Node) load {
+	resource := &v.resources[r]
+	found := load{now: math.NaN(), variation: math.NaN()}
+	capacity, known := resource.capacityOf(object)
+	if known {
+		found.perUnit = 1 / capacity
+	}
+	sample, missing := resource.of(v.samples[node])
+	if missing != measured.Present {
+		return found
+	}
+	if share, ok := resource.share(sample.Value, capacity); ok {
+		found.now = share
+	}
+	if sample.HasDeviation {
+		if share, ok := resource.share(sample.Deviation, capacity); ok {
+			found.variation = variation(share, resource.sensitivity, resource.margin)
+		}
+	}
+	return found
+}
+
+// visibleBefore returns the time such that pods which started no later are in the measurement of a resource; the latest of
+// times if nothing can be in flight.
+func (v *view) visibleBefore(node, r int, known load) int64 {
+	if math.IsNaN(known.now) || known.perUnit == 0 {
+		return math.MaxInt64
+	}
+	sample, _ := v.resources[r].of(v.samples[node])
+	return sample.At - v.resources[r].window
+}
+
+// inFlight returns what the measurement of a resource of a node lacks of a pod, in the resource's unit.
+func (v *view) inFlight(node, r int, pod *v1.Pod, start int64, known load) float64 {
+	if math.IsNaN(known.now) || known.perUnit == 0 {
+		return 0
+	}
+	resource := &v.resources[r]
+	sample, _ := resource.of(v.samples[node])
+	lack := lacking(start, sample.At, resource.window)
+	if lack == 0 {
+		return 0
+	}
+	return lack * resource.estimator.estimate(pod)
+}
+
+// reject notes that a pod with an estimate was rejected on a node for a resource.
+func (v *view) reject(node, r int, estimate float64) {
+	if node < 0 {
+		atomic.StoreUint32(&v.strangers, 1)
+		return
+	}
+	word := &v.rejected[node*len(v.resources)+r]
+	for {
+		before := atomic.LoadUint64(word)
+		if math.Float64frombits(before) <= estimate {
+			return
+		}
+		if atomic.CompareAndSwapUint64(word, before, math.Float64bits(estimate)) {
+			return
+		}
+	}
+}
+
+// age returns how old what was measured at a time is, in nanoseconds since 1970.
+func age(at int64, now time.Time) time.Duration {
+	return time.Duration(now.UnixNano() - at)
+}

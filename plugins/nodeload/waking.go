@@ -1,0 +1,154 @@
+package nodeload
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+)
+
+// Pods that the filter rejected wait for an event of the cluster, and that a node cooled is none. So the filter notes on each
+// node the smallest pod that it rejected there for a resource, and every snapshot is held against the notes: if a node would
+// take such a pod now, all waiting pods are moved, once. What a cycle still notes in a view that has been replaced
+// meanwhile is found one snapshot later.
+
+// moved is the event that moves waiting pods. It has to be one of those that the plugin registers.
+var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, Label: "NodeLoadChanged"}
+
+// SetPodMover takes the function that moves waiting pods. Without one they wait for the scheduler's own flush.
+func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.move = move
+}
+
+// inherit takes the notes of another view away, and keeps those of nodes that are in this one. It says whether there were
+// pods rejected on nodes that the other one did not know.
+func (v *view) inherit(other *view) (strangers bool) {
+	for i := range other.rejected {
+		if atomic.LoadUint64(&other.rejected[i]) == nothingRejected {
+			continue
+		}
+		estimate := math.Float64frombits(atomic.SwapUint64(&other.rejected[i], nothingRejected))
+		node, r := i/len(v.resources), i%len(v.resources)
+		if here := v.find(other.nodes[node].Name); here >= 0 {
+			v.reject(here, r, estimate)
+		}
+	}
+	return atomic.SwapUint32(&other.strangers, 0) != 0
+}
+
+// wake moves the waiting pods if one of them may fit: surely, or by what is noted in a view. pl.mu is held.
+func (pl *NodeLoad) wake(v *view, surely bool) {
+	inFlight := make([]float64, len(v.nodes)*len(v.resources))
+	pl.counters.inFlight.Set(float64(v.sumInFlight(pl.all(), inFlight)))
+	oldest := pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()
+	var blind [maxResources]bool
+	for r := range v.resources {
+		blind[r] = v.blind(r, oldest, pl.minFreshPercent)
+	}
+	for i := range v.rejected {
+		bits := atomic.LoadUint64(&v.rejected[i])
+		if bits == nothingRejected {
+			continue
+		}
+		node, r := i/len(v.resources), i%len(v.resources)
+		if blind[r] || pl.takes(v, node, r, oldest, inFlight[i], math.Float64frombits(bits)) {
+			// If it changed meanwhile, a smaller pod was rejected by this very view.
+			atomic.CompareAndSwapUint64(&v.rejected[i], bits, nothingRejected)
+			surely = true
+		}
+	}
+	if surely && pl.move != nil {
+		pl.move(moved)
+	}
+}
+
+// takes says whether a node takes a pod with an estimate, as far as a resource is concerned.
+func (pl *NodeLoad) takes(v *view, node, r int, oldest int64, inFlight, estimate float64) bool {
+	known := v.measured(node, r, v.nodes[node])
+	if v.missing(node, r, oldest) != measured.Present || math.IsNaN(known.now) {
+		return !pl.closedOnStale
+	}
+	return !exceeds(known.now+(inFlight+estimate)*known.perUnit, v.resources[r].threshold)
+}
+
+// sumInFlight adds up what is in flight on each node of each resource, in the resources' units, and returns how many pods
+// are in flight.
+func (v *view) sumInFlight(pods []*v1.Pod, sums []float64) int {
+	count := 0
+	for _, pod := range pods {
+		if pod.Spec.NodeName == "" {
+			continue
+		}
+		start := startOf(pod)
+		if start == settled {
+			continue
+		}
+		node := v.find(pod.Spec.NodeName)
+		if node < 0 {
+			continue
+		}
+		counted := false
+		for r := range v.resources {
+			sample, missing := v.resources[r].of(v.samples[node])
+			if missing != measured.Present {
+				continue
+			}
+			if lack := lacking(start, sample.At, v.resources[r].window); lack > 0 {
+				if use := lack * v.resources[r].estimator.estimate(pod); use > 0 {
+					sums[node*len(v.resources)+r] += use
+					counted = true
+				}
+			}
+		}
+		if counted {
+			count++
+		}
+	}
+	return count
+}
+
+// awaitOutage sets the timer for the time at which measurements will be too few, should no other come: the filter opens then.
+// pl.mu is held.
+func (pl *NodeLoad) awaitOutage(v *view) {
+	pl.stopTimer()
+	now := pl.clock.Now()
+	next := int64(math.MaxInt64)
+	for r := range v.resources {
+		if !v.resources[r].filters {
+			continue
+		}
+		if last, ever := v.blindAfter(r, pl.minFreshPercent); ever {
+			if at := last + int64(pl.maxSampleAge); at >= now.UnixNano() && at < next {
+				next = at
+			}
+		}
+	}
+	if next == math.MaxInt64 {
+		return
+	}
+	// A little later, when they are too old and not just old enough. In a goroutine of its own, whatever the clock thinks of that.
+	pl.outage = pl.clock.AfterFunc(time.Duration(next-now.UnixNano())+time.Millisecond, func() { go pl.outageOf(v) })
+}
+
+// outageOf wakes pods when a view's measurements have become too few, unless it has been replaced.
+func (pl *NodeLoad) outageOf(v *view) {
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	if pl.closed || pl.current() != v {
+		return
+	}
+	pl.wake(v, false)
+	pl.awaitOutage(v)
+}
+
+func (pl *NodeLoad) stopTimer() {
+	if pl.outage != nil {
+		pl.outage.Stop()
+		pl.outage = nil
+	}
+}
