@@ -11,6 +11,13 @@ export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH GOWORK=off
 
 step() { say; say "== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"; }
 
+for program in prometheus promtool; do
+  command -v "$program" > /dev/null ||
+    fail "$program, with which NodeLoad is tested, is not in PATH" "install Prometheus 2.42 or newer (Debian: apt-get install prometheus), then make test"
+done
+PROMETHEUS=$(command -v prometheus) PROMTOOL=$(command -v promtool)
+export PROMETHEUS PROMTOOL
+
 step 'checks'
 bash "$ROOT/scripts/verify.sh"
 
@@ -42,7 +49,7 @@ refuse_edits
 
 step 'unit tests of build/ and scenario tests of the scripts'
 cd "$ROOT/build"
-mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|controlplane|endtoend|manifests|kubeadmnode|e2e|schedulers|validateconfig)$')
+mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|controlplane|endtoend|manifests|monitoring|kubeadmnode|e2e|schedulers|validateconfig)$')
 # Never from the cache: it does not see that a script has changed.
 go test -count=1 "${packages[@]}"
 go test -count=1 "${race[@]}" ./controlplane
@@ -71,6 +78,13 @@ STOCK_SCHEDULER=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-schedul
 export STOCK_SCHEDULER
 go test -count=1 -v ./schedulers
 go test -count=1 ./extenders/endtoend
+
+step 'alerts and dashboard, on what the scheduler measures'
+go test -count=1 ./monitoring ./monitoring/endtoend
+
+step 'NodeLoad, with a real Prometheus'
+go test -count=1 -v ./nodeload/endtoend
+go test -C extender -count=1 -v ./loadtrace
 
 step 'pods bound on a local control plane, by both profiles'
 SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \

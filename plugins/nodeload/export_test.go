@@ -31,7 +31,9 @@ func (m *Measurements) snapshot() *measured.Snapshot {
 
 func (m *Measurements) slot(resource int) int { return resource }
 func (m *Measurements) touch()                { atomic.AddInt64(&m.touches, 1) }
-func (m *Measurements) status() sourceStatus  { return collector.Status{Source: "0", State: collector.Fresh} }
+func (m *Measurements) status() sourceStatus {
+	return collector.Status{Source: "0", State: collector.Fresh}
+}
 
 func (m *Measurements) close() {
 	m.mu.Lock()

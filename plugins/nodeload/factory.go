@@ -5,6 +5,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
@@ -20,13 +22,14 @@ func Factory() frameworkruntime.PluginFactory {
 	pool, group := collector.NewPool(), &group{}
 	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		return newPlugin(args, handle, clock.RealClock{}, group, func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
-			return subscribe(pool, pl, swapped)
+			return subscribeTo(pool, pl, handle.SharedInformerFactory().Core().V1().Nodes(), handle.EventRecorder(), swapped)
 		})
 	}
 }
 
-// subscribe begins to collect for a profile.
-func subscribe(pool *collector.Pool, pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
+// subscribeTo begins to collect for a profile. The recorder may be nil.
+func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInformer, recorder events.EventRecorder,
+	swapped func(*measured.Snapshot)) (measurements, error) {
 	queries, err := queriesOf(&pl.args)
 	if err != nil {
 		return nil, err
@@ -43,8 +46,7 @@ func subscribe(pool *collector.Pool, pl *NodeLoad, swapped func(*measured.Snapsh
 	for i := range queries {
 		spec.Resources = append(spec.Resources, collector.Resource{Query: queries[i], Unit: pl.args.Resources[i].Unit})
 	}
-	nodes := pl.handle.SharedInformerFactory().Core().V1().Nodes()
-	subscription, err := pool.Subscribe(spec, nodes, pl.handle.EventRecorder(), pl.profile, swapped)
+	subscription, err := pool.Subscribe(spec, nodes, recorder, pl.profile, swapped)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}

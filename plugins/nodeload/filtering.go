@@ -43,25 +43,15 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 		if c.blind[r] {
 			continue
 		}
-		missing := c.missing(number, r, loads[r])
-		if missing == measured.Present {
+		if number >= 0 && loads[r].at >= c.oldest {
 			if !c.fits(r, loads[r]) {
 				return pl.tooHot(c, number, r, loads[r])
 			}
 		} else if pl.closedOnStale {
-			return pl.notMeasured(c, number, r, missing)
+			return pl.notMeasured(c, number, r)
 		}
 	}
 	return nil
-}
-
-// missing is the view's, and knows in addition that an absolute value needs a capacity.
-func (c *cycle) missing(node, r int, known load) measured.Missing {
-	missing := c.view.missing(node, r, c.oldest)
-	if missing == measured.Present && math.IsNaN(known.now) {
-		return measured.NoCapacity
-	}
-	return missing
 }
 
 // loads puts together what is known of a node. Copies of the NodeInfo that the scheduler has in its snapshot are not kept.
@@ -78,13 +68,16 @@ func (pl *NodeLoad) loads(c *cycle, number int, nodeInfo *framework.NodeInfo, in
 
 func (pl *NodeLoad) tooHot(c *cycle, number, r int, known load) *framework.Status {
 	pl.rejected(c, number, r)
-	sample, _ := c.view.resources[r].of(c.view.samples[number])
-	text := hotMessage(&c.view.resources[r], known.now+c.estimates[r]*known.perUnit, age(sample.At, c.now), len(c.view.nodes))
+	text := hotMessage(&c.view.resources[r], known.now+c.estimates[r]*known.perUnit, age(known.at, c.now), len(c.view.nodes))
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, text)
 }
 
-func (pl *NodeLoad) notMeasured(c *cycle, number, r int, missing measured.Missing) *framework.Status {
+func (pl *NodeLoad) notMeasured(c *cycle, number, r int) *framework.Status {
 	pl.rejected(c, number, r)
+	missing := c.view.missing(number, r, c.oldest)
+	if missing == measured.Present {
+		missing = measured.NoCapacity // the only reason that is not in the sample
+	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable,
 		"node load: no measurement of "+c.view.resources[r].name+" ("+missing.String()+")")
 }

@@ -264,3 +264,12 @@ func count(t testing.TB, counter metrics.CounterMetric) int {
 	}
 	return int(value)
 }
+
+func gauge(t testing.TB, metric metrics.GaugeMetric) float64 {
+	t.Helper()
+	value, err := testutil.GetGaugeMetricValue(metric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}

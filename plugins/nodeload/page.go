@@ -182,7 +182,7 @@ func (pl *NodeLoad) page(only string) profilePage {
 		p.Resources = append(p.Resources, shown)
 	}
 	inFlight := make([]float64, len(v.nodes)*len(v.resources))
-	v.sumInFlight(pl.all(), inFlight)
+	v.sumInFlight(pl.all(), func(node int) bool { return only == "" || v.nodes[node].Name == only }, inFlight)
 	for i, node := range v.nodes {
 		if only != "" && node.Name != only {
 			continue
@@ -206,7 +206,7 @@ func (v *view) pageOfLoad(node, r int, inFlight float64, oldest int64, now time.
 		shown.Capacity = number(1 / known.perUnit)
 	}
 	missing := v.missing(node, r, oldest)
-	if missing == measured.Present && math.IsNaN(known.now) {
+	if missing == measured.Present && known.at == notMeasured {
 		missing = measured.NoCapacity
 	}
 	shown.Missing = missing.String()
@@ -215,7 +215,7 @@ func (v *view) pageOfLoad(node, r int, inFlight float64, oldest int64, now time.
 	}
 	sample, _ := resource.of(v.samples[node])
 	shown.AgeSeconds = number(age(sample.At, now).Seconds())
-	if !math.IsNaN(known.now) {
+	if known.at != notMeasured {
 		shown.Measured = number(100 * known.now)
 		shown.InFlight = number(100 * inFlight * known.perUnit)
 		shown.Predicted = number(100 * (known.now + inFlight*known.perUnit))

@@ -77,7 +77,7 @@ func whole(strategy config.NodeLoadStrategy, points float64) int64 {
 	if strategy == config.NodeLoadLeastUsed {
 		return int64(points + 100*tolerance)
 	}
-	return int64(math.Floor(points + 0.5 + 100*tolerance))
+	return int64(points + 0.5 + 100*tolerance)
 }
 
 // mean adds up the points of a node's resources: their weighted mean, rounded down, in which all resources with the strategy

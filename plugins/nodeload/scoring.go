@@ -7,7 +7,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
 // PreScore begins the cycle if PreFilter did not.
@@ -45,7 +44,7 @@ func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v
 // points returns the points of a resource of a node: by what is measured, or else as the fallback says.
 func (pl *NodeLoad) points(c *cycle, number, r int, known load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
-	usable := !c.blind[r] && c.missing(number, r, known) == measured.Present
+	usable := number >= 0 && known.at >= c.oldest && !c.blind[r]
 	if usable && resource.strategy == config.NodeLoadRisk && math.IsNaN(known.variation) {
 		// Without its deviation a node would look less risky than those whose deviation is known.
 		usable = false

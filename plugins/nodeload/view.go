@@ -45,7 +45,7 @@ type view struct {
 }
 
 const (
-	loadWords        = 3
+	loadWords        = 4
 	unknown   uint64 = 0
 	busy      uint64 = math.MaxUint64
 )
@@ -55,13 +55,18 @@ var nothingRejected = math.Float64bits(math.Inf(1))
 
 // load is what is known of a resource of a node, before the pod comes.
 type load struct {
-	// now is what is measured and in flight, as a share of the capacity; not a number if nothing is measured.
+	// at is when it was measured, in nanoseconds since 1970; notMeasured if it was not.
+	at int64
+	// now is what is measured and in flight, as a share of the capacity.
 	now float64
 	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known.
 	perUnit float64
 	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
 	variation float64
 }
+
+// notMeasured is before every time.
+const notMeasured int64 = math.MinInt64
 
 // newView makes a view of a snapshot, which may be nil, and of the nodes that there are.
 func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node) *view {
@@ -87,11 +92,16 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		v.count(node, v.samples[i])
 	}
 	for r := range v.times {
-		times := v.times[r]
-		sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+		sort.Sort(byTime(v.times[r]))
 	}
 	return v
 }
+
+type byTime []int64
+
+func (t byTime) Len() int           { return len(t) }
+func (t byTime) Less(i, j int) bool { return t[i] < t[j] }
+func (t byTime) Swap(i, j int)      { t[i], t[j] = t[j], t[i] }
 
 // count counts a node among those that have a resource, and its measurements.
 func (v *view) count(node *v1.Node, samples []measured.Sample) {
@@ -184,9 +194,10 @@ func read(words []uint64, generation uint64, into []load) bool {
 	}
 	for i := range into {
 		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
-		into[i].now = math.Float64frombits(atomic.LoadUint64(&at[0]))
-		into[i].perUnit = math.Float64frombits(atomic.LoadUint64(&at[1]))
-		into[i].variation = math.Float64frombits(atomic.LoadUint64(&at[2]))
+		into[i].at = int64(atomic.LoadUint64(&at[0]))
+		into[i].now = math.Float64frombits(atomic.LoadUint64(&at[1]))
+		into[i].perUnit = math.Float64frombits(atomic.LoadUint64(&at[2]))
+		into[i].variation = math.Float64frombits(atomic.LoadUint64(&at[3]))
 	}
 	return atomic.LoadUint64(&words[0]) == generation
 }
@@ -198,9 +209,10 @@ func write(words []uint64, generation uint64, loads []load) {
 	}
 	for i := range loads {
 		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
-		atomic.StoreUint64(&at[0], math.Float64bits(loads[i].now))
-		atomic.StoreUint64(&at[1], math.Float64bits(loads[i].perUnit))
-		atomic.StoreUint64(&at[2], math.Float64bits(loads[i].variation))
+		atomic.StoreUint64(&at[0], uint64(loads[i].at))
+		atomic.StoreUint64(&at[1], math.Float64bits(loads[i].now))
+		atomic.StoreUint64(&at[2], math.Float64bits(loads[i].perUnit))
+		atomic.StoreUint64(&at[3], math.Float64bits(loads[i].variation))
 	}
 	atomic.StoreUint64(&words[0], generation)
 }
@@ -210,8 +222,8 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 	var settledAt int64 = math.MaxInt64
 	for r := range v.resources {
 		into[r] = v.measured(node, r, nodeInfo.Node())
-		if visible := v.visibleBefore(node, r, into[r]); visible < settledAt {
-			settledAt = visible
+		if into[r].counts() && into[r].at-v.resources[r].window < settledAt {
+			settledAt = into[r].at - v.resources[r].window
 		}
 	}
 	if settledAt == math.MaxInt64 {
@@ -223,8 +235,11 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 			continue
 		}
 		for r := range v.resources {
-			if lack := v.inFlight(node, r, podInfo.Pod, start, into[r]); lack > 0 {
-				into[r].now += lack * into[r].perUnit
+			if !into[r].counts() {
+				continue
+			}
+			if lack := lacking(start, into[r].at, v.resources[r].window); lack > 0 {
+				into[r].now += lack * v.resources[r].estimator.estimate(podInfo.Pod) * into[r].perUnit
 			}
 		}
 	}
@@ -233,7 +248,7 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 // measured returns the load of a resource of a node without what is in flight.
 func (v *view) measured(node, r int, object *v1.Node) load {
 	resource := &v.resources[r]
-	found := load{now: math.NaN(), variation: math.NaN()}
+	found := load{at: notMeasured, variation: math.NaN()}
 	capacity, known := resource.capacityOf(object)
 	if known {
 		found.perUnit = 1 / capacity
@@ -243,7 +258,7 @@ func (v *view) measured(node, r int, object *v1.Node) load {
 		return found
 	}
 	if share, ok := resource.share(sample.Value, capacity); ok {
-		found.now = share
+		found.at, found.now = sample.At, share
 	}
 	if sample.HasDeviation {
 		if share, ok := resource.share(sample.Deviation, capacity); ok {
@@ -253,28 +268,9 @@ func (v *view) measured(node, r int, object *v1.Node) load {
 	return found
 }
 
-// visibleBefore returns the time such that pods which started no later are in the measurement of a resource; the latest of
-// times if nothing can be in flight.
-func (v *view) visibleBefore(node, r int, known load) int64 {
-	if math.IsNaN(known.now) || known.perUnit == 0 {
-		return math.MaxInt64
-	}
-	sample, _ := v.resources[r].of(v.samples[node])
-	return sample.At - v.resources[r].window
-}
-
-// inFlight returns what the measurement of a resource of a node lacks of a pod, in the resource's unit.
-func (v *view) inFlight(node, r int, pod *v1.Pod, start int64, known load) float64 {
-	if math.IsNaN(known.now) || known.perUnit == 0 {
-		return 0
-	}
-	resource := &v.resources[r]
-	sample, _ := resource.of(v.samples[node])
-	lack := lacking(start, sample.At, resource.window)
-	if lack == 0 {
-		return 0
-	}
-	return lack * resource.estimator.estimate(pod)
+// counts says whether pods in flight can be added to the load.
+func (l *load) counts() bool {
+	return l.at != notMeasured && l.perUnit > 0
 }
 
 // reject notes that a pod with an estimate was rejected on a node for a resource.

@@ -44,14 +44,21 @@ func (v *view) inherit(other *view) (strangers bool) {
 // wake moves the waiting pods if one of them may fit: surely, or by what is noted in a view. pl.mu is held.
 func (pl *NodeLoad) wake(v *view, surely bool) {
 	inFlight := make([]float64, len(v.nodes)*len(v.resources))
-	pl.counters.inFlight.Set(float64(v.sumInFlight(pl.all(), inFlight)))
+	// Which nodes have notes is fixed before, for cycles go on noting; a pod that they reject is not yet waiting.
+	notes := make([]uint64, len(v.rejected))
+	noted := make([]bool, len(v.nodes))
+	for i := range notes {
+		if notes[i] = atomic.LoadUint64(&v.rejected[i]); notes[i] != nothingRejected {
+			noted[i/len(v.resources)] = true
+		}
+	}
+	pl.counters.inFlight.Set(float64(v.sumInFlight(pl.all(), func(node int) bool { return noted[node] }, inFlight)))
 	oldest := pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()
 	var blind [maxResources]bool
 	for r := range v.resources {
 		blind[r] = v.blind(r, oldest, pl.minFreshPercent)
 	}
-	for i := range v.rejected {
-		bits := atomic.LoadUint64(&v.rejected[i])
+	for i, bits := range notes {
 		if bits == nothingRejected {
 			continue
 		}
@@ -70,15 +77,15 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 // takes says whether a node takes a pod with an estimate, as far as a resource is concerned.
 func (pl *NodeLoad) takes(v *view, node, r int, oldest int64, inFlight, estimate float64) bool {
 	known := v.measured(node, r, v.nodes[node])
-	if v.missing(node, r, oldest) != measured.Present || math.IsNaN(known.now) {
+	if known.at < oldest {
 		return !pl.closedOnStale
 	}
 	return !exceeds(known.now+(inFlight+estimate)*known.perUnit, v.resources[r].threshold)
 }
 
-// sumInFlight adds up what is in flight on each node of each resource, in the resources' units, and returns how many pods
-// are in flight.
-func (v *view) sumInFlight(pods []*v1.Pod, sums []float64) int {
+// sumInFlight returns how many pods are in flight, and adds up what they are on each node that is wanted, of each resource and
+// in the resources' units.
+func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []float64) int {
 	count := 0
 	for _, pod := range pods {
 		if pod.Spec.NodeName == "" {
@@ -98,12 +105,15 @@ func (v *view) sumInFlight(pods []*v1.Pod, sums []float64) int {
 			if missing != measured.Present {
 				continue
 			}
-			if lack := lacking(start, sample.At, v.resources[r].window); lack > 0 {
-				if use := lack * v.resources[r].estimator.estimate(pod); use > 0 {
-					sums[node*len(v.resources)+r] += use
-					counted = true
-				}
+			lack := lacking(start, sample.At, v.resources[r].window)
+			if lack == 0 {
+				continue
 			}
+			counted = true
+			if !wanted(node) {
+				break
+			}
+			sums[node*len(v.resources)+r] += lack * v.resources[r].estimator.estimate(pod)
 		}
 		if counted {
 			count++

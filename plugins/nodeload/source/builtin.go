@@ -59,9 +59,10 @@ const (
 )
 
 // newest returns the time of a selector's newest sample. A selector of fewer series, one for each node, will do for finding the
-// last one before a failed scrape, as that means looking many times. It looks back as far as an instant selector does.
+// last one before a failed scrape, as that means looking many times. It looks back as far as the values do: what the node was
+// known by before its label changed must not outlive them, or the node would have two series.
 func newest(selector, fewer string) string {
-	return `max by (LABEL) (timestamp(` + selector + `)) or max by (LABEL) (max_over_time(timestamp(` + fewer + `)[5m:15s]))`
+	return `max by (LABEL) (timestamp(` + selector + `)) or max by (LABEL) (max_over_time(timestamp(` + fewer + `)[WINDOW:STEP]))`
 }
 
 // varying returns the standard deviation of an expression over the window. That is ten times the expression's own cost.

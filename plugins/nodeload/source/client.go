@@ -149,7 +149,6 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 			c.rows.each(row)
 			return result, nil
 		}
-		c.rows.back(0, 0)
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("asking %s was given up: %w", e.name, ctx.Err())
 		}
@@ -192,7 +191,6 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 	}
 	failed := map[int]error{}
 	for _, slot := range slots {
-		list, text := c.rows.mark()
 		err := c.askOnce(ctx, e, union(queries, slot), result)
 		if err == nil {
 			continue
@@ -201,7 +199,6 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 			// The server has gone meanwhile.
 			return err
 		}
-		c.rows.back(list, text)
 		failed[slot] = fmt.Errorf("resource %s: %w", queries[slot].Name, err)
 	}
 	result.Failed = failed
@@ -211,7 +208,7 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 	return nil
 }
 
-// askOnce sends one expression. When the credentials are not accepted, it looks for newer ones and tries again once.
+// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks for newer ones and tries again once.
 func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, result *Result) error {
 	_, warnings, err := c.credentials.refresh()
 	if err != nil {

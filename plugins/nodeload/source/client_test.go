@@ -114,7 +114,8 @@ func TestBrokenServersAreErrorsAndRecoveryNeedsNothing(t *testing.T) {
 func TestAServerThatIsNotThere(t *testing.T) {
 	s := serve(t, nil)
 	s.Close()
-	if text := mustFail(t, client(t, prometheus(s.URL))); !strings.Contains(text, "connection refused") {
+	text := mustFail(t, client(t, prometheus(s.URL+"?key=abc")))
+	if !strings.Contains(text, "connection refused") || strings.Contains(text, "abc") {
 		t.Error(text)
 	}
 }

@@ -101,7 +101,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	}
 	n, err := b.ReadCloser.Read(p)
 	*b.count += int64(n)
-	if b.left -= int64(n); false {
+	if b.left -= int64(n); b.left < 0 {
 		return 0, tooLarge(fmt.Sprintf("more than %d bytes", b.largest))
 	}
 	return n, err

@@ -1,0 +1,229 @@
+// The scheduler's random source has a seed in package decision, which takes a setting since Go 1.24.
+//
+//go:debug randseednop=0
+
+package loadtrace
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+const (
+	// patience is how long anything is waited for: it only bounds a test that fails.
+	patience = time.Minute
+	// parallelism is upstream's default.
+	parallelism = 16
+	// batch is how many objects change before the scheduler must have seen them: a fake watch holds 100 events.
+	batch = 40
+	// again is how long a pod that found no node waits until it is tried again.
+	again = time.Second
+	// inNamespace is what the names of pods in decisions begin with.
+	inNamespace = metav1.NamespaceDefault + "/"
+)
+
+// cluster is a cluster in which one way of scheduling plays a trace.
+type cluster struct {
+	way
+	t          *testing.T
+	scheduler  *decision.Scheduler
+	reality    *reality
+	prometheus *prometheus // nil if the way does not measure
+
+	coming  []job                    // pods that are not created yet
+	waiting map[string]job           // pods that are created and have no node, by name
+	started map[string]time.Duration // since when pods run
+	running []placement
+	tried   time.Duration // when pods that wait were tried again
+
+	asked   int           // queries before the trace began
+	decided int           // scheduling cycles
+	busy    time.Duration // what they took
+}
+
+// newCluster makes a cluster as it is before the trace begins.
+func newCluster(t *testing.T, way way, tr trace, clock *clock) *cluster {
+	t.Helper()
+	c := &cluster{
+		way: way, t: t, reality: newReality(tr.nodes, clock, time.Now()), coming: slices.Clone(tr.pods),
+		waiting: make(map[string]job), started: make(map[string]time.Duration),
+	}
+	options := decision.Options{Parallelism: parallelism, Seed: 1}
+	for _, node := range tr.nodes {
+		options.Nodes = append(options.Nodes, st.MakeNode().Name(node.name).Label(corev1.LabelHostname, node.name).
+			Capacity(map[corev1.ResourceName]string{
+				corev1.ResourceCPU:    fmt.Sprint(node.cores),
+				corev1.ResourceMemory: fmt.Sprintf("%dGi", 4*node.cores),
+				corev1.ResourcePods:   "110",
+			}).Obj())
+	}
+	if way.measures {
+		c.prometheus = newPrometheus(t, c.reality)
+		options.Config, options.Plugins = way.config(c.prometheus.url), way.plugins(t, c.prometheus)
+	}
+	c.scheduler = decision.New(t, options)
+	return c
+}
+
+// await waits for what happens by itself.
+func (c *cluster) await(what string, done func() bool) {
+	c.t.Helper()
+	if err := wait.PollImmediate(time.Millisecond, patience, func() (bool, error) { return done(), nil }); err != nil {
+		c.t.Fatalf("%s: waited %v in vain for %s", c.name, patience, what)
+	}
+}
+
+// warm waits until the nodes' loads are known: to Prometheus, and to whoever asks it without being asked.
+func (c *cluster) warm() {
+	c.t.Helper()
+	if c.prometheus == nil {
+		return
+	}
+	err := wait.PollImmediate(step, patience, func() (bool, error) { return c.prometheus.warm(c.t.Context()), nil })
+	if err != nil {
+		c.t.Fatalf("%s: waited %v in vain for Prometheus to have measured each node", c.name, patience)
+	}
+	c.asked = c.prometheus.queries(c.t)
+	if c.name != byNodeLoad.name {
+		return
+	}
+	// The first of two may have been answered before.
+	c.await("NodeLoad's next two requests", func() bool { return c.prometheus.queries(c.t) >= c.asked+2 })
+	c.asked = c.prometheus.queries(c.t)
+}
+
+// play does what is due at a time of the trace: pods end, and pods come and are scheduled.
+func (c *cluster) play(now time.Duration) {
+	c.t.Helper()
+	c.end(now)
+	var due []job
+	c.coming = slices.DeleteFunc(c.coming, func(j job) bool {
+		since, runs := c.started[j.after]
+		if is := (j.after == "" || runs) && since+j.arrives <= now; !is {
+			return false
+		}
+		due = append(due, j)
+		return true
+	})
+	if len(c.waiting) > 0 && c.tried+again <= now {
+		c.tried = now
+		var names []string
+		for name := range c.waiting {
+			names = append(names, inNamespace+name)
+		}
+		slices.Sort(names)
+		c.count(func() []decision.Decision { return c.scheduler.Retry(names...) })
+	}
+	for some := range slices.Chunk(due, batch) {
+		var pods []*corev1.Pod
+		for _, j := range some {
+			c.waiting[j.name] = j
+			pods = append(pods, newPod(j))
+		}
+		c.scheduler.Create(pods...)
+		c.count(func() []decision.Decision { return c.scheduler.Next(len(pods)) })
+	}
+}
+
+// count times scheduling cycles, and has the pods that found a node run there.
+func (c *cluster) count(cycles func() []decision.Decision) {
+	c.t.Helper()
+	began := time.Now()
+	decisions := cycles()
+	c.busy += time.Since(began)
+	c.decided += len(decisions)
+	c.scheduler.Settle()
+	now := time.Now()
+	var placed []decision.Decision
+	for _, d := range decisions {
+		if d.Node == "" {
+			continue
+		}
+		placed = append(placed, d)
+		name := strings.TrimPrefix(d.Pod, inNamespace)
+		j := c.waiting[name]
+		delete(c.waiting, name)
+		node := slices.IndexFunc(c.reality.nodes, func(m machine) bool { return m.name == d.Node })
+		p := c.reality.place(j, node, c.reality.clock.at(now))
+		c.running = append(c.running, p)
+		c.started[name] = p.from
+	}
+	for some := range slices.Chunk(placed, batch) {
+		c.run(some, now)
+	}
+}
+
+// run is what the kubelets do with new pods.
+func (c *cluster) run(placed []decision.Decision, now time.Time) {
+	c.t.Helper()
+	var pods []*corev1.Pod
+	for _, d := range placed {
+		api := c.scheduler.Client.CoreV1().Pods(metav1.NamespaceDefault)
+		pod, err := api.Get(c.t.Context(), strings.TrimPrefix(d.Pod, inNamespace), metav1.GetOptions{})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		// Times are in whole seconds in an API server.
+		since := metav1.NewTime(now).Rfc3339Copy()
+		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &since
+		for _, container := range pod.Spec.Containers {
+			running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: since}}
+			pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses,
+				corev1.ContainerStatus{Name: container.Name, Ready: true, State: running})
+		}
+		pod, err = api.UpdateStatus(c.t.Context(), pod, metav1.UpdateOptions{})
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		pods = append(pods, pod)
+	}
+	c.await("the scheduler to see that pods run", func() bool {
+		return !slices.ContainsFunc(pods, func(pod *corev1.Pod) bool {
+			seen, err := c.scheduler.SchedulerCache.GetPod(pod)
+			return err != nil || seen.Status.Phase != corev1.PodRunning
+		})
+	})
+}
+
+// end deletes the pods whose time is over.
+func (c *cluster) end(now time.Duration) {
+	c.t.Helper()
+	var over []placement
+	c.running = slices.DeleteFunc(c.running, func(p placement) bool {
+		if p.to > now {
+			return false
+		}
+		over = append(over, p)
+		return true
+	})
+	for some := range slices.Chunk(over, batch) {
+		for _, p := range some {
+			err := c.scheduler.Client.CoreV1().Pods(metav1.NamespaceDefault).Delete(c.t.Context(), p.name, metav1.DeleteOptions{})
+			if err != nil {
+				c.t.Fatal(err)
+			}
+		}
+		c.await("the scheduler to see that pods are gone", func() bool {
+			return !slices.ContainsFunc(some, func(p placement) bool {
+				_, err := c.scheduler.SchedulerCache.GetPod(c.scheduler.Complete(newPod(p.job))[0])
+				return err == nil
+			})
+		})
+	}
+}
+
+func newPod(j job) *corev1.Pod {
+	return st.MakePod().Namespace(metav1.NamespaceDefault).Name(j.name).Req(map[corev1.ResourceName]string{
+		corev1.ResourceCPU:    fmt.Sprintf("%dm", j.request),
+		corev1.ResourceMemory: fmt.Sprintf("%dMi", 2*j.request),
+	}).Obj()
+}

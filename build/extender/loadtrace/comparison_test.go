@@ -1,0 +1,151 @@
+// Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks Prometheus
+// about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that measures what the
+// pods which were put on a node do there, which is not what they request. The same trace is played in all clusters at once.
+// It takes as long as it takes: a Prometheus' clock cannot be sped up, so the traces and the windows are short instead.
+package loadtrace
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"text/tabwriter"
+	"time"
+)
+
+// tick is how often a trace is looked at for what is due.
+const tick = 50 * time.Millisecond
+
+// luck is what of a figure one must be below to be better by more than two runs of the same scheduler differ.
+const luck = 0.9
+
+// outcome is how one way of scheduling did.
+type outcome struct {
+	heat
+	queries       int     // that Prometheus was asked
+	pods          int     // that ran
+	podsPerSecond float64 // that were decided on
+}
+
+// compare plays a trace in a cluster for each way.
+func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
+	t.Helper()
+	clock := &clock{}
+	var clusters []*cluster
+	for _, way := range ways {
+		clusters = append(clusters, newCluster(t, way, tr, clock))
+	}
+	for _, c := range clusters {
+		c.warm()
+	}
+	ticker := time.NewTicker(tick)
+	defer ticker.Stop()
+	clock.start(time.Now())
+	for now := time.Now(); clock.at(now) < tr.length; now = <-ticker.C {
+		// One after the other, so that none takes another's time: they share the processors.
+		for _, c := range clusters {
+			c.play(clock.at(time.Now()))
+		}
+	}
+	outcomes := make(map[string]outcome)
+	for _, c := range clusters {
+		o := outcome{heat: c.reality.heat(tr.length), pods: len(c.started), podsPerSecond: float64(c.decided) / c.busy.Seconds()}
+		if c.prometheus != nil {
+			o.queries = c.prometheus.queries(t) - c.asked
+		}
+		if len(c.coming)+len(c.waiting) > 0 {
+			t.Logf("%s: at the end %d pods have not come and %d have no node", c.name, len(c.coming), len(c.waiting))
+		}
+		outcomes[c.name] = o
+	}
+	return outcomes
+}
+
+// table prints outcomes in columns.
+func table(t *testing.T, title string, columns []string, rows func(row func(cells ...any))) {
+	t.Helper()
+	var text strings.Builder
+	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(w, "%s\t\n", strings.Join(columns, "\t"))
+	rows(func(cells ...any) {
+		for _, cell := range cells {
+			fmt.Fprintf(w, "%v\t", cell)
+		}
+		fmt.Fprintln(w)
+	})
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%s\n%s", title, text.String())
+}
+
+func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
+
+// TestMixedLoad: with pods whose requests lie, NodeLoad keeps the hottest node cooler and the nodes more even than the
+// default profile does, for a request a second; the naive plugin needs hundreds of times as many.
+func TestMixedLoad(t *testing.T) {
+	ways := []way{byDefault, byNaive, byNodeLoad}
+	got := compare(t, mixedTrace, ways...)
+	table(t, fmt.Sprintf("%d pods on %d nodes in %v; load in percent of a node's cores, above 100 %% is wanted in vain",
+		len(mixedTrace.pods), len(mixedTrace.nodes), mixedTrace.length),
+		[]string{
+			"", "hottest node's peak", "spread (standard deviation)", "hot node-seconds", "queries to Prometheus", "pods per second",
+		},
+		func(row func(...any)) {
+			for _, way := range ways {
+				o := got[way.name]
+				row(way.name, percent(o.peak), percent(o.spread), fmt.Sprintf("%.1f", o.spots.Seconds()), o.queries,
+					fmt.Sprintf("%.0f", o.podsPerSecond))
+			}
+		})
+	for _, way := range ways {
+		if o := got[way.name]; o.pods < len(mixedTrace.pods)*9/10 {
+			t.Errorf("%s: only %d pods of %d ever ran, so their load says nothing", way.name, o.pods, len(mixedTrace.pods))
+		}
+	}
+	stock, naive, ours := got[byDefault.name], got[byNaive.name], got[byNodeLoad.name]
+	if ours.peak >= stock.peak {
+		t.Errorf("the hottest node reached %s with NodeLoad, and %s without", percent(ours.peak), percent(stock.peak))
+	}
+	if ours.spread >= luck*stock.spread {
+		t.Errorf("the nodes' loads differ by %s with NodeLoad, and by %s without", percent(ours.spread), percent(stock.spread))
+	}
+	if ours.queries == 0 || 100*ours.queries > naive.queries {
+		t.Errorf("Prometheus got %d queries by NodeLoad, and %d by the naive plugin: want some, and less than one in 100",
+			ours.queries, naive.queries)
+	}
+}
+
+// TestStreamingJobs: with jobs whose task managers all request the same and use what the job's data volume makes them, there
+// are fewer hot spots with NodeLoad than with the default profile, and jobs are slowed down by them for less time.
+func TestStreamingJobs(t *testing.T) {
+	ways := []way{byDefault, byNodeLoad}
+	got := compare(t, streamingTrace, ways...)
+	jobs := make(map[string]bool)
+	for _, j := range streamingTrace.pods {
+		jobs[j.owner] = true
+	}
+	table(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v; a node is a hot spot above %.0f %%",
+		len(jobs), len(streamingTrace.pods), len(streamingTrace.nodes), streamingTrace.length, 100*hot),
+		[]string{
+			"", "hot node-seconds", "job-seconds with a pod on a hot node", "hottest node's peak", "spread", "pods per second",
+		},
+		func(row func(...any)) {
+			for _, way := range ways {
+				o := got[way.name]
+				row(way.name, fmt.Sprintf("%.1f", o.spots.Seconds()), fmt.Sprintf("%.1f", o.slowed.Seconds()), percent(o.peak),
+					percent(o.spread), fmt.Sprintf("%.0f", o.podsPerSecond))
+			}
+		})
+	for _, way := range ways {
+		if o := got[way.name]; o.pods < len(streamingTrace.pods)*9/10 {
+			t.Errorf("%s: only %d pods of %d ever ran, so their load says nothing", way.name, o.pods, len(streamingTrace.pods))
+		}
+	}
+	stock, ours := got[byDefault.name], got[byNodeLoad.name]
+	if ours.spots.Seconds() >= luck*stock.spots.Seconds() {
+		t.Errorf("nodes were hot for %v with NodeLoad, and for %v without", ours.spots, stock.spots)
+	}
+	if ours.slowed.Seconds() >= luck*stock.slowed.Seconds() {
+		t.Errorf("jobs had a pod on a hot node for %v with NodeLoad, and for %v without", ours.slowed, stock.slowed)
+	}
+}

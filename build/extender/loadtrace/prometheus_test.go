@@ -1,0 +1,158 @@
+package loadtrace
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/api"
+	prometheusv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+)
+
+// window is the time over which loads are averaged: long in scrapes, short enough for a test.
+const window = 10 * time.Second
+
+// prometheus is a real one that scrapes the nodes of a reality each second.
+type prometheus struct {
+	url   string
+	nodes int
+	api   prometheusv1.API
+}
+
+// program is the Prometheus to run. The test fails without one: had it passed, it would say that all is well.
+func program(t *testing.T) string {
+	t.Helper()
+	const variable = "PROMETHEUS"
+	file := os.Getenv(variable)
+	if !filepath.IsAbs(file) {
+		t.Fatalf("the environment variable %s is %q; next: give the absolute path of a prometheus, such as that of Debian's "+
+			"package (apt-get download prometheus && dpkg -x prometheus_*.deb FOLDER)", variable, file)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("%s: %v; next: give the absolute path of a prometheus", variable, err)
+	}
+	return file
+}
+
+// listening is the line of Prometheus' log that says which port it got.
+var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+
+// newPrometheus starts one. It ends with the test.
+func newPrometheus(t *testing.T, reality *reality) *prometheus {
+	t.Helper()
+	exporter := httptest.NewServer(reality)
+	t.Cleanup(exporter.Close)
+	var targets []string
+	for _, node := range reality.nodes {
+		targets = append(targets, address(node))
+	}
+	type object = map[string]any
+	config, err := json.Marshal(object{
+		"global": object{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []object{{
+			"job_name":       "node",
+			"static_configs": []object{{"targets": targets}},
+			"relabel_configs": []object{
+				{"source_labels": []string{"__address__"}, "target_label": "instance"},
+				{"source_labels": []string{"__address__"}, "target_label": "__param_node"},
+				{"target_label": "__address__", "replacement": exporter.Listener.Addr().String()},
+			},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	file := filepath.Join(folder, "prometheus.json")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command(program(t), "--config.file="+file, "--storage.tsdb.path="+filepath.Join(folder, "data"),
+		"--web.listen-address=127.0.0.1:0")
+	output, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait()
+	})
+	// Kept for the case that it does not start; read to the end, since otherwise it would stop at a full pipe.
+	addresses := make(chan string, 1)
+	go func() {
+		var log strings.Builder
+		defer close(addresses)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			if found := listening.FindStringSubmatch(lines.Text()); found != nil {
+				addresses <- found[1]
+				_, _ = io.Copy(io.Discard, output)
+				return
+			}
+			log.WriteString(lines.Text() + "\n")
+		}
+		fmt.Fprintf(os.Stderr, "Prometheus ended before it listened:\n%s", log.String())
+	}()
+	listens, ok := <-addresses
+	if !ok {
+		t.Fatalf("Prometheus does not start; next: read what it says")
+	}
+	client, err := api.NewClient(api.Config{Address: "http://" + listens})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &prometheus{url: "http://" + listens, nodes: len(targets), api: prometheusv1.NewAPI(client)}
+}
+
+// warm tells whether there is a whole window of measurements of each node.
+func (p *prometheus) warm(ctx context.Context) bool {
+	query := fmt.Sprintf(`count(count_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[%s]) >= 9)`, model.Duration(window))
+	answer, _, err := p.api.Query(ctx, query, time.Time{})
+	if err != nil {
+		return false
+	}
+	vector, ok := answer.(model.Vector)
+	return ok && len(vector) == 1 && int(vector[0].Value) == p.nodes
+}
+
+// queries is how many queries Prometheus has answered so far, by its own count.
+func (p *prometheus) queries(t *testing.T) int {
+	t.Helper()
+	answer, err := http.Get(p.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	sum := 0.0
+	lines := bufio.NewScanner(answer.Body)
+	for lines.Scan() {
+		series, value, _ := strings.Cut(lines.Text(), " ")
+		if !strings.HasPrefix(series, "prometheus_http_requests_total{") || !strings.Contains(series, `handler="/api/v1/query"`) {
+			continue
+		}
+		n, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum += n
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return int(sum)
+}

@@ -1,0 +1,212 @@
+package loadtrace
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// step is how finely loads are summed up over time.
+const step = 100 * time.Millisecond
+
+// clock is a trace's time. It stands at its beginning until it is started.
+type clock struct {
+	mutex sync.Mutex
+	begun time.Time
+}
+
+func (c *clock) start(now time.Time) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.begun = now
+}
+
+func (c *clock) at(now time.Time) time.Duration {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.begun.IsZero() {
+		return 0
+	}
+	return max(0, now.Sub(c.begun))
+}
+
+// placement is a pod on a node, for some time.
+type placement struct {
+	job
+	node     int
+	from, to time.Duration
+}
+
+// reality is what the nodes of a cluster really do: the trace's load, and that of the pods which a scheduler has put there.
+type reality struct {
+	nodes []machine
+	clock *clock
+
+	mutex sync.Mutex
+	on    [][]placement // by node
+	idle  []float64     // seconds of each core of a node
+	since time.Time
+	until []time.Time // what idle is reckoned to, by node
+}
+
+func newReality(nodes []machine, clock *clock, now time.Time) *reality {
+	r := &reality{
+		nodes: nodes, clock: clock, since: now,
+		on: make([][]placement, len(nodes)), idle: make([]float64, len(nodes)), until: make([]time.Time, len(nodes)),
+	}
+	for i := range r.until {
+		r.until[i] = now
+	}
+	return r
+}
+
+// place has a pod run on a node from a time on.
+func (r *reality) place(j job, node int, from time.Duration) placement {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	p := placement{job: j, node: node, from: from, to: from + j.lives}
+	r.on[node] = append(r.on[node], p)
+	return p
+}
+
+// load is what a node is asked for at a time, as a share of what it has: above 1 somebody does not get it.
+func (r *reality) load(node int, at time.Duration) float64 {
+	sum := r.nodes[node].base.at(at)
+	for _, p := range r.on[node] {
+		if p.from <= at && at < p.to {
+			sum += p.use.at(at - p.from)
+		}
+	}
+	return sum / float64(1000*r.nodes[node].cores)
+}
+
+// seconds are the idle and the busy time of each core of a node until now.
+func (r *reality) seconds(node int, now time.Time) (idle, busy float64) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for r.until[node].Before(now) {
+		next := r.until[node].Add(step)
+		if next.After(now) {
+			next = now
+		}
+		took := next.Sub(r.until[node])
+		r.idle[node] += took.Seconds() * (1 - min(1, r.load(node, r.clock.at(r.until[node].Add(took/2)))))
+		r.until[node] = next
+	}
+	return r.idle[node], now.Sub(r.since).Seconds() - r.idle[node]
+}
+
+// ServeHTTP is node_exporter on the node that the query names.
+func (r *reality) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	for i, node := range r.nodes {
+		if request.FormValue("node") != address(node) {
+			continue
+		}
+		idle, busy := r.seconds(i, time.Now())
+		var text strings.Builder
+		text.WriteString("# TYPE node_cpu_seconds_total counter\n")
+		for cpu := range node.cores {
+			fmt.Fprintf(&text, "node_cpu_seconds_total{cpu=\"%d\",mode=\"idle\"} %f\n", cpu, idle)
+			fmt.Fprintf(&text, "node_cpu_seconds_total{cpu=\"%d\",mode=\"user\"} %f\n", cpu, busy)
+		}
+		_, _ = io.WriteString(w, text.String())
+		return
+	}
+	http.NotFound(w, request)
+}
+
+// address is what Prometheus knows a node by.
+func address(node machine) string { return node.name + ":9100" }
+
+// hot is the load above which a node is a hot spot.
+const hot = 0.8
+
+// heat is what nodes went through during a trace.
+type heat struct {
+	// peak is the highest load that any node had.
+	peak float64
+	// spread is the standard deviation of the nodes' loads, its mean over time.
+	spread float64
+	// spots is how long nodes were hot, summed over nodes.
+	spots time.Duration
+	// slowed is how long jobs had one of their pods on a hot node, summed over jobs: a job is as fast as its slowest part.
+	slowed time.Duration
+}
+
+// heat sums up a time from the trace's beginning.
+func (r *reality) heat(length time.Duration) heat {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var h heat
+	steps := 0
+	for at := step / 2; at < length; at += step {
+		var sum, squares float64
+		slowed := make(map[string]bool)
+		for node := range r.nodes {
+			load := r.load(node, at)
+			sum, squares = sum+load, squares+load*load
+			h.peak = max(h.peak, load)
+			if load <= hot {
+				continue
+			}
+			h.spots += step
+			for _, p := range r.on[node] {
+				if p.owner != "" && p.from <= at && at < p.to {
+					slowed[p.owner] = true
+				}
+			}
+		}
+		n := float64(len(r.nodes))
+		h.spread += math.Sqrt(max(0, squares/n-(sum/n)*(sum/n)))
+		h.slowed += time.Duration(len(slowed)) * step
+		steps++
+	}
+	h.spread /= float64(steps)
+	return h
+}
+
+// TestExportedCounters: what is exported is what happens.
+func TestExportedCounters(t *testing.T) {
+	began := time.Now().Add(-100 * time.Second)
+	clock := &clock{}
+	nodes := []machine{{name: "other", cores: 2}, {name: "node", cores: 2, base: wave{mean: 500}}}
+	r := newReality(nodes, clock, began)
+	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
+	if idle, busy := r.seconds(1, began.Add(10*time.Second)); !near(idle, 7.5) || !near(busy, 2.5) {
+		t.Errorf("with half a core of two in use: %v s idle and %v s busy of 10", idle, busy)
+	}
+	clock.start(began.Add(10 * time.Second))
+	steady := wave{mean: 1000}
+	r.place(job{name: "first", owner: "job", lives: 20 * time.Second, use: steady}, 1, 0)
+	r.place(job{name: "second", lives: 10 * time.Second, use: steady}, 1, 10*time.Second)
+	// 7.5 s of before, 10 s with a quarter left, 10 s with more asked for than there is, and 10 s with three quarters left.
+	if idle, busy := r.seconds(1, began.Add(40*time.Second)); !near(idle, 17.5) || !near(busy, 22.5) {
+		t.Errorf("%v s idle and %v s busy of 40", idle, busy)
+	}
+	want := heat{
+		peak: 1.25, // 2.5 cores of 2
+		// Half the difference of the two nodes, since they are two: 0.75/2, 1.25/2 and 0.25/2, 10 s each.
+		spread: (0.375 + 0.625 + 0.125) / 3,
+		spots:  10 * time.Second, slowed: 10 * time.Second,
+	}
+	got := r.heat(30 * time.Second)
+	if !near(got.peak, want.peak) || !near(got.spread, want.spread) || got.spots != want.spots || got.slowed != want.slowed {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	for request, want := range map[string]int{
+		"/metrics?node=node:9100": http.StatusOK,
+		"/metrics?node=unknown":   http.StatusNotFound,
+	} {
+		answer := httptest.NewRecorder()
+		r.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, request, nil))
+		if answer.Code != want {
+			t.Errorf("%s: status %d, want %d", request, answer.Code, want)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package loadtrace
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// way is a way of scheduling.
+type way struct {
+	name string
+	// measures says that it asks Prometheus.
+	measures bool
+	config   func(url string) string
+	plugins  func(*testing.T, *prometheus) frameworkruntime.Registry
+}
+
+// The ways that are compared. Those that look at measurements have the default plugins beside them, and the same weight.
+var (
+	byDefault = way{name: "default"}
+	byNaive   = way{
+		name: "naive", measures: true,
+		config: func(string) string { return profile(naiveName, "") },
+		plugins: func(_ *testing.T, p *prometheus) frameworkruntime.Registry {
+			return frameworkruntime.Registry{naiveName: newNaive(p.api)}
+		},
+	}
+	byNodeLoad = way{
+		name: "NodeLoad", measures: true,
+		config: func(url string) string {
+			return profile(nodeload.Name, fmt.Sprintf(`
+  pluginConfig:
+  - name: NodeLoad
+    args:
+      prometheus: {endpoints: ["%s"]}
+      refreshInterval: 1s
+      maxSampleAge: 15s
+      nodeMatch: {label: instance, by: Name}
+      resources: [{name: cpu, window: %s, threshold: 80}]
+`, url, window))
+		},
+		plugins: func(t *testing.T, _ *prometheus) frameworkruntime.Registry {
+			return frameworkruntime.Registry{nodeload.Name: closing(t, nodeload.Factory())}
+		},
+	}
+)
+
+// closing makes plugins that end with the test, since a scheduler's never do.
+func closing(t *testing.T, factory frameworkruntime.PluginFactory) frameworkruntime.PluginFactory {
+	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		plugin, err := factory(args, handle)
+		if err == nil {
+			t.Cleanup(plugin.(*nodeload.NodeLoad).Close)
+		}
+		return plugin, err
+	}
+}
+
+// profile is a scheduler's configuration of the default plugins and one more.
+func profile(plugin, pluginConfig string) string {
+	return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {multiPoint: {enabled: [{name: %s, weight: 10}]}}%s
+`, plugin, pluginConfig)
+}

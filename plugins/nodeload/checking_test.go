@@ -1,0 +1,93 @@
+package nodeload
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+)
+
+// prometheus answers as a server does that knows one node and a stranger.
+func prometheus(known, stranger string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := float64(time.Now().UnixNano()) / 1e9
+		series := func(instance, term string, value float64) string {
+			return fmt.Sprintf(`{"metric":{"instance":%q,"nodeload_term":%q},"value":[%.3f,"%.3f"]}`, instance, term, now, value)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"status":"success","data":{"resultType":"vector","result":[%s]}}`, strings.Join([]string{
+			series(known, "0v", 0.5), series(known, "0t", now-5), series(stranger, "0v", 0.5), series(stranger, "0t", now-5),
+		}, ","))
+	})
+}
+
+// TestCheckSources asks a server as --validate-config does: before anything of the scheduler runs.
+func TestCheckSources(t *testing.T) {
+	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
+	defer server.Close()
+	args := arguments(cpu(80))
+	args.Prometheus.Endpoints = []string{server.URL}
+	w := newWorld(t, args, nil)
+	var out strings.Builder
+	err := w.plugin.CheckSources(context.Background(), nodes(13), &out)
+	for _, want := range []string{
+		"4 series in 1 requests",
+		"cpu: measured on 1 of 13 nodes\n",
+		"cpu: missing (no_series) on 12: node-1, node-10, node-11, node-12, node-2, node-3, node-4, node-5, node-6, node-7 and 2 more\n",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("there is no %q in\n%s", want, out.String())
+		}
+	}
+	if err == nil || !strings.Contains(err.Error(), `about no node, such as that with instance="elsewhere`) {
+		t.Errorf("error: %v", err)
+	}
+}
+
+func TestCheckSourcesWhenNobodyAnswers(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	server.Close()
+	args := arguments(cpu(80))
+	args.Prometheus.Endpoints = []string{server.URL}
+	w := newWorld(t, args, nil)
+	if err := w.plugin.CheckSources(context.Background(), nodes(1), &strings.Builder{}); err == nil || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("error: %v", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := w.plugin.CheckSources(ctx, nodes(1), &strings.Builder{}); err == nil {
+		t.Error("no error when there is no time")
+	}
+}
+
+// TestFromPrometheusToScores goes the whole way.
+func TestFromPrometheusToScores(t *testing.T) {
+	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
+	defer server.Close()
+	args := arguments(cpu(80))
+	args.Prometheus.Endpoints = []string{server.URL}
+	w := newWorld(t, args, nodes(2))
+	pool := collector.NewPool()
+	source, err := subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(s *measured.Snapshot) { w.plugin.swapped(s) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.close()
+	waitFor(t, "a snapshot comes", func() bool { return source.snapshot() != nil && w.plugin.current().snapshot != nil })
+	if sample := w.plugin.current().samples; len(sample) != 2 {
+		t.Fatalf("%d nodes in the view", len(sample))
+	}
+	found := w.plugin.current()
+	if got := found.missing(found.find("node-0"), 0, 0); got != measured.Present {
+		t.Errorf("node-0 has no measurement: %v", got)
+	}
+	if got := found.missing(found.find("node-1"), 0, 0); got != measured.NoSeries {
+		t.Errorf("node-1: %v", got)
+	}
+}

@@ -1,0 +1,134 @@
+package nodeload
+
+import (
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+)
+
+func waitFor(t testing.TB, what string, condition func() bool) {
+	t.Helper()
+	if err := wait.PollImmediate(time.Millisecond, 30*time.Second, func() (bool, error) { return condition(), nil }); err != nil {
+		t.Fatalf("waited in vain: %s", what)
+	}
+}
+
+// TestWaitingPodsAreMoved: a step is what two nodes measure next, with 9.9 for nothing, and how often pods were moved then.
+func TestWaitingPodsAreMoved(t *testing.T) {
+	type step struct {
+		loads [2]float64
+		moves int
+	}
+	const none = 9.9
+	for _, test := range []struct {
+		name    string
+		stale   config.NodeLoadFilterOnStale
+		running []*v1.Pod
+		first   [2]float64
+		steps   []step
+	}{
+		{"nobody was rejected", "", nil, [2]float64{0.3, 0.3}, []step{{[2]float64{0.1, 0.1}, 0}}},
+		{"it cools, but not enough for the pod", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.75, 0.9}, 0}, {[2]float64{0.71, 0.9}, 0}}},
+		{"it cools: 70 % + 1 of 10 cores", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.85, 0.9}, 0}, {[2]float64{0.7, 0.9}, 1}}},
+		{"once, and not for every snapshot after", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}, {[2]float64{0.4, 0.9}, 1}}},
+		{"one after the other", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}, {[2]float64{0.4, 0.5}, 2}}},
+		{"two at once are one move", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.5}, 1}}},
+		{"a pod in flight takes the place: 50 % + 3 + 1 of 10 cores", "", []*v1.Pod{on(pod("a", "3"), "node-0", 1000)}, [2]float64{0.9, 0.9},
+			[]step{{[2]float64{0.5, 0.9}, 0}, {[2]float64{0.4, 0.9}, 1}}},
+		{"it is not measured any more, and such pass", config.NodeLoadFilterOpen, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, 0.9}, 1}}},
+		{"it is not measured any more, and such do not pass", config.NodeLoadFilterClosed, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, 0.9}, 0}}},
+		{"too few are measured, and then all pass", config.NodeLoadFilterClosed, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, none}, 1}}},
+		{"measurements return", config.NodeLoadFilterClosed, nil, [2]float64{none, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}}},
+		{"measurements return, and it is hot", config.NodeLoadFilterClosed, nil, [2]float64{none, 0.9}, []step{{[2]float64{0.75, 0.9}, 0}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			args := arguments(cpu(80))
+			if test.stale != "" {
+				args.FilterOnStale = test.stale
+			}
+			w := newWorld(t, args, nodes(2), test.running...)
+			measure := func(loads [2]float64) {
+				samples := map[string][]measured.Sample{}
+				for i, name := range []string{"node-0", "node-1"} {
+					if loads[i] != none {
+						samples[name] = []measured.Sample{w.sample(loads[i], 0)}
+					}
+				}
+				w.measure(samples)
+			}
+			measure(test.first)
+			w.cycle(t, pod("large", "4"))
+			w.cycle(t, pod("incoming", "1"))
+			for i, step := range test.steps {
+				measure(step.loads)
+				if got := w.moved(); got != step.moves {
+					t.Errorf("after step %d: %d moves, want %d", i+1, got, step.moves)
+				}
+			}
+			for _, event := range w.moves {
+				if event != moved {
+					t.Errorf("moved by %v", event)
+				}
+			}
+		})
+	}
+}
+
+// TestARejectionThatComesLate is noted in a view that has been replaced meanwhile.
+func TestARejectionThatComesLate(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(1))
+	measure := func(load float64) {
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(load, 0)}})
+	}
+	measure(0.9)
+	old := w.plugin.current()
+	measure(0.9)
+	old.reject(0, 0, 1)
+	measure(0.5)
+	if got := w.moved(); got != 1 {
+		t.Errorf("%d moves, want 1", got)
+	}
+}
+
+// TestPodsAreMovedWhenMeasurementsGrowOld although no snapshot comes any more.
+func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(2))
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.9, time.Minute)}})
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 2 {
+		t.Fatalf("rejected %v", got.rejected)
+	}
+	w.clock.Step(3 * time.Minute) // one of two is just not too old, which is half of them
+	if got := w.moved(); got != 0 {
+		t.Fatalf("%d moves before measurements are too few", got)
+	}
+	w.clock.Step(time.Second)
+	waitFor(t, "pods are moved", func() bool { return w.moved() == 1 })
+	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
+		t.Errorf("rejected %v", got.rejected)
+	}
+}
+
+func TestThereAreNoMovesAfterClose(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(1))
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.cycle(t, pod("incoming", "1"))
+	w.plugin.Close()
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}})
+	if w.clock.HasWaiters() || w.moved() != 0 || w.measurements.closes != 1 {
+		t.Errorf("timer: %v, %d moves, closed %d times", w.clock.HasWaiters(), w.moved(), w.measurements.closes)
+	}
+}
+
+// TestPodsInFlightAreCounted by the metric.
+func TestPodsInFlightAreCounted(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(2),
+		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
+	if got := gauge(t, w.plugin.counters.inFlight); got != 1 {
+		t.Errorf("%v pods in flight, want 1", got)
+	}
+}
