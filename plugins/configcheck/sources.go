@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"sort"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	clientset "k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/services"
 )
@@ -57,7 +59,7 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 		fmt.Fprintf(out, "profile %s: the sources of %s\n", source.profile, source.plugin)
 		ctx, cancel := context.WithTimeout(context.Background(), sourcesTimeout)
 		var found strings.Builder
-		err := source.checker.CheckSources(ctx, nodes, &found)
+		err := source.check(ctx, nodes, &found)
 		cancel()
 		if found.Len() > 0 {
 			text := strings.TrimSuffix(found.String(), "\n")
@@ -70,6 +72,18 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 			warn("profile %s: %s: %s", source.profile, source.plugin, line)
 		}
 	}
+}
+
+// check has the plugin ask. A panic is like any other failure: it neither ends the check of the other sources nor makes a
+// valid configuration invalid.
+func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			err = fmt.Errorf("panic: %v; next: report this as a bug of the plugin, with the stack from the log", problem)
+			klog.ErrorS(err, "check of a plugin's sources panicked", "plugin", s.plugin, "stack", string(debug.Stack()))
+		}
+	}()
+	return s.checker.CheckSources(ctx, nodes, out)
 }
 
 // nodes asks the API server that the scheduler would use, as the scheduler would.

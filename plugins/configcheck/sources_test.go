@@ -132,6 +132,35 @@ warning: profile other: Asker: http://b: 500
 	}
 }
 
+// TestAPanicOfASourceIsAWarning, and the others are asked as well.
+func TestAPanicOfASourceIsAWarning(t *testing.T) {
+	kubeconfig, _ := apiServer(t, "node-a")
+	registry := frameworkruntime.Registry{
+		"Asker": newAsker("Asker", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
+			fmt.Fprintln(out, "half")
+			panic("no such node")
+		}),
+		"Quiet": newAsker("Quiet", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
+			_, err := io.WriteString(out, "100 series")
+			return err
+		}),
+	}
+	cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}, {name: Quiet}]}}}]\n", kubeconfig))
+	var out, errOut bytes.Buffer
+	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
+		t.Errorf("a source that panics made the configuration invalid: %v", err)
+	}
+	want := `profile default-scheduler: the sources of Asker
+  half
+warning: profile default-scheduler: Asker: panic: no such node; next: report this as a bug of the plugin, with the stack from the log
+profile default-scheduler: the sources of Quiet
+  100 series
+`
+	if !strings.HasSuffix(out.String(), want) || errOut.Len() > 0 {
+		t.Errorf("printed\n%s%s\nwant at the end\n%s", &out, &errOut, want)
+	}
+}
+
 func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
 	forbidding, _ := apiServer(t)
 	tests := []struct {

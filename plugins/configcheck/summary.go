@@ -222,7 +222,9 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 		}
 	}
 	for i, p := range s.Config.Profiles {
-		notes = append(notes, pointNotes(field.NewPath("profiles").Index(i), &p, profiles[p.SchedulerName].ListPlugins())...)
+		path := field.NewPath("profiles").Index(i)
+		notes = append(notes, pointNotes(path, &p, profiles[p.SchedulerName].ListPlugins())...)
+		notes = append(notes, credentialNotes(path, &p)...)
 	}
 	notes = append(notes, s.documentNotes()...)
 	notes = append(notes, s.multiPointNotes()...)

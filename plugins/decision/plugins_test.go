@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sort"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
@@ -200,7 +201,11 @@ func BenchmarkDecision(b *testing.B) {
 	benchmark(b, "registered", registered(), "")
 	benchmark(b, "empty", frameworkruntime.Registry{emptyName: newEmpty}, with(emptyName, "{}"))
 	for _, plugin := range plugins {
-		benchmark(b, plugin.name, registered(), with(plugin.name, plugin.args))
+		args := plugin.args
+		if plugin.name == nodeload.Name {
+			args = fmt.Sprintf(fiveResources, newPrometheus(b, *nodesFlag))
+		}
+		benchmark(b, plugin.name, registered(), with(plugin.name, args))
 	}
 }
 
@@ -227,6 +232,9 @@ func benchmark(b *testing.B, name string, registry frameworkruntime.Registry, co
 		if s == nil {
 			// Of the benchmark around it, because this function is called several times.
 			s, pods = measured(b, *nodesFlag, *nodesFlag/25, registry, config)
+			for name == nodeload.Name && !measuredAll(b, *nodesFlag) {
+				time.Sleep(10 * time.Millisecond)
+			}
 			for _, pod := range pods {
 				decide(sub, s, pod)
 			}

@@ -51,8 +51,10 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
-// estimate returns what the pod will use: what its annotation says, or else the sum over its containers. An annotation that
-// is no quantity, or a negative one, does not count: whoever makes pods must not be able to stop a scheduler with one.
+// estimate returns what the pod will use: what its annotation says, or else the sum over its containers and the overhead of its
+// runtime class. Init containers do not count: they are gone before the pod is in full use. An annotation that is no quantity, or
+// a negative one, does not count: whoever makes pods must not be able to stop a scheduler with one. Nor does one that says too
+// much, see compute.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
 		return 0
@@ -64,7 +66,10 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 			}
 		}
 	}
-	var sum float64
+	sum := e.amount(pod.Spec.Overhead)
+	if e.resource == v1.ResourceCPU {
+		sum /= 1000
+	}
 	for i := range pod.Spec.Containers {
 		sum += e.container(&pod.Spec.Containers[i].Resources)
 	}

@@ -30,25 +30,29 @@ func TestEstimate(t *testing.T) {
 		annotations map[string]string
 		containers  []amounts
 		want        float64
+		overhead    string
 	}{
-		{"1 core x 85 %", cpu, nil, []amounts{{"1", ""}}, 0.85},
-		{"the limit of 2 x 85 %", cpu, nil, []amounts{{"1", "2"}}, 1.7},
-		{"only a limit", cpu, nil, []amounts{{"", "2"}}, 1.7},
-		{"5m x 85 % = 4.25m, rounded", cpu, nil, []amounts{{"5m", ""}}, 0.004},
-		{"nothing declared", cpu, nil, []amounts{{"", ""}}, 0.25},
-		{"850m + 250m", cpu, nil, []amounts{{"1", ""}, {"", ""}}, 1.1},
-		{"no more than the limit of 1", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", "1"}}, 1},
-		{"without a limit there is no bound: 1 x 300 %", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", ""}}, 3},
-		{"1000 bytes x 70 %", memory, nil, []amounts{{"1000", ""}}, 700},
-		{"nothing declared", memory, nil, []amounts{{"", ""}}, 200e6},
-		{"two of three devices", gpu, nil, []amounts{{"2", "2"}, {"", ""}}, 2},
-		{"no device asked for", gpu, nil, []amounts{{"", ""}}, 0},
-		{"nothing is known", network, nil, []amounts{{"", ""}}, 0},
-		{"the annotation says it", network, map[string]string{"example.com/bandwidth": "10M"}, []amounts{{"", ""}}, 10e6},
-		{"the annotation counts more", cpu, map[string]string{"example.com/cpu": "1500m"}, []amounts{{"4", ""}}, 1.5},
-		{"the annotation says none", cpu, map[string]string{"example.com/cpu": "0"}, []amounts{{"4", ""}}, 0},
-		{"the annotation is no quantity", cpu, map[string]string{"example.com/cpu": "lots"}, []amounts{{"1", ""}}, 0.85},
-		{"the annotation is negative", cpu, map[string]string{"example.com/cpu": "-1"}, []amounts{{"1", ""}}, 0.85},
+		{"1 core x 85 %", cpu, nil, []amounts{{"1", ""}}, 0.85, ""},
+		{"the limit of 2 x 85 %", cpu, nil, []amounts{{"1", "2"}}, 1.7, ""},
+		{"only a limit", cpu, nil, []amounts{{"", "2"}}, 1.7, ""},
+		{"5m x 85 % = 4.25m, rounded", cpu, nil, []amounts{{"5m", ""}}, 0.004, ""},
+		{"nothing declared", cpu, nil, []amounts{{"", ""}}, 0.25, ""},
+		{"850m + 250m", cpu, nil, []amounts{{"1", ""}, {"", ""}}, 1.1, ""},
+		{"no more than the limit of 1", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", "1"}}, 1, ""},
+		{"without a limit there is no bound: 1 x 300 %", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 300}, nil, []amounts{{"1", ""}}, 3, ""},
+		{"1000 bytes x 70 %", memory, nil, []amounts{{"1000", ""}}, 700, ""},
+		{"nothing declared", memory, nil, []amounts{{"", ""}}, 200e6, ""},
+		{"two of three devices", gpu, nil, []amounts{{"2", "2"}, {"", ""}}, 2, ""},
+		{"no device asked for", gpu, nil, []amounts{{"", ""}}, 0, ""},
+		{"nothing is known", network, nil, []amounts{{"", ""}}, 0, ""},
+		{"the annotation says it", network, map[string]string{"example.com/bandwidth": "10M"}, []amounts{{"", ""}}, 10e6, ""},
+		{"the annotation counts more", cpu, map[string]string{"example.com/cpu": "1500m"}, []amounts{{"4", ""}}, 1.5, ""},
+		{"the annotation says none", cpu, map[string]string{"example.com/cpu": "0"}, []amounts{{"4", ""}}, 0, ""},
+		{"850m + 100m of overhead", cpu, nil, []amounts{{"1", ""}}, 0.95, "100m"},
+		{"700 bytes + 100 of overhead", memory, nil, []amounts{{"1000", ""}}, 800, "100"},
+		{"the annotation says all", cpu, map[string]string{"example.com/cpu": "2"}, []amounts{{"1", ""}}, 2, "100m"},
+		{"the annotation is no quantity", cpu, map[string]string{"example.com/cpu": "lots"}, []amounts{{"1", ""}}, 0.85, ""},
+		{"the annotation is negative", cpu, map[string]string{"example.com/cpu": "-1"}, []amounts{{"1", ""}}, 0.85, ""},
 	} {
 		t.Run(string(test.estimator.Resource)+": "+test.name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Annotations: test.annotations}}
@@ -57,6 +61,7 @@ func TestEstimate(t *testing.T) {
 					Requests: list(test.estimator.Resource, c.request), Limits: list(test.estimator.Resource, c.limit),
 				}})
 			}
+			pod.Spec.Overhead = list(test.estimator.Resource, test.overhead)
 			e := newEstimator(test.estimator)
 			if got := e.estimate(pod); math.Abs(got-test.want) > 1e-9*(1+test.want) {
 				t.Errorf("got %v, want %v", got, test.want)

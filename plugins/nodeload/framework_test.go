@@ -74,6 +74,7 @@ type world struct {
 	client       *clientset.Clientset
 	ids          uint64
 	stop         chan struct{}
+	names        []string // of nodes, for benchmarks
 
 	mu    sync.Mutex
 	moves []framework.ClusterEvent

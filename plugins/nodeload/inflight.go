@@ -19,9 +19,10 @@ const (
 )
 
 // startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers was
-// started for the first time. A container that was started again had its share in the measurements before, so the start of
-// the pod counts for it. A pod that has ended uses nothing, and is settled.
-func startOf(pod *v1.Pod) int64 {
+// started. A container that was started again within a window, in nanoseconds, had its share in the measurements before, so the
+// start of the pod counts for it; but after a pause of a whole window nothing of it is left in them, such as when its node was
+// started again. A pod that has ended uses nothing, and is settled. The shorter the window, the later the start.
+func startOf(pod *v1.Pod, window int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
 	case "", v1.PodPending:
@@ -32,17 +33,22 @@ func startOf(pod *v1.Pod) int64 {
 	start := settled
 	for i := range status.ContainerStatuses {
 		container := &status.ContainerStatuses[i]
-		if container.RestartCount > 0 || container.State.Running == nil || container.State.Running.StartedAt.IsZero() {
+		if container.State.Running == nil || container.State.Running.StartedAt.IsZero() {
 			continue
 		}
-		if started := container.State.Running.StartedAt.UnixNano(); started > start {
+		started := container.State.Running.StartedAt
+		if ended := container.LastTerminationState.Terminated; container.RestartCount > 0 && ended != nil &&
+			int64(started.Sub(ended.FinishedAt.Time)) <= window {
+			continue
+		}
+		if started := started.UnixNano(); started > start {
 			start = started
 		}
 	}
 	if start != settled {
 		return start
 	}
-	// What made the pod running without saying when a container started, or has started all of them again.
+	// What made the pod running without saying when a container started, or has just started all of them again.
 	if status.StartTime != nil && !status.StartTime.IsZero() {
 		return status.StartTime.UnixNano()
 	}

@@ -20,10 +20,19 @@ func runs(since, restarts int) v1.ContainerStatus {
 	return v1.ContainerStatus{RestartCount: int32(restarts), State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(since)}}}
 }
 
+// again is the status of a container that had ended before.
+func again(since, ended int) v1.ContainerStatus {
+	status := runs(since, 1)
+	status.LastTerminationState.Terminated = &v1.ContainerStateTerminated{FinishedAt: after(ended)}
+	return status
+}
+
 func TestStartOf(t *testing.T) {
 	at := func(seconds int) int64 { return epoch.Add(time.Duration(seconds) * time.Second).UnixNano() }
 	began := after(5)
 	waits := v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
+	lost := again(500, 0)
+	lost.LastTerminationState.Terminated.FinishedAt = metav1.Time{}
 	for _, test := range []struct {
 		name   string
 		status v1.PodStatus
@@ -34,8 +43,12 @@ func TestStartOf(t *testing.T) {
 		{"an init container runs", v1.PodStatus{Phase: v1.PodPending, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{{}}}, notStarted},
 		{"runs", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(10, 0)}}, at(10)},
 		{"the last container counts", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(10, 0), runs(30, 0), runs(20, 0)}}, at(30)},
-		{"restarted: it was in the measurements before", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(5)},
-		{"one of two restarted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1), runs(10, 0)}}, at(10)},
+		{"restarted: it was in the measurements before", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 490)}}, at(5)},
+		{"restarted a window later", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 200)}}, at(5)},
+		{"restarted, and nothing of it is left", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 199)}}, at(500)},
+		{"one of two restarted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 490), runs(10, 0)}}, at(10)},
+		{"its node was started again, and nobody knows when it ended", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(500)},
+		{"nor when, although it did", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{lost}}, at(500)},
 		{"crashes again and again", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{waits}}, at(5)},
 		{"no word of containers", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began}, at(5)},
 		{"not even when it began: when it was made", v1.PodStatus{Phase: v1.PodRunning}, at(1)},
@@ -45,7 +58,7 @@ func TestStartOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: after(1)}, Status: test.status}
-			if got := startOf(pod); got != test.want {
+			if got := startOf(pod, int64(5*time.Minute)); got != test.want {
 				t.Errorf("got %v, want %v", time.Unix(0, got), time.Unix(0, test.want))
 			}
 		})

@@ -220,7 +220,11 @@ func (v *view) pageOfLoad(node, r int, inFlight float64, oldest int64, now time.
 		shown.InFlight = number(100 * inFlight * known.perUnit)
 		shown.Predicted = number(100 * (known.now + inFlight*known.perUnit))
 	}
-	if capacity := 1 / known.perUnit; sample.HasDeviation {
+	if sample.HasDeviation {
+		capacity := 0.0
+		if known.perUnit > 0 {
+			capacity = 1 / known.perUnit
+		}
 		if share, ok := resource.share(sample.Deviation, capacity); ok {
 			shown.Deviation = number(100 * share)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
@@ -88,5 +89,18 @@ func TestThePageBeforeTheFirstSnapshot(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	if text := get(w, http.MethodGet, "", "").Body.String(); !strings.Contains(text, "No snapshot yet") {
 		t.Errorf("got %s", text)
+	}
+}
+
+// TestADeviationWithoutACapacity is not shown: nobody knows of what it is a share.
+func TestADeviationWithoutACapacity(t *testing.T) {
+	r := cpu(0)
+	r.Name, r.Unit, r.Estimator.Resource = "ports", config.NodeLoadAbsolute, "example.com/ports"
+	w := newWorld(t, arguments(r), nodes(1))
+	old := w.sample(4, time.Hour)
+	old.Deviation, old.HasDeviation = 2, true
+	w.measure(map[string][]measured.Sample{"node-0": {old}})
+	if shown := pageOf([]*NodeLoad{w.plugin}, "").Profiles[0].Nodes[0].Resources[0]; shown.Deviation != nil || shown.Missing != "too_old" {
+		t.Errorf("deviation %v, missing %q", shown.Deviation, shown.Missing)
 	}
 }

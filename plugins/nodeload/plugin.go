@@ -3,7 +3,8 @@
 //
 // What a node's load will be with a pod is predicted in three parts: what was measured, what is in flight because pods
 // came after the measurement, and what the pod itself is estimated to use. A node without a measurement is never taken for an
-// idle one, nor for a busy one: it passes the filter or not as the args say, and is scored by requests.
+// idle one, nor for a busy one: it passes the filter or not as the args say, and is scored by requests, but as no
+// less loaded than the others are on the average.
 //
 // The files: resources.go, estimate.go and inflight.go have what the prediction is made of, view.go puts it together for all
 // nodes; cycle.go, filtering.go and scoring.go follow a pod; score.go has the formulas; waking.go moves waiting pods when a
@@ -121,7 +122,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
-	pl.viewed.Store(newView(nil, pl.resources, nil))
+	pl.viewed.Store(newView(nil, pl.resources, nil, notMeasured))
 
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -179,7 +180,7 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	if pl.closed {
 		return
 	}
-	v := newView(snapshot, pl.resources, nodes)
+	v := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano())
 	old := pl.current()
 	missed := v.inherit(old)
 	if pl.previous != nil {
@@ -188,7 +189,7 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	pl.viewed.Store(v)
 	pl.previous = old
 	pl.wake(v, missed)
-	pl.awaitOutage(v)
+	pl.awaitOutage(v, 0)
 }
 
 // all returns the pods that are on nodes, and those that wait.

@@ -37,6 +37,7 @@ func TestPrediction(t *testing.T) {
 		{"half in the measurement: 30 % + 10 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -170)}, "1", 50, ""},
 		{"wholly in the measurement: 30 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -320)}, "1", 60, ""},
 		{"started after the measurement: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -10)}, "1", 40, ""},
+		{"no pod has more in flight than the node has: 5 % + half of 100 % + 10 %", 0.05, []*v1.Pod{on(pod("a", "9000"), "node-0", -170)}, "1", 35, ""},
 		{"what is in flight rejects too: 30 % + 60 %", 0.3, []*v1.Pod{pod("a", "3"), pod("b", "3")}, "", 10,
 			"node load: cpu would be at 90 % of capacity, above 80 % (measured less than 30s ago)"},
 	} {
@@ -284,17 +285,87 @@ func TestDevices(t *testing.T) {
 	}
 }
 
+// TestRiskNeedsADeviation: a node whose deviation is not known is taken to vary as the others do on the average, measured or
+// not. Node-2 is not measured, and half of it is requested.
 func TestRiskNeedsADeviation(t *testing.T) {
 	r := cpu(0)
 	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
-	w := newWorld(t, arguments(r), nodes(3), on(pod("a", "3"), "node-1", -1000))
-	varying := w.sample(0.4, 0)
-	varying.Deviation, varying.HasDeviation = 0.04, true
-	w.measure(map[string][]measured.Sample{"node-0": {varying}, "node-1": {w.sample(0.4, 0)}, "node-2": {varying}})
-	got := w.cycle(t, pod("incoming", "1"))
-	// (1 - (0.5 + 0.2) / 2) x 100; and by requests (1 - (0.3 + 0.1) / 2) x 100.
-	if got.scores["node-0"] != 65 || got.scores["node-1"] != 80 {
-		t.Errorf("scores %v", got.scores)
+	for _, test := range []struct {
+		name       string
+		deviations []float64 // of node-3 and on
+		blind      bool
+		want       []int64
+	}{
+		// Variations are roots: 0.2 and 0.4, 0.3 on the average.
+		{"(1 - (0.4 + 0.1 + 0.3) / 2) x 100; the load of 0.4 that all have, and 0.5 of requests", []float64{0.04, 0.16}, false, []int64{60, 60, 55, 65, 55}},
+		{"nobody's deviation is known: (1 - (0.4 + 0.1)) x 100", nil, false, []int64{50, 50, 40}},
+		{"too few are measured: by requests alone, (1 - (0 + 0.1)) x 100", []float64{0.04}, true, []int64{90, 90, 40, 90}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			all := nodes(3 + len(test.deviations))
+			w := newWorld(t, arguments(r), all, on(pod("a", "5"), "node-2", -1000))
+			samples := map[string][]measured.Sample{}
+			for i, n := range all {
+				sample := w.sample(0.4, 0)
+				if i >= 3 {
+					sample.Deviation, sample.HasDeviation = test.deviations[i-3], true
+				} else if test.blind {
+					continue
+				}
+				if i != 2 {
+					samples[n.Name] = []measured.Sample{sample}
+				}
+			}
+			w.measure(samples)
+			got := w.cycle(t, pod("incoming", "1"))
+			for i, n := range all {
+				if got.scores[n.Name] != test.want[i] {
+					t.Errorf("%s scores %d, want %d", n.Name, got.scores[n.Name], test.want[i])
+				}
+			}
+		})
+	}
+}
+
+// TestADeadExporterDoesNotAttract: a node of which little is requested, and nothing is measured any more, counts as loaded as the
+// others are on the average; one of which much is requested counts as that.
+func TestADeadExporterDoesNotAttract(t *testing.T) {
+	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000))
+	dead := w.sample(0, time.Hour) // not among the fresh ones
+	w.measure(map[string][]measured.Sample{
+		"node-0": {w.sample(0.3, 0)}, "node-1": {w.sample(0.5, 0)}, "node-2": {w.sample(0.7, 0)}, "node-3": {dead}, "node-4": {dead},
+	})
+	got := w.cycle(t, pod("incoming", "1")).scores
+	want := map[string]int64{"node-0": 60, "node-1": 40, "node-2": 20, "node-3": 40, "node-4": 20}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("scores %v, want %v", got, want)
+	}
+}
+
+// TestPodsWithoutAnEstimateAreNotHerded: pods of which nothing is known leave the scores as they are, so the best node must not
+// be told apart from those that are as good but for a millionth.
+func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
+	unknown := pod("unknown", "1")
+	known := pod("known", "1")
+	known.Annotations = map[string]string{"example.com/bandwidth": "1"}
+	for _, test := range []struct {
+		pod      *v1.Pod
+		capacity bool
+		want     map[string]int64
+	}{
+		{unknown, true, map[string]int64{"node-0": 69, "node-1": 69}},
+		{known, true, map[string]int64{"node-0": 68, "node-1": 69}},
+		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // what it is of the node, nobody knows
+	} {
+		r := network(0)
+		if !test.capacity {
+			r.Capacity = nil
+		}
+		w := newWorld(t, arguments(r), nodes(2))
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.305001, 0)}, "node-1": {w.sample(0.305, 0)}})
+		if got := w.cycle(t, test.pod).scores; !reflect.DeepEqual(got, test.want) {
+			t.Errorf("%s, with a capacity %v: scores %v, want %v", test.pod.Name, test.capacity, got, test.want)
+		}
 	}
 }
 

@@ -1,6 +1,8 @@
 package nodeload
 
 import (
+	"math"
+
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
@@ -106,12 +108,16 @@ func (r *resource) of(samples []measured.Sample) (*measured.Sample, measured.Mis
 	return &samples[r.slot], samples[r.slot].Missing
 }
 
-// points returns the points of a node for a predicted load.
+// points returns the points of a node for a predicted load. The variation is not a number if no node's is known: then the load
+// alone counts, on the full scale.
 func (r *resource) points(load, variation float64) float64 {
 	switch r.strategy {
 	case config.NodeLoadTargetUtilization:
 		return targetUtilization(load, r.target)
 	case config.NodeLoadRisk:
+		if math.IsNaN(variation) {
+			return leastUsed(load)
+		}
 		return risk(load, variation)
 	default:
 		return leastUsed(load)

@@ -124,8 +124,10 @@ func (m *mean) score() int64 {
 
 // round turns scores of two parts into points. Of the nodes with most points those are put back by one that are not the best
 // when looked at exactly. Without that, equal nodes whose loads differ by less than a hundredth of their capacity would be
-// drawn by lot, and hundreds of small pods would pile up here and there.
-func round(scores framework.NodeScoreList) {
+// drawn by lot, and hundreds of small pods would pile up here and there. That takes a pod which shows in the scores: if the pods
+// that have come do not make a node look fuller (apart is false), the best one would be the same for all of them until the next
+// measurement, and the lot is better.
+func round(scores framework.NodeScoreList, apart bool) {
 	var best int64
 	for i := range scores {
 		if scores[i].Score > best {
@@ -135,7 +137,7 @@ func round(scores framework.NodeScoreList) {
 	most := best / exactParts
 	for i := range scores {
 		points := scores[i].Score / exactParts
-		if points == most && points > 0 && scores[i].Score < best {
+		if apart && points == most && points > 0 && scores[i].Score < best {
 			points--
 		}
 		scores[i].Score = points

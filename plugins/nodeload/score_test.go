@@ -143,7 +143,7 @@ func TestRoundTellsTheBestApart(t *testing.T) {
 				m.add(config.NodeLoadLeastUsed, 1, leastUsed(load))
 				scores = append(scores, framework.NodeScore{Score: m.score()})
 			}
-			round(scores)
+			round(scores, true)
 			var got []int64
 			for _, score := range scores {
 				got = append(got, score.Score)

@@ -6,7 +6,6 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // PreScore begins the cycle if PreFilter did not.
@@ -44,13 +43,17 @@ func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v
 // points returns the points of a resource of a node: by what is measured, or else as the fallback says.
 func (pl *NodeLoad) points(c *cycle, number, r int, known load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
-	usable := number >= 0 && known.at >= c.oldest && !c.blind[r]
-	if usable && resource.strategy == config.NodeLoadRisk && math.IsNaN(known.variation) {
-		// Without its deviation a node would look less risky than those whose deviation is known.
-		usable = false
-	}
-	if usable {
-		return resource.points(known.now+c.estimates[r]*known.perUnit, known.variation)
+	// What is not known of a node is taken to be as it is on the average: nodes that are not measured should be neither the best
+	// nor the worst of those that are. While nothing goes by the measurements, there is no average either.
+	typical := average{variation: math.NaN()}
+	if !c.blind[r] {
+		typical = c.view.typical[r]
+		if number >= 0 && known.at >= c.oldest {
+			if math.IsNaN(known.variation) {
+				known.variation = typical.variation
+			}
+			return resource.points(known.now+c.estimates[r]*known.perUnit, known.variation)
+		}
 	}
 	if pl.neutralFallback {
 		return neutral
@@ -59,7 +62,8 @@ func (pl *NodeLoad) points(c *cycle, number, r int, known load, nodeInfo *framew
 	if !has {
 		return neutral
 	}
-	return resource.points((requested+c.estimates[r])/allocatable, 0)
+	// Of a node whose exporter is dead requests may say little, so it counts at least as loaded as the others.
+	return resource.points(math.Max(requested/allocatable, typical.load)+c.estimates[r]/allocatable, typical.variation)
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
@@ -68,7 +72,21 @@ func (pl *NodeLoad) ScoreExtensions() framework.ScoreExtensions {
 }
 
 // NormalizeScore rounds the scores to points from 0 to 100.
-func (pl *NodeLoad) NormalizeScore(_ context.Context, _ *framework.CycleState, _ *v1.Pod, scores framework.NodeScoreList) *framework.Status {
-	round(scores)
+func (pl *NodeLoad) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
+	round(scores, pl.shifts(pl.cycle(state, pod)))
 	return nil
+}
+
+// shifts says whether the score of a node changes with the pod, by one resource at least.
+func (pl *NodeLoad) shifts(c *cycle) bool {
+	for _, s := range c.scores {
+		accounts := c.view.typical[s].capacity
+		if c.blind[s] {
+			accounts = !pl.neutralFallback && pl.resources[s].estimator.resource != ""
+		}
+		if accounts && c.estimates[s] > 0 {
+			return true
+		}
+	}
+	return false
 }

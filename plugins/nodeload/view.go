@@ -42,6 +42,20 @@ type view struct {
 	times [][]int64
 	// having is how many nodes have the resource.
 	having []int
+	// window is the shortest window, and settledAt the time such that a pod which began before it is in all measurements.
+	window, settledAt int64
+	// typical is, for each resource, what is measured of the nodes on the average.
+	typical []average
+}
+
+// average is what is taken of a node for what is not measured of it.
+type average struct {
+	// load is the mean of the loads that were fresh when the view was made; 0 if none was.
+	load float64
+	// variation is the mean of the variations that were; not a number if none was.
+	variation float64
+	// capacity says that a node's capacity is known.
+	capacity bool
 }
 
 const (
@@ -68,8 +82,9 @@ type load struct {
 // notMeasured is before every time.
 const notMeasured int64 = math.MinInt64
 
-// newView makes a view of a snapshot, which may be nil, and of the nodes that there are.
-func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node) *view {
+// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements before the time oldest are
+// not fresh.
+func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node, oldest int64) *view {
 	v := &view{
 		snapshot:  snapshot,
 		resources: resources,
@@ -80,6 +95,9 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		rejected:  make([]uint64, len(nodes)*len(resources)),
 		times:     make([][]int64, len(resources)),
 		having:    make([]int, len(resources)),
+		typical:   make([]average, len(resources)),
+		window:    math.MaxInt64,
+		settledAt: math.MaxInt64,
 	}
 	for i := range v.rejected {
 		v.rejected[i] = nothingRejected
@@ -93,8 +111,40 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 	}
 	for r := range v.times {
 		sort.Sort(byTime(v.times[r]))
+		v.typical[r] = v.average(r, oldest)
+		if window := resources[r].window; window < v.window {
+			v.window = window
+		}
+		if times := v.times[r]; len(times) > 0 && times[0]-resources[r].window < v.settledAt {
+			v.settledAt = times[0] - resources[r].window
+		}
 	}
 	return v
+}
+
+// average returns the average of a resource.
+func (v *view) average(r int, oldest int64) average {
+	var of average
+	var loads, variations float64
+	var variation float64
+	for node, object := range v.nodes {
+		known := v.measured(node, r, object)
+		of.capacity = of.capacity || known.perUnit > 0
+		if known.at < oldest || known.at == notMeasured {
+			continue
+		}
+		loads++
+		of.load += known.now
+		if !math.IsNaN(known.variation) {
+			variations++
+			variation += known.variation
+		}
+	}
+	if loads > 0 {
+		of.load /= loads
+	}
+	of.variation = variation / variations // of none: not a number
+	return of
 }
 
 type byTime []int64
@@ -157,6 +207,16 @@ func (v *view) blindAfter(r, percent int) (int64, bool) {
 	return times[len(times)-needed], true
 }
 
+// nextOld returns the first time at which a measurement of a resource is made that is not before another time; false if there is
+// none.
+func (v *view) nextOld(r int, oldest int64) (int64, bool) {
+	times := v.times[r]
+	if i := len(times) - v.fresh(r, oldest); i < len(times) {
+		return times[i], true
+	}
+	return 0, false
+}
+
 // missing says why there is no measurement of a resource of a node that is not older than a time; Present if there is one.
 // The node may be -1.
 func (v *view) missing(node, r int, oldest int64) measured.Missing {
@@ -217,7 +277,8 @@ func write(words []uint64, generation uint64, loads []load) {
 	atomic.StoreUint64(&words[0], generation)
 }
 
-// compute adds what is in flight to what is measured. The node's object is the NodeInfo's, which may be newer than the view's.
+// compute adds what is in flight to what is measured. No pod counts for more than the node has, whatever it says of itself. The
+// node's object is the NodeInfo's, which may be newer than the view's.
 func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) {
 	var settledAt int64 = math.MaxInt64
 	for r := range v.resources {
@@ -230,16 +291,20 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 		return
 	}
 	for _, podInfo := range nodeInfo.Pods {
-		start := startOf(podInfo.Pod)
-		if start <= settledAt {
+		first := startOf(podInfo.Pod, v.window)
+		if first <= settledAt {
 			continue
 		}
 		for r := range v.resources {
 			if !into[r].counts() {
 				continue
 			}
-			if lack := lacking(start, into[r].at, v.resources[r].window); lack > 0 {
-				into[r].now += lack * v.resources[r].estimator.estimate(podInfo.Pod) * into[r].perUnit
+			resource, start := &v.resources[r], first
+			if resource.window != v.window {
+				start = startOf(podInfo.Pod, resource.window)
+			}
+			if lack := lacking(start, into[r].at, resource.window); lack > 0 {
+				into[r].now += lack * math.Min(1, resource.estimator.estimate(podInfo.Pod)*into[r].perUnit)
 			}
 		}
 	}

@@ -88,11 +88,12 @@ func (pl *NodeLoad) takes(v *view, node, r int, oldest int64, inFlight, estimate
 func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []float64) int {
 	count := 0
 	for _, pod := range pods {
+		// Most pods are in all measurements, and a look at when they began is cheaper than one at their node.
 		if pod.Spec.NodeName == "" {
 			continue
 		}
-		start := startOf(pod)
-		if start == settled {
+		first := startOf(pod, v.window)
+		if first <= v.settledAt {
 			continue
 		}
 		node := v.find(pod.Spec.NodeName)
@@ -101,11 +102,16 @@ func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []fl
 		}
 		counted := false
 		for r := range v.resources {
-			sample, missing := v.resources[r].of(v.samples[node])
+			resource := &v.resources[r]
+			sample, missing := resource.of(v.samples[node])
 			if missing != measured.Present {
 				continue
 			}
-			lack := lacking(start, sample.At, v.resources[r].window)
+			start := first
+			if resource.window != v.window {
+				start = startOf(pod, resource.window)
+			}
+			lack := lacking(start, sample.At, resource.window)
 			if lack == 0 {
 				continue
 			}
@@ -113,7 +119,11 @@ func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []fl
 			if !wanted(node) {
 				break
 			}
-			sums[node*len(v.resources)+r] += lack * v.resources[r].estimator.estimate(pod)
+			estimate := resource.estimator.estimate(pod)
+			if capacity, known := resource.capacityOf(v.nodes[node]); known {
+				estimate = math.Min(estimate, capacity)
+			}
+			sums[node*len(v.resources)+r] += lack * estimate
 		}
 		if counted {
 			count++
@@ -122,38 +132,61 @@ func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []fl
 	return count
 }
 
-// awaitOutage sets the timer for the time at which measurements will be too few, should no other come: the filter opens then.
+// outages is the shortest time between two looks at what has grown old, however many nodes grow old one after the other.
+const outages = time.Second
+
+// awaitOutage sets the timer for the time at which the filter opens for want of measurements, should no other come, but not
+// before a time: when too few are left for all nodes, and, if nodes without one pass, when the next one grows old. Which nodes will
+// have rejected a pod by then is not known yet.
 // pl.mu is held.
-func (pl *NodeLoad) awaitOutage(v *view) {
+func (pl *NodeLoad) awaitOutage(v *view, soonest time.Duration) {
 	pl.stopTimer()
 	now := pl.clock.Now()
+	oldest := now.Add(-pl.maxSampleAge).UnixNano()
 	next := int64(math.MaxInt64)
 	for r := range v.resources {
 		if !v.resources[r].filters {
 			continue
 		}
-		if last, ever := v.blindAfter(r, pl.minFreshPercent); ever {
-			if at := last + int64(pl.maxSampleAge); at >= now.UnixNano() && at < next {
-				next = at
-			}
+		if last, ever := v.blindAfter(r, pl.minFreshPercent); ever && last >= oldest && last < next {
+			next = last
+		}
+		if last, ever := v.nextOld(r, oldest); ever && !pl.closedOnStale && last < next {
+			next = last
 		}
 	}
 	if next == math.MaxInt64 {
 		return
 	}
 	// A little later, when they are too old and not just old enough. In a goroutine of its own, whatever the clock thinks of that.
-	pl.outage = pl.clock.AfterFunc(time.Duration(next-now.UnixNano())+time.Millisecond, func() { go pl.outageOf(v) })
+	after := time.Duration(next-oldest) + time.Millisecond
+	if after < soonest {
+		after = soonest
+	}
+	pl.outage = pl.clock.AfterFunc(after, func() { go pl.outageOf(v) })
 }
 
-// outageOf wakes pods when a view's measurements have become too few, unless it has been replaced.
+// outageOf wakes pods when a view's measurements have become too few or too old, unless it has been replaced.
 func (pl *NodeLoad) outageOf(v *view) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	if pl.closed || pl.current() != v {
 		return
 	}
-	pl.wake(v, false)
-	pl.awaitOutage(v)
+	if v.notes() {
+		pl.wake(v, false)
+	}
+	pl.awaitOutage(v, outages)
+}
+
+// notes says whether a pod was rejected on a node of the view.
+func (v *view) notes() bool {
+	for i := range v.rejected {
+		if atomic.LoadUint64(&v.rejected[i]) != nothingRejected {
+			return true
+		}
+	}
+	return false
 }
 
 func (pl *NodeLoad) stopTimer() {

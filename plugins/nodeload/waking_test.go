@@ -39,6 +39,8 @@ func TestWaitingPodsAreMoved(t *testing.T) {
 		{"two at once are one move", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.5}, 1}}},
 		{"a pod in flight takes the place: 50 % + 3 + 1 of 10 cores", "", []*v1.Pod{on(pod("a", "3"), "node-0", 1000)}, [2]float64{0.9, 0.9},
 			[]step{{[2]float64{0.5, 0.9}, 0}, {[2]float64{0.4, 0.9}, 1}}},
+		{"a pod takes no more than the node has: 5 % + half of it + 1 of 10 cores", "", []*v1.Pod{on(pod("a", "9000"), "node-0", -150)}, [2]float64{0.9, 0.9},
+			[]step{{[2]float64{0.3, 0.9}, 0}, {[2]float64{0.05, 0.9}, 1}}},
 		{"it is not measured any more, and such pass", config.NodeLoadFilterOpen, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, 0.9}, 1}}},
 		{"it is not measured any more, and such do not pass", config.NodeLoadFilterClosed, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, 0.9}, 0}}},
 		{"too few are measured, and then all pass", config.NodeLoadFilterClosed, nil, [2]float64{0.9, 0.9}, []step{{[2]float64{none, none}, 1}}},
@@ -96,7 +98,9 @@ func TestARejectionThatComesLate(t *testing.T) {
 
 // TestPodsAreMovedWhenMeasurementsGrowOld although no snapshot comes any more.
 func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
-	w := newWorld(t, arguments(cpu(80)), nodes(2))
+	args := arguments(cpu(80))
+	args.FilterOnStale = config.NodeLoadFilterClosed
+	w := newWorld(t, args, nodes(2))
 	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.9, time.Minute)}})
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 2 {
 		t.Fatalf("rejected %v", got.rejected)
@@ -112,6 +116,31 @@ func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
 	}
 }
 
+// TestPodsAreMovedWhenANodeGrowsOld: where nodes without a measurement pass, each of them does when its own is too old, however many
+// others have one.
+func TestPodsAreMovedWhenANodeGrowsOld(t *testing.T) {
+	for _, percent := range []int32{0, 50} {
+		args := arguments(cpu(80))
+		args.MinFreshNodesPercent = percent
+		w := newWorld(t, args, nodes(4))
+		w.measure(map[string][]measured.Sample{
+			"node-0": {w.sample(0.9, time.Minute)}, "node-1": {w.sample(0.9, 30*time.Second)}, "node-2": {w.sample(0.9, 0)}, "node-3": {w.sample(0.9, 0)},
+		})
+		for i, wait := range []time.Duration{2*time.Minute + time.Second, 30 * time.Second} {
+			// Pods are rejected after the snapshot, as while Prometheus is down.
+			if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 4-i {
+				t.Fatalf("rejected %v", got.rejected)
+			}
+			w.clock.Step(wait)
+			waitFor(t, "pods are moved", func() bool { return w.moved() == i+1 })
+			waitFor(t, "the timer is set again", w.clock.HasWaiters)
+			if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 3-i {
+				t.Errorf("rejected %v", got.rejected)
+			}
+		}
+	}
+}
+
 func TestThereAreNoMovesAfterClose(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
@@ -121,6 +150,25 @@ func TestThereAreNoMovesAfterClose(t *testing.T) {
 	if w.clock.HasWaiters() || w.moved() != 0 || w.measurements.closes != 1 {
 		t.Errorf("timer: %v, %d moves, closed %d times", w.clock.HasWaiters(), w.moved(), w.measurements.closes)
 	}
+}
+
+// TestSettledPodsAreSkipped: which pods are in all measurements is known without a look at their nodes.
+func TestSettledPodsAreSkipped(t *testing.T) {
+	short := network(0)
+	short.Window.Duration = time.Minute
+	w := newWorld(t, arguments(cpu(0), short), nodes(2))
+	if sums := make([]float64, 4); w.plugin.current().sumInFlight([]*v1.Pod{on(pod("a", "1"), "node-0", 0)}, nil, sums) != 0 {
+		t.Error("a pod is in flight before the first snapshot")
+	}
+	w.measure(map[string][]measured.Sample{
+		"node-0": {w.sample(0.1, 0), w.sample(0.1, 50*time.Second)}, "node-1": {w.sample(0.1, 20*time.Second), w.sample(0.1, 0)},
+	})
+	v := w.plugin.current()
+	if want := epoch.Add(-320 * time.Second).UnixNano(); v.settledAt != want {
+		t.Errorf("settled at %v, want %v", time.Unix(0, v.settledAt), time.Unix(0, want))
+	}
+	v.samples = nil // a look would fail
+	v.sumInFlight([]*v1.Pod{on(pod("a", "1"), "node-0", -320)}, nil, make([]float64, 4))
 }
 
 // TestPodsInFlightAreCounted by the metric.

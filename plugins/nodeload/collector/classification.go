@@ -116,6 +116,9 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 		return missing(measured.Future)
 	}
 	sample := measured.Sample{Value: r.value, At: a.taken(r.timestamp)}
+	if predates(sample.At, node, a.local) {
+		return missing(measured.NoSeries)
+	}
 	// A deviation that is no use does not make the mean useless.
 	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && r.deviation <= absurd*full {
 		sample.Deviation, sample.HasDeviation = r.deviation, true
@@ -134,4 +137,11 @@ func (a answered) taken(timestamp float64) int64 {
 		age = oldest
 	}
 	return a.local.UnixNano() - int64(age*float64(time.Second))
+}
+
+// predates says whether what was measured at a time, in nanoseconds since 1970, was not the node but another one that had its
+// name or its address before. A node that is made in the future was made by a clock that tells nothing about ours.
+func predates(at int64, node *v1.Node, now time.Time) bool {
+	made := node.CreationTimestamp.Time
+	return !made.IsZero() && !made.After(now) && at < made.UnixNano()
 }

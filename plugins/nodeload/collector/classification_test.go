@@ -88,6 +88,28 @@ func TestClassification(t *testing.T) {
 	}
 }
 
+// TestANodeIsNotMeasuredBeforeItWasMade: what is older is about another node of that name or address. At the local second 1,000
+// the sample is of the second 990.
+func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		made int64
+		want measured.Sample
+	}{
+		{"made before", 989, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+		{"made then", 990, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+		{"made after", 991, missing(measured.NoSeries)},
+		{"made now", 1000, missing(measured.NoSeries)},
+		{"made by a clock that is ahead", 1001, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+	} {
+		s := slot{unit: "Ratio"}
+		r := reading{value: 0.5, timestamp: 4990, seen: hasValue | hasTimestamp}
+		if got := s.classify(&r, madeAt("node", time.Unix(tt.made, 0)), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
+			t.Errorf("%s: sample is %+v, want %+v", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestAbsurdServerTimes: whatever the server takes for the time, ages stay within what can be said.
 func TestAbsurdServerTimes(t *testing.T) {
 	s := slot{unit: "Ratio"}

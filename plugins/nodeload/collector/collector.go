@@ -53,6 +53,9 @@ type collector struct {
 	last        *measured.Snapshot
 	lastTouched time.Time
 	failures    int // refreshes that failed since the last that did not
+	told        State
+	better      int      // refreshes in a row with a better state than the one told
+	warnings    []string // the last answer's, sorted
 	readings    []reading
 }
 

@@ -240,6 +240,68 @@ func TestFailedQueries(t *testing.T) {
 	}
 }
 
+// answerWith answers with rows, and with what else there is to a result.
+func (w *world) answerWith(change func(*source.Result), rows ...row) {
+	w.t.Helper()
+	w.asked()
+	good := w.good(rows...)
+	w.source.answers <- func(to source.Row) (source.Result, error) {
+		result, err := good(to)
+		change(&result)
+		return result, err
+	}
+	w.sleeping()
+}
+
+// TestAnswersWithWarningsMayLackSeries: what such an answer does not have stays until it is too old; what it has counts.
+func TestAnswersWithWarningsMayLackSeries(t *testing.T) {
+	w := newWorld(t, makeNodes(4)...)
+	args := spec("cpu")
+	s := w.subscribe(args, "default", nil)
+	warn := func(result *source.Result) { result.Warnings = []string{"store 2 did not answer"} }
+	timeless := row{0, source.Value, "node-3", 0.7}
+	broken := measuredRows(0, "node-4", -1, 0)
+	w.answerWith(warn, rows(measuredRows(0, "node-1", 0.1, 0), measuredRows(0, "node-3", 0.3, 0), measuredRows(0, "node-4", 0.4, 0))...)
+	expectSample(t, s.Snapshot(), "node-2", 0, missing(measured.NoSeries))
+
+	for age := time.Minute; age <= args.MaxSampleAge+time.Minute; age += time.Minute {
+		w.clock.Step(time.Minute)
+		w.answerWith(warn, rows(measuredRows(0, "node-2", 0.2, 0), []row{timeless}, broken)...)
+		one, three := measured.Sample{Value: 0.1, At: start.UnixNano()}, measured.Sample{Value: 0.3, At: start.UnixNano()}
+		if age > args.MaxSampleAge {
+			one, three = missing(measured.NoSeries), missing(measured.NoTimestamp)
+		}
+		expectSample(t, s.Snapshot(), "node-1", 0, one)
+		expectSample(t, s.Snapshot(), "node-2", 0, measured.Sample{Value: 0.2, At: w.clock.Now().UnixNano()})
+		expectSample(t, s.Snapshot(), "node-3", 0, three)
+		expectSample(t, s.Snapshot(), "node-4", 0, missing(measured.Negative))
+	}
+
+	w.clock.Step(time.Minute)
+	w.answer()
+	expectSample(t, s.Snapshot(), "node-2", 0, missing(measured.NoSeries)) // a whole answer lacks nothing
+}
+
+// TestNothingIsKeptOfAnotherNode, which had the name before, nor of a time before the clock was set back.
+func TestNothingIsKeptOfAnotherNode(t *testing.T) {
+	w := newWorld(t, makeNodes(2)...)
+	s := w.subscribe(spec("cpu"), "default", nil)
+	warn := func(result *source.Result) { result.Warnings = []string{"store 2 did not answer"} }
+	w.answer(rows(measuredRows(0, "node-1", 0.1, 0), measuredRows(0, "node-2", 0.2, 0))...)
+	w.nodes.add(madeAt("node-1", start.Add(time.Second)))
+	w.clock.Step(30 * time.Second)
+	w.answerWith(warn)
+	expectSample(t, s.Snapshot(), "node-1", 0, missing(measured.NoSeries))
+	expectSample(t, s.Snapshot(), "node-2", 0, measured.Sample{Value: 0.2, At: start.UnixNano()})
+
+	w.clock.Step(30 * time.Second)
+	w.answerWith(func(result *source.Result) { warn(result); result.Received = start.Add(-10 * time.Second) })
+	expectSample(t, s.Snapshot(), "node-2", 0, measured.Sample{Value: 0.2, At: start.UnixNano()})
+	w.clock.Step(30 * time.Second)
+	w.answerWith(func(result *source.Result) { warn(result); result.Received = start.Add(-11 * time.Second) })
+	expectSample(t, s.Snapshot(), "node-2", 0, missing(measured.NoSeries))
+}
+
 func TestAllQueriesFailed(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	s := w.subscribe(spec("cpu", "memory"), "default", nil)

@@ -52,7 +52,7 @@ var (
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_response_bytes",
-			Help:           "Size of the last answer to NodeLoad, uncompressed.",
+			Help:           "Number of bytes that NodeLoad's last refresh with an answer received, uncompressed, of all its requests together.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source"})
 	registerMetrics sync.Once

@@ -107,6 +107,33 @@ func TestMetrics(t *testing.T) {
 	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1")
 }
 
+// TestSamplesOfTheFutureAreTooOld: the clock was set back since, and nobody knows by how much.
+func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
+	w := newWorld(t, makeNodes(1)...)
+	refreshes.Reset()
+	s := w.subscribe(spec("cpu"), "default", nil)
+	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
+	for _, step := range []struct {
+		now   time.Duration
+		fresh int
+		state string
+	}{{-10 * time.Second, 1, "fresh"}, {-11 * time.Second, 0, "too_old"}, {-time.Hour, 0, "too_old"}} {
+		w.clock.Step(time.Minute) // until the next refresh
+		w.asked()
+		w.source.answers <- func(source.Row) (source.Result, error) {
+			w.clock.SetTime(start.Add(step.now))
+			return source.Result{}, errDown
+		}
+		w.sleeping()
+		if got := s.Status().FreshNodes; got != step.fresh {
+			t.Errorf("%v: %d nodes are fresh, want %d", step.now, got, step.fresh)
+		}
+		if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", step.state)); err != nil || value != 1 {
+			t.Errorf("%v: %v nodes are %s (%v), want 1", step.now, value, step.state, err)
+		}
+	}
+}
+
 // TestMetricsOfASourceThatNeverAnswered: its nodes are not fresh, which an alert can see.
 func TestMetricsOfASourceThatNeverAnswered(t *testing.T) {
 	w := newWorld(t, makeNodes(3)...)

@@ -57,7 +57,10 @@ type share struct {
 	ending     bool
 }
 
-// NewPool returns a pool without collectors. A process has one: the numbers in its metrics begin at 0.
+// NewPool returns a pool without collectors. A process has one: the numbers in its metrics begin at 0. A collector's goroutine
+// ends with its last subscription. The framework never tells a plugin that it is not needed any more, so in a scheduler it runs,
+// and asks, until the process ends; nothing of it has to be kept. Who makes plugins for less than that, such as a test, has to
+// close their subscriptions.
 func NewPool() *Pool {
 	return newPool(clock.RealClock{}, nil, func(prometheus config.NodeLoadPrometheus) (asker, error) {
 		return source.New(prometheus)

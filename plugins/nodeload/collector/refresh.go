@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
@@ -201,7 +202,8 @@ func (t *table) row(asked int, kind source.Kind, label []byte, value float64) {
 }
 
 // assemble makes a snapshot of an answer. Where a query failed, what the last snapshot had stays as long as anybody would
-// count it: as with an answer that did not come at all.
+// count it: as with an answer that did not come at all. So it does for what is not in an answer with warnings, which is how a
+// server that asks others says that some of them did not answer.
 func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	id := uint64(1)
 	if c.last != nil {
@@ -216,16 +218,23 @@ func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	for _, i := range o.failed {
 		failed[i] = true
 	}
+	partial := len(o.result.Warnings) > 0
 	samples := make([]measured.Sample, len(t.nodes)*len(p.slots))
 	for n, node := range t.nodes {
 		ofNode := samples[n*len(p.slots) : (n+1)*len(p.slots)]
 		readings := t.readings[n*t.queries : (n+1)*t.queries]
 		for i := range p.slots {
 			s := &p.slots[i]
-			if failed[s.asked] {
-				ofNode[i] = c.previous(node.Name, i, o.result.Received.Add(-p.laxest))
-			} else {
+			if !failed[s.asked] {
 				ofNode[i] = s.classify(&readings[s.asked], node, at)
+				if why := ofNode[i].Missing; !partial || why != measured.NoSeries && why != measured.NoTimestamp {
+					continue
+				}
+			} else {
+				ofNode[i].Missing = measured.QueryFailed
+			}
+			if kept, found := c.previous(node, i, o.result.Received, p.laxest); found {
+				ofNode[i] = kept
 			}
 		}
 	}
@@ -235,16 +244,24 @@ func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	return snapshot
 }
 
-// previous returns the last snapshot's sample of a node if there is one that was taken since a time.
-func (c *collector) previous(node string, slot int, since time.Time) measured.Sample {
-	if c.last != nil && slot < c.last.Slots {
-		if samples := c.last.Node(node); samples != nil {
-			if s := samples[slot]; s.Missing == measured.Present && s.At >= since.UnixNano() {
-				return s
-			}
-		}
+// previous returns the last snapshot's sample of a node if there is one that still counts for somebody.
+func (c *collector) previous(node *v1.Node, slot int, now time.Time, maxAge time.Duration) (sample measured.Sample, found bool) {
+	if c.last == nil || slot >= c.last.Slots {
+		return sample, false
 	}
-	return measured.Sample{Missing: measured.QueryFailed}
+	samples := c.last.Node(node.Name)
+	if samples == nil {
+		return sample, false
+	}
+	sample = samples[slot]
+	return sample, sample.Missing == measured.Present && counts(sample.At, now.UnixNano(), maxAge) && !predates(sample.At, node, now)
+}
+
+// counts says whether a sample is young enough. One that was taken in the future is of a time before this process' clock was
+// set back, so that nobody knows how old it is.
+func counts(at, now int64, maxAge time.Duration) bool {
+	age := time.Duration(now - at)
+	return age <= maxAge && age >= -ahead*time.Second
 }
 
 // tally is what a snapshot is worth at one time.
@@ -283,7 +300,7 @@ func (c *collector) tally(p *plan, o *outcome) *tally {
 				if age > slot.oldest {
 					slot.oldest = age
 				}
-				if age > p.strictest {
+				if !counts(samples[i].At, now, p.strictest) {
 					state = measured.TooOld
 				} else {
 					anything = anything || p.slots[i].users > 0

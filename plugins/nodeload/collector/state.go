@@ -2,6 +2,7 @@ package collector
 
 import (
 	"fmt"
+	"sort"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ type Status struct {
 	Slow     bool
 	// Failures is how many refreshes failed since the last that did not.
 	Failures int
-	// Requests, Series, Bytes and Warnings are those of the last answer.
+	// Requests, Series, Bytes and Warnings are those of the last refresh that got an answer.
 	Requests, Series int
 	Bytes            int64
 	Warnings         []string
@@ -94,13 +95,58 @@ var kubeSystem = &v1.ObjectReference{
 // longestNote is how many bytes of a text are put into an event, which takes 1,024.
 const longestNote = 1000
 
+// severity is how bad a state is.
+func (s State) severity() int {
+	switch s {
+	case Fresh:
+		return 0
+	case Degraded:
+		return 1
+	default:
+		return 2
+	}
+}
+
+// news says whether a state is to be told: a worse one than was told last at once, a better one when the next refresh does
+// not take it back. So a source that answers every other time is told of once, and not all the time.
+func (c *collector) news(state State) bool {
+	if c.told != "" && state.severity() < c.told.severity() {
+		c.better++
+	} else {
+		c.better = 0
+	}
+	if state == c.told || c.better == 1 {
+		return false
+	}
+	c.told, c.better = state, 0
+	return true
+}
+
+// logWarnings logs the warnings of an answer if they are not those of the one before. Their order is the server's whim.
+func (c *collector) logWarnings(o *outcome) {
+	if o.err != nil {
+		return
+	}
+	warnings := append([]string(nil), o.result.Warnings...)
+	sort.Strings(warnings)
+	before := strings.Join(c.warnings, "\n")
+	c.warnings = warnings
+	switch {
+	case strings.Join(warnings, "\n") == before:
+	case len(warnings) == 0:
+		klog.InfoS("Node load: answers have no warnings any more", "source", c.label, "endpoint", o.result.Endpoint)
+	default:
+		klog.InfoS("Node load: answer has warnings, and may not have all series", "source", c.label, "endpoint", o.result.Endpoint,
+			"warnings", warnings)
+	}
+}
+
 // report keeps the status, and says once when the state changes.
 func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration) {
 	state, problem := c.judge(p, o, t)
 	c.mu.Lock()
 	s := &c.status
-	before := s.State
-	if state != before {
+	if state != s.State {
 		s.State, s.Since = state, o.ended
 	}
 	s.Problem = problem
@@ -115,7 +161,8 @@ func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration
 		s.Requests, s.Series, s.Bytes, s.Warnings = o.result.Requests, o.result.Series, o.result.Bytes, o.result.Warnings
 	}
 	c.mu.Unlock()
-	if state == before {
+	c.logWarnings(o)
+	if !c.news(state) {
 		return
 	}
 

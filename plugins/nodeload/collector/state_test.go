@@ -1,6 +1,7 @@
 package collector
 
 import (
+	"bytes"
 	"errors"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
@@ -63,14 +65,21 @@ func TestStates(t *testing.T) {
 			`4 series match no node, such as one whose label instance is "10.0.0.1:9100"; next: compare nodeMatch, which is by Name`, 0},
 		{"for all nodes, but too old", measuredNodes(3*time.Minute+time.Second, "node-1", "node-2", "node-3", "node-4"),
 			Degraded, "", "only 0 of 4", 0},
-		{"old, but not too old", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"),
-			Fresh, "NodeLoadMetricsFresh", "", 4},
+		{"old, but not too old", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "", "", 4},
+		{"and again", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "NodeLoadMetricsFresh", "", 4},
 		// The samples are now too old, though they are there.
 		{"no answer", failing("connection refused"), Down, "Warning NodeLoadMetricsDown source 0 of measurements does not answer", "connection refused", 0},
 		{"no answer for another reason", failing("timeout"), Down, "", "timeout", 0},
-		{"a query fails", partly, Degraded, "degraded: 1 of 2 queries failed: gpu: no such function", "gpu: no such function", 0},
+		{"a query fails", partly, Degraded, "", "gpu: no such function", 0},
+		{"and again", partly, Degraded, "degraded: 1 of 2 queries failed: gpu: no such function", "gpu: no such function", 0},
 		{"no answer again", failing("timeout"), Down, "NodeLoadMetricsDown", "timeout", 0},
-		{"recovered", measuredNodes(0, "node-1", "node-2"), Fresh, "Normal NodeLoadMetricsFresh", "", 2},
+		// An answer every other time is no recovery, and no news.
+		{"an answer", measuredNodes(0, "node-1", "node-2"), Fresh, "", "", 2},
+		{"no answer", failing("timeout"), Down, "", "timeout", 2},
+		{"an answer to a part", partly, Degraded, "", "gpu: no such function", 0},
+		{"no answer", failing("timeout"), Down, "", "timeout", 0},
+		{"an answer", measuredNodes(0, "node-1", "node-2"), Fresh, "", "", 2},
+		{"another", measuredNodes(0, "node-1", "node-2"), Fresh, "Normal NodeLoadMetricsFresh", "", 2},
 	}
 	var since time.Time
 	before := State("")
@@ -154,6 +163,38 @@ func TestStatus(t *testing.T) {
 	w.sleeping()
 	if got := s.Status(); got.Duration != time.Second || got.Problem != "" || got.LastError != "connection refused" || got.Failures != 0 {
 		t.Errorf("after recovery the status is %+v, want a duration of 1s, no problem and the last error", got)
+	}
+}
+
+// TestWarningsAreLoggedWhenTheyChange has answers with these warnings, one after the other.
+func TestWarningsAreLoggedWhenTheyChange(t *testing.T) {
+	var log bytes.Buffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	defer klog.LogToStderr(true)
+	w := newWorld(t, makeNodes(1)...)
+	s := w.subscribe(spec("cpu"), "default", nil)
+	defer s.Close() // before the log is somebody else's
+	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
+	for _, step := range []struct {
+		warnings []string
+		logged   string // "" for nothing
+	}{
+		{nil, ""},
+		{[]string{"a store is down", "another is slow"}, `warnings=[a store is down another is slow]`},
+		{[]string{"another is slow", "a store is down"}, ""},
+		{[]string{"a store is down"}, `warnings=[a store is down]`},
+		{nil, "no warnings any more"},
+		{nil, ""},
+	} {
+		klog.Flush()
+		log.Reset()
+		w.clock.Step(30 * time.Second)
+		w.answerWith(func(result *source.Result) { result.Warnings = step.warnings }, measuredRows(0, "node-1", 0.5, 0)...)
+		klog.Flush()
+		if got := log.String(); !strings.Contains(got, step.logged) || (got == "") != (step.logged == "") || strings.Count(got, "\n") > 1 {
+			t.Errorf("after warnings %q, logged %q, want %q", step.warnings, got, step.logged)
+		}
 	}
 }
 

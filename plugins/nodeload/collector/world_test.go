@@ -274,6 +274,10 @@ func makeNode(name string, change ...func(*v1.Node)) *v1.Node {
 	return node
 }
 
+func madeAt(name string, made time.Time) *v1.Node {
+	return makeNode(name, func(node *v1.Node) { node.CreationTimestamp = metav1.NewTime(made) })
+}
+
 func makeNodes(count int) (nodes []*v1.Node) {
 	for i := 1; i <= count; i++ {
 		nodes = append(nodes, makeNode(fmt.Sprintf("node-%d", i)))

@@ -7,9 +7,10 @@ import (
 )
 
 // The expressions for the resources of which only the name need be given, from raw series of node_exporter and of NVIDIA's
-// DCGM exporter. In all of them LABEL stands for the label that tells nodes apart, WINDOW for the time to take the mean over,
-// and STEP for a tenth of it. Every value is a mean over the window, because that is what a new pod is accounted for by: it
-// shows in the measurements in proportion to its age.
+// DCGM exporter. In all of them LABEL stands for the label that tells nodes apart, WINDOW for the time to take the mean
+// over, STEP for a tenth of it, and INNER for that part of it over which the means are taken whose deviation is asked for.
+// Every value is a mean over the window, because that is what a new pod is accounted for by: it shows in the measurements in
+// proportion to its age.
 //
 // Three things are less simple than they look:
 //
@@ -20,7 +21,10 @@ import (
 // rate() divides by the whole window though the samples may cover only a part of it, at its beginning because the exporter
 // has just started, or at its end because it has stopped: an idle processor seems busy then, and a busy disk idle. The rate of
 // the node's own clock, which is 1 for a window that is covered, is too small by the same factor, so dividing by it
-// repairs that. Without that series, or with one that leapt since somebody set the clock, nothing is repaired.
+// repairs that. Where the mean is over processors, each is divided by the clock from its own target, which all labels but its own
+// tell: when the exporter's pod is replaced, a node has two sets of series for a while, and each covers another part. Without
+// that clock, or with one that leapt since somebody set it, nothing is repaired. Nor is it when the node has been restarted
+// within the window: its clock has gone on meanwhile, and so the time in which it was down counts as busy.
 //
 // The share of time that a processor was idle can come out a little above 1. What is just below zero is therefore zero. What is
 // far below is nothing that a processor does, and left out.
@@ -29,8 +33,9 @@ const (
 
 	// A processor is busy unless it is idle: waiting for input or output and time taken by the hypervisor count as busy,
 	// for neither leaves anything to a new pod.
-	cpuValue    = `clamp_min(1 - avg by (LABEL) (rate(node_cpu_seconds_total{mode="idle"}[WINDOW])) / on (LABEL) ` + covered + ` >= -0.05, 0)`
-	cpuPresence = `max by (LABEL) (present_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[WINDOW]))`
+	cpuIdle  = `rate(node_cpu_seconds_total{mode="idle"}[WINDOW])`
+	cpuValue = `clamp_min(1 - avg by (LABEL) (` + cpuIdle + ` / ignoring (cpu, mode) group_left () ` +
+		`(rate(node_time_seconds[WINDOW]) > 0 <= 1.1) or ` + cpuIdle + `) >= -0.05, 0)`
 
 	// The kubelet evicts by the working set, which counts some of what the kernel could give back: it may evict a little
 	// earlier than this load is 1.
@@ -59,22 +64,32 @@ const (
 )
 
 // newest returns the time of a selector's newest sample. A selector of fewer series, one for each node, will do for finding the
-// last one before a failed scrape, as that means looking many times. It looks back as far as the values do: what the node was
-// known by before its label changed must not outlive them, or the node would have two series.
+// last one before a failed scrape, as that means looking many times. It looks back no further than the values do: what the node
+// was known by before its label changed must not outlive them, or the node would have two series. Nor does it look further than
+// an instant selector does, in steps that find nearly every sample: the time found is too early by less than a step.
 func newest(selector, fewer string) string {
-	return `max by (LABEL) (timestamp(` + selector + `)) or max by (LABEL) (max_over_time(timestamp(` + fewer + `)[WINDOW:STEP]))`
+	return `max by (LABEL) (timestamp(` + selector + `)) or max by (LABEL) (max_over_time(timestamp(` + fewer + `)[BACK:FINE]))`
 }
 
-// varying returns the standard deviation of an expression over the window. That is ten times the expression's own cost.
+// varying returns the standard deviation of an expression over the window. That is ten times the expression's own cost. The
+// expression is of a part of the window only: a mean over the whole of it would have next to no deviation left.
 func varying(expression string) string {
-	return `stddev_over_time((` + expression + `)[WINDOW:STEP])`
+	return `stddev_over_time((` + strings.ReplaceAll(expression, "WINDOW", "INNER") + `)[WINDOW:STEP])`
 }
+
+const (
+	// shortestMean is the least to take a mean over: two samples a minute apart.
+	shortestMean = 2 * time.Minute
+	// longestBack and coarsest bound what newest looks at.
+	longestBack = 5 * time.Minute
+	coarsest    = 15 * time.Second
+)
 
 var builtIn = map[string]Query{
 	"cpu": {
-		Value:     strings.ReplaceAll(cpuValue, "PRESENCE", cpuPresence),
+		Value:     cpuValue,
 		Timestamp: newest(`node_cpu_seconds_total{mode="idle"}`, `node_cpu_seconds_total{mode="idle",cpu="0"}`),
-		Deviation: varying(strings.ReplaceAll(cpuValue, "PRESENCE", cpuPresence)),
+		Deviation: varying(cpuValue),
 	},
 	"memory": {
 		Value:     memoryValue,
@@ -112,7 +127,21 @@ func BuiltIn(name, label string, window time.Duration) (Query, bool) {
 	if step < time.Second {
 		step = time.Second
 	}
-	fill := strings.NewReplacer("DEVICES", networkDevices, "LABEL", label, "WINDOW", duration(window), "STEP", duration(step)).Replace
+	back, fine, inner := window, step, window/5
+	if back > longestBack {
+		back = longestBack
+	}
+	if fine > coarsest {
+		fine = coarsest
+	}
+	if inner = inner.Truncate(time.Millisecond); inner < shortestMean {
+		inner = shortestMean
+	}
+	if inner > window {
+		inner = window
+	}
+	fill := strings.NewReplacer("DEVICES", networkDevices, "LABEL", label, "WINDOW", duration(window), "STEP", duration(step),
+		"INNER", duration(inner), "BACK", duration(back), "FINE", duration(fine)).Replace
 	return Query{Name: name, Value: fill(query.Value), Timestamp: fill(query.Timestamp), Deviation: fill(query.Deviation)}, true
 }
 

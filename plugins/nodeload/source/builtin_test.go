@@ -16,7 +16,7 @@ func TestBuiltInQueriesAreMadeForTheLabelAndTheWindow(t *testing.T) {
 			if !strings.Contains(expression, "by (my_node") {
 				t.Errorf("%s %c tells no nodes apart: %s", name, letters[kind], expression)
 			}
-			for _, placeholder := range []string{"LABEL", "WINDOW", "STEP", "DEVICES", "PRESENCE"} {
+			for _, placeholder := range []string{"LABEL", "WINDOW", "STEP", "DEVICES", "PRESENCE", "INNER", "BACK", "FINE"} {
 				if strings.Contains(expression, placeholder) {
 					t.Errorf("%s %c has %s left: %s", name, letters[kind], placeholder, expression)
 				}
@@ -57,5 +57,26 @@ func TestDurationsAreThoseOfPromQL(t *testing.T) {
 	}
 	if query, _ := BuiltIn("gpu", "node", 2*time.Second); !strings.HasSuffix(query.Value, "[2s:1s])") {
 		t.Errorf("got %s", query.Value)
+	}
+}
+
+// The engine that answers is not at hand here: these are the parts that were seen to matter with one.
+func TestBuiltInQueriesLookAsFarAsTheyNeed(t *testing.T) {
+	cpu, _ := BuiltIn("cpu", "node", time.Hour)
+	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute)
+	short, _ := BuiltIn("diskIO", "node", 10*time.Second)
+	for name, test := range map[string]struct{ expression, part string }{
+		// Two targets of one node, each with its own part of the window, must be repaired one by one.
+		"each processor by its own clock":          {cpu.Value, `) / ignoring (cpu, mode) group_left () (rate(node_time_seconds[1h]) > 0 <= 1.1) or rate(`},
+		"a timestamp in a long window":             {cpu.Timestamp, "[5m:15s]))"},
+		"a timestamp in a short window":            {short.Timestamp, "[10s:1s]))"},
+		"a deviation of means of a fifth":          {cpu.Deviation, `{mode="idle"}[12m])`},
+		"a deviation over the whole":               {cpu.Deviation, "[1h:6m])"},
+		"a deviation of means of two minutes":      {disk.Deviation, "(rate(node_disk_io_time_seconds_total[2m]))"},
+		"a deviation of means of the whole window": {short.Deviation, "(rate(node_disk_io_time_seconds_total[10s]))"},
+	} {
+		if !strings.Contains(test.expression, test.part) {
+			t.Errorf("%s: %s is not in %s", name, test.part, test.expression)
+		}
 	}
 }

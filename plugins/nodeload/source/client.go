@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sort"
 	"strconv"
 	"strings"
 	"time"
@@ -69,6 +70,8 @@ type endpoint struct {
 	secrets       []string
 	// get says that the server does not take POST.
 	get bool
+	// refused has the queries that were refused when they were asked last: they are kept away from the others.
+	refused map[Query]bool
 }
 
 // New makes a client. It reads no file and opens no connection: that is done when asking, every time.
@@ -116,7 +119,8 @@ func (c *Client) Close() {
 
 // Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good. label
 // tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means that none
-// did, and then row has not been called. Calls wait for each other.
+// did, and then row has not been called. An answer without any series counts only if all endpoints answer so. Calls wait for
+// each other.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -136,23 +140,43 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 	if len(slots) == 0 {
 		return Result{}, nil
 	}
-	var result Result
+	// However many requests it takes, asking ends: every endpoint may let the time of one request pass, and one of them may
+	// need some more for asking one by one.
+	bounded, cancel := context.WithTimeout(ctx, time.Duration(len(c.endpoints)+1)*c.timeout)
+	defer cancel()
+
+	var result, empty Result
 	defer c.rows.free()
 	var failures []string
+	empties := 0
 	for _, i := range c.order() {
 		e := c.endpoints[i]
 		c.rows.begin(label, queries)
-		err := c.askEndpoint(ctx, e, queries, slots, &result)
+		err := c.askEndpoint(bounded, e, queries, slots, &result)
 		if err == nil {
-			c.answered(i)
 			result.Endpoint, result.Series = e.name, len(c.rows.list)
-			c.rows.each(row)
-			return result, nil
+			if len(c.rows.list) > 0 {
+				c.answered(i)
+				c.rows.each(row)
+				return result, nil
+			}
+			// A server that has just been installed, or has lost its targets, answers too. Others may know more.
+			if empties++; empties == 1 {
+				empty = result
+			}
+			err = errors.New("the answer has no series; next: see whether the server scrapes what the queries ask for")
 		}
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("asking %s was given up: %w", e.name, ctx.Err())
 		}
 		failures = append(failures, e.name+": "+err.Error())
+		if bounded.Err() != nil {
+			break
+		}
+	}
+	if empties == len(c.endpoints) {
+		empty.Requests, empty.Bytes = result.Requests, result.Bytes
+		return empty, nil
 	}
 	return result, errors.New("no measurements: " + strings.Join(failures, "; "))
 }
@@ -178,55 +202,85 @@ func (c *Client) answered(i int) {
 	}
 }
 
-// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another.
+// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another. What it
+// refused before is not asked with the rest, so that a bad expression costs one request at a time, and not one for each resource.
 func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, slots []int, result *Result) error {
-	result.Failed, result.Warnings = nil, nil
-	err := c.askOnce(ctx, e, union(queries, slots...), result)
-	if err == nil || !oneByOne(err) {
-		return err
-	}
-	if len(slots) == 1 {
-		result.Failed = map[int]error{slots[0]: fmt.Errorf("resource %s: %w", queries[slots[0]].Name, err)}
-		return err
+	result.Failed, result.Warnings, result.Evaluated = nil, nil, 0
+	var together, alone []int
+	for _, slot := range slots {
+		if e.refused[queries[slot]] {
+			alone = append(alone, slot)
+		} else {
+			together = append(together, slot)
+		}
 	}
 	failed := map[int]error{}
-	for _, slot := range slots {
+	fail := func(slot int, err error) {
+		failed[slot] = fmt.Errorf("resource %s: %w", queries[slot].Name, err)
+	}
+	if len(together) > 0 {
+		err := c.askOnce(ctx, e, union(queries, together...), result)
+		switch {
+		case err == nil:
+		case !oneByOne(err):
+			return err
+		case len(together) == 1:
+			fail(together[0], err)
+		default:
+			alone = slots
+		}
+	}
+	for _, slot := range alone {
 		err := c.askOnce(ctx, e, union(queries, slot), result)
 		if err == nil {
 			continue
 		}
-		if !oneByOne(err) {
+		if !oneByOne(err) && !outOfTime(err) {
 			// The server has gone meanwhile.
 			return err
 		}
-		failed[slot] = fmt.Errorf("resource %s: %w", queries[slot].Name, err)
+		fail(slot, err)
+	}
+	e.refused = map[Query]bool{}
+	for slot := range failed {
+		e.refused[queries[slot]] = true
+	}
+	if len(failed) == 0 {
+		return nil
 	}
 	result.Failed = failed
-	if len(failed) == len(slots) {
-		return fmt.Errorf("every query failed, first %w", failed[slots[0]])
+	switch {
+	case len(failed) < len(slots):
+		return nil
+	case len(slots) == 1:
+		return failed[slots[0]]
 	}
-	return nil
+	return fmt.Errorf("every query failed, first %w", failed[slots[0]])
 }
 
-// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks for newer ones and tries again once.
+// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks for newer
+// ones and tries again once. When the method is not, it tries the other one.
 func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, result *Result) error {
 	_, warnings, err := c.credentials.refresh()
 	if err != nil {
 		return err
 	}
-	again := true
+	again, get := true, e.get
+	// first is the error for which the other method is tried.
+	var first error
 	for {
 		list, text := c.rows.mark()
-		status, err := c.send(ctx, e, expression, result)
+		status, err := c.send(ctx, e, get, expression, result)
 		if err == nil {
+			e.get = get
 			for _, warning := range warnings {
 				result.warn(warning)
 			}
 			return nil
 		}
 		c.rows.back(list, text)
-		switch status {
-		case http.StatusUnauthorized, http.StatusForbidden:
+		err = c.withoutSecrets(e, err)
+		if status == http.StatusUnauthorized || status == http.StatusForbidden {
 			if again {
 				again = false
 				if changed, _, refreshErr := c.credentials.refresh(); refreshErr == nil && changed {
@@ -234,24 +288,37 @@ func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, re
 				}
 			}
 		}
-		switch status {
-		case http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusForbidden:
-			// Proxies that go by Kubernetes' roles take POST for an attempt to create something.
-			if e.get = !e.get; e.get {
-				continue
-			}
+		if first == nil && (refusesMethod(status) || get && tooLong(status)) {
+			first, get = err, !get
+			continue
 		}
-		return c.withoutSecrets(e, err)
+		switch {
+		case first == nil:
+		case oneByOne(first) && refusesMethod(status):
+			// GET is all that the server takes, and the question is too long for that.
+			return first
+		default:
+			// GET is kept only if it has been of use.
+			e.get = get && oneByOne(err)
+		}
+		return err
 	}
 }
 
+// refusesMethod says whether a status may mean the method. Proxies that go by Kubernetes' roles take POST for an attempt to
+// create something.
+func refusesMethod(status int) bool {
+	return status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented || status == http.StatusForbidden
+}
+
 // send sends one request, and adds to the rows what it is answered. It returns the status if there was one.
-func (c *Client) send(ctx context.Context, e *endpoint, expression string, result *Result) (int, error) {
+func (c *Client) send(ctx context.Context, e *endpoint, get bool, expression string, result *Result) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 
 	var answer reply
 	decoded := false
+	secrets := c.secrets(e)
 	header := c.credentials.header
 	if e.authorization != "" && header.Get("Authorization") == "" {
 		header = header.Clone()
@@ -260,6 +327,7 @@ func (c *Client) send(ctx context.Context, e *endpoint, expression string, resul
 	carrier := &exchange{
 		through: c.credentials.transport,
 		header:  header,
+		secrets: secrets,
 		largest: c.largest,
 		decode: func(body io.Reader) (err error) {
 			answer, err = c.rows.decode(body)
@@ -271,7 +339,7 @@ func (c *Client) send(ctx context.Context, e *endpoint, expression string, resul
 	if err != nil {
 		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
 	}
-	request, err := c.request(client.URL("/api/v1/query", nil), e.get, expression)
+	request, err := c.request(client.URL("/api/v1/query", nil), get, expression)
 	if err != nil {
 		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
 	}
@@ -280,17 +348,20 @@ func (c *Client) send(ctx context.Context, e *endpoint, expression string, resul
 	result.Requests += carrier.requests
 	result.Bytes += carrier.bytes
 	if err != nil {
-		return 0, unreachable(ctx, c.timeout, err)
+		return 0, unreachable(ctx, c.timeout, err, secrets)
 	}
 	if response.StatusCode/100 != 2 {
-		return response.StatusCode, unusable(response, body)
+		return response.StatusCode, unusable(response, body, secrets)
 	}
 	if !decoded {
 		return response.StatusCode, notPrometheus("it is empty")
 	}
-	result.Asked, result.Received, result.Evaluated = asked, c.now(), answer.evaluated
+	// An answer without series has no time: of answers to several requests, the last one that has a time gives it.
+	if answer.evaluated > 0 || result.Evaluated == 0 {
+		result.Asked, result.Received, result.Evaluated = asked, c.now(), answer.evaluated
+	}
 	for _, warning := range answer.warnings {
-		result.warn(hide(warning, c.secrets(e)))
+		result.warn(clip(hide(warning, secrets)))
 	}
 	if answer.partial {
 		result.warn("the server says that its answer is partial")
@@ -329,17 +400,22 @@ func (r *Result) warn(warning string) {
 	}
 }
 
+// secrets has the longest first: one may be a part of another, whose rest would be left.
 func (c *Client) secrets(e *endpoint) []string {
-	return append(append([]string{}, c.credentials.secrets...), e.secrets...)
+	secrets := append(append([]string{}, c.credentials.secrets...), e.secrets...)
+	sort.Slice(secrets, func(i, j int) bool { return len(secrets[i]) > len(secrets[j]) })
+	return secrets
 }
 
-// withoutSecrets keeps what oneByOne asks of an error, and nothing else but its text.
+// withoutSecrets keeps what oneByOne asks of an error, and nothing else but its text. A server's words are shortened only here:
+// a secret that is cut in two is not found.
 func (c *Client) withoutSecrets(e *endpoint, err error) error {
 	secrets := c.secrets(e)
 	var refused *refusal
 	switch {
 	case errors.As(err, &refused):
-		return &refusal{errorType: hide(refused.errorType, secrets), message: hide(refused.message, secrets), status: refused.status}
+		errorType, message := clip(hide(refused.errorType, secrets)), clip(hide(refused.message, secrets))
+		return &refusal{errorType: errorType, message: message, status: refused.status}
 	case oneByOne(err):
 		return err
 	}

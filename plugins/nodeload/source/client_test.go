@@ -131,11 +131,15 @@ func allocated(do func()) uint64 {
 
 func TestAnswersThatAreTooLarge(t *testing.T) {
 	const size = 100 << 20
-	spaces := bytes.Repeat([]byte(" "), 1<<20)
-	var member bytes.Buffer
-	compressor := gzip.NewWriter(&member)
-	_, _ = compressor.Write(spaces)
-	_ = compressor.Close()
+	fields := bytes.Repeat([]byte(`"x":"`+strings.Repeat(" ", 1017)+`",`), 1<<10)
+	compressed := func(text []byte) []byte {
+		var member bytes.Buffer
+		compressor := gzip.NewWriter(&member)
+		_, _ = compressor.Write(text)
+		_ = compressor.Close()
+		return member.Bytes()
+	}
+	opening, member := compressed([]byte(`{"status":"success",`)), compressed(fields)
 	// Both begin like a good answer and go on with what must be read and means nothing.
 	for name, test := range map[string]struct {
 		do    http.HandlerFunc
@@ -144,7 +148,7 @@ func TestAnswersThatAreTooLarge(t *testing.T) {
 		"said beforehand": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(size))
 			for i := 0; i < size>>20; i++ {
-				if _, err := w.Write(spaces); err != nil {
+				if _, err := w.Write(fields); err != nil {
 					return
 				}
 			}
@@ -152,15 +156,16 @@ func TestAnswersThatAreTooLarge(t *testing.T) {
 		"piece by piece": {func(w http.ResponseWriter, _ *http.Request) {
 			fmt.Fprint(w, `{"status":"success",`)
 			for i := 0; i < size>>20; i++ {
-				if _, err := w.Write(spaces); err != nil {
+				if _, err := w.Write(fields); err != nil {
 					return
 				}
 			}
 		}, largestAnswer + 1},
 		"compressed a thousandfold": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(opening)
 			for i := 0; i < size>>20; i++ {
-				if _, err := w.Write(member.Bytes()); err != nil {
+				if _, err := w.Write(member); err != nil {
 					return
 				}
 			}
@@ -216,10 +221,8 @@ func TestTooManySeriesOfOneResourceDoNotBlindTheRest(t *testing.T) {
 
 func TestOneBadExpressionDoesNotBlindTheRest(t *testing.T) {
 	for name, refuse := range map[string]http.HandlerFunc{
-		"a parse error":      answers(400, `{"status":"error","errorType":"bad_data","error":"1:5: parse error"}`),
-		"an execution error": answers(422, `{"status":"error","errorType":"execution","error":"many-to-many matching"}`),
-		"the server's own time limit": answers(503,
-			`{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`),
+		"a parse error":            answers(400, `{"status":"error","errorType":"bad_data","error":"1:5: parse error"}`),
+		"an execution error":       answers(422, `{"status":"error","errorType":"execution","error":"many-to-many matching"}`),
 		"an error with status 200": answers(200, `{"status":"error","errorType":"422","error":"bad"}`),
 		"a proxy's limit":          answers(413, "too large"),
 	} {
@@ -479,5 +482,169 @@ func TestAClosedClientAsksNothing(t *testing.T) {
 	mustFail(t, c)
 	if len(s.requests()) != 1 {
 		t.Error("the server was asked")
+	}
+}
+
+func TestAnAnswerWithoutSeriesHasNoTime(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.Form.Get("query"); {
+		case strings.Contains(query, "bad"):
+			answers(422, `{"status":"error","errorType":"execution","error":"x"}`)(w, r)
+		case strings.Contains(query, "timestamp(load)"):
+			healthy("a")(w, r)
+		default:
+			fmt.Fprint(w, vector())
+		}
+	})
+	all, result, err := ask(client(t, prometheus(s.URL)), cpu, Query{Name: "gpu", Value: "none"}, Query{Name: "memory", Value: "bad"})
+	if err != nil || len(all) != 2 || len(result.Failed) != 1 {
+		t.Fatalf("got %v, %+v, %v", all, result, err)
+	}
+	if result.Evaluated != 1700000000.25 {
+		t.Errorf("evaluated at %v: the empty answer came last, and its time is none", result.Evaluated)
+	}
+}
+
+func TestAnEmptyAnswerCountsOnlyIfAllAreEmpty(t *testing.T) {
+	first, second := serve(t, answers(200, vector())), serve(t, healthy("second"))
+	c := client(t, prometheus(first.URL, second.URL))
+	if result := mustAnswer(t, c, "second"); result.Requests != 2 || result.Endpoint != second.URL {
+		t.Errorf("got %+v", result)
+	}
+	second.becomes(answers(200, vector()))
+	all, result, err := ask(c, cpu)
+	if err != nil || len(all) != 0 || result.Endpoint != second.URL || result.Requests != 2 || result.Received.IsZero() {
+		t.Errorf("got %+v, %v, want the empty answer of the endpoint that answered before", result, err)
+	}
+	second.becomes(answers(500, ""))
+	if text := mustFail(t, c); !strings.Contains(text, "no series") || !strings.Contains(text, "HTTP status 500") {
+		t.Error(text)
+	}
+}
+
+func TestAMethodIsKeptOnlyIfItIsOfUse(t *testing.T) {
+	methods := func(s *server) (methods []string) {
+		for _, saw := range s.requests() {
+			methods = append(methods, saw.method)
+		}
+		return methods
+	}
+	// by answers each method in its own way.
+	by := func(post, get http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				post(w, r)
+				return
+			}
+			get(w, r)
+		}
+	}
+	s := serve(t, by(answers(403, ""), answers(502, "")))
+	c := client(t, prometheus(s.URL))
+	mustFail(t, c)
+	s.becomes(by(healthy("a"), answers(502, "")))
+	mustAnswer(t, c, "a")
+
+	// A question can be too long for an address, and for nothing else.
+	s.becomes(by(answers(405, ""), healthy("a")))
+	mustAnswer(t, c, "a")
+	for _, status := range []int{413, 414, 431} {
+		c.endpoints[0].get = true
+		s.becomes(by(healthy("a"), answers(status, "")))
+		mustAnswer(t, c, "a")
+		mustAnswer(t, c, "a")
+		if diff := cmp.Diff([]string{"GET", "POST", "POST"}, methods(s)); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	// If nothing else is taken, shorter questions may do.
+	s.becomes(by(answers(405, ""), func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "\nor\n") {
+			w.WriteHeader(414)
+			return
+		}
+		healthy("a")(w, r)
+	}))
+	for i := 0; i < 2; i++ {
+		all, result, err := ask(c, Query{Name: "cpu", Value: "x"}, Query{Name: "memory", Value: "y"})
+		if err != nil || len(all) != 2 || result.Failed != nil {
+			t.Errorf("got %v, %+v, %v", all, result, err)
+		}
+	}
+	if diff := cmp.Diff([]string{"POST", "GET", "GET", "GET", "GET", "POST", "GET", "GET"}, methods(s)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+var timedOut = answers(503, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`)
+
+func TestAServerThatIsTooSlowIsNotAskedMore(t *testing.T) {
+	for name, do := range map[string]http.HandlerFunc{
+		"with status 503": timedOut,
+		"with status 200": answers(200, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`),
+	} {
+		first, second := serve(t, do), serve(t, do)
+		_, result, err := ask(client(t, prometheus(first.URL, second.URL)), cpu, Query{Name: "memory", Value: "y"}, Query{Name: "gpu", Value: "z"})
+		if err == nil || !strings.Contains(err.Error(), "timed out") || !strings.Contains(err.Error(), "next: ") || result.Requests != 2 {
+			t.Errorf("%s: got %+v, %v, want one request to each endpoint", name, result, err)
+		}
+	}
+}
+
+func TestAskingOneByOneEnds(t *testing.T) {
+	// Each query takes nearly all the time that it may, and the server gives it up just before the client would.
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "\nor\n") {
+			answers(422, "")(w, r)
+			return
+		}
+		select {
+		case <-time.After(80 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		timedOut(w, r)
+	})
+	given := prometheus(s.URL)
+	given.Timeout.Duration = 100 * time.Millisecond
+	queries := make([]Query, 30)
+	for i := range queries {
+		queries[i] = Query{Name: fmt.Sprint("r", i), Value: fmt.Sprint("x", i)}
+	}
+	if _, result, err := ask(client(t, given), queries...); err == nil || result.Requests > 10 {
+		t.Errorf("%d requests, each of which took nearly the time in which two could be asked: %v", result.Requests, err)
+	}
+}
+
+func TestWhatWasRefusedIsAskedByItself(t *testing.T) {
+	refusing := func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "bad") {
+			answers(422, `{"status":"error","errorType":"execution","error":"x"}`)(w, r)
+			return
+		}
+		healthy("a")(w, r)
+	}
+	s := serve(t, refusing)
+	c := client(t, prometheus(s.URL))
+	for i, step := range []struct {
+		do               http.HandlerFunc
+		requests, failed int
+	}{{refusing, 5, 1}, {refusing, 2, 1}, {timedOutIf("bad"), 2, 1}, {healthy("a"), 2, 0}, {healthy("a"), 1, 0}} {
+		s.becomes(step.do)
+		all, result, err := ask(c, Query{Name: "a", Value: "x"}, Query{Name: "b", Value: "bad"}, Query{Name: "c", Value: "y"}, Query{Name: "d", Value: "z"})
+		if err != nil || len(all) != 4-step.failed || len(result.Failed) != step.failed || result.Requests != step.requests {
+			t.Errorf("step %d: got %v, %+v, %v, want %d requests", i+1, all, result, err, step.requests)
+		}
+	}
+}
+
+// timedOutIf answers that a query took too long if it has a word in it.
+func timedOutIf(word string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), word) {
+			timedOut(w, r)
+			return
+		}
+		healthy("a")(w, r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -18,8 +19,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// credentials are what a server is trusted by, and trusts. The files are read before every request: that is twice a minute,
-// costs nothing, and sees every way in which they are replaced, the kubelet's swapped links too. Once they have been good, a
+// credentials are what a server is trusted by, and trusts. The files are read before every request: that costs
+// next to nothing, and sees every way in which they are replaced, the kubelet's swapped links too. Once they have been good, a
 // file that is missing or half written is not an outage: what it had before is used until it is good again.
 type credentials struct {
 	configured config.NodeLoadPrometheus
@@ -156,6 +157,9 @@ func (c *credentials) refreshHeader() (changed bool, err error) {
 		}
 		header.Set(configured.Name, value)
 		secrets = append(secrets, value)
+		if name := http.CanonicalHeaderKey(configured.Name); name == "Authorization" || name == "Proxy-Authorization" {
+			secrets = append(secrets, within(value)...)
+		}
 	}
 	if c.token.path != "" {
 		token, err := c.token.line()
@@ -173,6 +177,27 @@ func (c *credentials) refreshHeader() (changed bool, err error) {
 		c.header, c.secrets = header, secrets
 	}
 	return changed, nil
+}
+
+// within finds what is secret in the value of an authorization: all but the scheme, and the password of a Basic one.
+func within(authorization string) (secrets []string) {
+	space := strings.IndexByte(authorization, ' ')
+	if space < 0 {
+		return nil
+	}
+	scheme, secret := authorization[:space], strings.TrimSpace(authorization[space:])
+	secrets = append(secrets, secret)
+	if !strings.EqualFold(scheme, "Basic") {
+		return secrets
+	}
+	decoded, err := base64.StdEncoding.DecodeString(secret)
+	if err != nil {
+		return secrets
+	}
+	if colon := bytes.IndexByte(decoded, ':'); colon >= 0 {
+		secrets = append(secrets, string(decoded), string(decoded[colon+1:]))
+	}
+	return secrets
 }
 
 func (c *credentials) close() {
@@ -198,6 +223,12 @@ func (f *file) failed(why string) error {
 func (f *file) read() ([]byte, error) {
 	if f.path == "" {
 		return nil, nil
+	}
+	// Opening a named pipe waits for somebody to write to it, for ever if need be.
+	if info, err := os.Stat(f.path); err != nil {
+		return nil, f.failed(cause(err))
+	} else if !info.Mode().IsRegular() {
+		return nil, f.failed("it is not a regular file")
 	}
 	opened, err := os.Open(f.path)
 	if err != nil {

@@ -7,7 +7,9 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"encoding/pem"
+	"fmt"
 	"io/ioutil"
 	"math/big"
 	"net"
@@ -353,5 +355,54 @@ func TestSecretsAreInNoMessage(t *testing.T) {
 	}
 	if header := s.requests()[0].header.Get("Authorization"); header != "Bearer the-secret-token" {
 		t.Errorf("a token counts more than a password: %s", header)
+	}
+}
+
+// A secret that is cut in two, or sent in another form, is still one.
+func TestSecretsAreInNoMessageNotEvenAPartOfThem(t *testing.T) {
+	const token, password = "the-secret-token-of-some-length", "the-password"
+	login := base64.StdEncoding.EncodeToString([]byte("me:" + password))
+	s := serve(t, nil)
+	withToken, withLogin := prometheus(s.URL), prometheus(s.URL)
+	withToken.BearerTokenFile = written(t, "token", token)
+	withLogin.Headers = []config.NodeLoadHeader{{Name: "authorization", ValueFile: written(t, "login", "Basic "+login)}}
+	for said, given := range map[string]config.NodeLoadPrometheus{token: withToken, login: withLogin, password: withLogin} {
+		c := client(t, given)
+		for pad := longestText - len(said) - 70; pad < longestText; pad += 5 {
+			text := strings.Repeat("-", pad) + said
+			for name, do := range map[string]http.HandlerFunc{
+				"bad data":         answers(400, `{"status":"error","errorType":"bad_data","error":"`+text+`"}`),
+				"its type":         answers(422, `{"status":"error","errorType":"`+text+`","error":""}`),
+				"internal":         answers(500, `{"status":"error","errorType":"internal","error":"`+text+`"}`),
+				"an error":         answers(200, `{"status":"error","errorType":"execution","error":"`+text+`"}`),
+				"a page":           answers(200, text),
+				"JSON of its own":  answers(200, `{"status":`+said+`}`),
+				"a type of result": answers(200, `{"status":"success","data":{"resultType":"`+text+`"}}`),
+				"a value":          answers(200, vector(series("a", "0v", text))),
+				"a warning":        answers(200, `{"status":"success","warnings":["`+text+`"],"data":{"resultType":"vector","result":[]}}`),
+				"a redirect": func(w http.ResponseWriter, _ *http.Request) {
+					w.Header().Set("Location", "/"+text)
+					w.WriteHeader(http.StatusFound)
+				},
+			} {
+				s.becomes(do)
+				_, result, err := ask(c, cpu)
+				message := fmt.Sprint(err, result.Failed, result.Warnings)
+				if name != "a warning" && err == nil || strings.Contains(message, said[:8]) {
+					t.Fatalf("%s, behind %d characters: %s", name, pad, message)
+				}
+			}
+		}
+	}
+}
+
+// Reading what is no regular file may never end: a named pipe is read until somebody writes to it.
+func TestOnlyRegularFilesAreRead(t *testing.T) {
+	for _, path := range []string{os.DevNull, t.TempDir()} {
+		given := prometheus("http://127.0.0.1:1")
+		given.BearerTokenFile = path
+		if text := mustFail(t, client(t, given)); !strings.Contains(text, "not a regular file") {
+			t.Error(text)
+		}
 	}
 }

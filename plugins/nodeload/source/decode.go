@@ -44,7 +44,7 @@ func (r *rows) back(list, text int) { r.list, r.text = r.list[:list], r.text[:te
 // free gives up the memory, when it is far more than refreshes need.
 func (r *rows) free() {
 	r.queries = nil
-	if cap(r.list) > 4*len(r.list)+4096 {
+	if cap(r.list) > 4*len(r.list)+4096 || cap(r.text) > 4*len(r.text)+128*4096 {
 		r.list, r.text = nil, nil
 	}
 }
@@ -69,10 +69,14 @@ type reply struct {
 // decoding reads answers as Prometheus writes them; a field that comes in another letter case is not one.
 var decoding = jsoniter.Config{CaseSensitive: true}.Froze()
 
-const bufferSize = 64 << 10
+const (
+	bufferSize = 64 << 10
+	// longestString is more than any label, warning or error has. It is no smaller than the buffer, within which no run is counted.
+	longestString = bufferSize
+)
 
-// decode reads one answer and adds its rows, in one pass over the bytes as they arrive: neither the answer nor a series is ever
-// held as a whole. The rows are worth nothing unless the error is nil.
+// decode reads one answer and adds its rows, in one pass over the bytes as they arrive: of the answer no more is held at once
+// than the buffer and the string being read, whose length is bounded too. The rows are worth nothing unless the error is nil.
 func (r *rows) decode(body io.Reader) (reply, error) {
 	source := &remembering{from: body}
 	it := jsoniter.Parse(decoding, source, bufferSize)
@@ -95,31 +99,79 @@ func (r *rows) decode(body io.Reader) (reply, error) {
 	case d.err != nil:
 		return reply, notPrometheus(d.err.Error())
 	case it.Error != io.EOF:
-		return reply, notPrometheus(it.Error.Error())
+		return reply, notPrometheus(fmt.Sprintf("what its first %d bytes hold is not JSON in its form", source.count))
 	case !whole:
 		return reply, notPrometheus("it ends too early")
 	case reply.status == "error":
-		return reply, &refusal{errorType: clip(reply.errorType), message: clip(reply.message)}
+		return reply, &refusal{errorType: reply.errorType, message: reply.message}
 	case reply.status != "success":
 		return reply, notPrometheus("the status is neither success nor error")
 	case reply.resultType != "vector":
-		return reply, notPrometheus(fmt.Sprintf("the result is no vector but %q", clip(reply.resultType)))
+		return reply, notPrometheus("the result is " + described(reply.resultType) + ", and no vector")
 	}
 	return reply, nil
+}
+
+// described is a type of result that PromQL knows; any other is not repeated.
+func described(resultType string) string {
+	switch resultType {
+	case "matrix", "scalar", "string", "streams":
+		return "a " + resultType
+	}
+	return "of another type"
 }
 
 // remembering keeps the error with which reading ended.
 type remembering struct {
 	from io.Reader
 	err  error
+	// count is what has been read, quiet how much of it has come since the last quotation mark, and last the byte before.
+	count, quiet int
+	last         byte
 }
 
+// Read implements io.Reader. It ends with an error within a string, or anything else without a quotation mark, that is longer
+// than any in an answer: the decoder would hold it as a whole.
 func (r *remembering) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
+	read := p[:n]
+	first := len(read)
+	for i := 0; i < len(read); i++ {
+		if r.ends(read, i) {
+			first = i
+			break
+		}
+	}
+	if r.quiet += first; r.quiet > longestString {
+		n, err = 0, notPrometheus(fmt.Sprintf("it has a string of more than %d bytes", longestString))
+	} else if first < len(read) {
+		final := len(read) - 1
+		for !r.ends(read, final) {
+			final--
+		}
+		r.quiet = len(read) - 1 - final
+	}
+	if len(read) > 0 {
+		r.last = read[len(read)-1]
+	}
+	r.count += n
 	if err != nil {
 		r.err = err
 	}
 	return n, err
+}
+
+// ends says whether a string may end, or begin, at a place in what has been read. A quotation mark behind a backslash does
+// not count, even if another backslash is before that: others follow in time, unless it is all one string.
+func (r *remembering) ends(read []byte, at int) bool {
+	if read[at] != '"' {
+		return false
+	}
+	before := r.last
+	if at > 0 {
+		before = read[at-1]
+	}
+	return before != '\\'
 }
 
 // decoder is the state within one answer. Its methods are called back for each field or element, and return whether to go on.
@@ -174,7 +226,7 @@ func (d *decoder) field(it *jsoniter.Iterator, name string) bool {
 
 func (d *decoder) warning(it *jsoniter.Iterator) bool {
 	if len(d.reply.warnings) < mostWarnings {
-		d.reply.warnings = append(d.reply.warnings, clip(it.ReadString()))
+		d.reply.warnings = append(d.reply.warnings, it.ReadString())
 	} else {
 		it.Skip()
 	}
@@ -261,7 +313,7 @@ func (d *decoder) sample(it *jsoniter.Iterator) bool {
 	text := it.ReadStringAsSlice()
 	value, err := strconv.ParseFloat(string(text), 64)
 	if err != nil && !errors.Is(err, strconv.ErrRange) {
-		return d.fail("a sample's value is not a number: %q", clip(string(text)))
+		return d.fail("a sample's value is not a number")
 	}
 	if it.ReadArray() {
 		return d.fail("a sample is more than a time and a value")

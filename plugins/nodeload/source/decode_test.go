@@ -240,3 +240,47 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestDecodeHoldsNoEndlessText(t *testing.T) {
+	const size = 40 << 20
+	for name, test := range map[string]struct{ before, piece string }{
+		"a label":                    {`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"`, "x"},
+		"a label of quotation marks": {`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"`, `\"`},
+		"a warning":                  {`{"status":"success","warnings":["`, "x"},
+		"an error":                   {`{"status":"error","error":"`, "x"},
+		"a field's name":             {`{"`, "x"},
+		"a number":                   {`{"status":"success","data":{"resultType":"vector","result":[{"value":[`, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			text := test.before + strings.Repeat(test.piece, size/len(test.piece))
+			used := allocated(func() { _, _, err = decoded(strings.NewReader(text), 10) })
+			if err == nil || oneByOne(err) || !strings.Contains(err.Error(), "65536 bytes") || len(err.Error()) > 600 {
+				t.Errorf("got %v", err)
+			}
+			if used > 2<<20 {
+				t.Errorf("%d bytes were allocated", used)
+			}
+		})
+	}
+	long := strings.Repeat("x", 60000)
+	if all, _, err := decoded(strings.NewReader(vector(series(long, "0v", "1"), series(long, "1v", "1"))), 10); err != nil || len(all) != 2 {
+		t.Errorf("what is shorter is decoded: got %d rows, %v", len(all), err)
+	}
+}
+
+func TestMemoryIsGivenUpWhenItIsFarMoreThanNeeded(t *testing.T) {
+	few := make([]storedRow, 10)
+	for name, test := range map[string]struct {
+		rows rows
+		kept bool
+	}{
+		"an ordinary refresh": {rows{list: few, text: make([]byte, 1000, 2000)}, true},
+		"many rows once":      {rows{list: few[:10:10], text: make([]byte, 1000, 8<<20)}, false},
+		"long labels once":    {rows{list: make([]storedRow, 10, 100000), text: make([]byte, 1000)}, false},
+	} {
+		if test.rows.free(); (test.rows.list != nil) != test.kept || (test.rows.text != nil) != test.kept {
+			t.Errorf("%s: %d rows and %d bytes are kept", name, cap(test.rows.list), cap(test.rows.text))
+		}
+	}
+}

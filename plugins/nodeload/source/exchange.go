@@ -24,6 +24,7 @@ const (
 type exchange struct {
 	through http.RoundTripper
 	header  http.Header
+	secrets []string
 	largest int64
 	decode  func(io.Reader) error
 
@@ -58,7 +59,7 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 		response.Body.Close()
 		return nil, tooLarge(fmt.Sprintf("%d bytes, and %d are allowed", response.ContentLength, e.largest))
 	}
-	response.Body = &decodedBody{boundedBody: body, decode: e.decode}
+	response.Body = &decodedBody{boundedBody: body, decode: e.decode, secrets: e.secrets}
 	return response, nil
 }
 
@@ -79,8 +80,9 @@ func (e *exchange) checkRedirect(request *http.Request, response *http.Response)
 	if kept && to.Scheme == request.URL.Scheme && to.Host == request.URL.Host {
 		return nil
 	}
-	return toldError(clip(fmt.Sprintf("HTTP status %d sends to %s, and is not followed; next: make the endpoint the address that "+
-		"answers itself, or check the credentials if that is a page to log in", response.StatusCode, plain(to))))
+	place := clip(hide(to.Scheme+"://"+to.Host+to.Path, e.secrets))
+	return toldError(fmt.Sprintf("HTTP status %d sends to %s, and is not followed; next: make the endpoint the address that "+
+		"answers itself, or check the credentials if that is a page to log in", response.StatusCode, place))
 }
 
 // plain writes a URL without what may be secret in it.
@@ -128,7 +130,8 @@ func (p *page) Read(to []byte) (int, error) {
 // decodedBody decodes all there is when it is read first, and has nothing itself.
 type decodedBody struct {
 	*boundedBody
-	decode func(io.Reader) error
+	decode  func(io.Reader) error
+	secrets []string
 }
 
 var errPanic = errors.New("the answer could not be decoded")
@@ -137,7 +140,8 @@ func (d *decodedBody) Read([]byte) (n int, err error) {
 	// The client reads in a goroutine of its own, where a panic would end the process.
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = toldError(clip(fmt.Sprintf("%v: %v; next: report this with the server's version", errPanic, cause)))
+			why := clip(hide(fmt.Sprint(cause), d.secrets))
+			err = toldError(fmt.Sprintf("%v: %s; next: report this with the server's version", errPanic, why))
 		}
 	}()
 	if d.decode == nil {

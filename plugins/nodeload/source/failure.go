@@ -54,20 +54,33 @@ func (r *refusal) Error() string {
 	return "the query was refused: " + said + "; next: try it in the server's own query page"
 }
 
-// oneByOne says whether asking each resource by itself can help.
+// oneByOne says whether asking each resource by itself can help. It does not help a server that is too slow.
 func oneByOne(err error) bool {
 	var refused *refusal
-	return errors.As(err, &refused) || errors.Is(err, errTooLarge)
+	return errors.As(err, &refused) && !outOfTime(err) || errors.Is(err, errTooLarge)
 }
 
+// outOfTime says whether the server has given up by its own time limit.
+func outOfTime(err error) bool {
+	var refused *refusal
+	return errors.As(err, &refused) && refused.errorType == "timeout"
+}
+
+// tooLong says whether a status may mean that a question does not fit into an address.
+func tooLong(status int) bool {
+	return status == http.StatusRequestEntityTooLarge || status == http.StatusRequestURITooLong ||
+		status == http.StatusRequestHeaderFieldsTooLarge
+}
+
+// notPrometheus says why in words of its own: the answer's may be anybody's, and have anything in them.
 func notPrometheus(why string) error {
-	return toldError("the answer is not one of Prometheus' HTTP API: " + clip(why) + "; next: check that the endpoint is the " +
+	return toldError("the answer is not one of Prometheus' HTTP API: " + why + "; next: check that the endpoint is the " +
 		"server's address, with its path prefix")
 }
 
 // unusable makes an error of an answer that is not 2xx. What it says is heard only in Prometheus' own form, because pages for
 // people tell less than the status does.
-func unusable(response *http.Response, body []byte) error {
+func unusable(response *http.Response, body []byte, secrets []string) error {
 	status := response.StatusCode
 	var said struct {
 		Status    string `json:"status"`
@@ -78,11 +91,13 @@ func unusable(response *http.Response, body []byte) error {
 
 	refused := &refusal{status: status}
 	if inForm {
-		refused.errorType, refused.message = clip(said.ErrorType), clip(said.Error)
+		refused.errorType, refused.message = said.ErrorType, said.Error
+	}
+	if tooLong(status) {
+		return refused
 	}
 	switch status {
-	case http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusRequestURITooLong,
-		http.StatusRequestHeaderFieldsTooLarge:
+	case http.StatusUnprocessableEntity:
 		return refused
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return fmt.Errorf("HTTP status %d: the credentials are not accepted; next: check bearerTokenFile, headers and the client "+
@@ -95,28 +110,30 @@ func unusable(response *http.Response, body []byte) error {
 		case "bad_data", "execution", "timeout":
 			return refused
 		}
-		return fmt.Errorf("HTTP status %d: %s: %s; next: look at the server's log", status, refused.errorType, refused.message)
+		return fmt.Errorf("HTTP status %d: %s: %s; next: look at the server's log", status,
+			clip(hide(said.ErrorType, secrets)), clip(hide(said.Error, secrets)))
 	}
 	return fmt.Errorf("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the endpoint should "+
 		"begin with https", status)
 }
 
 // unreachable makes an error of one that the client of net/http returned: without the URL that it begins with.
-func unreachable(ctx context.Context, timeout time.Duration, err error) error {
+func unreachable(ctx context.Context, timeout time.Duration, err error, secrets []string) error {
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
 	var known interface{ told() }
+	var refused *refusal
 	switch {
-	case oneByOne(err), errors.As(err, &known):
+	case errors.As(err, &refused), errors.Is(err, errTooLarge), errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %v; next: see whether the server is up, and how long it takes for the queries", timeout)
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}
-	return errors.New(clip(err.Error()) + "; next: see whether the server can be reached from here, with these certificates")
+	return errors.New(clip(hide(err.Error(), secrets)) + "; next: see whether the server can be reached from here, with these certificates")
 }
 
 // toldError already says what to do next.

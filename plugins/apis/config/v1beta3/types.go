@@ -250,7 +250,7 @@ type NodeLoadHeader struct {
 	// Name is the header's name; not one of those that the client sets itself.
 	Name string `json:"name"`
 	// Value is its value. It can be read by whoever can read the configuration, which the scheduler logs at -v=2: secrets are
-	// for ValueFile, and Authorization takes no Value.
+	// for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
 	Value string `json:"value,omitempty"`
 	// ValueFile is the absolute path of a file with the value, read anew when it changes.
 	ValueFile string `json:"valueFile,omitempty"`

@@ -38,6 +38,8 @@ var (
 	// ownHeaders are what the client says about itself, the connection and the request's body.
 	ownHeaders = sets.NewString("Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host",
 		"Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade")
+	// secretHeaders have no other purpose than to say who may.
+	secretHeaders = sets.NewString("Authorization", "Cookie", "Proxy-Authorization")
 )
 
 // notShown takes the place of a value in an error where the value may be a secret, or where one may have been put by mistake.
@@ -174,7 +176,7 @@ func validateHeaders(path *field.Path, headers []config.NodeLoadHeader, withToke
 			errs = append(errs, field.Required(headerPath, "value or valueFile"))
 		case header.Value != "" && header.ValueFile != "":
 			errs = append(errs, field.Forbidden(headerPath.Child("value"), "valueFile has the value"))
-		case header.Value != "" && name == "Authorization":
+		case header.Value != "" && secretHeaders.Has(name):
 			errs = append(errs, field.Forbidden(headerPath.Child("value"), "a configuration is no place for it: put it in a file, and name that in valueFile"))
 		case strings.IndexFunc(header.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
 			errs = append(errs, field.Invalid(headerPath.Child("value"), notShown{}, "must be one line without control characters"))

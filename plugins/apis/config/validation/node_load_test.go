@@ -221,6 +221,16 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			want: []string{"args.prometheus.headers[0].name: Forbidden: bearerTokenFile sets", "args.prometheus.headers[0].value: Forbidden: a configuration is no place for it"},
 		},
 		{
+			name: "other headers that say who may, in the configuration", change: func(args *config.NodeLoadArgs) {
+				args.Prometheus.BearerTokenFile = "/token"
+				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "cookie", Value: "session=password"}, {Name: "Proxy-authorization", Value: "Basic password"}}
+			},
+			want: []string{"args.prometheus.headers[0].value: Forbidden: a configuration is no place for it", "args.prometheus.headers[1].value: Forbidden: a configuration is no place for it"},
+		},
+		{name: "those in files", change: func(args *config.NodeLoadArgs) {
+			args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "Cookie", ValueFile: "/cookie"}, {Name: "Proxy-Authorization", ValueFile: "/proxy"}}
+		}},
+		{
 			name: "the same header twice", change: func(args *config.NodeLoadArgs) {
 				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "X-Tenant", Value: "a"}, {Name: "x-tenant", Value: "b"}}
 			},
