@@ -468,10 +468,10 @@ func TestJitter(t *testing.T) {
 	c := &collector{random: func() float64 { return drawn }}
 	p := &plan{interval: 40 * time.Second, strictest: time.Hour}
 	for _, tt := range []struct {
-		drawn        float64
-		failures     int
-		idle         bool
-		expectInSecs time.Duration
+		drawn    float64
+		failures int
+		idle     bool
+		expect   time.Duration // in seconds
 	}{
 		{0, 0, false, 36}, {0.5, 0, false, 40}, {1, 0, false, 44}, {0, 0, true, 144}, {1, 0, true, 176},
 		{0, 1, false, 10}, {1, 1, false, 8}, {0, 2, false, 20}, {0, 3, false, 40}, {0, 1000000, false, 40}, {1, 1000000, false, 32},
@@ -479,7 +479,7 @@ func TestJitter(t *testing.T) {
 	} {
 		drawn, c.failures = tt.drawn, tt.failures
 		_, got := c.pace(p, tt.idle)
-		expectSleep(t, got, tt.expectInSecs*time.Second)
+		expectSleep(t, got, tt.expect*time.Second)
 	}
 }
 
