@@ -33,7 +33,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if len(c.filters) == 0 {
 		return nil
 	}
-	number := c.view.find(node.Name)
+	number := c.view.findObject(node)
 	var loads [maxResources]load
 	if number >= 0 {
 		pl.loads(c, number, nodeInfo, &loads)

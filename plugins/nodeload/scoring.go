@@ -25,7 +25,7 @@ func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v
 		// It was there when the cycle began. A score that means nothing is better than a cycle that fails.
 		return int64(neutral) * exactParts, nil
 	}
-	number := c.view.find(nodeName)
+	number := c.view.findObject(nodeInfo.Node())
 	var loads [maxResources]load
 	if number >= 0 && !c.view.readLoads(number, nodeInfo, &loads) {
 		c.view.compute(number, nodeInfo, &loads)

@@ -26,8 +26,11 @@ import (
 type view struct {
 	snapshot  *measured.Snapshot // nil before the first
 	resources []resource
-	index     map[string]int32
-	nodes     []*v1.Node
+	// index has the nodes' numbers by their names, and objects by the objects that the view was made of: the scheduler's NodeInfos
+	// mostly have the same ones, and a pointer is found in half the time, because no name elsewhere in memory is compared.
+	index   map[string]int32
+	objects map[*v1.Node]int32
+	nodes   []*v1.Node
 	// samples of a node are those of all slots; nil if the snapshot does not know the node.
 	samples [][]measured.Sample
 
@@ -89,6 +92,7 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		snapshot:  snapshot,
 		resources: resources,
 		index:     make(map[string]int32, len(nodes)),
+		objects:   make(map[*v1.Node]int32, len(nodes)),
 		nodes:     nodes,
 		samples:   make([][]measured.Sample, len(nodes)),
 		loads:     make([]uint64, len(nodes)*(1+loadWords*len(resources))),
@@ -103,7 +107,7 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		v.rejected[i] = nothingRejected
 	}
 	for i, node := range nodes {
-		v.index[node.Name] = int32(i)
+		v.index[node.Name], v.objects[node] = int32(i), int32(i)
 		if snapshot != nil {
 			v.samples[i] = snapshot.Node(node.Name)
 		}
@@ -175,6 +179,14 @@ func (v *view) find(name string) int {
 		return int(i)
 	}
 	return -1
+}
+
+// findObject is find, faster for the very object that the view was made of.
+func (v *view) findObject(node *v1.Node) int {
+	if i, found := v.objects[node]; found {
+		return int(i)
+	}
+	return v.find(node.Name)
 }
 
 // fresh returns how many measurements of a resource are not older than a time.
