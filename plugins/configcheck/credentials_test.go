@@ -59,14 +59,12 @@ func TestCredentialNotes(t *testing.T) {
 // TestCredentialNotesArePrinted beside the others.
 func TestCredentialNotesArePrinted(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	registry := frameworkruntime.Registry{"NodeLoad": newAsker("NodeLoad", func(context.Context, []*v1.Node, io.Writer) error { return nil })}
-	cfg := load(t, head+"profiles: [{plugins: {filter: {enabled: [{name: NodeLoad}]}}}]\n")
-	for i := range cfg.Profiles[0].PluginConfig {
-		if pluginConfig := &cfg.Profiles[0].PluginConfig[i]; pluginConfig.Name == "NodeLoad" {
-			// The scheduler that is not patched does not know them.
-			pluginConfig.Args = &config.NodeLoadArgs{Prometheus: config.NodeLoadPrometheus{Endpoints: []string{"http://a:9090"}, BearerTokenFile: "/token"}}
-		}
-	}
+	registry := frameworkruntime.Registry{"Asker": newAsker("Asker", func(context.Context, []*v1.Node, io.Writer) error { return nil })}
+	cfg := load(t, head+"profiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n")
+	// Of a plugin that is in no scheduler: a patched one has NodeLoad already.
+	cfg.Profiles[0].PluginConfig = append(cfg.Profiles[0].PluginConfig, schedulerconfig.PluginConfig{Name: "Asker", Args: &config.NodeLoadArgs{
+		Prometheus: config.NodeLoadPrometheus{Endpoints: []string{"http://a:9090"}, BearerTokenFile: "/token"},
+	}})
 	var out, errOut bytes.Buffer
 	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
 		t.Fatalf("%v\n%s", err, &errOut)
