@@ -6,12 +6,9 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
-
-// defaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names of
-// DNS labels, which have no upper case.
-const defaultActionLabel = "defaultAction"
 
 // rejections is one for the process, as its registry is, and is told apart by profile.
 var (
@@ -25,15 +22,8 @@ var (
 	registerMetrics sync.Once
 )
 
-// rejectionsOf returns what gives a profile's counter for a rule. The profile is that of the framework that makes the
-// plugin; another handle has none.
+// rejectionsOf returns what gives a profile's counter for a rule.
 func rejectionsOf(handle framework.Handle) func(rule string) metrics.CounterMetric {
 	registerMetrics.Do(func() { legacyregistry.MustRegister(rejections) })
-	profile := ""
-	if fwk, ok := handle.(framework.Framework); ok {
-		profile = fwk.ProfileName()
-	}
-	return func(rule string) metrics.CounterMetric {
-		return rejections.WithLabelValues(profile, rule)
-	}
+	return filterrule.Counters(handle, rejections)
 }

@@ -87,10 +87,10 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 	}
 	for _, rule := range pl.rulesFor(pod) {
 		if rule.matchesNode(node) {
-			return rule.verdict.status()
+			return rule.verdict.Status()
 		}
 	}
-	return pl.rules.otherwise.status()
+	return pl.rules.otherwise.Status()
 }
 
 // rulesFor returns the rules that concern the pod.

@@ -7,29 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/namepattern"
 )
-
-// verdict is what becomes of a node: it passes, or it is rejected for a reason and counted.
-type verdict struct {
-	deny bool
-	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it makes
-	// a slice of his own.
-	reasons []string
-	counter metrics.CounterMetric
-}
-
-// status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the one
-// that it gets, from all workers at once.
-func (v *verdict) status() *framework.Status {
-	if !v.deny {
-		return nil
-	}
-	v.counter.Inc()
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, v.reasons...)
-}
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
 type rule struct {
@@ -37,7 +18,7 @@ type rule struct {
 	nodeSelector labels.Selector
 	namespaces   namepattern.List
 	podSelector  labels.Selector
-	verdict      verdict
+	verdict      filterrule.Verdict
 }
 
 // matchesNode says whether the conditions of the rule that are about the node hold.
@@ -55,7 +36,7 @@ func (r *rule) matchesPod(pod *v1.Pod) bool {
 // ruleSet is all rules of the arguments, in order, and what becomes of a node that none of them matches.
 type ruleSet struct {
 	rules     []*rule
-	otherwise verdict
+	otherwise filterrule.Verdict
 	// dependOnPod says that some rule does not concern every pod.
 	dependOnPod bool
 }
@@ -74,11 +55,9 @@ func (s *ruleSet) concerning(pod *v1.Pod) []*rule {
 // compile makes the rules of valid arguments.
 func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.CounterMetric) (ruleSet, error) {
 	set := ruleSet{
-		otherwise: verdict{
-			deny:    args.DefaultAction == config.FilterDeny,
-			reasons: []string{fmt.Sprintf("node(s) were denied by %s: no rule matched, and defaultAction is %s", Name, config.FilterDeny)},
-			counter: rejections(defaultActionLabel),
-		},
+		otherwise: filterrule.NewVerdict(args.DefaultAction == config.FilterDeny,
+			fmt.Sprintf("node(s) were denied by %s: no rule matched, and defaultAction is %s", Name, config.FilterDeny),
+			rejections(filterrule.DefaultActionLabel)),
 	}
 	for i := range args.Rules {
 		rule, err := compileRule(&args.Rules[i], rejections)
@@ -105,11 +84,9 @@ func compileRule(from *config.NodeFilterRule, rejections func(rule string) metri
 		nodeSelector: nodeSelector,
 		namespaces:   namepattern.CompileList(from.Namespaces),
 		podSelector:  podSelector,
-		verdict: verdict{
-			deny:    from.Action == config.FilterDeny,
-			reasons: []string{fmt.Sprintf("node(s) were denied by rule %q of %s", from.Name, Name)},
-			counter: rejections(from.Name),
-		},
+		verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
+			fmt.Sprintf("node(s) were denied by rule %q of %s", from.Name, Name),
+			rejections(from.Name)),
 	}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -20,7 +21,7 @@ const Name = "PodFilter"
 type PodFilter struct {
 	rules []rule
 	// otherwise is what becomes of a pod that no rule matches.
-	otherwise verdict
+	otherwise filterrule.Verdict
 }
 
 var (
@@ -60,10 +61,10 @@ func (pl *PodFilter) EventsToRegister() []framework.ClusterEvent {
 func (pl *PodFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	for i := range pl.rules {
 		if pl.rules[i].matches(pod) {
-			return pl.rules[i].verdict.status()
+			return pl.rules[i].verdict.Status()
 		}
 	}
-	return pl.otherwise.status()
+	return pl.otherwise.Status()
 }
 
 // PreFilterExtensions returns nil: other pods on a node make no difference.

@@ -7,27 +7,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/namepattern"
 )
-
-// verdict is what becomes of a pod: it passes, or it is rejected for a reason and counted.
-type verdict struct {
-	deny    bool
-	reason  string
-	counter metrics.CounterMetric
-}
-
-// status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the one
-// that it gets.
-func (v *verdict) status() *framework.Status {
-	if !v.deny {
-		return nil
-	}
-	v.counter.Inc()
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, v.reason)
-}
 
 // rule is a rule of the arguments, compiled.
 type rule struct {
@@ -35,7 +18,7 @@ type rule struct {
 	namespaces namepattern.List
 	// podSelector is nil if the rule has none.
 	podSelector labels.Selector
-	verdict     verdict
+	verdict     filterrule.Verdict
 }
 
 // matches says whether all conditions of the rule hold for the pod, the cheap ones first.
@@ -46,30 +29,26 @@ func (r *rule) matches(pod *v1.Pod) bool {
 }
 
 // compile makes the rules, and the verdict over what none of them matches, of valid arguments.
-func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.CounterMetric) ([]rule, verdict, error) {
+func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.CounterMetric) ([]rule, filterrule.Verdict, error) {
 	rules := make([]rule, len(args.Rules))
 	for i := range args.Rules {
 		from := &args.Rules[i]
 		rules[i] = rule{
 			podNames:   namepattern.CompileList(from.PodNames),
 			namespaces: namepattern.CompileList(from.Namespaces),
-			verdict: verdict{
-				deny:    from.Action == config.FilterDeny,
-				reason:  fmt.Sprintf("pod is denied by rule %q of %s", from.Name, Name),
-				counter: rejections(from.Name),
-			},
+			verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
+				fmt.Sprintf("pod is denied by rule %q of %s", from.Name, Name),
+				rejections(from.Name)),
 		}
 		if from.PodSelector != nil {
 			selector, err := metav1.LabelSelectorAsSelector(from.PodSelector)
 			if err != nil {
-				return nil, verdict{}, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
+				return nil, filterrule.Verdict{}, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
 			}
 			rules[i].podSelector = selector
 		}
 	}
-	return rules, verdict{
-		deny:    args.DefaultAction == config.FilterDeny,
-		reason:  fmt.Sprintf("pod is denied by %s: no rule matches it, and defaultAction is %s", Name, config.FilterDeny),
-		counter: rejections(defaultActionLabel),
-	}, nil
+	return rules, filterrule.NewVerdict(args.DefaultAction == config.FilterDeny,
+		fmt.Sprintf("pod is denied by %s: no rule matches it, and defaultAction is %s", Name, config.FilterDeny),
+		rejections(filterrule.DefaultActionLabel)), nil
 }

@@ -1,0 +1,47 @@
+// Package filterrule holds what plugins have in common that reject by rules: what a rule decides, and how that is counted.
+package filterrule
+
+import (
+	"k8s.io/component-base/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names of
+// DNS labels, which have no upper case.
+const DefaultActionLabel = "defaultAction"
+
+// Verdict is what becomes of what a rule matches: it passes, or it is rejected for a reason and counted.
+type Verdict struct {
+	deny bool
+	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it makes
+	// a slice of his own.
+	reasons []string
+	counter metrics.CounterMetric
+}
+
+// NewVerdict returns a verdict. The reason and the counter are those of a rejection.
+func NewVerdict(deny bool, reason string, counter metrics.CounterMetric) Verdict {
+	return Verdict{deny: deny, reasons: []string{reason}, counter: counter}
+}
+
+// Status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the one
+// that it gets, from all workers at once. It returns nil for what passes.
+func (v *Verdict) Status() *framework.Status {
+	if !v.deny {
+		return nil
+	}
+	v.counter.Inc()
+	return framework.NewStatus(framework.UnschedulableAndUnresolvable, v.reasons...)
+}
+
+// Counters returns what gives a profile's counter for a rule, from a vector with the labels "profile" and "rule". The
+// profile is that of the framework that makes the plugin; another handle has none.
+func Counters(handle framework.Handle, rejections *metrics.CounterVec) func(rule string) metrics.CounterMetric {
+	profile := ""
+	if fwk, ok := handle.(framework.Framework); ok {
+		profile = fwk.ProfileName()
+	}
+	return func(rule string) metrics.CounterMetric {
+		return rejections.WithLabelValues(profile, rule)
+	}
+}
