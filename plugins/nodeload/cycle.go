@@ -19,12 +19,20 @@ type cycle struct {
 	now  time.Time
 	// oldest is the time, in nanoseconds since 1970, before which a measurement is too old.
 	oldest int64
-	// filters and scores are the numbers of the resources that take part, blind ones have too few measurements.
+	// kind is the number of the pod's kind in the view.
+	kind uint64
+	// filters and scores are the numbers of the resources that take part.
 	filters, scores []uint8
-	blind           [maxResources]bool
+	numbers         [2 * maxResources]uint8
+	podKind
+}
+
+// podKind is what a pod's result on a node depends on, beside the node. It can be compared.
+type podKind struct {
 	// estimates are the pod's, in the resources' units.
 	estimates [maxResources]float64
-	numbers   [2 * maxResources]uint8
+	// filtered and scored are the resources that take part, blind ones have too few measurements.
+	filtered, scored, blind [maxResources]bool
 }
 
 // Clone returns the cycle itself: what preemption adds and removes is in the NodeInfo.
@@ -36,7 +44,7 @@ func (c *cycle) Clone() framework.StateData {
 func (pl *NodeLoad) begin(state *framework.CycleState, pod *v1.Pod) *cycle {
 	pl.source.touch()
 	c := &cycle{of: state, view: pl.current(), now: pl.clock.Now()}
-	c.oldest = c.now.Add(-pl.maxSampleAge).UnixNano()
+	c.oldest = c.view.oldestAt(c.now, pl.maxSampleAge)
 	exempt := pl.exempt(pod)
 	filters, scores := c.numbers[:0:maxResources], c.numbers[maxResources:maxResources]
 	for r := range pl.resources {
@@ -51,13 +59,16 @@ func (pl *NodeLoad) begin(state *framework.CycleState, pod *v1.Pod) *cycle {
 			pl.counters.blind[r].Inc()
 		}
 		if isFilter {
+			c.filtered[r] = true
 			filters = append(filters, uint8(r))
 		}
 		if isScore {
+			c.scored[r] = true
 			scores = append(scores, uint8(r))
 		}
 	}
 	c.filters, c.scores = filters, scores
+	c.kind = c.view.results.kind(&c.podKind)
 	return c
 }
 
@@ -104,6 +115,6 @@ func (pl *NodeLoad) exempt(pod *v1.Pod) bool {
 }
 
 // fits says whether a node takes a pod with an estimate, as far as a resource is concerned.
-func (c *cycle) fits(r int, known load) bool {
-	return !exceeds(known.now+c.estimates[r]*known.perUnit, c.view.resources[r].threshold)
+func (c *cycle) fits(r int, known *load) bool {
+	return !exceeds(known.with(c.estimates[r]), c.view.resources[r].threshold)
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
@@ -52,17 +51,16 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 }
 
 // estimate returns what the pod will use: what its annotation says, or else the sum over its containers and the overhead of its
-// runtime class. Init containers do not count: they are gone before the pod is in full use. An annotation that is no quantity, or
-// a negative one, does not count: whoever makes pods must not be able to stop a scheduler with one. Nor does one that says too
-// much, see compute.
+// runtime class. Init containers do not count: they are gone before the pod is in full use. An annotation counts only if
+// quantityOf takes it, and does not count for more than a node has, see compute.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
 		return 0
 	}
 	if e.annotation != "" {
 		if text, found := pod.Annotations[e.annotation]; found {
-			if quantity, err := apiresource.ParseQuantity(text); err == nil && quantity.Sign() >= 0 {
-				return quantity.AsApproximateFloat64()
+			if estimate, ok := quantityOf(text); ok {
+				return estimate
 			}
 		}
 	}

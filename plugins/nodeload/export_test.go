@@ -80,7 +80,7 @@ func (pl *NodeLoad) InFlight(nodeInfo *framework.NodeInfo, resource int) float64
 	var loads [maxResources]load
 	node := v.find(nodeInfo.Node().Name)
 	v.compute(node, nodeInfo, &loads)
-	return (loads[resource].now - v.measured(node, resource, nodeInfo.Node()).now) / loads[resource].perUnit
+	return loads[resource].inFlight / loads[resource].perUnit
 }
 
 // ScoreOf returns what the plugin gives a node, rounded.

@@ -33,42 +33,53 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if len(c.filters) == 0 {
 		return nil
 	}
-	number := c.view.findObject(node)
-	var loads [maxResources]load
-	if number >= 0 {
-		pl.loads(c, number, nodeInfo, &loads)
+	if _, passes, found := c.result(nodeInfo); found && passes {
+		return nil
 	}
+	number := c.view.find(node.Name)
+	var loads [maxResources]load
+	pl.loads(c, number, nodeInfo, &loads)
 	for _, f := range c.filters {
 		r := int(f)
 		if c.blind[r] {
 			continue
 		}
-		if number >= 0 && loads[r].at >= c.oldest {
-			if !c.fits(r, loads[r]) {
-				return pl.tooHot(c, number, r, loads[r])
+		if loads[r].at >= c.oldest {
+			if !c.fits(r, &loads[r]) {
+				return pl.tooHot(c, number, r, &loads[r])
 			}
 		} else if pl.closedOnStale {
 			return pl.notMeasured(c, number, r)
 		}
 	}
+	if c.kind != notKept && pl.inSnapshot(nodeInfo) {
+		// Nearly all nodes that pass are scored afterwards, and here all that it takes is at hand.
+		c.keep(nodeInfo, pl.score(c, nodeInfo, &loads), true, &loads)
+	}
 	return nil
 }
 
-// loads puts together what is known of a node. Copies of the NodeInfo that the scheduler has in its snapshot are not kept.
+// loads puts together what is known of a node; of one whose number is -1, that is what is in flight.
 func (pl *NodeLoad) loads(c *cycle, number int, nodeInfo *framework.NodeInfo, into *[maxResources]load) {
-	if c.view.readLoads(number, nodeInfo, into) {
+	if number >= 0 && c.view.readLoads(number, nodeInfo, into) {
 		return
 	}
 	c.view.compute(number, nodeInfo, into)
-	own, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeInfo.Node().Name)
-	if err == nil && own == nodeInfo {
+	if number >= 0 && pl.inSnapshot(nodeInfo) {
 		c.view.writeLoads(number, nodeInfo, into)
 	}
 }
 
-func (pl *NodeLoad) tooHot(c *cycle, number, r int, known load) *framework.Status {
+// inSnapshot says whether the scheduler's snapshot has this NodeInfo. What is computed of another, a copy that preemption or
+// nominated pods changed, is not worth keeping.
+func (pl *NodeLoad) inSnapshot(nodeInfo *framework.NodeInfo) bool {
+	own, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeInfo.Node().Name)
+	return err == nil && own == nodeInfo
+}
+
+func (pl *NodeLoad) tooHot(c *cycle, number, r int, known *load) *framework.Status {
 	pl.rejected(c, number, r)
-	text := hotMessage(&c.view.resources[r], known.now+c.estimates[r]*known.perUnit, age(known.at, c.now), len(c.view.nodes))
+	text := hotMessage(&c.view.resources[r], known.with(c.estimates[r]), age(known.at, c.now), len(c.view.nodes))
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, text)
 }
 

@@ -19,9 +19,10 @@ const (
 )
 
 // startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers was
-// started. A container that was started again within a window, in nanoseconds, had its share in the measurements before, so the
-// start of the pod counts for it; but after a pause of a whole window nothing of it is left in them, such as when its node was
-// started again. A pod that has ended uses nothing, and is settled. The shorter the window, the later the start.
+// started. A container that was started again within a window, in nanoseconds, had its share in the measurements before, so its
+// first start counts, or if that is not known, that of the pod; but after a pause of a whole window nothing of it is left in
+// them, such as when its node was started again. A pod that has ended uses nothing, and is settled. The shorter the window,
+// the later the start.
 func startOf(pod *v1.Pod, window int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
@@ -39,7 +40,10 @@ func startOf(pod *v1.Pod, window int64) int64 {
 		started := container.State.Running.StartedAt
 		if ended := container.LastTerminationState.Terminated; container.RestartCount > 0 && ended != nil &&
 			int64(started.Sub(ended.FinishedAt.Time)) <= window {
-			continue
+			if container.RestartCount > 1 || ended.StartedAt.IsZero() {
+				continue
+			}
+			started = ended.StartedAt
 		}
 		if started := started.UnixNano(); started > start {
 			start = started
@@ -48,7 +52,14 @@ func startOf(pod *v1.Pod, window int64) int64 {
 	if start != settled {
 		return start
 	}
-	// What made the pod running without saying when a container started, or has just started all of them again.
+	// What made the pod running without saying when a container started, or has started all of them again and again. Before it
+	// was initialized it used little.
+	for i := range status.Conditions {
+		condition := &status.Conditions[i]
+		if condition.Type == v1.PodInitialized && condition.Status == v1.ConditionTrue && !condition.LastTransitionTime.IsZero() {
+			return condition.LastTransitionTime.UnixNano()
+		}
+	}
 	if status.StartTime != nil && !status.StartTime.IsZero() {
 		return status.StartTime.UnixNano()
 	}

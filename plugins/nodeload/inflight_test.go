@@ -33,6 +33,13 @@ func TestStartOf(t *testing.T) {
 	waits := v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
 	lost := again(500, 0)
 	lost.LastTerminationState.Terminated.FinishedAt = metav1.Time{}
+	first := again(500, 490)
+	first.LastTerminationState.Terminated.StartedAt = after(480)
+	more := *first.DeepCopy()
+	more.RestartCount = 2
+	initialized := []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: after(501)},
+		{Type: v1.PodInitialized, Status: v1.ConditionTrue, LastTransitionTime: after(400)}}
+	not := []v1.PodCondition{{Type: v1.PodInitialized, Status: v1.ConditionFalse, LastTransitionTime: after(400)}}
 	for _, test := range []struct {
 		name   string
 		status v1.PodStatus
@@ -49,6 +56,9 @@ func TestStartOf(t *testing.T) {
 		{"one of two restarted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 490), runs(10, 0)}}, at(10)},
 		{"its node was started again, and nobody knows when it ended", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(500)},
 		{"nor when, although it did", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{lost}}, at(500)},
+		{"crashed once: its first start counts, however long its images took", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{first}}, at(480)},
+		{"crashed more often: since it was initialized", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, Conditions: initialized, ContainerStatuses: []v1.ContainerStatus{more}}, at(400)},
+		{"crashed more often, and is not said to be initialized", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, Conditions: not, ContainerStatuses: []v1.ContainerStatus{more}}, at(5)},
 		{"crashes again and again", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{waits}}, at(5)},
 		{"no word of containers", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began}, at(5)},
 		{"not even when it began: when it was made", v1.PodStatus{Phase: v1.PodRunning}, at(1)},

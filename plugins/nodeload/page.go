@@ -166,7 +166,7 @@ func pageOf(plugins []*NodeLoad, node string) *page {
 
 func (pl *NodeLoad) page(only string) profilePage {
 	v, now := pl.current(), pl.clock.Now()
-	oldest := now.Add(-pl.maxSampleAge).UnixNano()
+	oldest := v.oldestAt(now, pl.maxSampleAge)
 	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.status()), Nodes: []nodePage{}}
 	if v.snapshot != nil {
 		p.Snapshot, p.Taken = v.snapshot.ID, moment(v.snapshot.Taken)
@@ -216,9 +216,9 @@ func (v *view) pageOfLoad(node, r int, inFlight float64, oldest int64, now time.
 	sample, _ := resource.of(v.samples[node])
 	shown.AgeSeconds = number(age(sample.At, now).Seconds())
 	if known.at != notMeasured {
-		shown.Measured = number(100 * known.now)
+		shown.Measured = number(100 * known.measured)
 		shown.InFlight = number(100 * inFlight * known.perUnit)
-		shown.Predicted = number(100 * (known.now + inFlight*known.perUnit))
+		shown.Predicted = number(100 * known.with(inFlight))
 	}
 	if sample.HasDeviation {
 		capacity := 0.0

@@ -2,6 +2,7 @@ package nodeload
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -330,15 +331,86 @@ func TestRiskNeedsADeviation(t *testing.T) {
 // TestADeadExporterDoesNotAttract: a node of which little is requested, and nothing is measured any more, counts as loaded as the
 // others are on the average; one of which much is requested counts as that.
 func TestADeadExporterDoesNotAttract(t *testing.T) {
-	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000))
+	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000), on(pod("b", "4"), "node-3", -160))
 	dead := w.sample(0, time.Hour) // not among the fresh ones
 	w.measure(map[string][]measured.Sample{
-		"node-0": {w.sample(0.3, 0)}, "node-1": {w.sample(0.5, 0)}, "node-2": {w.sample(0.7, 0)}, "node-3": {dead}, "node-4": {dead},
+		"node-0": {w.sample(0.3, time.Minute)}, "node-1": {w.sample(0.5, 10*time.Second)}, "node-2": {w.sample(0.7, time.Minute)}, "node-3": {dead}, "node-4": {dead},
 	})
 	got := w.cycle(t, pod("incoming", "1")).scores
-	want := map[string]int64{"node-0": 60, "node-1": 40, "node-2": 20, "node-3": 40, "node-4": 20}
+	// A pod that came to node-3 after the newest measurement shows, as it would on the others; that on node-4 has been there for long.
+	want := map[string]int64{"node-0": 60, "node-1": 40, "node-2": 20, "node-3": 20, "node-4": 20}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
+	}
+}
+
+// TestANodeThatIsNotMeasuredIsNotTheBest, by whatever it is scored: node-3 has no measurement, and nothing is requested on it.
+func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
+	target := cpu(0)
+	target.Strategy = config.NodeLoadTargetUtilization
+	varies := cpu(0)
+	varies.Strategy = config.NodeLoadRisk
+	for _, test := range []struct {
+		name     string
+		resource config.NodeLoadResource
+		fallback config.NodeLoadFallback
+		loads    [3]float64
+		want     map[string]int64
+	}{
+		{"the mean is the target, and no node is there", target, config.NodeLoadFallbackRequests, [3]float64{0.05, 0.15, 1},
+			map[string]int64{"node-0": 48, "node-1": 63, "node-2": 0, "node-3": 37}},
+		{"below the target the mean is that of a load", target, config.NodeLoadFallbackRequests, [3]float64{0.2, 0.2, 0.2},
+			map[string]int64{"node-0": 70, "node-1": 70, "node-2": 70, "node-3": 40}},
+		{"nobody requests any of it", network(0), config.NodeLoadFallbackRequests, [3]float64{0.8, 0.7, 0.9},
+			map[string]int64{"node-0": 20, "node-1": 30, "node-2": 10, "node-3": 20}},
+		{"50 points are too many", cpu(0), config.NodeLoadFallbackNeutral, [3]float64{0.8, 0.7, 0.9},
+			map[string]int64{"node-0": 20, "node-1": 30, "node-2": 10, "node-3": 20}},
+		{"50 points are not too many", cpu(0), config.NodeLoadFallbackNeutral, [3]float64{0.2, 0.3, 0.1},
+			map[string]int64{"node-0": 80, "node-1": 70, "node-2": 90, "node-3": 50}},
+		{"the deviation counts", varies, config.NodeLoadFallbackRequests, [3]float64{0.4, 0.4, 0.4},
+			map[string]int64{"node-0": 75, "node-1": 75, "node-2": 75, "node-3": 75}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			args := arguments(test.resource)
+			args.Fallback = test.fallback
+			w := newWorld(t, args, nodes(4))
+			samples := map[string][]measured.Sample{}
+			for i, load := range test.loads {
+				s := w.sample(load, 0)
+				s.Deviation, s.HasDeviation = 0.1, true
+				samples[fmt.Sprintf("node-%d", i)] = []measured.Sample{s}
+			}
+			w.measure(samples)
+			if got := w.cycle(t, pod("incoming", "0")).scores; !reflect.DeepEqual(got, test.want) {
+				t.Errorf("scores %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+// TestAClockThatIsSetBack leaves nobody to know how old measurements are, until the next ones come.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(2))
+	measure := func() {
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.1, 0)}})
+	}
+	measure()
+	now := w.clock.Now()
+	for _, test := range []struct {
+		back  time.Duration
+		known bool
+	}{{0, true}, {setBack, true}, {setBack + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
+		w.clock.SetTime(now.Add(-test.back))
+		_, rejected := w.cycle(t, pod("incoming", "1")).rejected["node-0"]
+		shown := w.plugin.page("")
+		said := shown.Nodes[0].Resources[0].Missing == "" && shown.Resources[0].Fresh == 2
+		if rejected != test.known || said != test.known {
+			t.Errorf("set back by %v: rejected %v, and the page says that it is measured: %v; want %v", test.back, rejected, said, test.known)
+		}
+	}
+	measure()
+	if _, rejected := w.cycle(t, pod("incoming", "1")).rejected["node-0"]; !rejected {
+		t.Error("the next measurements do not count")
 	}
 }
 
@@ -469,6 +541,13 @@ func TestANodeThatIsNew(t *testing.T) {
 	status := w.plugin.Filter(ctx, state, incoming, info)
 	if want := "node load: no measurement of cpu (no_series)"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
+	}
+	// What came to it is in flight, as on all others.
+	info.AddPod(pod("assumed", "2"))
+	var loads [maxResources]load
+	w.plugin.loads(w.plugin.cycle(state, incoming), -1, info, &loads)
+	if got := loads[0]; got.at != notMeasured || got.inFlight != 0.2 {
+		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
 	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is measured.
 	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})

@@ -2,6 +2,7 @@ package nodeload
 
 import (
 	"math"
+	"strings"
 
 	v1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
@@ -68,8 +69,8 @@ func newResource(args *config.NodeLoadResource) resource {
 // capacityOf returns what a node has of the resource; false if nobody knows. A capacity of nothing is none.
 func (r *resource) capacityOf(node *v1.Node) (float64, bool) {
 	if text, found := node.Annotations[r.capacityAnnotation]; found {
-		if quantity, err := apiresource.ParseQuantity(text); err == nil && quantity.Sign() > 0 {
-			return quantity.AsApproximateFloat64(), true
+		if capacity, ok := quantityOf(text); ok && capacity > 0 {
+			return capacity, true
 		}
 	}
 	if r.capacity > 0 {
@@ -80,6 +81,29 @@ func (r *resource) capacityOf(node *v1.Node) (float64, bool) {
 	}
 	quantity, found := node.Status.Capacity[r.estimator.resource]
 	if !found || quantity.Sign() <= 0 {
+		return 0, false
+	}
+	return quantity.AsApproximateFloat64(), true
+}
+
+const (
+	longestQuantity = 24
+	// longestExponent is in digits.
+	longestExponent = 2
+)
+
+// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any needs to be. Whoever
+// makes pods must not be able to stop a scheduler with one, and a quantity with an exponent of millions takes
+// minutes to parse.
+func quantityOf(text string) (float64, bool) {
+	if len(text) > longestQuantity {
+		return 0, false
+	}
+	if e := strings.IndexAny(text, "eE"); e >= 0 && len(strings.TrimLeft(text[e+1:], "+-")) > longestExponent {
+		return 0, false
+	}
+	quantity, err := apiresource.ParseQuantity(text)
+	if err != nil || quantity.Sign() < 0 {
 		return 0, false
 	}
 	return quantity.AsApproximateFloat64(), true

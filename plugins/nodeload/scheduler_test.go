@@ -170,6 +170,36 @@ func TestManyPodsSpreadThoughNoMeasurementMoves(t *testing.T) {
 	}
 }
 
+// TestManyPodsSpreadThoughANodeIsNotMeasured: it gets about as many as the others, and not all.
+func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
+	const pods = 80
+	for _, profile := range []string{"default-scheduler", "alone"} {
+		for _, size := range []string{"1", "100m"} {
+			for _, fallback := range []config.NodeLoadFallback{config.NodeLoadFallbackRequests, config.NodeLoadFallbackNeutral} {
+				for _, load := range []float64{0.2, 0.6} {
+					t.Run(fmt.Sprintf("%s %s %s %v", profile, size, fallback, load), func(t *testing.T) {
+						nodes := nodesOf(40, "40")
+						args := arguments()
+						args.Fallback = fallback
+						s := newScheduler(t, args, nodes, false)
+						loads := evenly(nodes, load)
+						delete(loads, "node-7")
+						s.measure(time.Now(), loads)
+						counts := map[string]int{}
+						for _, made := range s.Schedule(podsOf(pods, profile, size)...) {
+							counts[made.Node]++
+						}
+						if counts["node-7"] > 3 || counts[""] > 0 {
+							t.Errorf("of %d pods for 40 nodes, the one that is not measured got %d; %d found no node", pods, counts["node-7"], counts[""])
+						}
+						s.Settle()
+					})
+				}
+			}
+		}
+	}
+}
+
 // TestManyPodsPileUpWithoutTheAccount of what is in flight: an estimator that reads nothing takes every pod for idle.
 func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 	nodes := nodesOf(40, "40")

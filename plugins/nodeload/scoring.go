@@ -25,45 +25,60 @@ func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v
 		// It was there when the cycle began. A score that means nothing is better than a cycle that fails.
 		return int64(neutral) * exactParts, nil
 	}
-	number := c.view.findObject(nodeInfo.Node())
-	var loads [maxResources]load
-	if number >= 0 && !c.view.readLoads(number, nodeInfo, &loads) {
-		c.view.compute(number, nodeInfo, &loads)
-		c.view.writeLoads(number, nodeInfo, &loads)
+	if score, _, found := c.result(nodeInfo); found {
+		return score, nil
 	}
+	number := c.view.find(nodeName)
+	var loads [maxResources]load
+	pl.loads(c, number, nodeInfo, &loads)
+	score := pl.score(c, nodeInfo, &loads)
+	c.keep(nodeInfo, score, false, &loads)
+	return score, nil
+}
+
+// score returns the score of a node whose loads are known; both parts of it.
+func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads *[maxResources]load) int64 {
 	var sum mean
 	for _, s := range c.scores {
 		r := int(s)
 		resource := &pl.resources[r]
-		sum.add(resource.strategy, resource.weight, pl.points(c, number, r, loads[r], nodeInfo))
+		sum.add(resource.strategy, resource.weight, pl.points(c, r, &loads[r], nodeInfo))
 	}
-	return sum.score(), nil
+	return sum.score()
 }
 
 // points returns the points of a resource of a node: by what is measured, or else as the fallback says.
-func (pl *NodeLoad) points(c *cycle, number, r int, known load, nodeInfo *framework.NodeInfo) float64 {
+//
+// A node that is not measured must not look better than those that are: not now, and not after some pods that show in the
+// others' loads. So, while there are measurements, it has no more points than as a node that is measured at the mean of the
+// others, and gets the pods that this one has got since, and no more than the others have on the average, should they be on both sides
+// of a target.
+func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
-	// What is not known of a node is taken to be as it is on the average: nodes that are not measured should be neither the best
-	// nor the worst of those that are. While nothing goes by the measurements, there is no average either.
-	typical := average{variation: math.NaN()}
+	// While nothing goes by the measurements, there is no average either.
+	most, variation := math.Inf(1), math.NaN()
 	if !c.blind[r] {
-		typical = c.view.typical[r]
-		if number >= 0 && known.at >= c.oldest {
-			if math.IsNaN(known.variation) {
-				known.variation = typical.variation
+		typical := &c.view.typical[r]
+		variation = typical.variation
+		if known.at >= c.oldest {
+			if !math.IsNaN(known.variation) {
+				variation = known.variation
 			}
-			return resource.points(known.now+c.estimates[r]*known.perUnit, known.variation)
+			return resource.points(known.with(c.estimates[r]), variation)
+		}
+		if typical.at != notMeasured {
+			most = math.Min(typical.points, resource.points(typical.load+known.inFlight+c.estimates[r]*known.perUnit, variation))
 		}
 	}
-	if pl.neutralFallback {
-		return neutral
-	}
 	requested, allocatable, has := resource.estimator.requested(nodeInfo)
-	if !has {
-		return neutral
+	switch {
+	case has && !pl.neutralFallback:
+		return math.Min(most, resource.points((requested+c.estimates[r])/allocatable, variation))
+	case pl.neutralFallback || math.IsInf(most, 1):
+		return math.Min(most, neutral)
+	default:
+		return most
 	}
-	// Of a node whose exporter is dead requests may say little, so it counts at least as loaded as the others.
-	return resource.points(math.Max(requested/allocatable, typical.load)+c.estimates[r]/allocatable, typical.variation)
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.

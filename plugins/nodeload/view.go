@@ -23,14 +23,14 @@ import (
 //     same generation before and after has read the words that belong to it: if they were written in between, it was with
 //     the same values.
 //  2. rejected: what was rejected on a node, which only becomes less until it is taken away.
+//
+// Beside these, results has what came of a node for a kind of pods.
 type view struct {
 	snapshot  *measured.Snapshot // nil before the first
 	resources []resource
-	// index has the nodes' numbers by their names, and objects by the objects that the view was made of: the scheduler's NodeInfos
-	// mostly have the same ones, and a pointer is found in half the time, because no name elsewhere in memory is compared.
-	index   map[string]int32
-	objects map[*v1.Node]int32
-	nodes   []*v1.Node
+	// index has the nodes' numbers by their names.
+	index map[string]int32
+	nodes []*v1.Node
 	// samples of a node are those of all slots; nil if the snapshot does not know the node.
 	samples [][]measured.Sample
 
@@ -38,6 +38,7 @@ type view struct {
 	loads []uint64
 	// rejected holds for each node and resource the smallest estimate of a pod that was rejected, as bits of a float64.
 	rejected []uint64
+	results  *results
 	// strangers says that pods were rejected on nodes that are not in the view.
 	strangers uint32
 
@@ -47,14 +48,18 @@ type view struct {
 	having []int
 	// window is the shortest window, and settledAt the time such that a pod which began before it is in all measurements.
 	window, settledAt int64
+	// oldest is the time before which a measurement was not fresh when the view was made.
+	oldest int64
 	// typical is, for each resource, what is measured of the nodes on the average.
 	typical []average
 }
 
-// average is what is taken of a node for what is not measured of it.
+// average is what is taken of a node for what is not measured of it: means over the nodes whose measurements were fresh
+// when the view was made.
 type average struct {
-	// load is the mean of the loads that were fresh when the view was made; 0 if none was.
-	load float64
+	// at is when the newest of them was made; notMeasured if there was none, and then load and points are 0.
+	at           int64
+	load, points float64
 	// variation is the mean of the variations that were; not a number if none was.
 	variation float64
 	// capacity says that a node's capacity is known.
@@ -62,7 +67,7 @@ type average struct {
 }
 
 const (
-	loadWords        = 4
+	loadWords        = 5
 	unknown   uint64 = 0
 	busy      uint64 = math.MaxUint64
 )
@@ -74,8 +79,9 @@ var nothingRejected = math.Float64bits(math.Inf(1))
 type load struct {
 	// at is when it was measured, in nanoseconds since 1970; notMeasured if it was not.
 	at int64
-	// now is what is measured and in flight, as a share of the capacity.
-	now float64
+	// measured is as a share of the capacity, and so is what is in flight. Of a node that is not measured, what is in flight
+	// is what came since the others were.
+	measured, inFlight float64
 	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known.
 	perUnit float64
 	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
@@ -92,14 +98,15 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		snapshot:  snapshot,
 		resources: resources,
 		index:     make(map[string]int32, len(nodes)),
-		objects:   make(map[*v1.Node]int32, len(nodes)),
 		nodes:     nodes,
 		samples:   make([][]measured.Sample, len(nodes)),
 		loads:     make([]uint64, len(nodes)*(1+loadWords*len(resources))),
 		rejected:  make([]uint64, len(nodes)*len(resources)),
+		results:   newResults(len(nodes)),
 		times:     make([][]int64, len(resources)),
 		having:    make([]int, len(resources)),
 		typical:   make([]average, len(resources)),
+		oldest:    oldest,
 		window:    math.MaxInt64,
 		settledAt: math.MaxInt64,
 	}
@@ -107,7 +114,7 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		v.rejected[i] = nothingRejected
 	}
 	for i, node := range nodes {
-		v.index[node.Name], v.objects[node] = int32(i), int32(i)
+		v.index[node.Name] = int32(i)
 		if snapshot != nil {
 			v.samples[i] = snapshot.Node(node.Name)
 		}
@@ -115,7 +122,7 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 	}
 	for r := range v.times {
 		sort.Sort(byTime(v.times[r]))
-		v.typical[r] = v.average(r, oldest)
+		v.typical[r] = v.average(r)
 		if window := resources[r].window; window < v.window {
 			v.window = window
 		}
@@ -127,18 +134,21 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 }
 
 // average returns the average of a resource.
-func (v *view) average(r int, oldest int64) average {
-	var of average
-	var loads, variations float64
-	var variation float64
+func (v *view) average(r int) average {
+	of := average{at: notMeasured}
+	var loads, variations, variation float64
 	for node, object := range v.nodes {
 		known := v.measured(node, r, object)
 		of.capacity = of.capacity || known.perUnit > 0
-		if known.at < oldest || known.at == notMeasured {
+		if known.at < v.oldest || known.at == notMeasured {
 			continue
 		}
+		if known.at > of.at {
+			of.at = known.at
+		}
 		loads++
-		of.load += known.now
+		of.load += known.measured
+		of.points += v.resources[r].points(known.measured, known.variation)
 		if !math.IsNaN(known.variation) {
 			variations++
 			variation += known.variation
@@ -146,6 +156,7 @@ func (v *view) average(r int, oldest int64) average {
 	}
 	if loads > 0 {
 		of.load /= loads
+		of.points /= loads
 	}
 	of.variation = variation / variations // of none: not a number
 	return of
@@ -181,12 +192,18 @@ func (v *view) find(name string) int {
 	return -1
 }
 
-// findObject is find, faster for the very object that the view was made of.
-func (v *view) findObject(node *v1.Node) int {
-	if i, found := v.objects[node]; found {
-		return int(i)
+// setBack is by how much the clock has to be behind the snapshot for nobody to know its age any more. It is the same for the
+// collector.
+const setBack = 10 * time.Second
+
+// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old at another time. All are if the
+// clock was set back since the snapshot came; the next one is by the clock as it is.
+func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
+	// By the time of day, which is what measurements have; Sub would go by time as it has passed.
+	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(setBack) {
+		return math.MaxInt64
 	}
-	return v.find(node.Name)
+	return now.Add(-maxAge).UnixNano()
 }
 
 // fresh returns how many measurements of a resource are not older than a time.
@@ -267,9 +284,10 @@ func read(words []uint64, generation uint64, into []load) bool {
 	for i := range into {
 		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
 		into[i].at = int64(atomic.LoadUint64(&at[0]))
-		into[i].now = math.Float64frombits(atomic.LoadUint64(&at[1]))
-		into[i].perUnit = math.Float64frombits(atomic.LoadUint64(&at[2]))
-		into[i].variation = math.Float64frombits(atomic.LoadUint64(&at[3]))
+		into[i].measured = math.Float64frombits(atomic.LoadUint64(&at[1]))
+		into[i].inFlight = math.Float64frombits(atomic.LoadUint64(&at[2]))
+		into[i].perUnit = math.Float64frombits(atomic.LoadUint64(&at[3]))
+		into[i].variation = math.Float64frombits(atomic.LoadUint64(&at[4]))
 	}
 	return atomic.LoadUint64(&words[0]) == generation
 }
@@ -282,21 +300,30 @@ func write(words []uint64, generation uint64, loads []load) {
 	for i := range loads {
 		at := words[1+loadWords*i : 1+loadWords*i+loadWords]
 		atomic.StoreUint64(&at[0], uint64(loads[i].at))
-		atomic.StoreUint64(&at[1], math.Float64bits(loads[i].now))
-		atomic.StoreUint64(&at[2], math.Float64bits(loads[i].perUnit))
-		atomic.StoreUint64(&at[3], math.Float64bits(loads[i].variation))
+		atomic.StoreUint64(&at[1], math.Float64bits(loads[i].measured))
+		atomic.StoreUint64(&at[2], math.Float64bits(loads[i].inFlight))
+		atomic.StoreUint64(&at[3], math.Float64bits(loads[i].perUnit))
+		atomic.StoreUint64(&at[4], math.Float64bits(loads[i].variation))
 	}
 	atomic.StoreUint64(&words[0], generation)
 }
 
-// compute adds what is in flight to what is measured. No pod counts for more than the node has, whatever it says of itself. The
-// node's object is the NodeInfo's, which may be newer than the view's.
+// compute puts together what is measured and what is in flight. No pod counts for more than the node has, whatever it says of
+// itself. The node may be -1; its object is the NodeInfo's, which may be newer than the view's.
 func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) {
+	// since is when the measurement was made in which pods are or are not; that of the others if the node has none.
+	var since [maxResources]int64
 	var settledAt int64 = math.MaxInt64
 	for r := range v.resources {
 		into[r] = v.measured(node, r, nodeInfo.Node())
-		if into[r].counts() && into[r].at-v.resources[r].window < settledAt {
-			settledAt = into[r].at - v.resources[r].window
+		if since[r] = into[r].at; since[r] < v.oldest {
+			since[r] = v.typical[r].at
+		}
+		if into[r].perUnit == 0 {
+			since[r] = notMeasured
+		}
+		if since[r] != notMeasured && since[r]-v.resources[r].window < settledAt {
+			settledAt = since[r] - v.resources[r].window
 		}
 	}
 	if settledAt == math.MaxInt64 {
@@ -308,21 +335,21 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 			continue
 		}
 		for r := range v.resources {
-			if !into[r].counts() {
+			if since[r] == notMeasured {
 				continue
 			}
 			resource, start := &v.resources[r], first
 			if resource.window != v.window {
 				start = startOf(podInfo.Pod, resource.window)
 			}
-			if lack := lacking(start, into[r].at, resource.window); lack > 0 {
-				into[r].now += lack * math.Min(1, resource.estimator.estimate(podInfo.Pod)*into[r].perUnit)
+			if lack := lacking(start, since[r], resource.window); lack > 0 {
+				into[r].inFlight += lack * math.Min(1, resource.estimator.estimate(podInfo.Pod)*into[r].perUnit)
 			}
 		}
 	}
 }
 
-// measured returns the load of a resource of a node without what is in flight.
+// measured returns the load of a resource of a node, which may be -1, without what is in flight.
 func (v *view) measured(node, r int, object *v1.Node) load {
 	resource := &v.resources[r]
 	found := load{at: notMeasured, variation: math.NaN()}
@@ -330,12 +357,15 @@ func (v *view) measured(node, r int, object *v1.Node) load {
 	if known {
 		found.perUnit = 1 / capacity
 	}
+	if node < 0 {
+		return found
+	}
 	sample, missing := resource.of(v.samples[node])
 	if missing != measured.Present {
 		return found
 	}
 	if share, ok := resource.share(sample.Value, capacity); ok {
-		found.at, found.now = sample.At, share
+		found.at, found.measured = sample.At, share
 	}
 	if sample.HasDeviation {
 		if share, ok := resource.share(sample.Deviation, capacity); ok {
@@ -345,9 +375,9 @@ func (v *view) measured(node, r int, object *v1.Node) load {
 	return found
 }
 
-// counts says whether pods in flight can be added to the load.
-func (l *load) counts() bool {
-	return l.at != notMeasured && l.perUnit > 0
+// with returns the load with a pod that has an estimate.
+func (l *load) with(estimate float64) float64 {
+	return l.measured + l.inFlight + estimate*l.perUnit
 }
 
 // reject notes that a pod with an estimate was rejected on a node for a resource.

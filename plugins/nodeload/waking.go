@@ -53,7 +53,7 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 		}
 	}
 	pl.counters.inFlight.Set(float64(v.sumInFlight(pl.all(), func(node int) bool { return noted[node] }, inFlight)))
-	oldest := pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()
+	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
 	var blind [maxResources]bool
 	for r := range v.resources {
 		blind[r] = v.blind(r, oldest, pl.minFreshPercent)
@@ -80,7 +80,7 @@ func (pl *NodeLoad) takes(v *view, node, r int, oldest int64, inFlight, estimate
 	if known.at < oldest {
 		return !pl.closedOnStale
 	}
-	return !exceeds(known.now+(inFlight+estimate)*known.perUnit, v.resources[r].threshold)
+	return !exceeds(known.with(inFlight+estimate), v.resources[r].threshold)
 }
 
 // sumInFlight returns how many pods are in flight, and adds up what they are on each node that is wanted, of each resource and
@@ -142,7 +142,7 @@ const outages = time.Second
 func (pl *NodeLoad) awaitOutage(v *view, soonest time.Duration) {
 	pl.stopTimer()
 	now := pl.clock.Now()
-	oldest := now.Add(-pl.maxSampleAge).UnixNano()
+	oldest := v.oldestAt(now, pl.maxSampleAge)
 	next := int64(math.MaxInt64)
 	for r := range v.resources {
 		if !v.resources[r].filters {
@@ -173,8 +173,12 @@ func (pl *NodeLoad) outageOf(v *view) {
 	if pl.closed || pl.current() != v {
 		return
 	}
-	if v.notes() {
-		pl.wake(v, false)
+	missed := atomic.SwapUint32(&v.strangers, 0) != 0
+	if pl.previous != nil {
+		missed = v.inherit(pl.previous) || missed
+	}
+	if missed || v.notes() {
+		pl.wake(v, missed)
 	}
 	pl.awaitOutage(v, outages)
 }

@@ -96,6 +96,45 @@ func TestARejectionThatComesLate(t *testing.T) {
 	}
 }
 
+// TestARejectionThatComesLateIsNotLost when no snapshot comes any more; nor is that of a node that the snapshot did not know.
+func TestARejectionThatComesLateIsNotLost(t *testing.T) {
+	args := arguments(cpu(80))
+	args.FilterOnStale = config.NodeLoadFilterClosed
+	for _, test := range []struct {
+		name   string
+		reject func(before, now *view)
+	}{
+		{"nothing was rejected", nil},
+		{"in the view before", func(before, _ *view) { before.reject(0, 0, 1) }},
+		{"on a stranger in the view before", func(before, _ *view) { before.reject(-1, 0, 1) }},
+		{"on a stranger", func(_, now *view) { now.reject(-1, 0, 1) }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := newWorld(t, args, nodes(2))
+			measure := func() {
+				w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.9, 0)}})
+			}
+			measure()
+			before := w.plugin.current()
+			measure()
+			want := 0
+			if test.reject != nil {
+				test.reject(before, w.plugin.current())
+				want = 1
+			}
+			w.clock.Step(3*time.Minute + time.Second)
+			waitFor(t, "all measurements are too old", func() bool {
+				w.plugin.mu.Lock()
+				defer w.plugin.mu.Unlock()
+				return w.plugin.outage == nil
+			})
+			if got := w.moved(); got != want {
+				t.Errorf("%d moves, want %d", got, want)
+			}
+		})
+	}
+}
+
 // TestPodsAreMovedWhenMeasurementsGrowOld although no snapshot comes any more.
 func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
 	args := arguments(cpu(80))

@@ -358,7 +358,8 @@ type NodeLoadEstimator struct {
 	Annotation string `json:"annotation,omitempty"`
 }
 
-// NodeLoadFallback is how a node is scored by a resource without a measurement.
+// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never scores more
+// than a node at their mean would.
 type NodeLoadFallback string
 
 const (
