@@ -72,7 +72,7 @@ func (pl *NodeLoad) report(snapshot *measured.Snapshot, source measurements, nod
 	fmt.Fprintf(out, "%s answered in %v: %d series in %d requests, %d bytes\n", status.Endpoint, status.Duration.Round(time.Millisecond),
 		status.Series, status.Requests, status.Bytes)
 	for _, warning := range status.Warnings {
-		fmt.Fprintf(out, "the server warns: %s\n", warning)
+		fmt.Fprintf(out, "warning: %s\n", warning)
 	}
 	var problems []error
 	oldest := snapshot.Taken.Add(-pl.maxSampleAge).UnixNano()

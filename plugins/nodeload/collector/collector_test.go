@@ -258,7 +258,9 @@ func TestAnswersWithWarningsMayLackSeries(t *testing.T) {
 	w := newWorld(t, makeNodes(4)...)
 	args := spec("cpu")
 	s := w.subscribe(args, "default", nil)
-	warn := func(result *source.Result) { result.Warnings = []string{"store 2 did not answer"} }
+	warn := func(result *source.Result) {
+		result.Partial, result.Warnings = true, []string{"store 2 did not answer"}
+	}
 	timeless := row{0, source.Value, "node-3", 0.7}
 	broken := measuredRows(0, "node-4", -1, 0)
 	w.answerWith(warn, rows(measuredRows(0, "node-1", 0.1, 0), measuredRows(0, "node-3", 0.3, 0), measuredRows(0, "node-4", 0.4, 0))...)
@@ -282,11 +284,27 @@ func TestAnswersWithWarningsMayLackSeries(t *testing.T) {
 	expectSample(t, s.Snapshot(), "node-2", 0, missing(measured.NoSeries)) // a whole answer lacks nothing
 }
 
+// TestWarningsOfOursDoNotMakeAnAnswerPartial: one about a token's file says nothing about the series.
+func TestWarningsOfOursDoNotMakeAnAnswerPartial(t *testing.T) {
+	w := newWorld(t, makeNodes(2)...)
+	s := w.subscribe(spec("cpu"), "default", nil)
+	w.answer(rows(measuredRows(0, "node-1", 0.1, 0), measuredRows(0, "node-2", 0.2, 0))...)
+	w.clock.Step(30 * time.Second)
+	w.answerWith(func(result *source.Result) { result.Warnings = []string{"bearerTokenFile: the file cannot be used"} },
+		measuredRows(0, "node-2", 0.2, 0)...)
+	expectSample(t, s.Snapshot(), "node-1", 0, missing(measured.NoSeries))
+	if got := s.Status().Warnings; len(got) != 1 {
+		t.Errorf("the status has the warnings %q, want one", got)
+	}
+}
+
 // TestNothingIsKeptOfAnotherNode, which had the name before, nor of a time before the clock was set back.
 func TestNothingIsKeptOfAnotherNode(t *testing.T) {
 	w := newWorld(t, makeNodes(2)...)
 	s := w.subscribe(spec("cpu"), "default", nil)
-	warn := func(result *source.Result) { result.Warnings = []string{"store 2 did not answer"} }
+	warn := func(result *source.Result) {
+		result.Partial, result.Warnings = true, []string{"store 2 did not answer"}
+	}
 	w.answer(rows(measuredRows(0, "node-1", 0.1, 0), measuredRows(0, "node-2", 0.2, 0))...)
 	w.nodes.add(madeAt("node-1", start.Add(time.Second)))
 	w.clock.Step(30 * time.Second)

@@ -202,8 +202,8 @@ func (t *table) row(asked int, kind source.Kind, label []byte, value float64) {
 }
 
 // assemble makes a snapshot of an answer. Where a query failed, what the last snapshot had stays as long as anybody would
-// count it: as with an answer that did not come at all. So it does for what is not in an answer with warnings, which is how a
-// server that asks others says that some of them did not answer.
+// count it: as with an answer that did not come at all. So it does for what is not in an answer with warnings of the server, which
+// is how one that asks others says that some of them did not answer.
 func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	id := uint64(1)
 	if c.last != nil {
@@ -218,7 +218,6 @@ func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	for _, i := range o.failed {
 		failed[i] = true
 	}
-	partial := len(o.result.Warnings) > 0
 	samples := make([]measured.Sample, len(t.nodes)*len(p.slots))
 	for n, node := range t.nodes {
 		ofNode := samples[n*len(p.slots) : (n+1)*len(p.slots)]
@@ -227,7 +226,7 @@ func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 			s := &p.slots[i]
 			if !failed[s.asked] {
 				ofNode[i] = s.classify(&readings[s.asked], node, at)
-				if why := ofNode[i].Missing; !partial || why != measured.NoSeries && why != measured.NoTimestamp {
+				if why := ofNode[i].Missing; !o.result.Partial || why != measured.NoSeries && why != measured.NoTimestamp {
 					continue
 				}
 			} else {

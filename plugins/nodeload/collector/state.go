@@ -136,8 +136,8 @@ func (c *collector) logWarnings(o *outcome) {
 	case len(warnings) == 0:
 		klog.InfoS("Node load: answers have no warnings any more", "source", c.label, "endpoint", o.result.Endpoint)
 	default:
-		klog.InfoS("Node load: answer has warnings, and may not have all series", "source", c.label, "endpoint", o.result.Endpoint,
-			"warnings", warnings)
+		klog.InfoS("Node load: answer has warnings", "source", c.label, "endpoint", o.result.Endpoint,
+			"mayLackSeries", o.result.Partial, "warnings", warnings)
 	}
 }
 

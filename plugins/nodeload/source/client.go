@@ -27,10 +27,10 @@ type Result struct {
 	Evaluated float64
 	// Asked is when the request was sent that Evaluated is of, and Received when its answer was there, by the local clock.
 	Asked, Received time.Time
-	// Failed has the slots whose queries were refused, and why. Resources are asked for one by one only if not all could be
-	// asked for at once.
+	// Failed has the slots of which nothing came, and why: their queries were refused or took too long, or others took so long
+	// that there was no time for them. Resources are asked for one by one only if not all could be asked for at once.
 	Failed map[int]error
-	// Requests, Series and Bytes count what was sent and what came, of all endpoints tried. Series are those that count.
+	// Requests and Bytes count what was sent and what came, of all endpoints tried. Series are the rows that were handed on.
 	Requests int
 	Series   int
 	Bytes    int64
@@ -38,6 +38,8 @@ type Result struct {
 	Endpoint string
 	// Warnings are the server's, and those about files that cannot be read any more: at most 5 of each.
 	Warnings []string
+	// Partial says that a warning is the server's: its answer may lack series.
+	Partial bool
 }
 
 // backToFirst is how long a later endpoint is asked first after it has stood in for the first one.
@@ -70,8 +72,8 @@ type endpoint struct {
 	secrets       []string
 	// get says that the server does not take POST.
 	get bool
-	// refused has the queries that were refused when they were asked last: they are kept away from the others.
-	refused map[Query]bool
+	// turns says what to ask for at once.
+	turns turns
 }
 
 // New makes a client. It reads no file and opens no connection: that is done when asking, every time.
@@ -119,8 +121,8 @@ func (c *Client) Close() {
 
 // Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good. label
 // tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means that none
-// did, and then row has not been called. An answer without any series counts only if all endpoints answer so. Calls wait for
-// each other.
+// did, and then row has not been called. An answer without any row of the kind Value counts only if all endpoints answer so, and
+// then as one without series. Calls wait for each other.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -154,17 +156,19 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 		c.rows.begin(label, queries)
 		err := c.askEndpoint(bounded, e, queries, slots, &result)
 		if err == nil {
-			result.Endpoint, result.Series = e.name, len(c.rows.list)
-			if len(c.rows.list) > 0 {
+			result.Endpoint = e.name
+			if c.rows.valued() {
+				result.Series = len(c.rows.list)
 				c.answered(i)
 				c.rows.each(row)
 				return result, nil
 			}
-			// A server that has just been installed, or has lost its targets, answers too. Others may know more.
+			// A server that has just been installed, or has lost its targets, answers too: with nothing, or, after its first scrape,
+			// with times of samples of which it can make no rate. Others may know more.
 			if empties++; empties == 1 {
 				empty = result
 			}
-			err = errors.New("the answer has no series; next: see whether the server scrapes what the queries ask for")
+			err = errors.New("the answer has no series of a load; next: see whether the server scrapes what the queries ask for")
 		}
 		if ctx.Err() != nil {
 			return result, fmt.Errorf("asking %s was given up: %w", e.name, ctx.Err())
@@ -202,17 +206,17 @@ func (c *Client) answered(i int) {
 	}
 }
 
-// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another. What it
-// refused before is not asked with the rest, so that a bad expression costs one request at a time, and not one for each resource.
+// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another, in this
+// refresh if it refuses and in the next if it is too slow: see turns. What failed before is not asked with the rest, so that a bad
+// expression costs one request at a time, and not one for each resource.
 func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, slots []int, result *Result) error {
-	result.Failed, result.Warnings, result.Evaluated = nil, nil, 0
-	var together, alone []int
-	for _, slot := range slots {
-		if e.refused[queries[slot]] {
-			alone = append(alone, slot)
-		} else {
-			together = append(together, slot)
-		}
+	result.Failed, result.Warnings, result.Partial, result.Evaluated = nil, nil, false, 0
+	t := &e.turns
+	t.keep(queries, slots)
+	together, alone := t.divide(queries, slots)
+	hopeless := t.failed(queries, slots)
+	if t.apart > 0 {
+		t.apart--
 	}
 	failed := map[int]error{}
 	fail := func(slot int, err error) {
@@ -223,27 +227,51 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 		switch {
 		case err == nil:
 		case !oneByOne(err):
+			switch {
+			case !outOfTime(err) || ctx.Err() != nil:
+			case len(together) == 1:
+				t.took(queries[together[0]], err)
+			default:
+				t.apart = apartFor
+			}
 			return err
 		case len(together) == 1:
+			t.took(queries[together[0]], err)
 			fail(together[0], err)
 		default:
 			alone = slots
 		}
 	}
-	for _, slot := range alone {
+	alone = t.order(queries, alone)
+	// late is the failure that left no time for others.
+	var late error
+	for i, slot := range alone {
 		err := c.askOnce(ctx, e, union(queries, slot), result)
 		if err == nil {
+			t.took(queries[slot], nil)
 			continue
 		}
 		if !oneByOne(err) && !outOfTime(err) {
 			// The server has gone meanwhile.
 			return err
 		}
-		fail(slot, err)
-	}
-	e.refused = map[Query]bool{}
-	for slot := range failed {
-		e.refused[queries[slot]] = true
+		if !outOfTime(err) {
+			t.took(queries[slot], err)
+			fail(slot, err)
+			continue
+		}
+		if ctx.Err() == nil {
+			if t.of[queries[slot]].failure == nil {
+				// This is what took so long.
+				t.apart = 0
+			}
+			t.took(queries[slot], err)
+		}
+		for _, left := range alone[i:] {
+			fail(left, t.why(queries[left]))
+		}
+		late = failed[slot]
+		break
 	}
 	if len(failed) == 0 {
 		return nil
@@ -252,6 +280,11 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 	switch {
 	case len(failed) < len(slots):
 		return nil
+	case late != nil:
+		if hopeless {
+			*t = turns{}
+		}
+		return late
 	case len(slots) == 1:
 		return failed[slots[0]]
 	}
@@ -360,6 +393,7 @@ func (c *Client) send(ctx context.Context, e *endpoint, get bool, expression str
 	if answer.evaluated > 0 || result.Evaluated == 0 {
 		result.Asked, result.Received, result.Evaluated = asked, c.now(), answer.evaluated
 	}
+	result.Partial = result.Partial || answer.partial || len(answer.warnings) > 0
 	for _, warning := range answer.warnings {
 		result.warn(clip(hide(warning, secrets)))
 	}
@@ -407,8 +441,8 @@ func (c *Client) secrets(e *endpoint) []string {
 	return secrets
 }
 
-// withoutSecrets keeps what oneByOne asks of an error, and nothing else but its text. A server's words are shortened only here:
-// a secret that is cut in two is not found.
+// withoutSecrets keeps what oneByOne and outOfTime ask of an error, and nothing else but its text. A server's words are shortened
+// only here: a secret that is cut in two is not found.
 func (c *Client) withoutSecrets(e *endpoint, err error) error {
 	secrets := c.secrets(e)
 	var refused *refusal
@@ -416,7 +450,7 @@ func (c *Client) withoutSecrets(e *endpoint, err error) error {
 	case errors.As(err, &refused):
 		errorType, message := clip(hide(refused.errorType, secrets)), clip(hide(refused.message, secrets))
 		return &refusal{errorType: errorType, message: message, status: refused.status}
-	case oneByOne(err):
+	case oneByOne(err), outOfTime(err):
 		return err
 	}
 	return errors.New(hide(err.Error(), secrets))

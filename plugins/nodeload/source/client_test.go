@@ -436,8 +436,23 @@ func TestWarningsAreHandedOn(t *testing.T) {
 	if diff := cmp.Diff(want, result.Warnings); diff != "" {
 		t.Error(diff)
 	}
-	if result.Evaluated != 0 || result.Received.IsZero() {
+	if !result.Partial || result.Evaluated != 0 || result.Received.IsZero() {
 		t.Errorf("got %+v for an answer without series", result)
+	}
+}
+
+// TestAServersWarningsMakeAnAnswerPartial, but not what is wrong here: see the credentials' own tests.
+func TestAServersWarningsMakeAnAnswerPartial(t *testing.T) {
+	for extra, want := range map[string]bool{`"warnings":["x"]`: true, `"isPartial":true`: true, `"isPartial":false,"warnings":[]`: false} {
+		s := serve(t, answers(200, `{"status":"success",`+extra+`,"data":{"resultType":"vector","result":[]}}`))
+		c := client(t, prometheus(s.URL))
+		if _, result, err := ask(c, cpu); err != nil || result.Partial != want {
+			t.Errorf("%s: got %+v, %v, want Partial %v", extra, result, err, want)
+		}
+		s.becomes(healthy("a"))
+		if result := mustAnswer(t, c, "a"); result.Partial {
+			t.Errorf("the next answer is partial too")
+		}
 	}
 }
 
@@ -516,6 +531,22 @@ func TestAnEmptyAnswerCountsOnlyIfAllAreEmpty(t *testing.T) {
 	if err != nil || len(all) != 0 || result.Endpoint != second.URL || result.Requests != 2 || result.Received.IsZero() {
 		t.Errorf("got %+v, %v, want the empty answer of the endpoint that answered before", result, err)
 	}
+	// Before there are two scrapes to make a rate of, there are times and no loads.
+	first.becomes(answers(200, vector(series("first", "0t", "1699999990"))))
+	second.becomes(healthy("second"))
+	if result := mustAnswer(t, c, "second"); result.Series != 2 {
+		t.Errorf("got %+v", result)
+	}
+	c.current = 0
+	if result := mustAnswer(t, c, "second"); result.Requests != 2 || result.Series != 2 {
+		t.Errorf("got %+v, want the times without loads of the first endpoint to count as nothing", result)
+	}
+	c.current = 0
+	second.becomes(answers(200, vector()))
+	all, result, err = ask(c, cpu)
+	if err != nil || len(all) != 0 || result.Series != 0 || result.Endpoint != first.URL {
+		t.Errorf("got %v, %+v, %v, want an answer without series", all, result, err)
+	}
 	second.becomes(answers(500, ""))
 	if text := mustFail(t, c); !strings.Contains(text, "no series") || !strings.Contains(text, "HTTP status 500") {
 		t.Error(text)
@@ -585,25 +616,26 @@ func TestAServerThatIsTooSlowIsNotAskedMore(t *testing.T) {
 		"with status 200": answers(200, `{"status":"error","errorType":"timeout","error":"query timed out in expression evaluation"}`),
 	} {
 		first, second := serve(t, do), serve(t, do)
-		_, result, err := ask(client(t, prometheus(first.URL, second.URL)), cpu, Query{Name: "memory", Value: "y"}, Query{Name: "gpu", Value: "z"})
-		if err == nil || !strings.Contains(err.Error(), "timed out") || !strings.Contains(err.Error(), "next: ") || result.Requests != 2 {
-			t.Errorf("%s: got %+v, %v, want one request to each endpoint", name, result, err)
+		c := client(t, prometheus(first.URL, second.URL))
+		for i := 1; i <= 10; i++ {
+			_, result, err := ask(c, cpu, Query{Name: "memory", Value: "y"}, Query{Name: "gpu", Value: "z"})
+			if err == nil || !strings.Contains(err.Error(), "timed out") || !strings.Contains(err.Error(), "next: ") || result.Requests != 2 {
+				t.Errorf("%s: refresh %d: got %+v, %v, want one request to each endpoint", name, i, result, err)
+			}
 		}
 	}
 }
 
 func TestAskingOneByOneEnds(t *testing.T) {
-	// Each query takes nearly all the time that it may, and the server gives it up just before the client would.
+	// Each query takes nearly all the time that it may, and the server refuses it just before the client would give up.
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Form.Get("query"), "\nor\n") {
-			answers(422, "")(w, r)
-			return
+		if !strings.Contains(r.Form.Get("query"), "\nor\n") {
+			select {
+			case <-time.After(80 * time.Millisecond):
+			case <-r.Context().Done():
+			}
 		}
-		select {
-		case <-time.After(80 * time.Millisecond):
-		case <-r.Context().Done():
-		}
-		timedOut(w, r)
+		answers(422, "")(w, r)
 	})
 	given := prometheus(s.URL)
 	given.Timeout.Duration = 100 * time.Millisecond

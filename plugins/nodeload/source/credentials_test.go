@@ -194,8 +194,8 @@ func TestClientCertificateRotation(t *testing.T) {
 	}
 	shows := func(want string, warnings int) {
 		t.Helper()
-		if result := mustAnswer(t, c, "a"); len(result.Warnings) != warnings {
-			t.Errorf("warnings: %q", result.Warnings)
+		if result := mustAnswer(t, c, "a"); len(result.Warnings) != warnings || result.Partial {
+			t.Errorf("warnings: %q, partial %v", result.Warnings, result.Partial)
 		}
 		if name := <-names; name != want {
 			t.Errorf("the client shows itself as %s, want %s", name, want)

@@ -41,6 +41,16 @@ func (r *rows) mark() (list, text int) { return len(r.list), len(r.text) }
 
 func (r *rows) back(list, text int) { r.list, r.text = r.list[:list], r.text[:text] }
 
+// valued says whether there is a load among the rows: a time or a deviation alone is none.
+func (r *rows) valued() bool {
+	for i := range r.list {
+		if r.list[i].kind == Value {
+			return true
+		}
+	}
+	return false
+}
+
 // free gives up the memory, when it is far more than refreshes need.
 func (r *rows) free() {
 	r.queries = nil

@@ -54,16 +54,22 @@ func (r *refusal) Error() string {
 	return "the query was refused: " + said + "; next: try it in the server's own query page"
 }
 
-// oneByOne says whether asking each resource by itself can help. It does not help a server that is too slow.
+// lateError is of a request that nobody waited for any longer. It already says what to do next.
+type lateError string
+
+func (e lateError) Error() string { return string(e) }
+
+// oneByOne says whether asking each resource by itself can help at once. It does not help a server that is too slow.
 func oneByOne(err error) bool {
 	var refused *refusal
 	return errors.As(err, &refused) && !outOfTime(err) || errors.Is(err, errTooLarge)
 }
 
-// outOfTime says whether the server has given up by its own time limit.
+// outOfTime says whether the server, or somebody on the way to it, has given up by a time limit.
 func outOfTime(err error) bool {
 	var refused *refusal
-	return errors.As(err, &refused) && refused.errorType == "timeout"
+	var late lateError
+	return errors.As(err, &refused) && refused.errorType == "timeout" || errors.As(err, &late)
 }
 
 // tooLong says whether a status may mean that a question does not fit into an address.
@@ -113,6 +119,10 @@ func unusable(response *http.Response, body []byte, secrets []string) error {
 		return fmt.Errorf("HTTP status %d: %s: %s; next: look at the server's log", status,
 			clip(hide(said.ErrorType, secrets)), clip(hide(said.Error, secrets)))
 	}
+	if status == http.StatusGatewayTimeout {
+		return lateError("HTTP status 504: what is in front of the server did not wait for its answer; next: see whether the server is " +
+			"up, and how long it takes for the queries")
+	}
 	return fmt.Errorf("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the endpoint should "+
 		"begin with https", status)
 }
@@ -129,7 +139,7 @@ func unreachable(ctx context.Context, timeout time.Duration, err error, secrets 
 	case errors.As(err, &refused), errors.Is(err, errTooLarge), errors.As(err, &known):
 		return err
 	case errors.Is(ctx.Err(), context.DeadlineExceeded), errors.Is(err, context.DeadlineExceeded):
-		return fmt.Errorf("no answer within %v; next: see whether the server is up, and how long it takes for the queries", timeout)
+		return lateError(fmt.Sprintf("no answer within %v; next: see whether the server is up, and how long it takes for the queries", timeout))
 	case ctx.Err() != nil:
 		return ctx.Err()
 	}

@@ -1,0 +1,297 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// hangsIf answers nothing if the question has a word in it.
+func hangsIf(word string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), word) {
+			hangs(w, r)
+			return
+		}
+		healthy("a")(w, r)
+	}
+}
+
+// patient is a client whose requests may take some time.
+func patient(t *testing.T, timeout time.Duration, endpoints ...string) *Client {
+	given := prometheus(endpoints...)
+	given.Timeout.Duration = timeout
+	return client(t, given)
+}
+
+// of makes queries that have nothing but a value, whose expression is the name.
+func of(names ...string) (queries []Query) {
+	for _, name := range names {
+		queries = append(queries, Query{Name: name, Value: name})
+	}
+	return queries
+}
+
+// asks asks a server, and returns which resources were measured, which failed, and what it was asked, each request by the names
+// of the resources.
+func asks(t *testing.T, c *Client, s *server, queries []Query) (measured, failed string, requests []string) {
+	t.Helper()
+	before := len(s.requests())
+	all, result, err := ask(c, queries...)
+	var has, hasNot []string
+	if err == nil {
+		for _, row := range all {
+			has = append(has, queries[row.Slot].Name)
+		}
+		for slot := range queries {
+			if why := result.Failed[slot]; why != nil {
+				hasNot = append(hasNot, queries[slot].Name)
+				if text := why.Error(); !strings.Contains(text, "resource "+queries[slot].Name+": ") || !strings.Contains(text, "next: ") {
+					t.Errorf("the message does not help: %s", text)
+				}
+			}
+		}
+	} else if text := err.Error(); !strings.Contains(text, "next: ") || len(all) > 0 {
+		t.Errorf("the message does not help, or there are rows with it, %v: %s", all, text)
+	}
+	for _, saw := range s.requests()[before:] {
+		var names []string
+		for _, query := range queries {
+			if strings.Contains(saw.query, "("+query.Value+"\n") {
+				names = append(names, query.Name)
+			}
+		}
+		requests = append(requests, strings.Join(names, "+"))
+	}
+	return strings.Join(has, " "), strings.Join(hasNot, " "), requests
+}
+
+// refresh is what is expected of a refresh.
+type refresh struct {
+	measured, failed string
+	requests         []string
+}
+
+func expectRefreshes(t *testing.T, c *Client, s *server, queries []Query, want ...refresh) {
+	t.Helper()
+	for i, want := range want {
+		measured, failed, requests := asks(t, c, s, queries)
+		if measured != want.measured || failed != want.failed || cmp.Diff(want.requests, requests) != "" {
+			t.Fatalf("refresh %d measured %q, failed %q and asked for %q, want %+v", i+1, measured, failed, requests, want)
+		}
+	}
+}
+
+// TestASlowQueryDoesNotBlindTheRest has a resource that takes longer than a request may, wherever it stands among the others. A
+// refresh lets one request run out of time, and the next one makes up for it.
+func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
+	t.Parallel()
+	for name, slow := range map[string]http.HandlerFunc{
+		"the server gives up": timedOutIf("mine"),
+		"a proxy gives up": func(w http.ResponseWriter, r *http.Request) {
+			if strings.Contains(r.Form.Get("query"), "mine") {
+				answers(504, "<html>")(w, r)
+				return
+			}
+			healthy("a")(w, r)
+		},
+		"the client gives up": hangsIf("mine"),
+	} {
+		steady := refresh{"cpu memory", "mine", []string{"cpu+memory", "mine"}}
+		for _, test := range []struct {
+			names string
+			want  []refresh
+		}{
+			{"cpu memory mine", []refresh{
+				{"", "", []string{"cpu+memory+mine"}},
+				{"cpu memory", "mine", []string{"cpu", "memory", "mine"}},
+				steady, steady,
+			}},
+			{"mine cpu memory", []refresh{
+				{"", "", []string{"mine+cpu+memory"}},
+				{"", "", []string{"mine"}},
+				steady, steady,
+			}},
+			{"cpu mine memory", []refresh{
+				{"", "", []string{"cpu+mine+memory"}},
+				{"cpu", "mine memory", []string{"cpu", "mine"}},
+				steady, steady,
+			}},
+		} {
+			slow, test := slow, test
+			t.Run(name+"/"+test.names, func(t *testing.T) {
+				t.Parallel()
+				queries := of(strings.Fields(test.names)...)
+				s := serve(t, slow)
+				c := patient(t, 700*time.Millisecond, s.URL)
+				expectRefreshes(t, c, s, queries, test.want...)
+				// When it is quick again, it is asked for by itself once more, and then with the rest.
+				s.becomes(healthy("a"))
+				all := strings.Join(strings.Fields(test.names), "+")
+				expectRefreshes(t, c, s, queries,
+					refresh{test.names, "", []string{"cpu+memory", "mine"}}, refresh{test.names, "", []string{all}})
+			})
+		}
+	}
+}
+
+// TestSeveralSlowQueriesTakeTurns: each refresh has time for one of them, and it is not always the same.
+func TestSeveralSlowQueriesTakeTurns(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "late") {
+			timedOut(w, r)
+			return
+		}
+		timedOutIf("slow")(w, r)
+	})
+	c := client(t, prometheus(s.URL))
+	queries := of("slow", "cpu", "late", "memory")
+	expectRefreshes(t, c, s, queries,
+		refresh{"", "", []string{"slow+cpu+late+memory"}},
+		refresh{"", "", []string{"slow"}},
+		refresh{"", "", []string{"cpu+late+memory"}},
+		refresh{"cpu", "slow late memory", []string{"cpu", "late"}},
+		refresh{"cpu memory", "slow late", []string{"cpu+memory", "slow"}},
+		refresh{"cpu memory", "slow late", []string{"cpu+memory", "late"}},
+		refresh{"cpu memory", "slow late", []string{"cpu+memory", "slow"}})
+	// What could not be asked keeps the reason for which it failed last.
+	_, result, err := ask(c, queries...)
+	if err != nil || !strings.Contains(fmt.Sprint(result.Failed[0]), "timed out") ||
+		!strings.Contains(fmt.Sprint(result.Failed[2]), "timed out") {
+		t.Errorf("got %v, %v", result.Failed, err)
+	}
+	// One of them stays slow, and the other does not wait for it.
+	s.becomes(timedOutIf("slow"))
+	expectRefreshes(t, c, s, queries,
+		refresh{"cpu memory", "slow late", []string{"cpu+memory", "slow"}},
+		refresh{"cpu late memory", "slow", []string{"cpu+memory", "late", "slow"}},
+		refresh{"cpu late memory", "slow", []string{"cpu+late+memory", "slow"}})
+}
+
+// TestAServerThatHangsCostsOneRequest of each refresh, by turns for everything and for less, and for nothing else when it is back.
+func TestAServerThatHangsCostsOneRequest(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]http.HandlerFunc{"hanging": hangs, "giving up": timedOut} {
+		for _, count := range []int{1, 2, 3} {
+			do, count := do, count
+			t.Run(fmt.Sprint(name, " ", count), func(t *testing.T) {
+				t.Parallel()
+				queries := of("cpu", "memory", "network")[:count]
+				for refreshes := 1; refreshes <= 8; refreshes++ {
+					first, second := serve(t, do), serve(t, do)
+					c := patient(t, 20*time.Millisecond, first.URL, second.URL)
+					for i := 1; i <= refreshes; i++ {
+						_, result, err := ask(c, queries...)
+						if err == nil || result.Requests != 2 {
+							t.Fatalf("refresh %d: got %+v, %v, want one request to each endpoint", i, result, err)
+						}
+					}
+					c.timeout = time.Minute
+					first.becomes(healthy("a"))
+					for i := 1; i <= 2+apartFor; i++ {
+						all, result, err := ask(c, queries...)
+						if err != nil || len(all) != count || result.Failed != nil {
+							t.Fatalf("after %d refreshes, refresh %d with a good server: got %v, %+v, %v", refreshes, i, all, result, err)
+						}
+						if i == 2+apartFor && result.Requests != 1 {
+							t.Errorf("after %d refreshes, everything is still asked for in %d requests", refreshes, result.Requests)
+						}
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestAServerThatHangsIsAskedForEverythingAgain(t *testing.T) {
+	s := serve(t, timedOut)
+	c := client(t, prometheus(s.URL))
+	down := func(request string) refresh { return refresh{"", "", []string{request}} }
+	round := []refresh{down("a+b+c"), down("a"), down("b+c"), down("b"), down("c"), down("a")}
+	expectRefreshes(t, c, s, of("a", "b", "c"), append(round, round...)...)
+}
+
+// TestQueriesThatAreSlowOnlyTogether are asked for one by one for some refreshes.
+func TestQueriesThatAreSlowOnlyTogether(t *testing.T) {
+	s := serve(t, timedOutIf("\nor\n"))
+	c := client(t, prometheus(s.URL))
+	together := refresh{"", "", []string{"a+b+c"}}
+	apart := refresh{"a b c", "", []string{"a", "b", "c"}}
+	var round []refresh
+	for i := 0; i < apartFor; i++ {
+		round = append(round, apart)
+	}
+	round = append([]refresh{together}, round...)
+	expectRefreshes(t, c, s, of("a", "b", "c"), append(round, round...)...)
+	s.becomes(healthy("a"))
+	good := refresh{"a b c", "", []string{"a+b+c"}}
+	expectRefreshes(t, c, s, of("a", "b", "c"), good, good)
+
+	// One that is slow by itself is found, and then not taken for what makes the others slow.
+	s.becomes(func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "mine") {
+			timedOut(w, r)
+			return
+		}
+		timedOutIf("\nor\n")(w, r)
+	})
+	c = client(t, prometheus(s.URL))
+	found := refresh{"a b", "mine", []string{"a", "b", "mine"}}
+	expectRefreshes(t, c, s, of("a", "b", "mine"),
+		refresh{"", "", []string{"a+b+mine"}}, found, refresh{"", "", []string{"a+b"}}, found, found, found)
+}
+
+// TestACallersHasteSaysNothing about a server, which was not given its time.
+func TestACallersHasteSaysNothing(t *testing.T) {
+	s := serve(t, hangs)
+	c := client(t, prometheus(s.URL))
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+	defer cancel()
+	if _, _, err := askWithin(ctx, c, of("a", "b")...); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	s.becomes(healthy("a"))
+	expectRefreshes(t, c, s, of("a", "b"), refresh{"a b", "", []string{"a+b"}})
+}
+
+// TestARequestThatIsCutShortSaysNothing: a request that had less than its own time says nothing about the query.
+func TestARequestThatIsCutShortSaysNothing(t *testing.T) {
+	t.Parallel()
+	s := serve(t, nil)
+	// Two requests take longer than all together may.
+	s.becomes(func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.Form.Get("query"); {
+		case strings.Contains(query, "\nor\n"):
+			answers(422, "")(w, r)
+		default:
+			select {
+			case <-time.After(700 * time.Millisecond):
+				healthy("a")(w, r)
+			case <-r.Context().Done():
+			}
+		}
+	})
+	c := patient(t, time.Second, s.URL)
+	// The third one has what is left of twice a second.
+	expectRefreshes(t, c, s, of("a", "b", "c", "d"),
+		refresh{"a b", "c d", []string{"a+b+c+d", "a", "b", "c"}})
+	s.becomes(healthy("a"))
+	expectRefreshes(t, c, s, of("a", "b", "c", "d"), refresh{"a b c d", "", []string{"a+b+c+d"}})
+}
+
+func TestWhatIsNotAskedForAnyMoreIsForgotten(t *testing.T) {
+	s := serve(t, timedOutIf("slow"))
+	c := client(t, prometheus(s.URL))
+	for i := 0; i < 20; i++ {
+		_, _, _ = ask(c, of("cpu", "memory", fmt.Sprint("slow", i))...)
+	}
+	if known := len(c.endpoints[0].turns.of); known > 3 {
+		t.Errorf("%d queries are remembered, want no more than there are", known)
+	}
+}
