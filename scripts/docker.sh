@@ -39,7 +39,7 @@ install_buildx() {
   local folder=${DOCKER_CONFIG:-$HOME/.docker}/cli-plugins work
   say "buildx: go install github.com/docker/buildx/cmd/buildx@$BUILDX_VERSION, a minute or two"
   work=$(mktemp -d "$OUTPUT/.buildx.XXXXXX")
-  GOBIN=$work GOWORK=off GOFLAGS='' CGO_ENABLED=0 go install "github.com/docker/buildx/cmd/buildx@$BUILDX_VERSION" || {
+  GOBIN=$work GOWORK=off GOFLAGS='' CGO_ENABLED=0 go install -trimpath "github.com/docker/buildx/cmd/buildx@$BUILDX_VERSION" || {
     rm -rf "$work"
     fail "buildx $BUILDX_VERSION could not be made" "see that the module proxy (go env GOPROXY) can be reached, then run the same command again"
   }

@@ -87,7 +87,8 @@ if [[ " ${packages[*]} " == *' e2e '* ]]; then
   build=$(build_tool kube-scheduler-build)
   version=$(recorded_version "$build") || exit
 fi
-for package in "${packages[@]}"; do go test -C "$ROOT/build" -c -o "$FOLDER/$package.test" "./$package"; done
+# Compiled as the tools were; vetted by verify.sh.
+for package in "${packages[@]}"; do go test -C "$ROOT/build" -trimpath -vet=off -c -o "$FOLDER/$package.test" "./$package"; done
 
 # Ends what this script started; the rest is the cleaner's.
 finish() {

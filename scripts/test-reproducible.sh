@@ -15,7 +15,9 @@ trap 'chmod -R u+w "$other"; rm -rf "$other"' EXIT
 cd "$ROOT"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$other"
 mkdir -p "$other/home" "$other/modules/cache"
-cp -r "$(go env GOMODCACHE)/cache/download" "$other/modules/cache/"
+# What another run is just downloading may be gone again when its turn comes. It is not of the image, and what were missing here
+# would be downloaded once more.
+cp -r "$(go env GOMODCACHE)/cache/download" "$other/modules/cache/" || true
 cp -r "$(go env GOROOT)" "$other/go"
 chmod -R a+rX "$other"
 chown -R 65534:65534 "$other"

@@ -4,6 +4,7 @@
 # Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 the first that failed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/at-once.sh"
 
 # Tests say what this checkout makes, not what somebody's settings make of it.
 unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE
@@ -25,7 +26,9 @@ use_pinned_go
 race=()
 if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
 step 'unit tests of plugins/, against pristine upstream'
-NAME='' bash "$ROOT/scripts/test-plugins.sh" "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
+# Without vet, here and below: go vet has just made these checks and more, and go test would make them anew for each package
+# that is imported.
+NAME='' bash "$ROOT/scripts/test-plugins.sh" -vet=off "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
 
 step 'the image'
 bash "$ROOT/scripts/source.sh"
@@ -38,10 +41,11 @@ etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
 kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 
 step "the patched tree's own tests of the packages that the patches touch"
-# Without vet: today's finds old faults in upstream's code, none of them ours to mend; ours was vetted above.
+# Without vet: today's finds old faults in upstream's code, none of them ours to mend; ours was vetted above. Compiled as
+# build-binary.sh has compiled the servers, so that what they have in common need not be.
 mapfile -t plugins < <(cd "$ROOT/plugins" && printf './pkg/scheduler/framework/plugins/%s...\n' */)
-(cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off \
-  hack/run-in-gopath.sh go test -vet=off ./cmd/kube-scheduler/... ./pkg/scheduler ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
+(cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
+  hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest ./cmd/kube-scheduler/... ./pkg/scheduler ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
   "${plugins[@]}") |
   { grep --line-buffered -v 'no test files' || true; }
 # Upstream's generators and tests must leave the tree as the patches made it.
@@ -49,11 +53,13 @@ refuse_edits
 
 step 'unit tests of build/ and scenario tests of the scripts'
 cd "$ROOT/build"
+# Compiled as the tools are, so that packages that both need are compiled once; only the race detector takes others, and cgo.
+export GOFLAGS='-trimpath -vet=off' CGO_ENABLED=0
 mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|controlplane|endtoend|manifests|monitoring|kubeadmnode|e2e|schedulers|validateconfig)$')
 # Never from the cache: it does not see that a script has changed.
 go test -count=1 "${packages[@]}"
-go test -count=1 "${race[@]}" ./controlplane
-go test -C extender -count=1 "${race[@]}" .
+CGO_ENABLED=${race:+1} go test -count=1 "${race[@]}" ./controlplane
+CGO_ENABLED=${race:+1} go test -C extender -count=1 "${race[@]}" .
 
 step 'what was made'
 OUTPUT=$OUTPUT go test -count=1 ./artifacts
@@ -71,7 +77,7 @@ SCHEDULER_EXTENDER=$(build_tool scheduler-extender extender)
 export SCHEDULER_EXTENDER
 go test -count=1 ./configurations
 # Once through make itself.
-make -C "$ROOT" --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
+make -C "$ROOT" --no-print-directory run GOFLAGS= CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 
 step 'three schedulers at once, and plugins beside a stock one'
 STOCK_SCHEDULER=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
@@ -83,8 +89,8 @@ step 'alerts and dashboard, on what the scheduler measures'
 go test -count=1 ./monitoring ./monitoring/endtoend
 
 step 'NodeLoad, with a real Prometheus'
-go test -count=1 -v ./nodeload/endtoend
-go test -C extender -count=1 -v ./loadtrace
+# Both wait for what a Prometheus measures, for minutes, and compute little.
+at_once go test -count=1 -v ./nodeload/endtoend -- go test -C extender -count=1 -v ./loadtrace
 
 step 'pods bound on a local control plane, by both profiles'
 SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \

@@ -74,6 +74,6 @@ func TestWritten(t *testing.T) {
 func goCommand(dir string, arguments ...string) *exec.Cmd {
 	command := exec.Command("go", arguments...)
 	command.Dir = dir
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=")
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath")
 	return command
 }
