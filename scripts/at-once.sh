@@ -33,14 +33,19 @@ at_once() {
     ((ended == pair[0])) || first=("${second[@]}")
     fail "${first[*]}: status $status" "mend what is said above, then run the same command again"
   fi
-  end_pair
   trap - EXIT HUP INT TERM
+  rm -f "$pair_log"
 }
 
 end_pair() {
-  local leader
+  local status=$? leader
   trap '' HUP INT TERM
-  for leader in "${pair[@]}"; do kill -- "-$leader" 2> /dev/null || kill "$leader" 2> /dev/null || true; done
+  for leader in "${pair[@]}"; do
+    # One that has only just begun has no group of its own yet; one that has ended may have left others behind in it.
+    kill -- "-$leader" 2> /dev/null || [[ " $(jobs -pr | tr '\n' ' ')" != *" $leader "* ]] || kill "$leader" 2> /dev/null || true
+  done
   wait
+  # Interrupted, it would be gone unseen.
+  ((status <= 128)) || cat "$pair_log"
   rm -f "$pair_log"
 }

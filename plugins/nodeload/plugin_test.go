@@ -388,6 +388,34 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 	}
 }
 
+// TestANodeOfUnknownCapacityIsNotTheBest: a pod counts for as much on it as on the others, so that it does not stay the best while they
+// fill up.
+func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
+	r := network(0)
+	r.Capacity, r.Unit = nil, config.NodeLoadAbsolute
+	all := nodes(3)
+	for _, n := range all[:2] {
+		n.Annotations = map[string]string{capacityAnnotation + "network": "1G"}
+	}
+	streams := pod("streams", "0")
+	streams.Annotations = map[string]string{"example.com/bandwidth": "200M"}
+	w := newWorld(t, arguments(r), all)
+	samples := map[string][]measured.Sample{}
+	for _, n := range all {
+		samples[n.Name] = []measured.Sample{w.sample(300e6, 0)}
+	}
+	w.measure(samples)
+	want := map[string]int64{"node-0": 50, "node-1": 50, "node-2": 50}
+	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
+		t.Errorf("scores %v, want %v", got, want)
+	}
+	w.nodeInfo(t, "node-2").AddPod(streams)
+	want["node-2"] = 30
+	if got := w.cycle(t, streams).scores; !reflect.DeepEqual(got, want) {
+		t.Errorf("with one of them on it: scores %v, want %v", got, want)
+	}
+}
+
 // TestAClockThatIsSetBack leaves nobody to know how old measurements are, until the next ones come.
 func TestAClockThatIsSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))

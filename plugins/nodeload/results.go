@@ -87,8 +87,8 @@ func (c *cycle) result(nodeInfo *framework.NodeInfo) (score int64, passes, found
 		if atomic.LoadUint64(&line[0]) != key {
 			continue
 		}
-		until, bits := int64(atomic.LoadUint64(&line[1])), atomic.LoadUint64(&line[2])
-		if c.oldest <= until && atomic.LoadUint64(&line[0]) == key {
+		after, until, bits := int64(atomic.LoadUint64(&line[1])), int64(atomic.LoadUint64(&line[2])), atomic.LoadUint64(&line[3])
+		if after < c.oldest && c.oldest <= until && atomic.LoadUint64(&line[0]) == key {
 			return int64(bits >> 1), bits&1 != 0, true
 		}
 	}
@@ -101,11 +101,16 @@ func (c *cycle) keep(nodeInfo *framework.NodeInfo, score int64, passes bool, loa
 	if key == unknown {
 		return
 	}
-	// It holds until the next of the measurements that are in it becomes too old. Those that are too old now stay so.
-	until := int64(math.MaxInt64)
+	// It holds until the next of the measurements that are in it becomes too old, and, because clocks are set back, after those that
+	// are too old have become so.
+	after, until := notMeasured, int64(math.MaxInt64)
 	for r := range c.view.resources {
-		if (c.filtered[r] || c.scored[r]) && loads[r].at >= c.oldest && loads[r].at < until {
-			until = loads[r].at
+		switch at := loads[r].at; {
+		case !c.filtered[r] && !c.scored[r]:
+		case at < c.oldest && at > after:
+			after = at
+		case at >= c.oldest && at < until:
+			until = at
 		}
 	}
 	bits := uint64(score) << 1
@@ -123,7 +128,8 @@ func (c *cycle) keep(nodeInfo *framework.NodeInfo, score int64, passes bool, loa
 	if before == busy || !atomic.CompareAndSwapUint64(&into[0], before, busy) {
 		return
 	}
-	atomic.StoreUint64(&into[1], uint64(until))
-	atomic.StoreUint64(&into[2], bits)
+	atomic.StoreUint64(&into[1], uint64(after))
+	atomic.StoreUint64(&into[2], uint64(until))
+	atomic.StoreUint64(&into[3], bits)
 	atomic.StoreUint64(&into[0], key)
 }

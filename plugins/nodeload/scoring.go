@@ -95,7 +95,7 @@ func (pl *NodeLoad) NormalizeScore(_ context.Context, state *framework.CycleStat
 // shifts says whether the score of a node changes with the pod, by one resource at least.
 func (pl *NodeLoad) shifts(c *cycle) bool {
 	for _, s := range c.scores {
-		accounts := c.view.typical[s].capacity
+		accounts := c.view.typical[s].perUnit > 0
 		if c.blind[s] {
 			accounts = !pl.neutralFallback && pl.resources[s].estimator.resource != ""
 		}

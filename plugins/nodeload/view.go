@@ -62,8 +62,8 @@ type average struct {
 	load, points float64
 	// variation is the mean of the variations that were; not a number if none was.
 	variation float64
-	// capacity says that a node's capacity is known.
-	capacity bool
+	// perUnit is the mean of all that are known; 0 if none is.
+	perUnit float64
 }
 
 const (
@@ -82,7 +82,8 @@ type load struct {
 	// measured is as a share of the capacity, and so is what is in flight. Of a node that is not measured, what is in flight
 	// is what came since the others were.
 	measured, inFlight float64
-	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known.
+	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known. Of a node that is not measured either,
+	// it is what it is of the others.
 	perUnit float64
 	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
 	variation float64
@@ -136,10 +137,13 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 // average returns the average of a resource.
 func (v *view) average(r int) average {
 	of := average{at: notMeasured}
-	var loads, variations, variation float64
+	var loads, variations, variation, capacities float64
 	for node, object := range v.nodes {
 		known := v.measured(node, r, object)
-		of.capacity = of.capacity || known.perUnit > 0
+		if known.perUnit > 0 {
+			capacities++
+			of.perUnit += known.perUnit
+		}
 		if known.at < v.oldest || known.at == notMeasured {
 			continue
 		}
@@ -153,6 +157,9 @@ func (v *view) average(r int) average {
 			variations++
 			variation += known.variation
 		}
+	}
+	if capacities > 0 {
+		of.perUnit /= capacities
 	}
 	if loads > 0 {
 		of.load /= loads
@@ -318,6 +325,9 @@ func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResourc
 		into[r] = v.measured(node, r, nodeInfo.Node())
 		if since[r] = into[r].at; since[r] < v.oldest {
 			since[r] = v.typical[r].at
+			if into[r].perUnit == 0 {
+				into[r].perUnit = v.typical[r].perUnit
+			}
 		}
 		if into[r].perUnit == 0 {
 			since[r] = notMeasured

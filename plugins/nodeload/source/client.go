@@ -159,7 +159,7 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 			result.Endpoint = e.name
 			if c.rows.valued() {
 				result.Series = len(c.rows.list)
-				c.answered(i)
+				c.answered(i, &result)
 				c.rows.each(row)
 				return result, nil
 			}
@@ -200,7 +200,14 @@ func (c *Client) order() []int {
 	return order
 }
 
-func (c *Client) answered(i int) {
+// answered notes who answered. Who took too long over a part of it is not asked first next time: others may be quicker.
+func (c *Client) answered(i int, result *Result) {
+	for _, err := range result.Failed {
+		if outOfTime(err) {
+			i = (i + 1) % len(c.endpoints)
+			break
+		}
+	}
 	if i != c.current || c.since.IsZero() {
 		c.current, c.since = i, c.now()
 	}
@@ -232,7 +239,7 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 			case len(together) == 1:
 				t.took(queries[together[0]], err)
 			default:
-				t.apart = apartFor
+				t.apart, t.found = apartFor, false
 			}
 			return err
 		case len(together) == 1:
@@ -261,11 +268,12 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 			continue
 		}
 		if ctx.Err() == nil {
-			if t.of[queries[slot]].failure == nil {
-				// This is what took so long.
+			t.found = t.found || t.of[queries[slot]].failure == nil
+			t.took(queries[slot], err)
+			if t.found && t.failed(queries, alone[i:]) {
+				// All that take so long are known.
 				t.apart = 0
 			}
-			t.took(queries[slot], err)
 		}
 		for _, left := range alone[i:] {
 			fail(left, t.why(queries[left]))
@@ -281,7 +289,7 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 	case len(failed) < len(slots):
 		return nil
 	case late != nil:
-		if hopeless {
+		if hopeless && ctx.Err() == nil {
 			*t = turns{}
 		}
 		return late

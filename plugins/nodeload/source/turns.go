@@ -14,7 +14,7 @@ import (
 //  4. When all are kept away and the one whose turn it is runs out of time, nothing has been learnt about them but that the server
 //     is too slow: it all begins anew.
 //
-// A server that hangs costs the time of one request in each refresh, and each time less is asked of it, until it begins anew.
+// A server that hangs costs the time of one request in each refresh: for everything, then for each resource, then it begins anew.
 
 // apartFor is for how many refreshes every resource is asked for by itself because all at once took too long, although none of
 // them did: 5 minutes by default.
@@ -22,8 +22,10 @@ const apartFor = 10
 
 // turns is what an endpoint's requests for single resources have come to.
 type turns struct {
-	// apart is how many refreshes are still to ask for everything by itself.
+	// apart is how many refreshes are still to ask for everything by itself, and found says that they have found something that
+	// takes too long; then they go on until every resource has had its turn.
 	apart int
+	found bool
 	// last is the number of the last turn, and of has each resource's own last one.
 	last int
 	of   map[Query]turn
@@ -65,7 +67,7 @@ func (t *turns) divide(queries []Query, slots []int) (together, alone []int) {
 	return together, alone
 }
 
-// failed says whether everything is kept away.
+// failed says whether all slots are kept away.
 func (t *turns) failed(queries []Query, slots []int) bool {
 	for _, slot := range slots {
 		if t.of[queries[slot]].failure == nil {

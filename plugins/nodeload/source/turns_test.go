@@ -116,11 +116,13 @@ func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
 			{"mine cpu memory", []refresh{
 				{"", "", []string{"mine+cpu+memory"}},
 				{"", "", []string{"mine"}},
+				{"cpu memory", "mine", []string{"cpu", "memory", "mine"}},
 				steady, steady,
 			}},
 			{"cpu mine memory", []refresh{
 				{"", "", []string{"cpu+mine+memory"}},
 				{"cpu", "mine memory", []string{"cpu", "mine"}},
+				{"cpu memory", "mine", []string{"memory", "cpu", "mine"}},
 				steady, steady,
 			}},
 		} {
@@ -155,9 +157,8 @@ func TestSeveralSlowQueriesTakeTurns(t *testing.T) {
 	expectRefreshes(t, c, s, queries,
 		refresh{"", "", []string{"slow+cpu+late+memory"}},
 		refresh{"", "", []string{"slow"}},
-		refresh{"", "", []string{"cpu+late+memory"}},
 		refresh{"cpu", "slow late memory", []string{"cpu", "late"}},
-		refresh{"cpu memory", "slow late", []string{"cpu+memory", "slow"}},
+		refresh{"cpu memory", "slow late", []string{"memory", "cpu", "slow"}},
 		refresh{"cpu memory", "slow late", []string{"cpu+memory", "late"}},
 		refresh{"cpu memory", "slow late", []string{"cpu+memory", "slow"}})
 	// What could not be asked keeps the reason for which it failed last.
@@ -213,7 +214,7 @@ func TestAServerThatHangsIsAskedForEverythingAgain(t *testing.T) {
 	s := serve(t, timedOut)
 	c := client(t, prometheus(s.URL))
 	down := func(request string) refresh { return refresh{"", "", []string{request}} }
-	round := []refresh{down("a+b+c"), down("a"), down("b+c"), down("b"), down("c"), down("a")}
+	round := []refresh{down("a+b+c"), down("a"), down("b"), down("c"), down("a")}
 	expectRefreshes(t, c, s, of("a", "b", "c"), append(round, round...)...)
 }
 
@@ -245,6 +246,36 @@ func TestQueriesThatAreSlowOnlyTogether(t *testing.T) {
 	found := refresh{"a b", "mine", []string{"a", "b", "mine"}}
 	expectRefreshes(t, c, s, of("a", "b", "mine"),
 		refresh{"", "", []string{"a+b+mine"}}, found, refresh{"", "", []string{"a+b"}}, found, found, found)
+}
+
+// TestWhoIsSlowInPartIsNotAskedFirst: another endpoint may know all of it. It gets its chance again, as the first endpoint always does.
+func TestWhoIsSlowInPartIsNotAskedFirst(t *testing.T) {
+	first, second := serve(t, timedOutIf("mine")), serve(t, healthy("a"))
+	c := client(t, prometheus(first.URL, second.URL))
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	queries := of("cpu", "mine")
+	partly := 0
+	for i := 0; i < 60; i++ {
+		all, result, err := ask(c, queries...)
+		if err != nil || len(all)+len(result.Failed) != 2 {
+			t.Fatalf("refresh %d: got %v, %+v, %v", i, all, result, err)
+		}
+		if len(result.Failed) > 0 {
+			partly++
+		}
+		now = now.Add(30 * time.Second)
+	}
+	if partly == 0 || partly > 6 {
+		t.Errorf("%d of 60 refreshes, in half an hour, have only a part; want one in 5 minutes", partly)
+	}
+	first.becomes(healthy("a"))
+	now = now.Add(backToFirst)
+	for i := 0; i < 3; i++ {
+		if all, result, err := ask(c, queries...); err != nil || len(all) != 2 || result.Endpoint != c.endpoints[0].name {
+			t.Errorf("the first endpoint is quick again: got %v, %+v, %v", all, result, err)
+		}
+	}
 }
 
 // TestACallersHasteSaysNothing about a server, which was not given its time.
