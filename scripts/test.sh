@@ -27,8 +27,8 @@ race=()
 if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
 step 'unit tests of plugins/, against pristine upstream'
 # Without vet, here and below: go vet has just made these checks and more, and go test would make them anew for each package
-# that is imported.
-NAME='' bash "$ROOT/scripts/test-plugins.sh" -vet=off "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
+# that is imported. With the flags of the other tests for data races, which import mostly the same.
+NAME='' bash "$ROOT/scripts/test-plugins.sh" -trimpath -vet=off "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
 
 step 'the image'
 bash "$ROOT/scripts/source.sh"
