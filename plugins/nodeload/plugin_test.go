@@ -427,7 +427,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	for _, test := range []struct {
 		back  time.Duration
 		known bool
-	}{{0, true}, {setBack, true}, {setBack + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
+	}{{0, true}, {measured.Ahead, true}, {measured.Ahead + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
 		w.clock.SetTime(now.Add(-test.back))
 		_, rejected := w.cycle(t, pod("incoming", "1")).rejected["node-0"]
 		shown := w.plugin.page("")

@@ -199,15 +199,11 @@ func (v *view) find(name string) int {
 	return -1
 }
 
-// setBack is by how much the clock has to be behind the snapshot for nobody to know its age any more. It is the same for the
-// collector.
-const setBack = 10 * time.Second
-
 // oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old at another time. All are if the
 // clock was set back since the snapshot came; the next one is by the clock as it is.
 func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
 	// By the time of day, which is what measurements have; Sub would go by time as it has passed.
-	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(setBack) {
+	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(measured.Ahead) {
 		return math.MaxInt64
 	}
 	return now.Add(-maxAge).UnixNano()

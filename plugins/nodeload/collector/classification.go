@@ -45,9 +45,6 @@ const (
 
 	// absurd is the share of the capacity above which a value is taken for a mistake.
 	absurd = 1.5
-	// ahead is how many seconds a raw sample may be younger than the answer. Prometheus stamps a sample by the clock that it
-	// evaluates queries by; more than a difference between two servers behind one address is a mistake.
-	ahead = 10
 	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages within
 	// the range of a time.Duration.
 	oldest = 1e9
@@ -112,7 +109,7 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 		return missing(measured.Absurd)
 	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
 		return missing(measured.NoTimestamp)
-	case r.timestamp > a.evaluated+ahead:
+	case r.timestamp > a.evaluated+measured.Ahead.Seconds():
 		return missing(measured.Future)
 	}
 	sample := measured.Sample{Value: r.value, At: a.taken(r.timestamp)}

@@ -260,7 +260,7 @@ func (c *collector) previous(node *v1.Node, slot int, now time.Time, maxAge time
 // set back, so that nobody knows how old it is.
 func counts(at, now int64, maxAge time.Duration) bool {
 	age := time.Duration(now - at)
-	return age <= maxAge && age >= -ahead*time.Second
+	return age <= maxAge && age >= -measured.Ahead
 }
 
 // tally is what a snapshot is worth at one time.

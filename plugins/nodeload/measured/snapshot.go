@@ -3,6 +3,11 @@ package measured
 
 import "time"
 
+// Ahead is by how much a time may be after what is taken for now. Prometheus stamps a sample by the clock that it evaluates
+// queries by, and clocks are corrected by little: more than that, or than two servers behind one address differ by, is a mistake
+// or a clock that was set back.
+const Ahead = 10 * time.Second
+
 // Missing says why there is no measurement.
 type Missing uint8
 

@@ -649,13 +649,7 @@ func TestAskingOneByOneEnds(t *testing.T) {
 }
 
 func TestWhatWasRefusedIsAskedByItself(t *testing.T) {
-	refusing := func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Form.Get("query"), "bad") {
-			answers(422, `{"status":"error","errorType":"execution","error":"x"}`)(w, r)
-			return
-		}
-		healthy("a")(w, r)
-	}
+	refusing := doesIf(answers(422, `{"status":"error","errorType":"execution","error":"x"}`), "bad")
 	s := serve(t, refusing)
 	c := client(t, prometheus(s.URL))
 	for i, step := range []struct {
@@ -670,13 +664,18 @@ func TestWhatWasRefusedIsAskedByItself(t *testing.T) {
 	}
 }
 
-// timedOutIf answers that a query took too long if it has a word in it.
-func timedOutIf(word string) http.HandlerFunc {
+// doesIf does something if a query has a word in it, and else answers it.
+func doesIf(do http.HandlerFunc, word string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Form.Get("query"), word) {
-			timedOut(w, r)
+			do(w, r)
 			return
 		}
 		healthy("a")(w, r)
 	}
+}
+
+// timedOutIf answers that a query took too long if it has a word in it.
+func timedOutIf(word string) http.HandlerFunc {
+	return doesIf(timedOut, word)
 }

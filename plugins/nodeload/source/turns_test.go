@@ -12,17 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// hangsIf answers nothing if the question has a word in it.
-func hangsIf(word string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Form.Get("query"), word) {
-			hangs(w, r)
-			return
-		}
-		healthy("a")(w, r)
-	}
-}
-
 // patient is a client whose requests may take some time.
 func patient(t *testing.T, timeout time.Duration, endpoints ...string) *Client {
 	given := prometheus(endpoints...)
@@ -94,14 +83,8 @@ func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
 	t.Parallel()
 	for name, slow := range map[string]http.HandlerFunc{
 		"the server gives up": timedOutIf("mine"),
-		"a proxy gives up": func(w http.ResponseWriter, r *http.Request) {
-			if strings.Contains(r.Form.Get("query"), "mine") {
-				answers(504, "<html>")(w, r)
-				return
-			}
-			healthy("a")(w, r)
-		},
-		"the client gives up": hangsIf("mine"),
+		"a proxy gives up":    doesIf(answers(504, "<html>"), "mine"),
+		"the client gives up": doesIf(hangs, "mine"),
 	} {
 		steady := refresh{"cpu memory", "mine", []string{"cpu+memory", "mine"}}
 		for _, test := range []struct {
