@@ -192,13 +192,16 @@ func await(t *testing.T, what string, condition wait.ConditionFunc) {
 	}
 }
 
-// createPods creates pods that name no scheduler, and gives their names.
-func (c *cluster) createPods(t *testing.T, count int) []string {
+// createPods creates pods that name no scheduler, with what edits change in each, and gives their names.
+func (c *cluster) createPods(t *testing.T, count int, edits ...func(*corev1.Pod)) []string {
 	t.Helper()
 	var created []string
 	for range count {
 		c.pods++
 		pod := controlplane.NewPod(fmt.Sprintf("pod-%d", c.pods), "")
+		for _, edit := range edits {
+			edit(pod)
+		}
 		if _, err := c.plane.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
@@ -266,27 +269,30 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	t.Run("the plugin's filter names its reason", func(t *testing.T) {
 		c.startScheduler(t)
 		c.startExtender(t)
-		for _, node := range []string{"node-1", "node-2", "node-3", "node-4"} {
-			patch := []byte(`{"spec":{"unschedulable":true}}`)
-			c.patchNode(t, node, patch)
-		}
-		c.awaitNotBound(t, c.createPods(t, 1)[0], `1 node(s) didn't have the label "disktype"`)
+		c.awaitNotBound(t, c.createPods(t, 1, onlyOnBare)[0], `1 node(s) didn't have the label "disktype"`)
 	})
 }
 
-func (c *cluster) patchNode(t *testing.T, name string, patch []byte) {
-	t.Helper()
-	nodes := c.plane.Client().CoreV1().Nodes()
-	if _, err := nodes.Patch(t.Context(), name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
-		t.Fatal(err)
-	}
+// onlyOnBare has a pod ask for the node without labels. The pod says so itself: a change of the other nodes, the scheduler may
+// see after the pod.
+func onlyOnBare(pod *corev1.Pod) {
+	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"bare"}},
+			},
+		}}},
+	}}
 }
 
 // changeSomething has the scheduler try again at once; without any change in the cluster it does after 60 to 90 s.
 func (c *cluster) changeSomething(t *testing.T) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"changed":"%d"}}}`, time.Now().UnixNano())
-	c.patchNode(t, "bare", patch)
+	nodes := c.plane.Client().CoreV1().Nodes()
+	if _, err := nodes.Patch(t.Context(), "bare", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestExtenderThatIsDown sees what the comments in the configuration say: no pod is bound, unless it is ignorable, and then all
