@@ -11,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // nextAPIServer is what to do when the API server does not run.
@@ -31,25 +33,25 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 	if err != nil {
 		return err
 	}
-	serviceAccounts, err := c.folder.write("service-accounts.key", encoded)
+	serviceAccounts, err := c.write("service-accounts.key", encoded)
 	if err != nil {
 		return err
 	}
-	authority := c.folder.file(authorityFile)
-	_, port, err := c.launch(ctx, component{
-		name:        "kube-apiserver",
-		executable:  executable,
-		directory:   c.folder.path,
-		environment: c.environment,
-		listens:     true,
-		ready:       "/readyz",
-		next:        nextAPIServer,
-		args: func(port int) []string {
+	authority := c.file(authorityFile)
+	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:        "kube-apiserver",
+		Executable:  executable,
+		Directory:   c.Folder(),
+		Environment: c.environment,
+		Listens:     true,
+		Ready:       "/readyz",
+		Next:        nextAPIServer,
+		Arguments: func(port int) []string {
 			return append([]string{
-				"--bind-address=" + loopback,
+				"--bind-address=" + supervisor.Loopback,
 				"--secure-port=" + strconv.Itoa(port),
 				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
-				"--advertise-address=" + loopback,
+				"--advertise-address=" + supervisor.Loopback,
 				// Nobody reaches the API through the service "kubernetes", and a loopback address would be refused as its endpoint.
 				"--endpoint-reconciler-type=none",
 				"--service-cluster-ip-range=10.96.0.0/16",
@@ -93,15 +95,15 @@ func (c *ControlPlane) waitNamespace(ctx context.Context, name string) error {
 	})
 }
 
-// until watches objects, those that exist included, until a condition holds. It gives up after startDeadline, and when
-// a component ends.
+// until watches objects, those that exist included, until a condition holds. It gives up after
+// supervisor.StartDeadline, and when a component ends.
 func (c *ControlPlane) until(
 	ctx context.Context, list *cache.ListWatch, object runtime.Object, condition watchtools.ConditionFunc,
 ) error {
-	ctx, cancel := c.whileAlive(ctx)
+	ctx, cancel := c.supervisor.WhileAlive(ctx)
 	defer cancel()
-	late := fmt.Errorf("not within %s; next: run again", startDeadline)
-	ctx, cancelDeadline := context.WithTimeoutCause(ctx, startDeadline, late)
+	late := fmt.Errorf("not within %s; next: run again", supervisor.StartDeadline)
+	ctx, cancelDeadline := context.WithTimeoutCause(ctx, supervisor.StartDeadline, late)
 	defer cancelDeadline()
 	_, err := watchtools.UntilWithSync(ctx, list, object, nil, condition)
 	if err != nil && ctx.Err() != nil {

@@ -5,12 +5,15 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
 	"net"
 	"time"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // certificateLife is how long the certificates of a run are valid: longer than anybody leaves one running.
@@ -61,7 +64,7 @@ func (a *authority) server(name string) (keyPair, error) {
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.DNSNames = []string{"localhost"}
-	template.IPAddresses = []net.IP{net.ParseIP(loopback)}
+	template.IPAddresses = []net.IP{net.ParseIP(supervisor.Loopback)}
 	return a.sign(template)
 }
 
@@ -73,6 +76,21 @@ func (a *authority) client(user string, groups ...string) (keyPair, error) {
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
 	return a.sign(template)
+}
+
+// clientConfig is how a client talks TLS that trusts this authority alone, and is known as a user in some groups.
+func (a *authority) clientConfig(user string, groups ...string) (*tls.Config, error) {
+	pair, err := a.client(user, groups...)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(pair.certificate, pair.key)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(a.certificate)
+	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}}, nil
 }
 
 func (a *authority) sign(template *x509.Certificate) (keyPair, error) {

@@ -9,19 +9,18 @@ package controlplane
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"sync"
 
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // Options say what a control plane is made of.
@@ -38,34 +37,19 @@ type Options struct {
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
-	folder     *folder
-	forker     *forker
-	progress   io.Writer
+	supervisor *supervisor.Supervisor
 	authority  *authority
 	server     string
 	kubeconfig string
 	client     kubernetes.Interface
-	// probe asks components whether they are ready.
-	probe *http.Client
-	// pickPort is freePort, but in tests.
-	pickPort func() (int, error)
 	// environment is what etcd, the API server and KWOK get: nothing of the caller's, which may hold ETCD_… or KWOK_…
 	// settings, or point to configuration in the home directory.
 	environment []string
-
-	// alive ends when a component ended that should run; the cause is its Failure.
-	alive context.Context
-	fail  context.CancelCauseFunc
+	nodes       int
 
 	mutex sync.Mutex
-	// running are the components in the order in which they were started.
-	running []*process
-	// schedulers are those among them that are schedulers, and those that are being started.
+	// schedulers are those that run, and those that are being started.
 	schedulers []*Scheduler
-	nodes      int
-
-	stopped sync.Once
-	stopErr error
 }
 
 // Start starts etcd, the API server and KWOK, and returns when the API answers. When ctx ends before that, or something
@@ -90,38 +74,43 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	return c, nil
 }
 
+// checkExecutable says what is wrong with the path of a program before anything is started.
+func checkExecutable(name, path, next string) error {
+	info, err := os.Stat(path)
+	switch {
+	case path == "":
+		err = errors.New("no file was given")
+	case err == nil && info.IsDir():
+		err = fmt.Errorf("%s is a directory", path)
+	case err == nil && info.Mode()&0o111 == 0:
+		err = fmt.Errorf("%s is not executable", path)
+	}
+	if err != nil {
+		return fmt.Errorf("cannot start %s: %w; next: %s", name, err, next)
+	}
+	return nil
+}
+
 // newControlPlane makes a control plane in which nothing runs yet.
 func newControlPlane(options Options) (*ControlPlane, error) {
-	parent, err := filepath.Abs(options.Parent)
-	if options.Parent == "" {
-		parent, err = filepath.Abs(os.TempDir())
-	}
+	authority, err := newAuthority()
 	if err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{progress: options.Progress, pickPort: freePort}
-	removed, err := RemoveLeftFolders(parent)
-	for _, path := range removed {
-		c.report("removed %s, left by a run that crashed", path)
-	}
+	probing, err := authority.clientConfig(adminUser, adminGroup)
 	if err != nil {
-		// Not a reason to stop: the folders of two runs have nothing in common.
-		c.report("%v", err)
-	}
-	if c.authority, err = newAuthority(); err != nil {
 		return nil, err
 	}
-	if c.folder, err = newFolder(parent); err != nil {
+	s, err := supervisor.New(options.Parent, probing, options.Progress)
+	if err != nil {
 		return nil, err
 	}
-	c.environment = []string{"HOME=" + c.folder.path, "TMPDIR=" + c.folder.path}
-	c.forker = newForker()
-	c.alive, c.fail = context.WithCancelCause(context.Background())
-	return c, nil
+	environment := []string{"HOME=" + s.Folder(), "TMPDIR=" + s.Folder()}
+	return &ControlPlane{supervisor: s, authority: authority, environment: environment}, nil
 }
 
 func (c *ControlPlane) start(ctx context.Context, options Options) error {
-	if err := c.prepareClients(); err != nil {
+	if _, err := c.write(authorityFile, c.authority.pem); err != nil {
 		return err
 	}
 	etcd, err := c.startEtcd(ctx, options.Etcd)
@@ -134,32 +123,9 @@ func (c *ControlPlane) start(ctx context.Context, options Options) error {
 	return c.startKWOK(ctx, options.KWOK)
 }
 
-// prepareClients writes the certificates that more than one component needs.
-func (c *ControlPlane) prepareClients() error {
-	if _, err := c.folder.write(authorityFile, c.authority.pem); err != nil {
-		return err
-	}
-	pair, err := c.authority.client(adminUser, adminGroup)
-	if err != nil {
-		return err
-	}
-	certificate, err := tls.X509KeyPair(pair.certificate, pair.key)
-	if err != nil {
-		return err
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(c.authority.certificate)
-	c.probe = &http.Client{Timeout: probeDeadline, Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}},
-		// Each component is asked only until it answers; there is nothing to keep a connection for.
-		DisableKeepAlives: true,
-	}}
-	return nil
-}
-
 // connect makes the administrator's kubeconfig and the client for the API server.
 func (c *ControlPlane) connect(port int) error {
-	c.server = "https://" + net.JoinHostPort(loopback, fmt.Sprint(port))
+	c.server = "https://" + net.JoinHostPort(supervisor.Loopback, fmt.Sprint(port))
 	var err error
 	if c.kubeconfig, err = c.writeKubeconfig("admin.kubeconfig", adminUser, adminGroup); err != nil {
 		return err
@@ -181,90 +147,25 @@ func (c *ControlPlane) Kubeconfig() string { return c.kubeconfig }
 func (c *ControlPlane) Client() kubernetes.Interface { return c.client }
 
 // Folder is the directory that holds every file of this run, logs included (NAME.log).
-func (c *ControlPlane) Folder() string { return c.folder.path }
+func (c *ControlPlane) Folder() string { return c.supervisor.Folder() }
+
+// file gives the path of a file in the folder.
+func (c *ControlPlane) file(name string) string { return filepath.Join(c.Folder(), name) }
+
+// write puts a file that only the owner can read into the folder, and gives its path.
+func (c *ControlPlane) write(name string, content []byte) (string, error) {
+	path := c.file(name)
+	return path, os.WriteFile(path, content, 0o600)
+}
 
 // Processes gives the process ids of the components that run, by name.
-func (c *ControlPlane) Processes() map[string]int {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	processes := map[string]int{}
-	for _, p := range c.running {
-		processes[p.name] = p.pid()
-	}
-	return processes
-}
+func (c *ControlPlane) Processes() map[string]int { return c.supervisor.Processes() }
 
 // Failed is closed when a component ended that should run; then Failure says which and why.
-func (c *ControlPlane) Failed() <-chan struct{} { return c.alive.Done() }
+func (c *ControlPlane) Failed() <-chan struct{} { return c.supervisor.Failed() }
 
 // Failure is why the control plane does not work any more, or nil.
-func (c *ControlPlane) Failure() error { return context.Cause(c.alive) }
+func (c *ControlPlane) Failure() error { return c.supervisor.Failure() }
 
 // Stop ends every component and removes the folder. It may be called more than once.
-func (c *ControlPlane) Stop() error {
-	c.stopped.Do(func() {
-		c.mutex.Lock()
-		ending := c.running
-		c.running = nil
-		c.mutex.Unlock()
-		failures := make([]error, len(ending))
-		// All at once: with the data thrown away there is no order to keep, and each may use up its grace period.
-		var group sync.WaitGroup
-		for i, p := range ending {
-			group.Go(func() { failures[i] = p.stop(stopGrace) })
-		}
-		group.Wait()
-		c.forker.close()
-		c.stopErr = errors.Join(append(failures, c.folder.remove())...)
-	})
-	return c.stopErr
-}
-
-// end takes a component off the list, so that its end is no failure, and ends it.
-func (c *ControlPlane) end(p *process) error {
-	c.disown(p)
-	return p.stop(stopGrace)
-}
-
-// adopt makes a component part of the control plane: from now on its end is a failure of the whole.
-func (c *ControlPlane) adopt(component component, p *process) {
-	c.mutex.Lock()
-	c.running = append(c.running, p)
-	c.mutex.Unlock()
-	go func() {
-		<-p.exited
-		if c.disown(p) {
-			c.fail(failureOf(component, p.logFile, p.ending()))
-		}
-	}()
-}
-
-// disown takes a component off the list, and tells whether it was on it.
-func (c *ControlPlane) disown(p *process) bool {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	for i, other := range c.running {
-		if other == p {
-			c.running = append(c.running[:i], c.running[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// whileAlive derives a context that also ends when a component ends; its cause is that Failure.
-func (c *ControlPlane) whileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(c.alive, func() { cancel(context.Cause(c.alive)) })
-	return ctx, func() {
-		stop()
-		cancel(nil)
-	}
-}
-
-// report writes a line of progress.
-func (c *ControlPlane) report(format string, arguments ...any) {
-	if c.progress != nil {
-		fmt.Fprintf(c.progress, format+"\n", arguments...)
-	}
-}
+func (c *ControlPlane) Stop() error { return c.supervisor.Stop() }

@@ -1,14 +1,11 @@
 package controlplane
 
 import (
-	"bufio"
 	"context"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -21,9 +18,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // configHead is how a scheduler configuration starts.
@@ -170,228 +168,6 @@ func TestConfigurationThatIsNoneIsRefusedWithTheNextStep(t *testing.T) {
 	}
 }
 
-func TestFreePortCanBeListenedOn(t *testing.T) {
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", loopback, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-}
-
-func TestComponentWhosePortWasTakenIsStartedOnAnother(t *testing.T) {
-	taken, err := net.Listen("tcp", loopback+":0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer taken.Close()
-	c := newTestPlane(t)
-	var picked []int
-	c.pickPort = func() (int, error) {
-		port := taken.Addr().(*net.TCPAddr).Port
-		if len(picked) > 0 {
-			var err error
-			if port, err = freePort(); err != nil {
-				return 0, err
-			}
-		}
-		picked = append(picked, port)
-		return port, nil
-	}
-	// Who took the port accepts connections and never answers. The server speaks no TLS, so it is never ready; what ends
-	// the wait is that the second attempt was made.
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	server := testComponent(t, roleServer)
-	server.listens = true
-	server.args = func(port int) []string {
-		if len(picked) == 2 {
-			cancel()
-		}
-		return []string{fmt.Sprintf("%s:%d", loopback, port)}
-	}
-	if _, _, err := c.launch(ctx, server); !errors.Is(err, context.Canceled) {
-		t.Errorf("got %v, want the wait to be ended by the test", err)
-	}
-	if len(picked) != 2 {
-		t.Errorf("ports picked: %v, want two", picked)
-	}
-}
-
-func TestComponentThatEndsIsAFailureWithItsLastLogLines(t *testing.T) {
-	c := newTestPlane(t)
-	server := testComponent(t, roleServer)
-	server.listens = true
-	server.args = func(int) []string { return []string{"no-address"} }
-	_, _, err := c.launch(context.Background(), server)
-	var failure *Failure
-	if !errors.As(err, &failure) {
-		t.Fatalf("got %v, want a Failure", err)
-	}
-	for _, part := range []string{roleServer, "exit status 1", "missing port in address", "next: "} {
-		if !strings.Contains(failure.Error(), part) {
-			t.Errorf("%q is not in the message:\n%v", part, failure)
-		}
-	}
-}
-
-func TestComponentThatEndsLaterMakesThePlaneFail(t *testing.T) {
-	c := newTestPlane(t)
-	p, _, err := c.launch(context.Background(), testComponent(t, roleStubborn))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(p.pid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-c.Failed()
-	if failure := c.Failure(); !strings.Contains(failure.Error(), "killed") {
-		t.Errorf("the failure is %v, want it to say killed", failure)
-	}
-	waiting, cancel := c.whileAlive(context.Background())
-	defer cancel()
-	<-waiting.Done()
-	if context.Cause(waiting) != c.Failure() {
-		t.Errorf("a wait ends with %v, want the failure", context.Cause(waiting))
-	}
-}
-
-func TestStopEndsChildrenEvenStubbornOnesAndRemovesTheFolder(t *testing.T) {
-	c := newTestPlane(t)
-	polite := testComponent(t, roleServer)
-	polite.args = func(int) []string { return []string{loopback + ":0"} }
-	for _, component := range []component{polite, testComponent(t, roleStubborn)} {
-		if _, _, err := c.launch(context.Background(), component); err != nil {
-			t.Fatal(err)
-		}
-	}
-	// A signal that comes before it is ignored would end even this one.
-	err := wait.PollImmediateUntil(probeInterval, func() (bool, error) {
-		return strings.Contains(readFile(t, c.folder.file(roleStubborn+".log")), "ready"), nil
-	}, c.Failed())
-	if err != nil {
-		t.Fatal(err, c.Failure())
-	}
-	processes := c.Processes()
-	if len(processes) != 2 {
-		t.Fatalf("processes: %v, want two", processes)
-	}
-	for range 2 {
-		if err := c.Stop(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, pid := range processes {
-		if err := syscall.Kill(pid, 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s is still there: %v", name, err)
-		}
-	}
-	if _, err := os.Stat(c.Folder()); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the folder is still there: %v", err)
-	}
-	if c.Failure() != nil {
-		t.Errorf("an end that was asked for is called a failure: %v", c.Failure())
-	}
-}
-
-func TestFolderOfARunIsPrivateAndLeftAloneWhileItRuns(t *testing.T) {
-	parent := t.TempDir()
-	running, err := newFolder(parent)
-	if err != nil {
-		t.Fatal(err)
-	}
-	info, err := os.Stat(running.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if info.Mode().Perm() != 0o700 {
-		t.Errorf("mode %o, want 700", info.Mode().Perm())
-	}
-	if removed, err := RemoveLeftFolders(parent); err != nil || len(removed) != 0 {
-		t.Errorf("removed %v, %v, want nothing", removed, err)
-	}
-	if err := running.remove(); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestLeftFolderIsRemovedAndNothingElse(t *testing.T) {
-	parent := t.TempDir()
-	elsewhere := filepath.Join(t.TempDir(), "kept")
-	left := filepath.Join(parent, folderPrefix+"left")
-	for _, directory := range []string{elsewhere, filepath.Join(left, "etcd"), filepath.Join(parent, "another")} {
-		if err := os.MkdirAll(directory, 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	link := filepath.Join(parent, folderPrefix+"link")
-	if err := os.Symlink(elsewhere, link); err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(parent, folderPrefix+"file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	removed, err := RemoveLeftFolders(parent)
-	if err != nil || !reflect.DeepEqual(removed, []string{left}) {
-		t.Errorf("removed %v, %v, want %s", removed, err, left)
-	}
-	for _, kept := range []string{elsewhere, link, file, filepath.Join(parent, "another")} {
-		if _, err := os.Lstat(kept); err != nil {
-			t.Errorf("%s should be there: %v", kept, err)
-		}
-	}
-}
-
-// A parent that is killed cannot clean up: the kernel ends its child, and the next run removes the folder.
-func TestKilledParentLeavesNoChildAndItsFolderIsRemoved(t *testing.T) {
-	parent := t.TempDir()
-	owner := exec.Command(os.Args[0], parent)
-	owner.Env = append(os.Environ(), roleVariable+"="+roleOwner)
-	owner.Stderr = os.Stderr
-	output, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var child int
-	if _, err := fmt.Fscan(bufio.NewReader(output), &child); err != nil {
-		t.Fatalf("the owner did not say its child's process id: %v", err)
-	}
-	folders, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
-	if err != nil || len(folders) != 1 {
-		t.Fatalf("folders: %v, %v, want one", folders, err)
-	}
-	if err := syscall.Kill(child, 0); err != nil {
-		t.Fatalf("the child does not run: %v", err)
-	}
-	if removed, err := RemoveLeftFolders(parent); err != nil || len(removed) != 0 {
-		t.Fatalf("removed %v, %v while the owner runs", removed, err)
-	}
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = owner.Wait() // "signal: killed"
-	// The child holds the lock too, so getting it means that the child is gone.
-	lock, err := lockFolder(folders[0], syscall.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock.Close()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
-	if err == nil && strings.HasSuffix(string(content), "3600\x00") {
-		t.Errorf("the child %d is still there: %q", child, content)
-	}
-	if removed, err := RemoveLeftFolders(parent); err != nil || !reflect.DeepEqual(removed, folders) {
-		t.Errorf("removed %v, %v, want %v", removed, err, folders)
-	}
-}
-
 func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
 	authority, err := newAuthority()
 	if err != nil {
@@ -409,7 +185,7 @@ func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
 	if err := certificate.CheckSignatureFrom(authority.certificate); err != nil {
 		t.Error(err)
 	}
-	if err := certificate.VerifyHostname(loopback); err != nil {
+	if err := certificate.VerifyHostname(supervisor.Loopback); err != nil {
 		t.Error(err)
 	}
 	if certificate.VerifyHostname("192.0.2.1") == nil {
@@ -497,10 +273,17 @@ func TestSchedulersThatElectALeaderMayHaveTheSameProfiles(t *testing.T) {
 
 func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
 	c := newTestPlane(t)
-	p, _, err := c.launch(t.Context(), testComponent(t, roleStubborn))
+	sleep, err := exec.LookPath("sleep")
 	if err != nil {
 		t.Fatal(err)
 	}
+	p, _, err := c.supervisor.Start(t.Context(), supervisor.Component{
+		Name: "kube-scheduler", Executable: sleep, Arguments: func(int) []string { return []string{"3600"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := c.Processes()["kube-scheduler"]
 	killed := &Scheduler{plane: c, name: "kube-scheduler", process: p}
 	if err := c.enlist(killed); err != nil {
 		t.Fatal(err)
@@ -508,8 +291,8 @@ func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
 	if err := killed.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	if p.running() || c.Failure() != nil {
-		t.Errorf("it runs: %t; the control plane's failure: %v", p.running(), c.Failure())
+	if err := syscall.Kill(process, 0); !errors.Is(err, syscall.ESRCH) || c.Failure() != nil {
+		t.Errorf("whether it runs: %v; the control plane's failure: %v", err, c.Failure())
 	}
 	if err := c.enlist(&Scheduler{plane: c, name: "kube-scheduler"}); err != nil {
 		t.Error(err)
@@ -524,7 +307,7 @@ func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T)
 	}
 	config := writeFile(t, configHead)
 	for range 2 {
-		var failure *Failure
+		var failure *supervisor.Failure
 		if _, err := c.StartScheduler(t.Context(), ends, config); !errors.As(err, &failure) {
 			t.Fatalf("got %v, want a Failure", err)
 		}
@@ -618,19 +401,29 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 
 func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
 	serves := []*Scheduler{{name: "kube-scheduler", profiles: []string{"s"}}}
-	plane := &ControlPlane{client: fake.NewSimpleClientset(), alive: t.Context(), schedulers: serves}
+	plane := newTestPlane(t)
+	plane.schedulers = serves
 	failing := NewPod("failing", "s")
 	failing.UID = "failing"
 	failing.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
 	}}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
-	placements, err := plane.Place(ctx, failing)
-	if err != nil || ctx.Err() == nil || len(placements) != 1 || placements[0].Message != "connection refused" {
-		t.Errorf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
+	// How long it takes until the pod is seen, nobody knows; and the client forgets a pod that is created before it watches.
+	var ctx context.Context
+	for deadline := time.Second; ; deadline *= 2 {
+		plane.client = fake.NewSimpleClientset()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		placements, err := plane.Place(ctx, failing)
+		if err == nil && ctx.Err() != nil && len(placements) == 1 && placements[0].Message == "connection refused" {
+			break
+		}
+		if deadline > time.Minute {
+			t.Fatalf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
+		}
 	}
-	_, err = plane.Place(ctx, NewPod("late", "s"))
+	_, err := plane.Place(ctx, NewPod("late", "s"))
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
 		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
 	}
@@ -659,26 +452,7 @@ func newTestPlane(t *testing.T) *ControlPlane {
 			t.Error(err)
 		}
 	})
-	if err := c.prepareClients(); err != nil {
-		t.Fatal(err)
-	}
 	return c
-}
-
-// testComponent is the test binary in a role.
-func testComponent(t *testing.T, role string) component {
-	t.Helper()
-	executable, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return component{
-		name:        role,
-		executable:  executable,
-		environment: []string{roleVariable + "=" + role},
-		args:        func(int) []string { return nil },
-		next:        "look into " + role,
-	}
 }
 
 func writeFile(t *testing.T, content string) string {

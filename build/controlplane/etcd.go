@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"strconv"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // nextEtcd is what to do when etcd does not run.
@@ -16,23 +18,23 @@ func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string
 	if err != nil {
 		return "", err
 	}
-	address := func(port int) string { return "https://" + net.JoinHostPort(loopback, strconv.Itoa(port)) }
+	address := func(port int) string { return "https://" + net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)) }
 	// A single member has no peers, but etcd insists on listening for some: a socket in the run's folder needs no port. (The
 	// ":0" belongs to the socket's name.)
 	const peer = "unix://peer:0"
-	_, port, err := c.launch(ctx, component{
-		name:        "etcd",
-		executable:  executable,
-		directory:   c.folder.path,
-		environment: c.environment,
-		listens:     true,
-		ready:       "/health",
-		next:        nextEtcd,
-		args: func(port int) []string {
+	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:        "etcd",
+		Executable:  executable,
+		Directory:   c.Folder(),
+		Environment: c.environment,
+		Listens:     true,
+		Ready:       "/health",
+		Next:        nextEtcd,
+		Arguments: func(port int) []string {
 			return []string{
 				"--name=local",
 				// One folder an attempt: a member remembers the addresses it was first started with.
-				"--data-dir=" + c.folder.file("etcd-"+strconv.Itoa(port)),
+				"--data-dir=" + c.file("etcd-"+strconv.Itoa(port)),
 				// The data is thrown away with the folder, so it need not survive the machine.
 				"--unsafe-no-fsync",
 				"--listen-client-urls=" + address(port),
@@ -41,7 +43,7 @@ func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string
 				"--initial-advertise-peer-urls=" + peer,
 				"--initial-cluster=local=" + peer,
 				"--client-cert-auth",
-				"--trusted-ca-file=" + c.folder.file(authorityFile),
+				"--trusted-ca-file=" + c.file(authorityFile),
 				"--cert-file=" + certificate,
 				"--key-file=" + key,
 			}

@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // DocumentedExtender is the address at which the project's documents and its own configurations have the reference extender.
-const DocumentedExtender = "https://" + loopback + ":8888"
+const DocumentedExtender = "https://" + supervisor.Loopback + ":8888"
 
 // nextExtender is what to do when the extender does not run.
 const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender; " +
@@ -18,7 +20,7 @@ const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FI
 // Extender is a scheduler-extender that runs against a control plane. It asks for a client certificate of the run's authority.
 type Extender struct {
 	plane   *ControlPlane
-	process *process
+	process *supervisor.Process
 	url     string
 	// certificate, key and authority are the files with which a scheduler may talk to it.
 	certificate, key, authority string
@@ -40,18 +42,18 @@ func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile
 	if err != nil {
 		return nil, err
 	}
-	e := &Extender{plane: c, authority: c.folder.file(authorityFile)}
+	e := &Extender{plane: c, authority: c.file(authorityFile)}
 	if e.certificate, e.key, err = c.writeClientPair(name+"-client", "kube-scheduler"); err != nil {
 		return nil, err
 	}
-	address := func(port int) string { return net.JoinHostPort(loopback, strconv.Itoa(port)) }
-	p, port, err := c.launch(ctx, component{
-		name:       name,
-		executable: executable,
-		listens:    true,
-		ready:      "/healthz",
-		next:       "correct " + configFile + " as the last lines say, and run again",
-		args: func(port int) []string {
+	address := func(port int) string { return net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)) }
+	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:       name,
+		Executable: executable,
+		Listens:    true,
+		Ready:      "/healthz",
+		Next:       "correct " + configFile + " as the last lines say, and run again",
+		Arguments: func(port int) []string {
 			return []string{
 				"--config=" + configFile,
 				"--profile=" + profile,
@@ -75,7 +77,7 @@ func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile
 func (e *Extender) URL() string { return e.url }
 
 // Stop ends the extender; the control plane goes on.
-func (e *Extender) Stop() error { return e.plane.end(e.process) }
+func (e *Extender) Stop() error { return e.plane.supervisor.End(e.process) }
 
 // redirect changes an extender in a scheduler's configuration so that it is this one.
 func (e *Extender) redirect(extender map[string]any) {

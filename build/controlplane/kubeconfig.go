@@ -37,7 +37,7 @@ func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *client
 	config.AuthInfos[user] = credentials
 	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: user}
 	config.CurrentContext = local
-	path := c.folder.file(name)
+	path := c.file(name)
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
@@ -60,9 +60,9 @@ func (c *ControlPlane) writeClientPair(name, user string) (certificate, key stri
 }
 
 func (c *ControlPlane) writePair(name string, pair keyPair) (certificate, key string, err error) {
-	if certificate, err = c.folder.write(name+".crt", pair.certificate); err != nil {
+	if certificate, err = c.write(name+".crt", pair.certificate); err != nil {
 		return "", "", err
 	}
-	key, err = c.folder.write(name+".key", pair.key)
+	key, err = c.write(name+".key", pair.key)
 	return certificate, key, err
 }

@@ -12,6 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 const (
@@ -30,13 +32,13 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = c.launch(ctx, component{
-		name:        "kwok",
-		executable:  executable,
-		directory:   c.folder.path,
-		environment: c.environment,
-		next:        nextKWOK,
-		args: func(int) []string {
+	_, _, err = c.supervisor.Start(ctx, supervisor.Component{
+		Name:        "kwok",
+		Executable:  executable,
+		Directory:   c.Folder(),
+		Environment: c.environment,
+		Next:        nextKWOK,
+		Arguments: func(int) []string {
 			return []string{
 				"--kubeconfig=" + kubeconfig,
 				"--manage-all-nodes=false",
@@ -45,7 +47,7 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 				"--node-lease-duration-seconds=40",
 				// The addresses of pods are invented; the one of the nodes is asked for logs, and must not lead off this machine.
 				"--cidr=10.244.0.0/16",
-				"--node-ip=" + loopback,
+				"--node-ip=" + supervisor.Loopback,
 			}
 		},
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
+
+	"kube-scheduler-fork/build/controlplane/observations"
 )
 
 // scheduledReason is the reason of the event that a scheduler sends when it has bound a pod.
@@ -103,42 +104,15 @@ func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
 
 // observer watches pods and their Scheduled events.
 type observer struct {
-	mutex sync.Mutex
-	seen  map[types.UID]*observation
-	// changed holds one token when something was seen since it was last taken.
-	changed chan struct{}
+	*observations.Observations[types.UID, observation]
 }
 
-// note changes what is known of a pod.
-func (o *observer) note(uid types.UID, change func(*observation)) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if o.seen[uid] == nil {
-		o.seen[uid] = &observation{}
-	}
-	change(o.seen[uid])
-	select {
-	case o.changed <- struct{}{}:
-	default:
-	}
-}
-
-// of gives what is known of a pod.
-func (o *observer) of(uid types.UID) observation {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if seen := o.seen[uid]; seen != nil {
-		return *seen
-	}
-	return observation{}
-}
-
-func (o *observer) pod(object any) {
+func (o observer) pod(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return
 	}
-	o.note(pod.UID, func(seen *observation) {
+	o.Note(pod.UID, func(seen *observation) {
 		if seen.bound.IsZero() && pod.Spec.NodeName != "" {
 			seen.bound = time.Now()
 		}
@@ -146,12 +120,12 @@ func (o *observer) pod(object any) {
 	})
 }
 
-func (o *observer) event(object any) {
+func (o observer) event(object any) {
 	event, ok := object.(*corev1.Event)
 	if !ok {
 		return
 	}
-	o.note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
+	o.Note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
 }
 
 // boundBy gives the profile that sent an event. Which of the two fields holds it depends on the events API that the
@@ -168,12 +142,12 @@ func boundBy(event *corev1.Event) string {
 // not waited for. When ctx reaches its deadline, the placements say what is missing, pods that were not created among it; they
 // are in the order of the pods. An error means that the placements are not known.
 func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placement, error) {
-	ctx, cancel := c.whileAlive(ctx)
+	ctx, cancel := c.supervisor.WhileAlive(ctx)
 	defer cancel()
 	if ctx.Err() != nil {
 		return nil, endOf(ctx, fmt.Sprintf("%d pods are not created", len(pods)))
 	}
-	o := &observer{seen: map[types.UID]*observation{}, changed: make(chan struct{}, 1)}
+	o := observer{observations.New[types.UID, observation]()}
 	stop, err := c.observe(ctx, o)
 	if err != nil {
 		return nil, err
@@ -201,7 +175,7 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	profiles := c.profiles()
 	for !allSettled(o, created, profiles) {
 		select {
-		case <-o.changed:
+		case <-o.Changed():
 			continue
 		case <-ctx.Done():
 		}
@@ -215,7 +189,7 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 		if pod == nil {
 			placements[i] = NotCreated(pods[i])
 		} else {
-			placements[i] = placementOf(pod, requested[i], o.of(pod.UID))
+			placements[i] = placementOf(pod, requested[i], o.Of(pod.UID))
 		}
 		placements[i].Served = profiles.Has(placements[i].Asked)
 	}
@@ -286,12 +260,12 @@ func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement)
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func allSettled(o *observer, pods []*corev1.Pod, profiles sets.String) bool {
+func allSettled(o observer, pods []*corev1.Pod, profiles sets.String) bool {
 	for _, pod := range pods {
 		if pod == nil {
 			continue // it was not created
 		}
-		if seen := o.of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
+		if seen := o.Of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
 			return false
 		}
 	}
@@ -312,7 +286,7 @@ func placementOf(pod *corev1.Pod, requested time.Time, seen observation) Placeme
 }
 
 // observe watches all pods and all Scheduled events until ctx ends or stop is called.
-func (c *ControlPlane) observe(ctx context.Context, o *observer) (stop func(), err error) {
+func (c *ControlPlane) observe(ctx context.Context, o observer) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	handler := func(handle func(any)) cache.ResourceEventHandlerFuncs {
 		return cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }}

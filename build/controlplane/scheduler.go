@@ -2,14 +2,23 @@ package controlplane
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-scheduler-fork/build/controlplane/supervisor"
 )
 
 // nextScheduler is what to do when there is no scheduler to run.
@@ -23,7 +32,7 @@ type Scheduler struct {
 	plane    *ControlPlane
 	name     string
 	profiles []string
-	process  *process
+	process  *supervisor.Process
 	url      string
 	// elects says that it leads only if it is elected.
 	elects bool
@@ -74,7 +83,10 @@ func ReadProfiles(configFile string) ([]string, error) {
 	return config.profiles()
 }
 
-// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy. The file is not changed:
+// pollInterval is how often a scheduler is asked how many nodes it sees.
+const pollInterval = 250 * time.Millisecond
+
+// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is not changed:
 // the scheduler reads a copy in which the API server is this one and leader election is off, unless an option says
 // otherwise. There can be several at a time, each with a name and with profiles of its own.
 func (c *ControlPlane) StartScheduler(
@@ -164,7 +176,7 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	if err != nil {
 		return err
 	}
-	localConfig := c.folder.file(s.name + ".yaml")
+	localConfig := c.file(s.name + ".yaml")
 	settings := localSettings{kubeconfig, chosen.leaderElection, chosen.extender, chosen.replaces}
 	if err := config.writeLocalCopy(localConfig, settings); err != nil {
 		return err
@@ -175,16 +187,16 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	}
 	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
 	// name files relative to it or depend on a proxy.
-	p, port, err := c.launch(ctx, component{
-		name:       s.name,
-		executable: executable,
-		listens:    true,
-		ready:      "/healthz",
-		next:       fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
-		args: func(port int) []string {
+	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:       s.name,
+		Executable: executable,
+		Listens:    true,
+		Ready:      "/healthz",
+		Next:       fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		Arguments: func(port int) []string {
 			return []string{
 				"--config=" + localConfig,
-				"--bind-address=" + loopback,
+				"--bind-address=" + supervisor.Loopback,
 				"--secure-port=" + strconv.Itoa(port),
 				"--tls-cert-file=" + certificate,
 				"--tls-private-key-file=" + key,
@@ -197,15 +209,70 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	if err != nil {
 		return err
 	}
-	s.process, s.url = p, "https://"+net.JoinHostPort(loopback, strconv.Itoa(port))
+	s.process, s.url = p, "https://"+net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port))
+	if err := s.awaitNodes(ctx); err != nil {
+		return errors.Join(fmt.Errorf("%s does not see the nodes: %w", s.name, err), c.supervisor.End(p))
+	}
 	return nil
+}
+
+// awaitNodes waits until the scheduler's cache has all nodes. It is healthy before that, and would say of a pod that no node
+// fits.
+func (s *Scheduler) awaitNodes(ctx context.Context) error {
+	c := s.plane
+	ctx, cancel := c.supervisor.WhileAlive(ctx)
+	defer cancel()
+	late := fmt.Errorf("not within %s; next: run again with --keep and look into %s.log", supervisor.StartDeadline, s.name)
+	ctx, cancelDeadline := context.WithTimeoutCause(ctx, supervisor.StartDeadline, late)
+	defer cancelDeadline()
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	config, err := c.authority.clientConfig(adminUser, adminGroup)
+	if err != nil {
+		return err
+	}
+	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	err = wait.PollImmediateUntilWithContext(ctx, pollInterval, func(ctx context.Context) (bool, error) {
+		cached, err := cachedNodes(ctx, client, s.url+"/metrics")
+		return err == nil && cached >= float64(len(nodes.Items)), nil
+	})
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}
+
+// cachedNodes is how many nodes a scheduler's cache has, which it counts once a second.
+func cachedNodes(ctx context.Context, client *http.Client, url string) (float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, err
+	}
+	const metric = `scheduler_scheduler_cache_size{type="nodes"} `
+	for line := range strings.Lines(string(content)) {
+		if value, is := strings.CutPrefix(line, metric); is {
+			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+		}
+	}
+	return 0, nil
 }
 
 // URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
 func (s *Scheduler) URL() string { return s.url }
 
 // LogFile is the path of its log, which goes with the control plane's folder.
-func (s *Scheduler) LogFile() string { return s.process.logFile }
+func (s *Scheduler) LogFile() string { return s.process.LogFile() }
 
 // Profiles gives the scheduler names of its profiles, in the order of the configuration.
 func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }
@@ -221,12 +288,11 @@ func schedulerName(pod *corev1.Pod) string {
 // Stop ends the scheduler; the control plane goes on.
 func (s *Scheduler) Stop() error {
 	defer s.plane.strike(s)
-	return s.plane.end(s.process)
+	return s.plane.supervisor.End(s.process)
 }
 
 // Kill ends the scheduler without a word to it, as a crash would; the control plane goes on.
 func (s *Scheduler) Kill() error {
 	defer s.plane.strike(s)
-	s.plane.disown(s.process)
-	return s.process.kill()
+	return s.plane.supervisor.Kill(s.process)
 }

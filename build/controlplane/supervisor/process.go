@@ -1,4 +1,4 @@
-package controlplane
+package supervisor
 
 import (
 	"errors"
@@ -58,8 +58,8 @@ type command struct {
 	inherit *os.File
 }
 
-// process is a running child.
-type process struct {
+// Process is a child process: a component that was started.
+type Process struct {
 	command
 	cmd *exec.Cmd
 	// exited is closed when the child has ended and was waited for; then exit says how, nil for status 0.
@@ -69,7 +69,7 @@ type process struct {
 
 // startProcess starts a child in a process group of its own, so that Ctrl-C in a terminal reaches only the parent,
 // which then ends its children in the right order.
-func startProcess(forker *forker, command command) (*process, error) {
+func startProcess(forker *forker, command command) (*Process, error) {
 	log, err := os.OpenFile(command.logFile, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func startProcess(forker *forker, command command) (*process, error) {
 	if err := forker.start(cmd); err != nil {
 		return nil, err
 	}
-	p := &process{command: command, cmd: cmd, exited: make(chan struct{})}
+	p := &Process{command: command, cmd: cmd, exited: make(chan struct{})}
 	go func() {
 		p.exit = cmd.Wait()
 		close(p.exited)
@@ -95,22 +95,15 @@ func startProcess(forker *forker, command command) (*process, error) {
 	return p, nil
 }
 
-// pid is the child's process id; it may be another process's once exited is closed.
-func (p *process) pid() int { return p.cmd.Process.Pid }
+// LogFile is the path of the file that receives its standard output and standard error; it goes with the run's folder.
+func (p *Process) LogFile() string { return p.logFile }
 
-// running tells whether the child has not ended yet.
-func (p *process) running() bool {
-	select {
-	case <-p.exited:
-		return false
-	default:
-		return true
-	}
-}
+// pid is the child's process id; it may be another process's once exited is closed.
+func (p *Process) pid() int { return p.cmd.Process.Pid }
 
 // stop asks the child to end (SIGTERM), ends it (SIGKILL) when it has not done so within the grace period, and returns
 // when it is gone. It signals that one child, never a group or a name.
-func (p *process) stop(grace time.Duration) error {
+func (p *Process) stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
 	}
@@ -125,7 +118,7 @@ func (p *process) stop(grace time.Duration) error {
 }
 
 // kill ends the child at once (SIGKILL), and returns when it is gone.
-func (p *process) kill() error {
+func (p *Process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
 	}
@@ -134,7 +127,7 @@ func (p *process) kill() error {
 }
 
 // ending says in words how the child ended.
-func (p *process) ending() string {
+func (p *Process) ending() string {
 	if p.exit == nil {
 		return "it ended by itself (exit status 0)"
 	}

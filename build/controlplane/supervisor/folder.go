@@ -1,4 +1,4 @@
-package controlplane
+package supervisor
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// folderPrefix starts the name of every run's folder; what RemoveLeftFolders looks for.
+// folderPrefix starts the name of every run's folder; what removeLeftFolders looks for.
 const folderPrefix = "kube-scheduler-run-"
 
 // folder is the one directory that holds every file of a run: keys, data, logs.
@@ -38,15 +38,6 @@ func newFolder(parent string) (*folder, error) {
 				"set to a directory on a local disk", err), os.RemoveAll(path))
 		}
 	}
-}
-
-// file gives the path of a file in the folder.
-func (f *folder) file(name string) string { return filepath.Join(f.path, name) }
-
-// write puts a file that only the owner can read into the folder, and gives its path.
-func (f *folder) write(name string, content []byte) (string, error) {
-	path := f.file(name)
-	return path, os.WriteFile(path, content, 0o600)
 }
 
 // remove deletes the folder with everything in it, and only then lets go of the lock.
@@ -89,9 +80,9 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// RemoveLeftFolders removes from parent the folders of runs that crashed, and names them. Folders that are in use, or
+// removeLeftFolders removes from parent the folders of runs that crashed, and names them. Folders that are in use, or
 // that belong to another user, are left alone. What could not be removed is in the error.
-func RemoveLeftFolders(parent string) (removed []string, err error) {
+func removeLeftFolders(parent string) (removed []string, err error) {
 	candidates, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	if err != nil {
 		return nil, err

@@ -1,8 +1,11 @@
-package controlplane
+package supervisor
 
 import (
+	"context"
 	"fmt"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -11,12 +14,14 @@ import (
 )
 
 // roleVariable makes the test binary play another program: tests of child processes need a few that do one simple thing.
-const roleVariable = "CONTROLPLANE_TEST_ROLE"
+const roleVariable = "SUPERVISOR_TEST_ROLE"
 
 // The roles. A role's argument is in os.Args[1].
 const (
 	// roleServer listens on an address, and ends when it cannot.
 	roleServer = "server"
+	// roleReady serves HTTPS at an address; it answers, and says that it does, 503 twice and then 200.
+	roleReady = "ready"
 	// roleStubborn ignores SIGTERM; it says "ready" when it does.
 	roleStubborn = "stubborn"
 	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's process
@@ -31,6 +36,8 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	case roleServer:
 		err = playServer(os.Args[1])
+	case roleReady:
+		err = playReady(os.Args[1])
 	case roleStubborn:
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
@@ -60,8 +67,28 @@ func playServer(address string) error {
 	}
 }
 
+func playReady(address string) error {
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	answers := make(chan int, 3)
+	answers <- http.StatusServiceUnavailable
+	answers <- http.StatusServiceUnavailable
+	answers <- http.StatusOK
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := <-answers
+		fmt.Println(answer, r.URL.Path)
+		w.WriteHeader(answer)
+	}))
+	server.Listener.Close()
+	server.Listener = listener
+	server.StartTLS()
+	select {}
+}
+
 func playOwner(parent string) error {
-	c, err := newControlPlane(Options{Parent: parent})
+	s, err := New(parent, nil, nil)
 	if err != nil {
 		return err
 	}
@@ -69,9 +96,8 @@ func playOwner(parent string) error {
 	if err != nil {
 		return err
 	}
-	p, err := startProcess(c.forker, command{
-		name: "sleep", executable: sleep, args: []string{"3600"},
-		logFile: c.folder.file("sleep.log"), inherit: c.folder.lock,
+	p, _, err := s.Start(context.Background(), Component{
+		Name: "sleep", Executable: sleep, Arguments: func(int) []string { return []string{"3600"} },
 	})
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package controlplane
+package supervisor
 
 import (
 	"bytes"
@@ -16,11 +16,11 @@ const (
 
 // Failure says that a component did not come up, or ended when it should not have.
 type Failure struct {
-	// Component is the program's name: etcd, kube-apiserver, kwok, kube-scheduler.
+	// Component is its name.
 	Component string
 	// Reason is why it is taken for failed.
 	Reason string
-	// LogTail is the end of what it wrote; its log file is gone when the error is read.
+	// LogTail is the end of what it wrote, at most 15 lines and 16 KiB; its log file is gone when the error is read.
 	LogTail []string
 	// Next is what to do.
 	Next string
@@ -37,12 +37,12 @@ func (f *Failure) Error() string {
 }
 
 // failureOf reads the log of a component for a Failure.
-func failureOf(c component, logFile, reason string) *Failure {
+func failureOf(c Component, logFile, reason string) *Failure {
 	tail, err := logTail(logFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		tail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}
 	}
-	return &Failure{Component: c.name, Reason: reason, LogTail: tail, Next: c.next}
+	return &Failure{Component: c.Name, Reason: reason, LogTail: tail, Next: c.Next}
 }
 
 // logTail gives the last lines of a file.

@@ -1,0 +1,175 @@
+package supervisor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// Loopback is the one address that anything listens on.
+	Loopback = "127.0.0.1"
+	// StartDeadline is how long a component may take to come up: many times what it takes on a slow, busy machine.
+	StartDeadline = 2 * time.Minute
+	// stopGrace is how long a component may take to end before it is killed. Nothing of a run is kept, so nothing is lost
+	// by that; and the API server, though it stops serving at once, would wait up to a minute for watches of its own.
+	stopGrace = time.Second
+	// probeInterval is how often a component is asked whether it is ready.
+	probeInterval = 50 * time.Millisecond
+	// probeDeadline is how long one of these questions may take.
+	probeDeadline = 5 * time.Second
+	// portAttempts is how often a component is started anew because somebody took its port first.
+	portAttempts = 5
+)
+
+// errNotReady is the cause of a context that ended because a component was not ready by the StartDeadline.
+var errNotReady = errors.New("not ready")
+
+// Component is a program of a run.
+type Component struct {
+	// Name is what messages call it; its log is NAME.log in the run's folder. No two that run have the same.
+	Name string
+	// Executable is the path of the program.
+	Executable string
+	// Arguments gives its arguments when it has to listen on a port of Loopback; 0 for one that does not listen.
+	Arguments func(port int) []string
+	// Listens says that it needs a port.
+	Listens bool
+	// Ready is the path that answers 200 over HTTPS when the component is ready; only for one that listens.
+	Ready string
+	// Environment is all that it gets of one; nil is the caller's own.
+	Environment []string
+	// Directory is its working directory; empty is the caller's own.
+	Directory string
+	// Next is what a person should do when it does not come up.
+	Next string
+}
+
+// freePort finds a port of loopback that nobody listens on. Until the component listens on it somebody else can take
+// it; Start starts the component again on another one then.
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", net.JoinHostPort(Loopback, "0"))
+	if err != nil {
+		return 0, fmt.Errorf("no free port on %s: %w; next: ip addr show lo", Loopback, err)
+	}
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
+}
+
+// Start starts a component and waits until it is ready; it returns its port, 0 for one that does not listen. From then on
+// its end is a failure of the whole. The error is a Failure when the component does not start, ends, or is not ready within
+// StartDeadline; else it is why ctx ended, or the Failure of another component that ended meanwhile. After an error nothing
+// of the component runs.
+func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, int, error) {
+	for attempt := 1; ; attempt++ {
+		port := 0
+		if component.Listens {
+			var err error
+			if port, err = s.pickPort(); err != nil {
+				return nil, 0, err
+			}
+		}
+		p, err := s.startOn(ctx, component, port)
+		if err == nil {
+			return p, port, nil
+		}
+		var failure *Failure
+		if attempt == portAttempts || !errors.As(err, &failure) || !portTaken(failure) {
+			return nil, 0, err
+		}
+		s.report("%s: port %d was taken meanwhile, trying another", component.Name, port)
+	}
+}
+
+// portTaken tells whether a component ended because somebody else listens on its port.
+func portTaken(failure *Failure) bool {
+	return strings.Contains(strings.Join(failure.LogTail, "\n"), syscall.EADDRINUSE.Error())
+}
+
+func (s *Supervisor) startOn(ctx context.Context, component Component, port int) (*Process, error) {
+	began := time.Now()
+	p, err := startProcess(s.forker, command{
+		name:        component.Name,
+		executable:  component.Executable,
+		args:        component.Arguments(port),
+		environment: component.Environment,
+		directory:   component.Directory,
+		logFile:     filepath.Join(s.folder.path, component.Name+".log"),
+		inherit:     s.folder.lock,
+	})
+	if err != nil {
+		return nil, &Failure{Component: component.Name, Reason: fmt.Sprintf("cannot start it: %v", err), Next: component.Next}
+	}
+	if !component.Listens {
+		s.report("%s: started", component.Name)
+		s.adopt(component, p)
+		return p, nil
+	}
+	address := "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port))
+	s.report("%s: starting on %s", component.Name, address)
+	if err := s.waitReady(ctx, component, p, address+component.Ready); err != nil {
+		return nil, errors.Join(err, p.stop(stopGrace))
+	}
+	s.report("%s: ready after %.1f s", component.Name, time.Since(began).Seconds())
+	s.adopt(component, p)
+	return p, nil
+}
+
+// waitReady asks a component until it answers 200. It gives up when the component, or one that was started before it,
+// ends.
+func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Process, url string) error {
+	ctx, cancel := s.WhileAlive(ctx)
+	defer cancel()
+	ctx, cancelDeadline := context.WithTimeoutCause(ctx, StartDeadline, errNotReady)
+	defer cancelDeadline()
+	// Whoever took the port first may accept the connection and never answer: a probe must not outlive the component.
+	probing, cancelProbes := context.WithCancel(ctx)
+	defer cancelProbes()
+	go func() {
+		select {
+		case <-p.exited:
+			cancelProbes()
+		case <-probing.Done():
+		}
+	}()
+	ticker := time.NewTicker(probeInterval)
+	defer ticker.Stop()
+	for {
+		ready, answer := s.probe(probing, url)
+		if ready {
+			return nil
+		}
+		select {
+		case <-ticker.C:
+			continue
+		case <-p.exited:
+		case <-ctx.Done():
+		}
+		switch {
+		case context.Cause(ctx) == errNotReady:
+			return failureOf(component, p.logFile, fmt.Sprintf("not ready after %s: %s answered: %s", StartDeadline, url, answer))
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		}
+		return failureOf(component, p.logFile, p.ending())
+	}
+}
+
+// probe asks a component once whether it is ready, and gives the answer, or why there is none.
+func (s *Supervisor) probe(ctx context.Context, url string) (ready bool, answer string) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false, err.Error()
+	}
+	response, err := s.client.Do(request)
+	if err != nil {
+		return false, err.Error()
+	}
+	defer response.Body.Close()
+	return response.StatusCode == http.StatusOK, response.Status
+}
