@@ -1,7 +1,7 @@
 package e2e
 
 import (
-	"bufio"
+	"bytes"
 	"encoding/json"
 	"os"
 	"testing"
@@ -36,18 +36,16 @@ const auditConfiguration = `apiServer:
 // asked for and not answered with success, which may be one whose scheduler was ended before the answer came.
 func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
 	t.Helper()
-	log, err := os.Open(node.Root() + auditLogFile)
+	log, err := os.ReadFile(node.Root() + auditLogFile)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
 	bound := map[string]int{}
-	lines := bufio.NewScanner(log)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	// The last line may be half written.
+	for line := range bytes.Lines(log[:bytes.LastIndexByte(log, '\n')+1]) {
 		var event auditv1.Event
-		if err := json.Unmarshal(lines.Bytes(), &event); err != nil {
-			t.Fatalf("audit log: %v: %s", err, lines.Text())
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatalf("audit log: %v: %s", err, line)
 		}
 		if event.ObjectRef == nil || event.ObjectRef.Namespace != namespace {
 			continue
@@ -57,9 +55,6 @@ func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string
 			times++
 		}
 		bound[event.ObjectRef.Name] = times
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return bound
 }

@@ -277,7 +277,8 @@ func (o *operator) install(t *testing.T, load *load) {
 }
 
 func (o *operator) verify(t *testing.T) {
-	output := o.page.do(t, o.node, "verify", "kubectl get events", "sleep 2; kubectl get events")
+	output := o.page.do(t, o.node, "verify", "kubectl get events",
+		"kubectl wait --for condition=PodScheduled --timeout "+patience.String()+" pod nginx\nkubectl get events")
 	expect(t, output, "swapped: v1.23.17+", "health     ok", "this node holds it", "kube-scheduler-cp1")
 	for _, profile := range []string{"default-scheduler", "my-scheduler"} {
 		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
@@ -348,7 +349,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	var output string
 	o.measure(t, load, "a configuration that does not work, and back", func() {
 		output = o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceNamespace: nowhere/' my-scheduler.yaml > broken.yaml\n"+
-			"kube-scheduler-swap install --config broken.yaml --timeout 8s 2>&1")
+			"kube-scheduler-swap install --config broken.yaml 2>&1")
 	})
 	t.Log(output)
 	expect(t, output, "it does not get the lease nowhere/kube-scheduler", `namespaces "nowhere" not found`, "the old one runs again")
@@ -388,9 +389,9 @@ func (o *operator) unwritable(t *testing.T) {
 			want:    "no space left on device",
 		},
 		"another run is at work": {
-			before:  "flock " + stateFolder + "/lock sleep 60 & echo $! > /run/holder; until ! flock --nonblock " + stateFolder + "/lock true; do sleep 0.1; done",
+			before:  "flock " + stateFolder + "/lock sleep infinity & echo $! > /run/holder; until ! flock --nonblock " + stateFolder + "/lock true; do sleep 0.1; done",
 			command: install,
-			after:   "pkill --parent $(cat /run/holder) || true",
+			after:   "pkill --parent $(cat /run/holder); flock " + stateFolder + "/lock true",
 			want:    "is changing the scheduler",
 		},
 	} {
@@ -572,12 +573,13 @@ func (o *operator) expectStock(t *testing.T) {
 // usualWays measures what people do without the tool, on the same node.
 func (o *operator) usualWays(t *testing.T, load *load) {
 	o.measure(t, load, "by hand: the manifest edited in place", func() {
-		edit, err := staticpod.Restart(o.read(t, manifestFile), time.Now())
+		since := time.Now()
+		edit, err := staticpod.Restart(o.read(t, manifestFile), since)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o.replaceManifest(t, edit.Manifest)
-		o.awaitRestart(t, time.Now())
+		o.awaitRestart(t, since)
 	})
 	o.measure(t, load, "by hand: the manifest moved out and back", func() {
 		edit, err := staticpod.Restart(o.read(t, manifestFile), time.Now())
@@ -632,7 +634,7 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 	}
 	var bound map[string]int
 	// An API server writes its log after it has answered.
-	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, 10*time.Second, func(context.Context) (bool, error) {
+	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(context.Context) (bool, error) {
 		bound = map[string]int{}
 		for _, node := range append(others, o.node) {
 			for name, times := range bindings(t, node, load.namespace) {

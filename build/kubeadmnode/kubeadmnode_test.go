@@ -258,8 +258,13 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 		if err := <-ended; !errors.Is(err, enough) {
 			t.Errorf("the script ended with %v, want the reason of the cancellation", err)
 		}
-		if output, err := node.Run(t.Context(), "! pgrep --full --exact 'sleep 2000'"); err != nil {
-			t.Errorf("what the script started lives on: %s", output)
+		// The kernel takes a moment to end it.
+		err = eventually(t, func(ctx context.Context) (bool, error) {
+			_, err := node.Run(ctx, "! pgrep --full --exact 'sleep 2000'")
+			return err == nil, nil
+		})
+		if err != nil {
+			t.Errorf("what the script started lives on: %v", err)
 		}
 	})
 	t.Run("MachinesFilesAndSettingsStay", func(t *testing.T) {

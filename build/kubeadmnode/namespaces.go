@@ -5,17 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"runtime"
 	"strings"
 	"syscall"
-	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// outputGrace is how long the output of a script is waited for after its end: what it started may hold it open.
-const outputGrace = time.Second
 
 // nodeNamespaces are all that a process needs to be of a node.
 const nodeNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
@@ -124,16 +121,20 @@ func (n *Node) Run(ctx context.Context, script string) (string, error) {
 	cmd := n.Command(ctx, "bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = outputGrace
-	output, err := cmd.CombinedOutput()
+	// Not a pipe: what the script started may hold that open after the script's end.
+	file, err := os.CreateTemp(n.hub.temporary, "output-")
+	if err != nil {
+		return "", err
+	}
+	defer os.Remove(file.Name())
+	defer file.Close()
+	cmd.Stdout, cmd.Stderr = file, file
+	err = cmd.Run()
+	output, readError := os.ReadFile(file.Name())
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	if errors.Is(err, exec.ErrWaitDelay) {
-		// The script has ended well, and what it started lives on.
-		err = nil
-	}
-	if err != nil {
+	if err = errors.Join(err, readError); err != nil {
 		return string(output), fmt.Errorf("on %s: %w\n%s\nnext: see above the last lines that this script wrote:\n%s",
 			n.name, err, lastLines(string(output)), indent(script))
 	}
