@@ -19,17 +19,10 @@ done
 PROMETHEUS=$(command -v prometheus) PROMTOOL=$(command -v promtool)
 export PROMETHEUS PROMTOOL
 
-step 'checks'
-bash "$ROOT/scripts/verify.sh"
+step 'checks, and tests that need nothing but Go'
+bash "$ROOT/scripts/test-units.sh"
 
 use_pinned_go
-race=()
-if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECKED: data races (no C compiler; apt-get install gcc libc6-dev)'; fi
-step 'unit tests of plugins/, against pristine upstream'
-# Without vet, here and below: go vet has just made these checks and more, and go test would make them anew for each package
-# that is imported. With the flags of the other tests for data races, which import mostly the same.
-NAME='' bash "$ROOT/scripts/test-plugins.sh" -trimpath -vet=off "${race[@]}" | { grep --line-buffered -v 'no test files' || true; }
-
 step 'the image'
 bash "$ROOT/scripts/source.sh"
 bash "$ROOT/scripts/apply-patches.sh"
@@ -53,45 +46,25 @@ refuse_edits
 
 step 'unit tests of build/ and scenario tests of the scripts'
 cd "$ROOT/build"
-# Compiled as the tools are, so that packages that both need are compiled once; only the race detector takes others, and cgo.
+# Compiled as the tools are, so that packages that both need are compiled once.
 export GOFLAGS='-trimpath -vet=off' CGO_ENABLED=0
-mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|controlplane|endtoend|manifests|monitoring|kubeadmnode|e2e|schedulers|validateconfig)$')
+mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|endtoend|manifests|monitoring|kubeadmnode|e2e|observations|schedulers|supervisor|validateconfig)$')
 # Never from the cache: it does not see that a script has changed.
 go test -count=1 "${packages[@]}"
-CGO_ENABLED=${race:+1} go test -count=1 "${race[@]}" ./controlplane
-CGO_ENABLED=${race:+1} go test -C extender -count=1 "${race[@]}" .
 
 step 'what was made'
-OUTPUT=$OUTPUT go test -count=1 ./artifacts
-KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl go test -count=1 ./manifests
+export KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl
+OUTPUT=$OUTPUT go test -count=1 ./artifacts ./manifests ./monitoring
 
-step 'what is said of a wrong configuration'
-export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver ETCD=$etcd KWOK=$kwok
-go test -count=1 ./validateconfig
-
-step 'what the second scheduler may do, and did'
-KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl SECOND_SCHEDULER=$ROOT/manifests/second-scheduler go test -count=1 -v ./leastprivilege/endtoend
-
-step 'every configuration, as make run shows it'
-SCHEDULER_EXTENDER=$(build_tool scheduler-extender extender)
-export SCHEDULER_EXTENDER
-go test -count=1 ./configurations
-# Once through make itself.
+step 'make run'
 make -C "$ROOT" --no-print-directory run GOFLAGS= CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 
-step 'three schedulers at once, and plugins beside a stock one'
+step 'on local control planes: every configuration, several schedulers, the extender, NodeLoad with a real Prometheus'
+SCHEDULER_EXTENDER=$(build_tool scheduler-extender extender)
 STOCK_SCHEDULER=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
-export STOCK_SCHEDULER
-go test -count=1 -v ./schedulers
-go test -count=1 ./extenders/endtoend
-
-step 'alerts and dashboard, on what the scheduler measures'
-go test -count=1 ./monitoring ./monitoring/endtoend
-
-step 'NodeLoad, with a real Prometheus'
-# Both wait for what a Prometheus measures, for minutes, and compute little.
-at_once go test -count=1 -v ./nodeload/endtoend -- go test -C extender -count=1 -v ./loadtrace
-
-step 'pods bound on a local control plane, by both profiles'
-SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml \
-  go test -count=1 ./controlplane/endtoend
+export SCHEDULER_EXTENDER STOCK_SCHEDULER ETCD=$etcd KWOK=$kwok KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver
+export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler SECOND_SCHEDULER=$ROOT/manifests/second-scheduler
+export SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml
+# They wait for what is started and measured, and compute little: two at a time. NodeLoad's take about as long as all others.
+at_once bash -ec 'go test -count=1 -v ./nodeload/endtoend; go test -C extender -count=1 -v ./loadtrace' -- \
+  go test -count=1 -p=1 -v ./validateconfig ./configurations ./leastprivilege/endtoend ./schedulers ./extenders/endtoend ./monitoring/endtoend ./controlplane/endtoend

@@ -14,7 +14,7 @@ generators=$ROOT/build/tools/code-generator
 work=$(mktemp -d "$OUTPUT/.generated.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 for generator in deepcopy-gen conversion-gen defaulter-gen; do
-  go build -C "$generators" -o "$OUTPUT/tools/$generator" "k8s.io/code-generator/cmd/$generator"
+  CGO_ENABLED=0 go build -C "$generators" -trimpath -o "$OUTPUT/tools/$generator" "k8s.io/code-generator/cmd/$generator"
 done
 header=$(go -C "$generators" list -m -f '{{.Dir}}' k8s.io/code-generator)/hack/boilerplate.go.txt
 
