@@ -51,7 +51,8 @@ test_cpu_ratio{instance="stranger"} 0.1
 test_memory_ratio{instance="node-1"} 0.5
 `
 
-// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and nobody answers at %[2]s.
+// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and nobody answers at %[2]s. A scrape
+// that fails ends the raw series until the next one, so the last sample of a minute is asked for.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
@@ -69,12 +70,12 @@ profiles:
           resources:
             - &cpu
               name: cpu
-              query: test_cpu_ratio
-              timestampQuery: timestamp(test_cpu_ratio)
+              query: last_over_time(test_cpu_ratio[1m])
+              timestampQuery: max_over_time(timestamp(test_cpu_ratio)[1m:1s])
               threshold: 80
             - name: memory
-              query: test_memory_ratio
-              timestampQuery: timestamp(test_memory_ratio)
+              query: last_over_time(test_memory_ratio[1m])
+              timestampQuery: max_over_time(timestamp(test_memory_ratio)[1m:1s])
               threshold: 80
   - schedulerName: bad-query
     plugins: *plugins

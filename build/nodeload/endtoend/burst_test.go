@@ -2,6 +2,7 @@ package endtoend
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,12 +12,14 @@ import (
 	"kube-scheduler-fork/build/controlplane"
 )
 
-// All nodes are as busy as each other, and stay it: what is measured tells nothing of the pods that come. Two profiles of one
-// scheduler differ in nothing but what they expect of a pod: what it requests, or nothing.
+// Half of the nodes are a little busier than the others, by less than a pod, and stay it: what is measured tells nothing of the
+// pods that come. Two profiles of one scheduler differ in nothing but what they expect of a pod: what it requests, or nothing.
 func TestManyPodsAtOnceAreSpreadEvenlyBeforeAnyMetricMovesAndNotWithoutAccountingForThem(t *testing.T) {
 	t.Parallel()
 	const pods = 500
 	s := newStand(t)
+	busier := s.nodes[:nodeCount/2]
+	s.exporters.load(0.12, busier...)
 	with, without := cpuThatStays(time.Hour), cpuThatStays(time.Hour)
 	with["estimator"] = object{"resource": "cpu", "factor": 100, "default": "250m"}
 	// Of a resource that is none of Kubernetes' nothing is expected of a pod unless an estimator says so.
@@ -28,7 +31,7 @@ func TestManyPodsAtOnceAreSpreadEvenlyBeforeAnyMetricMovesAndNotWithoutAccountin
 		if err != nil {
 			return "", err
 		}
-		measured := func(string, float64) bool { return true }
+		measured := func(node string, percent float64) bool { return percent > 11 == slices.Contains(busier, node) }
 		return page.loads("with", "cpu", measured) + page.loads("without", "unaccounted", measured), nil
 	})
 

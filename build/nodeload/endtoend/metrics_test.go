@@ -77,10 +77,11 @@ func (s *stand) metrics(scheduler *controlplane.Scheduler) (metrics, error) {
 // mustMetrics reads the metrics of a scheduler that is there.
 func (s *stand) mustMetrics(t *testing.T, scheduler *controlplane.Scheduler) metrics {
 	t.Helper()
-	all, err := s.metrics(scheduler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var all metrics
+	s.await(t, "the metrics", func() (_ string, err error) {
+		all, err = s.metrics(scheduler)
+		return "", err
+	})
 	return all
 }
 

@@ -88,10 +88,11 @@ func (s *stand) page(scheduler *controlplane.Scheduler) (*page, error) {
 // mustPage reads the status page of a scheduler that is there.
 func (s *stand) mustPage(t *testing.T, scheduler *controlplane.Scheduler) *page {
 	t.Helper()
-	p, err := s.page(scheduler)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var p *page
+	s.await(t, "the status page", func() (_ string, err error) {
+		p, err = s.page(scheduler)
+		return "", err
+	})
 	return p
 }
 

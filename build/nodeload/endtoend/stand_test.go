@@ -130,8 +130,8 @@ func (s *stand) write(t *testing.T, name, content string) {
 func (s *stand) args(refresh, maxAge time.Duration, resources ...object) object {
 	return object{
 		"prometheus": object{
-			"endpoints": []string{s.proxy.url()}, "timeout": "2s",
-			"tls": object{"caFile": s.file("ca.crt")}, "bearerTokenFile": s.file("token"),
+			"endpoints": []string{s.proxy.url()},
+			"tls":       object{"caFile": s.file("ca.crt")}, "bearerTokenFile": s.file("token"),
 		},
 		"refreshInterval": refresh.String(), "maxSampleAge": maxAge.String(),
 		"nodeMatch": object{"label": "instance", "by": "InternalIP"},
@@ -144,19 +144,20 @@ func builtIn(name string) object {
 	return object{"name": name, "window": "10s", "threshold": 80, "weight": 1}
 }
 
-// cpuThatStays is the CPU over as short a time, but the scheduler is told that new pods show only later: as if none did.
+// cpuThatStays is told to the scheduler to be the CPU, over a time in which new pods hardly show. It is a gauge: it does
+// not vary as a rate does.
 func cpuThatStays(window time.Duration) object {
-	return object{
-		"name": "cpu", "window": window.String(), "threshold": 80, "weight": 1, "unit": "Ratio",
-		"query":          `1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[10s]))`,
-		"timestampQuery": `max by (instance) (timestamp(node_cpu_seconds_total{mode="idle"}))`,
-	}
+	cpu := pressure()
+	cpu["name"], cpu["window"] = "cpu", window.String()
+	return cpu
 }
 
-// pressure is a resource that is nobody's but ours, by the raw series.
+// pressure is a resource that is nobody's but ours, by the raw series. A scrape that fails ends a raw series until the next one,
+// so it is looked for in some seconds, too.
 func pressure() object {
+	const recent, at = "last_over_time(" + pressureSeries + "[10s])", "timestamp(" + pressureSeries + ")"
 	return object{
-		"name": "pressure", "query": pressureSeries, "timestampQuery": "timestamp(" + pressureSeries + ")",
+		"name": "pressure", "query": recent + " or " + pressureSeries, "timestampQuery": at + " or max_over_time(" + at + "[10s:1s])",
 		"unit": "Ratio", "window": "10s", "threshold": 80, "weight": 1,
 	}
 }
@@ -180,9 +181,7 @@ func (s *stand) configuration(t *testing.T, name string, profiles ...object) str
 		"apiVersion": "kubescheduler.config.k8s.io/v1beta3", "kind": "KubeSchedulerConfiguration",
 		// All nodes are looked at for each pod; else half of them would be.
 		"percentageOfNodesToScore": 100,
-		// A short lease, for those that elect a leader.
-		"leaderElection": object{"leaseDuration": "4s", "renewDeadline": "3s", "retryPeriod": "500ms"},
-		"profiles":       profiles,
+		"profiles":                 profiles,
 	})
 	if err != nil {
 		t.Fatal(err)
