@@ -58,13 +58,15 @@ func parseVariables(command string) (variables, error) {
 	return parsed, nil
 }
 
-// flags gives what scripts/run.sh makes of the variables.
+// flags gives what scripts/run.sh makes of the variables, and more time.
 func (v variables) flags(t *testing.T) []string {
 	t.Helper()
 	flags := []string{
 		"--kube-scheduler=" + testinput.File(t, "KUBE_SCHEDULER"), "--kube-apiserver=" + testinput.File(t, "KUBE_APISERVER"),
 		"--etcd=" + testinput.File(t, "ETCD"), "--kwok=" + testinput.File(t, "KWOK"),
 		"--default-extender-config=manifests/config/extender-plugins.yaml",
+		// A pod for which an extender answered too late is tried again after 60 to 90 s.
+		"--timeout=3m",
 	}
 	if v["EXTENDER"] != "" || strings.Contains(readFile(t, filepath.Join(root, v["CONFIG"])), "extenders") {
 		flags = append(flags, "--scheduler-extender="+testinput.File(t, "SCHEDULER_EXTENDER"))

@@ -42,6 +42,7 @@ const (
 	noBinding         = "# bindVerb: bind"
 	notIgnorable      = "ignorable: false"
 	names             = "nodeCacheCapable: true"
+	httpTimeout       = "httpTimeout: 5s"
 )
 
 // inputs are the programs the test works with, each the value of an environment variable. The scheduler is a stock one.
@@ -106,8 +107,9 @@ func freeAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// startScheduler starts the stock scheduler with the configuration in manifests/, in which the address and the certificates
-// are the test's, and some more text is replaced: old, new, old, new.
+// startScheduler starts the stock scheduler with the configuration in manifests/, in which the address, the certificates and the
+// time for an answer are the test's, and some more text is replaced: old, new, old, new. Had an answer come late, which it may on
+// a slow, busy machine, the pod would be tried again when something changes in the cluster, or after 60 to 90 s.
 func (c *cluster) startScheduler(t *testing.T, replacements ...string) *controlplane.Scheduler {
 	t.Helper()
 	content, err := os.ReadFile(config)
@@ -115,7 +117,8 @@ func (c *cluster) startScheduler(t *testing.T, replacements ...string) *controlp
 		t.Fatal(err)
 	}
 	text := string(content)
-	replacements = append(replacements, certificateFolder, c.certificates, url, "https://"+c.address+"/")
+	replacements = append(replacements, certificateFolder, c.certificates, url, "https://"+c.address+"/",
+		httpTimeout, "httpTimeout: "+long.String())
 	for i := 0; i < len(replacements); i += 2 {
 		if !strings.Contains(text, replacements[i]) {
 			t.Fatalf("%s does not say %q", config, replacements[i])
@@ -139,7 +142,7 @@ func (c *cluster) startScheduler(t *testing.T, replacements ...string) *controlp
 }
 
 // startExtender starts scheduler-extender with the configuration in manifests/ as it is, and with the scheduler's own
-// kubeconfig, and waits until it can answer. What it gives ends it.
+// kubeconfig and as much time for an answer as that waits, and waits until it can answer. What it gives ends it.
 func (c *cluster) startExtender(t *testing.T) (stop func()) {
 	t.Helper()
 	command := exec.Command(c.extender,
@@ -147,6 +150,7 @@ func (c *cluster) startExtender(t *testing.T) (stop func()) {
 		"--kubeconfig="+filepath.Join(c.plane.Folder(), "kube-scheduler.kubeconfig"),
 		"--listen="+c.address,
 		"--bind",
+		"--request-timeout="+long.String(),
 		"--tls-cert-file="+filepath.Join(c.certificates, "server.crt"),
 		"--tls-private-key-file="+filepath.Join(c.certificates, "server.key"),
 		"--client-ca-file="+filepath.Join(c.certificates, "ca.crt"),

@@ -199,7 +199,8 @@ func (s *stand) runKubectl(t *testing.T, arguments ...string) []byte {
 	return output
 }
 
-// readConfig writes the configuration that the Deployment mounts to a file, and gives its path.
+// readConfig writes the configuration that the Deployment mounts to a file, and gives its path. Only the lease is a longer one: a
+// scheduler that cannot renew it in time, as on a slow, busy machine, ends.
 func (s *stand) readConfig(t *testing.T, file string) string {
 	t.Helper()
 	deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
@@ -215,7 +216,13 @@ func (s *stand) readConfig(t *testing.T, file string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(file, []byte(configMap.Data["config.yaml"]), 0o600); err != nil {
+	const elect = "  leaderElect: true\n"
+	before, after, found := strings.Cut(configMap.Data["config.yaml"], elect)
+	if !found {
+		t.Fatalf("the configuration in the ConfigMap %s does not say %q", name, elect)
+	}
+	content := before + elect + "  leaseDuration: 60s\n  renewDeadline: 50s\n" + after
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return file
@@ -227,18 +234,23 @@ func (s *stand) awaitGrants(t *testing.T, grants []leastprivilege.Grant) {
 	t.Helper()
 	for _, grant := range grants {
 		resource, subresource, _ := strings.Cut(grant.Resource, "/")
-		question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
+		s.awaitAllowed(t, grant.String(), authorizationv1.SubjectAccessReviewSpec{
 			User: account.User(),
 			ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: grant.Verb, Group: grant.Group, Resource: resource, Subresource: subresource,
 				Namespace: grant.Namespace, Name: grant.Name,
 			},
-		}}
-		s.await(t, "the API server to allow: "+grant.String(), func(ctx context.Context) (bool, error) {
-			answer, err := s.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, question, metav1.CreateOptions{})
-			return err == nil && answer.Status.Allowed, err
 		})
 	}
+}
+
+func (s *stand) awaitAllowed(t *testing.T, what string, question authorizationv1.SubjectAccessReviewSpec) {
+	t.Helper()
+	review := &authorizationv1.SubjectAccessReview{Spec: question}
+	s.await(t, "the API server to allow: "+what, func(ctx context.Context) (bool, error) {
+		answer, err := s.client.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		return err == nil && answer.Status.Allowed, err
+	})
 }
 
 // startScheduler starts the scheduler with the configuration of the base and a token of its service account.
@@ -644,6 +656,11 @@ func (s *stand) readMetrics(t *testing.T, scheduler *controlplane.Scheduler) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// The scheduler would keep a refusal for a while, too.
+	s.awaitAllowed(t, prometheus.User()+" to get /metrics", authorizationv1.SubjectAccessReviewSpec{
+		User:                  prometheus.User(),
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"},
+	})
 	if code, body := s.get(t, scheduler.URL()+"/metrics", s.token(t, prometheus)); code != http.StatusOK ||
 		!strings.Contains(body, "scheduler_schedule_attempts_total") {
 		t.Errorf("/metrics with a token that may read it: status %d, want 200 and the scheduler's metrics", code)
