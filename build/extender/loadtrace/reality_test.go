@@ -15,27 +15,6 @@ import (
 // step is how finely loads are summed up over time.
 const step = 100 * time.Millisecond
 
-// clock is a trace's time. It stands at its beginning until it is started.
-type clock struct {
-	mutex sync.Mutex
-	begun time.Time
-}
-
-func (c *clock) start(now time.Time) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.begun = now
-}
-
-func (c *clock) at(now time.Time) time.Duration {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if c.begun.IsZero() {
-		return 0
-	}
-	return max(0, now.Sub(c.begun))
-}
-
 // placement is a pod on a node, for some time.
 type placement struct {
 	job
@@ -46,18 +25,18 @@ type placement struct {
 // reality is what the nodes of a cluster really do: the trace's load, and that of the pods which a scheduler has put there.
 type reality struct {
 	nodes []machine
-	clock *clock
 
 	mutex sync.Mutex
+	at    time.Duration // the trace's time, at which loads stay until it is moved on
 	on    [][]placement // by node
 	idle  []float64     // seconds of each core of a node
 	since time.Time
 	until []time.Time // what idle is reckoned to, by node
 }
 
-func newReality(nodes []machine, clock *clock, now time.Time) *reality {
+func newReality(nodes []machine, now time.Time) *reality {
 	r := &reality{
-		nodes: nodes, clock: clock, since: now,
+		nodes: nodes, since: now,
 		on: make([][]placement, len(nodes)), idle: make([]float64, len(nodes)), until: make([]time.Time, len(nodes)),
 	}
 	for i := range r.until {
@@ -66,11 +45,22 @@ func newReality(nodes []machine, clock *clock, now time.Time) *reality {
 	return r
 }
 
-// place has a pod run on a node from a time on.
-func (r *reality) place(j job, node int, from time.Duration) placement {
+// move sets the trace's time.
+func (r *reality) move(at time.Duration, now time.Time) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	p := placement{job: j, node: node, from: from, to: from + j.lives}
+	for node := range r.nodes {
+		r.reckon(node, now)
+	}
+	r.at = at
+}
+
+// place has a pod run on a node from the trace's time on.
+func (r *reality) place(j job, node int, now time.Time) placement {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.reckon(node, now)
+	p := placement{job: j, node: node, from: r.at, to: r.at + j.lives}
 	r.on[node] = append(r.on[node], p)
 	return p
 }
@@ -86,20 +76,20 @@ func (r *reality) load(node int, at time.Duration) float64 {
 	return sum / float64(1000*r.nodes[node].cores)
 }
 
+// reckon adds to a node's idle time what came since it was reckoned last. Whoever changes a load reckons first.
+func (r *reality) reckon(node int, now time.Time) {
+	if took := now.Sub(r.until[node]); took > 0 {
+		r.idle[node] += took.Seconds() * (1 - min(1, r.load(node, r.at)))
+		r.until[node] = now
+	}
+}
+
 // seconds are the idle and the busy time of each core of a node until now.
 func (r *reality) seconds(node int, now time.Time) (idle, busy float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for r.until[node].Before(now) {
-		next := r.until[node].Add(step)
-		if next.After(now) {
-			next = now
-		}
-		took := next.Sub(r.until[node])
-		r.idle[node] += took.Seconds() * (1 - min(1, r.load(node, r.clock.at(r.until[node].Add(took/2)))))
-		r.until[node] = next
-	}
-	return r.idle[node], now.Sub(r.since).Seconds() - r.idle[node]
+	r.reckon(node, now)
+	return r.idle[node], r.until[node].Sub(r.since).Seconds() - r.idle[node]
 }
 
 // ServeHTTP is node_exporter on the node that the query names.
@@ -174,17 +164,17 @@ func (r *reality) heat(length time.Duration) heat {
 // TestExportedCounters: what is exported is what happens.
 func TestExportedCounters(t *testing.T) {
 	began := time.Now().Add(-100 * time.Second)
-	clock := &clock{}
 	nodes := []machine{{name: "other", cores: 2}, {name: "node", cores: 2, base: wave{mean: 500}}}
-	r := newReality(nodes, clock, began)
+	r := newReality(nodes, began)
 	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
 	if idle, busy := r.seconds(1, began.Add(10*time.Second)); !near(idle, 7.5) || !near(busy, 2.5) {
 		t.Errorf("with half a core of two in use: %v s idle and %v s busy of 10", idle, busy)
 	}
-	clock.start(began.Add(10 * time.Second))
 	steady := wave{mean: 1000}
-	r.place(job{name: "first", owner: "job", lives: 20 * time.Second, use: steady}, 1, 0)
-	r.place(job{name: "second", lives: 10 * time.Second, use: steady}, 1, 10*time.Second)
+	r.place(job{name: "first", owner: "job", lives: 20 * time.Second, use: steady}, 1, began.Add(10*time.Second))
+	r.move(10*time.Second, began.Add(12*time.Second))
+	r.place(job{name: "second", lives: 10 * time.Second, use: steady}, 1, began.Add(20*time.Second))
+	r.move(20*time.Second, began.Add(30*time.Second))
 	// 7.5 s of before, 10 s with a quarter left, 10 s with more asked for than there is, and 10 s with three quarters left.
 	if idle, busy := r.seconds(1, began.Add(40*time.Second)); !near(idle, 17.5) || !near(busy, 22.5) {
 		t.Errorf("%v s idle and %v s busy of 40", idle, busy)
