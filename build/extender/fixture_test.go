@@ -62,7 +62,7 @@ type fixture struct {
 	refuse error
 }
 
-// newFixture serves a configuration over HTTP, in a cluster that holds some objects.
+// newFixture serves a configuration over HTTP, in a cluster that holds some objects. The limits are those of the requests.
 func newFixture(t testing.TB, configuration string, limits Limits, objects ...runtime.Object) *fixture {
 	t.Helper()
 	f := &fixture{client: fake.NewSimpleClientset(objects...)}
@@ -82,7 +82,8 @@ func newFixture(t testing.TB, configuration string, limits Limits, objects ...ru
 	if !cache.WaitForCacheSync(ctx.Done(), f.decider.cluster.synced...) {
 		t.Fatal("not synced")
 	}
-	options := Options{Limits: limits}
+	// Not by these limits: a connection that is slow to begin would end without an answer.
+	options := Options{Limits: generous}
 	server := httptest.NewUnstartedServer(nil)
 	server.Config = options.server(NewHandler(f.decider, &Binder{client: f.client}, limits))
 	server.Start()

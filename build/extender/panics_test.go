@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -80,8 +81,15 @@ func TestNegativeWeightIsRefused(t *testing.T) {
 func TestBodyThatNeverComes(t *testing.T) {
 	for _, request := range []string{"GET /healthz", "GET /filter", "POST /nothing", "POST /filter"} {
 		t.Run(request, func(t *testing.T) {
-			f := newFixture(t, byDiskType, Limits{RequestTimeout: soon, MaxBodyBytes: 1 << 20}, diskNode("a", "ssd"))
-			connection, err := net.Dial("tcp", strings.TrimPrefix(f.url, "http://"))
+			f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
+			options := Options{Limits: Limits{RequestTimeout: soon}}
+			server := httptest.NewUnstartedServer(nil)
+			server.Config = options.server(NewHandler(f.decider, nil, generous))
+			// The header does come, however late.
+			server.Config.ReadHeaderTimeout = long
+			server.Start()
+			defer server.Close()
+			connection, err := net.Dial("tcp", server.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,8 +2,10 @@ package extender
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -208,24 +210,38 @@ func TestDeadline(t *testing.T) {
 
 func TestBindDoesNotWaitForPlugins(t *testing.T) {
 	pod := newPod()
-	f := newFixture(t, enabling("name: Deaf"), Limits{RequestTimeout: time.Second, MaxBodyBytes: 1 << 20}, diskNode("a", "ssd"), pod)
-	asked := make(chan struct{})
+	f := newFixture(t, enabling("name: Deaf"), generous, diskNode("a", "ssd"), pod)
+	ctx, cancel := context.WithCancel(t.Context())
+	question := bytes.NewReader(encode(t, modes["names"](diskNode("a", "ssd"))))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, f.url+"/filter", question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	asked := make(chan error, 1)
 	go func() {
-		defer close(asked)
-		response, err := http.Post(f.url+"/filter", "application/json", strings.NewReader(string(encode(t, modes["names"](diskNode("a", "ssd"))))))
+		response, err := http.DefaultClient.Do(request)
 		if err == nil {
-			response.Body.Close()
+			err = response.Body.Close()
 		}
+		asked <- err
 	}()
-	for len(f.decider.turn) == 0 {
-		time.Sleep(time.Millisecond) // until the filter has begun
+	for len(f.decider.turn) == 0 { // until the filter has begun
+		select {
+		case err := <-asked:
+			t.Fatalf("the filter ended before it had begun: %v", err)
+		case <-time.After(time.Millisecond):
+		}
 	}
 	var result extenderv1.ExtenderBindingResult
 	f.post(t, "bind", extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: pod.UID, Node: "a"}, &result)
 	if result.Error != "" {
 		t.Error(result.Error)
 	}
-	<-asked
+	cancel()
+	if err := <-asked; !errors.Is(err, context.Canceled) {
+		t.Errorf("the filter did not go on until the pod was bound: %v", err)
+	}
 }
 
 func TestNothingIsAnsweredBeforeTheClusterIsKnown(t *testing.T) {

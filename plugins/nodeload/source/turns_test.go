@@ -12,11 +12,32 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// patient is a client whose requests may take some time.
-func patient(t *testing.T, timeout time.Duration, endpoints ...string) *Client {
-	given := prometheus(endpoints...)
-	given.Timeout.Duration = timeout
-	return client(t, given)
+// enough is the timeout of clients that are to give up: time for every request that does not hang.
+const enough = 5 * time.Second
+
+// overdue is a context whose deadline is over when done is closed.
+type overdue struct {
+	context.Context
+	done chan struct{}
+}
+
+func newOverdue() overdue { return overdue{context.Background(), make(chan struct{})} }
+
+func (o overdue) Done() <-chan struct{} { return o.done }
+
+func (o overdue) Err() error {
+	select {
+	case <-o.done:
+		return context.DeadlineExceeded
+	default:
+		return nil
+	}
+}
+
+// hangs ends the context when it is asked, and answers nothing.
+func (o overdue) hangs(w http.ResponseWriter, r *http.Request) {
+	close(o.done)
+	hangs(w, r)
 }
 
 // of makes queries that have nothing but a value, whose expression is the name.
@@ -29,10 +50,10 @@ func of(names ...string) (queries []Query) {
 
 // asks asks a server, and returns which resources were measured, which failed, and what it was asked, each request by the names
 // of the resources.
-func asks(t *testing.T, c *Client, s *server, queries []Query) (measured, failed string, requests []string) {
+func asks(ctx context.Context, t *testing.T, c *Client, s *server, queries []Query) (measured, failed string, requests []string) {
 	t.Helper()
 	before := len(s.requests())
-	all, result, err := ask(c, queries...)
+	all, result, err := askWithin(ctx, c, queries...)
 	var has, hasNot []string
 	if err == nil {
 		for _, row := range all {
@@ -69,8 +90,13 @@ type refresh struct {
 
 func expectRefreshes(t *testing.T, c *Client, s *server, queries []Query, want ...refresh) {
 	t.Helper()
+	expectRefreshesWithin(context.Background(), t, c, s, queries, want...)
+}
+
+func expectRefreshesWithin(ctx context.Context, t *testing.T, c *Client, s *server, queries []Query, want ...refresh) {
+	t.Helper()
 	for i, want := range want {
-		measured, failed, requests := asks(t, c, s, queries)
+		measured, failed, requests := asks(ctx, t, c, s, queries)
 		if measured != want.measured || failed != want.failed || cmp.Diff(want.requests, requests) != "" {
 			t.Fatalf("refresh %d measured %q, failed %q and asked for %q, want %+v", i+1, measured, failed, requests, want)
 		}
@@ -80,11 +106,9 @@ func expectRefreshes(t *testing.T, c *Client, s *server, queries []Query, want .
 // TestASlowQueryDoesNotBlindTheRest has a resource that takes longer than a request may, wherever it stands among the others. A
 // refresh lets one request run out of time, and the next one makes up for it.
 func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
-	t.Parallel()
 	for name, slow := range map[string]http.HandlerFunc{
 		"the server gives up": timedOutIf("mine"),
 		"a proxy gives up":    doesIf(answers(504, "<html>"), "mine"),
-		"the client gives up": doesIf(hangs, "mine"),
 	} {
 		steady := refresh{"cpu memory", "mine", []string{"cpu+memory", "mine"}}
 		for _, test := range []struct {
@@ -109,12 +133,10 @@ func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
 				steady, steady,
 			}},
 		} {
-			slow, test := slow, test
 			t.Run(name+"/"+test.names, func(t *testing.T) {
-				t.Parallel()
 				queries := of(strings.Fields(test.names)...)
 				s := serve(t, slow)
-				c := patient(t, 700*time.Millisecond, s.URL)
+				c := client(t, prometheus(s.URL))
 				expectRefreshes(t, c, s, queries, test.want...)
 				// When it is quick again, it is asked for by itself once more, and then with the rest.
 				s.becomes(healthy("a"))
@@ -124,6 +146,20 @@ func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAQueryThatHangsDoesNotBlindTheRest: the client gives up, and has time left for the others.
+func TestAQueryThatHangsDoesNotBlindTheRest(t *testing.T) {
+	t.Parallel()
+	s := serve(t, doesIf(hangs, "mine"))
+	c := client(t, prometheus(s.URL))
+	c.timeout = enough
+	queries := of("cpu", "memory", "mine")
+	expectRefreshes(t, c, s, queries,
+		refresh{"", "", []string{"cpu+memory+mine"}}, refresh{"cpu memory", "mine", []string{"cpu", "memory", "mine"}})
+	s.becomes(healthy("a"))
+	expectRefreshes(t, c, s, queries,
+		refresh{"cpu memory mine", "", []string{"cpu+memory", "mine"}}, refresh{"cpu memory mine", "", []string{"cpu+memory+mine"}})
 }
 
 // TestSeveralSlowQueriesTakeTurns: each refresh has time for one of them, and it is not always the same.
@@ -160,36 +196,41 @@ func TestSeveralSlowQueriesTakeTurns(t *testing.T) {
 
 // TestAServerThatHangsCostsOneRequest of each refresh, by turns for everything and for less, and for nothing else when it is back.
 func TestAServerThatHangsCostsOneRequest(t *testing.T) {
-	t.Parallel()
-	for name, do := range map[string]http.HandlerFunc{"hanging": hangs, "giving up": timedOut} {
-		for _, count := range []int{1, 2, 3} {
-			do, count := do, count
-			t.Run(fmt.Sprint(name, " ", count), func(t *testing.T) {
-				t.Parallel()
-				queries := of("cpu", "memory", "network")[:count]
-				for refreshes := 1; refreshes <= 8; refreshes++ {
-					first, second := serve(t, do), serve(t, do)
-					c := patient(t, 20*time.Millisecond, first.URL, second.URL)
-					for i := 1; i <= refreshes; i++ {
-						_, result, err := ask(c, queries...)
-						if err == nil || result.Requests != 2 {
-							t.Fatalf("refresh %d: got %+v, %v, want one request to each endpoint", i, result, err)
-						}
-					}
-					c.timeout = time.Minute
-					first.becomes(healthy("a"))
-					for i := 1; i <= 2+apartFor; i++ {
-						all, result, err := ask(c, queries...)
-						if err != nil || len(all) != count || result.Failed != nil {
-							t.Fatalf("after %d refreshes, refresh %d with a good server: got %v, %+v, %v", refreshes, i, all, result, err)
-						}
-						if i == 2+apartFor && result.Requests != 1 {
-							t.Errorf("after %d refreshes, everything is still asked for in %d requests", refreshes, result.Requests)
-						}
+	for _, count := range []int{1, 2, 3} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			queries := of("cpu", "memory", "network")[:count]
+			for refreshes := 1; refreshes <= 8; refreshes++ {
+				first, second := serve(t, timedOut), serve(t, timedOut)
+				c := client(t, prometheus(first.URL, second.URL))
+				for i := 1; i <= refreshes; i++ {
+					_, result, err := ask(c, queries...)
+					if err == nil || result.Requests != 2 {
+						t.Fatalf("refresh %d: got %+v, %v, want one request to each endpoint", i, result, err)
 					}
 				}
-			})
-		}
+				first.becomes(healthy("a"))
+				for i := 1; i <= 2+apartFor; i++ {
+					all, result, err := ask(c, queries...)
+					if err != nil || len(all) != count || result.Failed != nil {
+						t.Fatalf("after %d refreshes, refresh %d with a good server: got %v, %+v, %v", refreshes, i, all, result, err)
+					}
+					if i == 2+apartFor && result.Requests != 1 {
+						t.Errorf("after %d refreshes, everything is still asked for in %d requests", refreshes, result.Requests)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAServerThatHangsLeavesTimeForTheNext when the client gives it up.
+func TestAServerThatHangsLeavesTimeForTheNext(t *testing.T) {
+	t.Parallel()
+	first, second := serve(t, hangs), serve(t, healthy("second"))
+	c := client(t, prometheus(first.URL, second.URL))
+	c.timeout = enough
+	if result := mustAnswer(t, c, "second"); result.Requests != 2 {
+		t.Errorf("got %+v, want one request to each endpoint", result)
 	}
 }
 
@@ -263,10 +304,9 @@ func TestWhoIsSlowInPartIsNotAskedFirst(t *testing.T) {
 
 // TestACallersHasteSaysNothing about a server, which was not given its time.
 func TestACallersHasteSaysNothing(t *testing.T) {
-	s := serve(t, hangs)
+	ctx := newOverdue()
+	s := serve(t, ctx.hangs)
 	c := client(t, prometheus(s.URL))
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
-	defer cancel()
 	if _, _, err := askWithin(ctx, c, of("a", "b")...); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v", err)
 	}
@@ -276,24 +316,16 @@ func TestACallersHasteSaysNothing(t *testing.T) {
 
 // TestARequestThatIsCutShortSaysNothing: a request that had less than its own time says nothing about the query.
 func TestARequestThatIsCutShortSaysNothing(t *testing.T) {
-	t.Parallel()
-	s := serve(t, nil)
-	// Two requests take longer than all together may.
-	s.becomes(func(w http.ResponseWriter, r *http.Request) {
-		switch query := r.Form.Get("query"); {
-		case strings.Contains(query, "\nor\n"):
+	ctx := newOverdue()
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), "\nor\n") {
 			answers(422, "")(w, r)
-		default:
-			select {
-			case <-time.After(700 * time.Millisecond):
-				healthy("a")(w, r)
-			case <-r.Context().Done():
-			}
+			return
 		}
+		doesIf(ctx.hangs, "(c\n")(w, r)
 	})
-	c := patient(t, time.Second, s.URL)
-	// The third one has what is left of twice a second.
-	expectRefreshes(t, c, s, of("a", "b", "c", "d"),
+	c := client(t, prometheus(s.URL))
+	expectRefreshesWithin(ctx, t, c, s, of("a", "b", "c", "d"),
 		refresh{"a b", "c d", []string{"a+b+c+d", "a", "b", "c"}})
 	s.becomes(healthy("a"))
 	expectRefreshes(t, c, s, of("a", "b", "c", "d"), refresh{"a b c d", "", []string{"a+b+c+d"}})
