@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs what needs nothing but Go: every check, and the unit tests of all that runs in goroutines, by the race detector.
+# Runs what needs nothing but Go: every check, and with the race detector the unit tests of plugins/, of the extender, and of
+# what local control planes are started and observed with.
 #
 # Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 the first that failed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -15,7 +16,7 @@ if command -v "$(go env CC)" > /dev/null; then race=(-race); else say 'NOT CHECK
 flags=(-trimpath -vet=off "${race[@]}")
 say '-- unit tests of plugins/, against pristine upstream'
 NAME='' bash "$ROOT/scripts/test-plugins.sh" "${flags[@]}" | { grep --line-buffered -v 'no test files' || true; }
-say '-- unit tests of the extender, and of what control planes are started with'
+say '-- unit tests of the extender, and of what local control planes are started and observed with'
 export GOWORK=off GOFLAGS='' CGO_ENABLED=${race:+1}
 go test -C "$ROOT/build/extender" -count=1 "${flags[@]}" .
 go test -C "$ROOT/build" -count=1 "${flags[@]}" ./controlplane/observations ./controlplane/supervisor

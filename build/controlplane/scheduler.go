@@ -83,12 +83,9 @@ func ReadProfiles(configFile string) ([]string, error) {
 	return config.profiles()
 }
 
-// pollInterval is how often a scheduler is asked how many nodes it sees.
-const pollInterval = 250 * time.Millisecond
-
-// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is not changed:
-// the scheduler reads a copy in which the API server is this one and leader election is off, unless an option says
-// otherwise. There can be several at a time, each with a name and with profiles of its own.
+// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is
+// not changed: the scheduler reads a copy in which the API server is this one and leader election is off, unless an option
+// says otherwise. There can be several at a time, each with a name and with profiles of its own.
 func (c *ControlPlane) StartScheduler(
 	ctx context.Context, executable, configFile string, options ...SchedulerOption,
 ) (*Scheduler, error) {
@@ -211,18 +208,21 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	}
 	s.process, s.url = p, "https://"+net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port))
 	if err := s.awaitNodes(ctx); err != nil {
-		return errors.Join(fmt.Errorf("%s does not see the nodes: %w", s.name, err), c.supervisor.End(p))
+		return errors.Join(err, c.supervisor.End(p))
 	}
 	return nil
 }
 
-// awaitNodes waits until the scheduler's cache has all nodes. It is healthy before that, and would say of a pod that no node
-// fits.
+// pollInterval is how often a scheduler is asked how many nodes it sees.
+const pollInterval = 250 * time.Millisecond
+
+// awaitNodes waits until the scheduler sees as many nodes as there are. It is healthy before that, and would say of a pod that
+// no node fits. A node of which it knows by its pods alone counts, too.
 func (s *Scheduler) awaitNodes(ctx context.Context) error {
 	c := s.plane
 	ctx, cancel := c.supervisor.WhileAlive(ctx)
 	defer cancel()
-	late := fmt.Errorf("not within %s; next: run again with --keep and look into %s.log", supervisor.StartDeadline, s.name)
+	late := errors.New("late")
 	ctx, cancelDeadline := context.WithTimeoutCause(ctx, supervisor.StartDeadline, late)
 	defer cancelDeadline()
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
@@ -234,11 +234,19 @@ func (s *Scheduler) awaitNodes(ctx context.Context) error {
 		return err
 	}
 	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
+	var answer error
 	err = wait.PollImmediateUntilWithContext(ctx, pollInterval, func(ctx context.Context) (bool, error) {
-		cached, err := cachedNodes(ctx, client, s.url+"/metrics")
-		return err == nil && cached >= float64(len(nodes.Items)), nil
+		var cached float64
+		if cached, answer = cachedNodes(ctx, client, s.url+"/metrics"); answer == nil {
+			answer = fmt.Errorf("it sees %v", cached)
+		}
+		return cached >= float64(len(nodes.Items)), nil
 	})
-	if ctx.Err() != nil {
+	switch {
+	case context.Cause(ctx) == late:
+		reason := fmt.Sprintf("it does not see the %d nodes after %s: %v", len(nodes.Items), supervisor.StartDeadline, answer)
+		return s.process.Failure(reason, "correct what the last lines say, and run again")
+	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
 	return err
@@ -256,6 +264,9 @@ func cachedNodes(ctx context.Context, client *http.Client, url string) (float64,
 	}
 	defer response.Body.Close()
 	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s: %s: %s", url, response.Status, content)
+	}
 	if err != nil {
 		return 0, err
 	}

@@ -152,11 +152,11 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 		}
 		switch {
 		case context.Cause(ctx) == errNotReady:
-			return failureOf(component, p.logFile, fmt.Sprintf("not ready after %s: %s answered: %s", StartDeadline, url, answer))
+			return p.Failure(fmt.Sprintf("not ready after %s: %s answered: %s", StartDeadline, url, answer), component.Next)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		return failureOf(component, p.logFile, p.ending())
+		return p.Failure(p.ending(), component.Next)
 	}
 }
 

@@ -36,13 +36,14 @@ func (f *Failure) Error() string {
 	return text.String()
 }
 
-// failureOf reads the log of a component for a Failure.
-func failureOf(c Component, logFile, reason string) *Failure {
-	tail, err := logTail(logFile)
+// Failure says that a component does not do what it should, with the end of its log. Reason is why it is taken for failed, next
+// what to do.
+func (p *Process) Failure(reason, next string) *Failure {
+	tail, err := logTail(p.logFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		tail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}
 	}
-	return &Failure{Component: c.Name, Reason: reason, LogTail: tail, Next: c.Next}
+	return &Failure{Component: p.name, Reason: reason, LogTail: tail, Next: next}
 }
 
 // logTail gives the last lines of a file.

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // roleVariable makes the test binary play another program: tests of child processes need a few that do one simple thing.
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 	case roleStubborn:
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
-		select {}
+		time.Sleep(time.Hour) // not select {}, for which Go would end it where there is no cgo
 	case roleOwner:
 		err = playOwner(os.Args[1])
 	default:

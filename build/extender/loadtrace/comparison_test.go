@@ -21,7 +21,7 @@ const luck = 0.9
 // outcome is how one way of scheduling did.
 type outcome struct {
 	heat
-	took          time.Duration // by the processors' clock, for the whole trace
+	took          time.Duration // for the whole trace
 	queries       int           // that Prometheus was asked
 	pods          int           // that ran
 	podsPerSecond float64       // that were decided on

@@ -76,7 +76,7 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 	}
 
 	s.awaitGrants(t, grants)
-	// The steps stop at the first refusal: a scheduler that may not list nodes, say, waits for ever.
+	// The steps stop at the first refusal. A scheduler that may not list nodes does not start; its log says so.
 	running := s.startScheduler(t, scheduler)
 	s.awaitLeader(t, 1)
 	for _, namespace := range []string{"team-a", "team-b"} {

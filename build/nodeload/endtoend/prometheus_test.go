@@ -25,10 +25,11 @@ type prometheus struct {
 	kill func()
 }
 
-// newPrometheus starts Prometheus. Its address stays the same when it is started again.
+// newPrometheus starts Prometheus. Its address stays the same when it is started again: it is one of which nobody else takes
+// ports meanwhile.
 func newPrometheus(t *testing.T, exporters *exporters) *prometheus {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Fatal(err)
 	}
