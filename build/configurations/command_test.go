@@ -68,7 +68,7 @@ func (v variables) flags(t *testing.T) []string {
 		// A pod for which an extender answered too late is tried again after 60 to 90 s.
 		"--timeout=3m",
 	}
-	if v["EXTENDER"] != "" || strings.Contains(readFile(t, filepath.Join(root, v["CONFIG"])), "extenders") {
+	if v["EXTENDER"] != "" || strings.Contains(testinput.Read(t, filepath.Join(root, v["CONFIG"])), "extenders") {
 		flags = append(flags, "--scheduler-extender="+testinput.File(t, "SCHEDULER_EXTENDER"))
 	}
 	for name, value := range v {

@@ -129,7 +129,7 @@ func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
 				t.Fatalf("nobody looks for the effect of %s; next: add it to checks", name)
 			}
 			path := "manifests/config/" + name
-			commands, err := commandsIn(path, readFile(t, file))
+			commands, err := commandsIn(path, testinput.Read(t, file))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -233,7 +233,7 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 		"clusters: [{name: none, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: none, context: {cluster: none}}]\n")
 	// It wants to know where a cluster is, and does not go there.
 	writeFile(t, config, strings.ReplaceAll(
-		readFile(t, root+"/manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
+		testinput.Read(t, root+"/manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
 	// Without the last flag it would listen before it writes, on a port that others may have.
 	output, err := exec.CommandContext(t.Context(), testinput.File(t, "KUBE_SCHEDULER"),
 		"--config="+config, "--write-config-to="+written, "--secure-port=0").CombinedOutput()
@@ -251,7 +251,7 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(readFile(t, written)), &read); err != nil {
+	if err := yaml.Unmarshal([]byte(testinput.Read(t, written)), &read); err != nil {
 		t.Fatal(err)
 	}
 	profiles := map[string]effect{}
@@ -272,15 +272,6 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 		profiles[profile.SchedulerName] = e
 	}
 	return profiles
-}
-
-func readFile(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 func writeFile(t *testing.T, file, content string) {

@@ -19,6 +19,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
+
+	"kube-scheduler-fork/build/testinput"
 )
 
 // patience is how long the tests wait for what takes a second or two.
@@ -202,10 +204,10 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 		}
 		// It is named env until env has found it.
 		err := eventually(t, func(context.Context) (bool, error) {
-			return strings.TrimSpace(readFile(t, fmt.Sprintf("/proc/%d/comm", sleep.Process.Pid))) == "sleep", nil
+			return strings.TrimSpace(testinput.Read(t, fmt.Sprintf("/proc/%d/comm", sleep.Process.Pid))) == "sleep", nil
 		})
 		if err != nil {
-			t.Fatalf("the process is %s, want sleep", readFile(t, fmt.Sprintf("/proc/%d/comm", sleep.Process.Pid)))
+			t.Fatalf("the process is %s, want sleep", testinput.Read(t, fmt.Sprintf("/proc/%d/comm", sleep.Process.Pid)))
 		}
 		if output, err := node.Run(t.Context(), "pgrep --full --exact 'sleep 1000'"); err != nil {
 			t.Errorf("the node does not see the command: %v %s", err, output)
@@ -269,16 +271,16 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 	})
 	t.Run("MachinesFilesAndSettingsStay", func(t *testing.T) {
 		const setting = "/proc/sys/kernel/panic"
-		value := readFile(t, setting)
+		value := testinput.Read(t, setting)
 		folders := []string{"/etc", "/usr/bin", "/var/lib", "/opt", "/root"}
 		script := "for folder in " + strings.Join(folders, " ") + "; do echo node > $folder/of-a-node; done; echo 7777 > " + setting
 		if _, err := node.Run(t.Context(), script); err != nil {
 			t.Fatal(err)
 		}
-		if got := readFile(t, node.Root()+setting); got != "7777\n" {
+		if got := testinput.Read(t, node.Root()+setting); got != "7777\n" {
 			t.Errorf("the node's own %s is %q, want 7777", setting, got)
 		}
-		if got := readFile(t, setting); got != value {
+		if got := testinput.Read(t, setting); got != value {
 			t.Errorf("the machine's %s became %q, was %q", setting, got, value)
 		}
 		for _, folder := range folders {
@@ -304,7 +306,7 @@ func TestCommandsRunInsideTheNode(t *testing.T) {
 		if output, err := node.Run(t.Context(), "echo from the node > "+folder+"/file"); err != nil {
 			t.Fatal(err, output)
 		}
-		if got := readFile(t, folder+"/file"); got != "from the node\n" {
+		if got := testinput.Read(t, folder+"/file"); got != "from the node\n" {
 			t.Errorf("the file says %q", got)
 		}
 	})
@@ -356,15 +358,6 @@ func clientOf(t *testing.T, node *Node) kubernetes.Interface {
 	return client
 }
 
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
-
 // leftOvers lists everything that a node could leave in the hub: processes, mounts, network interfaces and namespaces,
 // cgroups, folders.
 func leftOvers(t *testing.T) []string {
@@ -402,7 +395,7 @@ func leftOvers(t *testing.T) []string {
 			return path, err
 		})
 	}
-	for line := range strings.Lines(readFile(t, "/proc/self/mounts")) {
+	for line := range strings.Lines(testinput.Read(t, "/proc/self/mounts")) {
 		found = append(found, "mount "+line)
 	}
 	interfaces, err := net.Interfaces()

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"kube-scheduler-fork/build/testinput"
 )
 
 // The staging modules of the tests.
@@ -21,15 +23,6 @@ func writeFile(t *testing.T, name, content string) string {
 		t.Fatal(err)
 	}
 	return path
-}
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 func TestUnpublishModFile(t *testing.T) {
@@ -56,7 +49,7 @@ func TestUnpublishModFile(t *testing.T) {
 			if err := unpublishModFile(file, "v0.23.17", staging); err != nil {
 				t.Fatal(err)
 			}
-			if got := readFile(t, file); got != tt.want {
+			if got := testinput.Read(t, file); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -68,7 +61,7 @@ func TestUnpublishSumFile(t *testing.T) {
 	if err := unpublishSumFile(file, "v0.23.17", staging); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := readFile(t, file), "k8s.io/api v0.20.0/go.mod h1:c=\nk8s.io/klog/v2 v2.30.0 h1:d=\n"; got != want {
+	if got, want := testinput.Read(t, file), "k8s.io/api v0.20.0/go.mod h1:c=\nk8s.io/klog/v2 v2.30.0 h1:d=\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := unpublishSumFile(filepath.Join(t.TempDir(), "none"), "v0.23.17", staging); err != nil {
@@ -135,7 +128,7 @@ func TestExtract(t *testing.T) {
 	if err := extract(good, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := readFile(t, filepath.Join(dir, "core/v1/types.go")); got != "package v1\n" {
+	if got := testinput.Read(t, filepath.Join(dir, "core/v1/types.go")); got != "package v1\n" {
 		t.Errorf("extracted %q", got)
 	}
 

@@ -24,3 +24,13 @@ func File(t testing.TB, variable string) string {
 	}
 	return file
 }
+
+// Read gives the content of a file. It fails the test when it cannot be read.
+func Read(t testing.TB, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/testinput"
 )
 
 // faultRefresh is how often the scheduler in these tests asks, and faultAge how old a measurement may be there.
@@ -62,7 +63,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 			s.write(t, "next-ca.crt", string(s.proxy.rotateCertificate(t)))
 			s.proxy.server.CloseClientConnections()
 		}, func(t *testing.T) {
-			s.write(t, "ca.crt", readFile(t, s.file("next-ca.crt")))
+			s.write(t, "ca.crt", testinput.Read(t, s.file("next-ca.crt")))
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/testinput"
 )
 
 // What the other tests stand on: loads that the exporters are told are what Prometheus answers, and the proxy does to the
@@ -98,7 +100,7 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 // and the time of the answer.
 func (s *stand) ask(t *testing.T, query string) (map[string]float64, float64, error) {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(readFile(t, s.file("ca.crt"))))
+	roots.AppendCertsFromPEM([]byte(testinput.Read(t, s.file("ca.crt"))))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.proxy.url()+"/api/v1/query",
 		strings.NewReader(url.Values{"query": {query}}.Encode()))
@@ -106,7 +108,7 @@ func (s *stand) ask(t *testing.T, query string) (map[string]float64, float64, er
 		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Authorization", "Bearer "+readFile(t, s.file("token")))
+	request.Header.Set("Authorization", "Bearer "+testinput.Read(t, s.file("token")))
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, 0, err

@@ -3,7 +3,6 @@ package endtoend
 import (
 	"encoding/json"
 	"fmt"
-	"os"
 	"sort"
 	"testing"
 	"time"
@@ -178,13 +177,4 @@ func sorted[V any](of map[string]V) []string {
 	}
 	sort.Strings(keys)
 	return keys
-}
-
-func readFile(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
