@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/controlplane/supervisor"
+	"kube-scheduler-fork/build/testinput"
 )
 
 // configHead is how a scheduler configuration starts.
@@ -56,10 +57,10 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 			if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig"}); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
+			if got, want := canonical(t, testinput.Read(t, copied)), canonical(t, test.after); got != want {
 				t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 			}
-			if readFile(t, file) != test.before {
+			if testinput.Read(t, file) != test.before {
 				t.Error("the original was changed")
 			}
 		})
@@ -77,7 +78,7 @@ func TestLocalCopyForLeaderElectionKeepsTheLease(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := canonical(t, configHead+"clientConnection: {kubeconfig: /run/kubeconfig}\n"+election)
-	if got := canonical(t, readFile(t, copied)); got != want {
+	if got := canonical(t, testinput.Read(t, copied)); got != want {
 		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
@@ -112,7 +113,7 @@ func TestLocalCopyAsksTheExtenderThatRunsInsteadOfOneOnLoopback(t *testing.T) {
 			t.Errorf("of\n%s\nit says %v", content, err)
 		}
 	}
-	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
+	if got, want := canonical(t, testinput.Read(t, copied)), canonical(t, want); got != want {
 		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
@@ -131,7 +132,7 @@ func TestExtendersElsewhereThanAtTheAddressThatIsReplacedStayAsTheyAre(t *testin
 	}
 	want := configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" + own +
 		"- {urlPrefix: 'https://127.0.0.1:1/', enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}}\n"
-	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
+	if got, want := canonical(t, testinput.Read(t, copied)), canonical(t, want); got != want {
 		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
@@ -299,8 +300,22 @@ func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
 	}
 }
 
+func TestSchedulerSeesTheNodesWhenItsMetricsCountThem(t *testing.T) {
+	const head = "# TYPE scheduler_scheduler_cache_size gauge\n" + `scheduler_scheduler_cache_size{type="pods"} 9` + "\n"
+	for metrics, missing := range map[string]string{
+		"": "it sees 0 of 3 nodes",
+		head + `scheduler_scheduler_cache_size{type="nodes"} 2` + "\n": "it sees 2 of 3 nodes",
+		head + `scheduler_scheduler_cache_size{type="nodes"} 3` + "\n": "",
+	} {
+		if err := seesNodes([]byte(metrics), 3); missing == "" && err != nil || missing != "" && (err == nil || err.Error() != missing) {
+			t.Errorf("%s: got %v, want %q", metrics, err, missing)
+		}
+	}
+}
+
 func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T) {
 	c := newTestPlane(t)
+	c.client = fake.NewSimpleClientset()
 	ends, err := exec.LookPath("true")
 	if err != nil {
 		t.Fatal(err)
@@ -462,15 +477,6 @@ func writeFile(t *testing.T, content string) string {
 		t.Fatal(err)
 	}
 	return file
-}
-
-func readFile(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
 
 // canonical gives YAML as JSON with sorted keys.

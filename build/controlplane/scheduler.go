@@ -2,21 +2,16 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
-	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-scheduler-fork/build/controlplane/supervisor"
 )
@@ -182,6 +177,10 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	if err != nil {
 		return err
 	}
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
 	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
 	// name files relative to it or depend on a proxy.
 	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
@@ -189,7 +188,14 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 		Executable: executable,
 		Listens:    true,
 		Ready:      "/healthz",
-		Next:       fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		Also: func(get func(string) ([]byte, error)) error {
+			metrics, err := get("/metrics")
+			if err != nil {
+				return err
+			}
+			return seesNodes(metrics, len(nodes.Items))
+		},
+		Next: fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
 		Arguments: func(port int) []string {
 			return []string{
 				"--config=" + localConfig,
@@ -207,76 +213,25 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 		return err
 	}
 	s.process, s.url = p, "https://"+net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port))
-	if err := s.awaitNodes(ctx); err != nil {
-		return errors.Join(err, c.supervisor.End(p))
-	}
 	return nil
 }
 
-// pollInterval is how often a scheduler is asked how many nodes it sees.
-const pollInterval = 250 * time.Millisecond
-
-// awaitNodes waits until the scheduler sees as many nodes as there are. It is healthy before that, and would say of a pod that
-// no node fits. A node of which it knows by its pods alone counts, too.
-func (s *Scheduler) awaitNodes(ctx context.Context) error {
-	c := s.plane
-	ctx, cancel := c.supervisor.WhileAlive(ctx)
-	defer cancel()
-	late := errors.New("late")
-	ctx, cancelDeadline := context.WithTimeoutCause(ctx, supervisor.StartDeadline, late)
-	defer cancelDeadline()
-	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return err
-	}
-	config, err := c.authority.clientConfig(adminUser, adminGroup)
-	if err != nil {
-		return err
-	}
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}}
-	var answer error
-	err = wait.PollImmediateUntilWithContext(ctx, pollInterval, func(ctx context.Context) (bool, error) {
-		var cached float64
-		if cached, answer = cachedNodes(ctx, client, s.url+"/metrics"); answer == nil {
-			answer = fmt.Errorf("it sees %v", cached)
-		}
-		return cached >= float64(len(nodes.Items)), nil
-	})
-	switch {
-	case context.Cause(ctx) == late:
-		reason := fmt.Sprintf("it does not see the %d nodes after %s: %v", len(nodes.Items), supervisor.StartDeadline, answer)
-		return s.process.Failure(reason, "correct what the last lines say, and run again")
-	case ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return err
-}
-
-// cachedNodes is how many nodes a scheduler's cache has, which it counts once a second.
-func cachedNodes(ctx context.Context, client *http.Client, url string) (float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", url, response.Status, content)
-	}
-	if err != nil {
-		return 0, err
-	}
-	const metric = `scheduler_scheduler_cache_size{type="nodes"} `
-	for line := range strings.Lines(string(content)) {
-		if value, is := strings.CutPrefix(line, metric); is {
-			return strconv.ParseFloat(strings.TrimSpace(value), 64)
+// seesNodes says what is missing in a scheduler's metrics until its cache has as many nodes, which it counts once a second. It is
+// healthy before that, and would say of a pod that no node fits. A node of which it knows by its pods alone counts, too.
+func seesNodes(metrics []byte, nodes int) error {
+	cached := 0.
+	for line := range strings.Lines(string(metrics)) {
+		if value, is := strings.CutPrefix(line, `scheduler_scheduler_cache_size{type="nodes"} `); is {
+			var err error
+			if cached, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
+				return err
+			}
 		}
 	}
-	return 0, nil
+	if cached < float64(nodes) {
+		return fmt.Errorf("it sees %v of %d nodes", cached, nodes)
+	}
+	return nil
 }
 
 // URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"path/filepath"
@@ -43,6 +44,8 @@ type Component struct {
 	Listens bool
 	// Ready is the path that answers 200 over HTTPS when the component is ready; only for one that listens.
 	Ready string
+	// Also, if it is not nil, must hold besides: it gets pages of the component, by path, and its error says what is missing.
+	Also func(get func(path string) ([]byte, error)) error
 	// Environment is all that it gets of one; nil is the caller's own.
 	Environment []string
 	// Directory is its working directory; empty is the caller's own.
@@ -112,7 +115,7 @@ func (s *Supervisor) startOn(ctx context.Context, component Component, port int)
 	}
 	address := "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port))
 	s.report("%s: starting on %s", component.Name, address)
-	if err := s.waitReady(ctx, component, p, address+component.Ready); err != nil {
+	if err := s.waitReady(ctx, component, p, address); err != nil {
 		return nil, errors.Join(err, p.stop(stopGrace))
 	}
 	s.report("%s: ready after %.1f s", component.Name, time.Since(began).Seconds())
@@ -120,9 +123,9 @@ func (s *Supervisor) startOn(ctx context.Context, component Component, port int)
 	return p, nil
 }
 
-// waitReady asks a component until it answers 200. It gives up when the component, or one that was started before it,
+// waitReady asks a component at an address until it is ready. It gives up when the component, or one that was started before it,
 // ends.
-func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Process, url string) error {
+func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Process, address string) error {
 	ctx, cancel := s.WhileAlive(ctx)
 	defer cancel()
 	ctx, cancelDeadline := context.WithTimeoutCause(ctx, StartDeadline, errNotReady)
@@ -137,11 +140,15 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 		case <-probing.Done():
 		}
 	}()
+	get := func(path string) ([]byte, error) { return s.get(probing, address+path) }
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
 	for {
-		ready, answer := s.probe(probing, url)
-		if ready {
+		_, err := get(component.Ready)
+		if err == nil && component.Also != nil {
+			err = component.Also(get)
+		}
+		if err == nil {
 			return nil
 		}
 		select {
@@ -152,24 +159,28 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 		}
 		switch {
 		case context.Cause(ctx) == errNotReady:
-			return p.Failure(fmt.Sprintf("not ready after %s: %s answered: %s", StartDeadline, url, answer), component.Next)
+			return p.failure(fmt.Sprintf("not ready after %s: %v", StartDeadline, err), component.Next)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		return p.Failure(p.ending(), component.Next)
+		return p.failure(p.ending(), component.Next)
 	}
 }
 
-// probe asks a component once whether it is ready, and gives the answer, or why there is none.
-func (s *Supervisor) probe(ctx context.Context, url string) (ready bool, answer string) {
+// get asks a component for a page. Any status but 200 is an error.
+func (s *Supervisor) get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
-		return false, err.Error()
+		return nil, err
 	}
 	response, err := s.client.Do(request)
 	if err != nil {
-		return false, err.Error()
+		return nil, err
 	}
 	defer response.Body.Close()
-	return response.StatusCode == http.StatusOK, response.Status
+	content, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s answered: %s", url, response.Status)
+	}
+	return content, err
 }

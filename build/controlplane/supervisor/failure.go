@@ -36,9 +36,8 @@ func (f *Failure) Error() string {
 	return text.String()
 }
 
-// Failure says that a component does not do what it should, with the end of its log. Reason is why it is taken for failed, next
-// what to do.
-func (p *Process) Failure(reason, next string) *Failure {
+// failure reads the end of a component's log for a Failure.
+func (p *Process) failure(reason, next string) *Failure {
 	tail, err := logTail(p.logFile)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		tail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}

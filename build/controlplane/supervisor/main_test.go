@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ const roleVariable = "SUPERVISOR_TEST_ROLE"
 const (
 	// roleServer listens on an address, and ends when it cannot.
 	roleServer = "server"
-	// roleReady serves HTTPS at an address; it answers, and says that it does, 503 twice and then 200.
+	// roleReady serves HTTPS at an address; it answers, and says that it does, 503 twice and from then on 200.
 	roleReady = "ready"
 	// roleStubborn ignores SIGTERM; it says "ready" when it does.
 	roleStubborn = "stubborn"
@@ -73,12 +74,12 @@ func playReady(address string) error {
 	if err != nil {
 		return err
 	}
-	answers := make(chan int, 3)
-	answers <- http.StatusServiceUnavailable
-	answers <- http.StatusServiceUnavailable
-	answers <- http.StatusOK
+	var asked atomic.Int32
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := <-answers
+		answer := http.StatusOK
+		if asked.Add(1) <= 2 {
+			answer = http.StatusServiceUnavailable
+		}
 		fmt.Println(answer, r.URL.Path)
 		w.WriteHeader(answer)
 	}))

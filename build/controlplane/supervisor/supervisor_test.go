@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"kube-scheduler-fork/build/testinput"
 )
 
 func TestFreePortCanBeListenedOn(t *testing.T) {
@@ -80,11 +82,35 @@ func TestComponentIsReadyWhenItAnswers200(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if said, want := readFile(t, p.LogFile()), "503 /path\n503 /path\n200 /path\n"; !strings.HasSuffix(said, want) {
+	if said, want := testinput.Read(t, p.LogFile()), "503 /path\n503 /path\n200 /path\n"; !strings.HasSuffix(said, want) {
 		t.Errorf("it says that it answered\n%s\nbefore it was taken for ready, want\n%s", said, want)
 	}
 	if running := s.Processes(); port == 0 || !reflect.DeepEqual(running, map[string]int{roleReady: p.pid()}) {
 		t.Errorf("port %d, processes %v, want a port and %d", port, running, p.pid())
+	}
+}
+
+func TestComponentIsReadyWhenWhatItSaysHoldsToo(t *testing.T) {
+	s := newTestSupervisor(t)
+	component := testComponent(t, roleReady)
+	component.Listens = true
+	component.Ready = "/path"
+	component.Arguments = func(port int) []string { return []string{fmt.Sprintf("%s:%d", Loopback, port)} }
+	missing := errors.New("missing")
+	component.Also = func(get func(string) ([]byte, error)) error {
+		if err := missing; err != nil {
+			missing = nil
+			return err
+		}
+		_, err := get("/more")
+		return err
+	}
+	p, _, err := s.Start(context.Background(), component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said, want := testinput.Read(t, p.LogFile()), "200 /path\n200 /path\n200 /more\n"; !strings.HasSuffix(said, want) {
+		t.Errorf("it says that it answered\n%s\nbefore it was taken for ready, want\n%s at the end", said, want)
 	}
 }
 
@@ -173,7 +199,7 @@ func TestStopEndsChildrenEvenStubbornOnesAndRemovesTheFolder(t *testing.T) {
 		}
 	}
 	// A signal that comes before it is ignored would end even this one.
-	for !strings.Contains(readFile(t, filepath.Join(s.Folder(), roleStubborn+".log")), "ready") {
+	for !strings.Contains(testinput.Read(t, filepath.Join(s.Folder(), roleStubborn+".log")), "ready") {
 		select {
 		case <-s.Failed():
 			t.Fatal(s.Failure())
@@ -329,13 +355,4 @@ func testComponent(t *testing.T, role string) Component {
 		Arguments:   func(int) []string { return nil },
 		Next:        "look into " + role,
 	}
-}
-
-func readFile(t *testing.T, file string) string {
-	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
 }
