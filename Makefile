@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Your own kube-scheduler for Kubernetes 1.23. The three things that people do:
 #
 #   make image      from a clean checkout to a control-plane image
@@ -106,15 +107,15 @@ update: ## Bring all generated files up to date
 
 .PHONY: test
 test: ## Run every check and test that needs no root
-	@bash scripts/test.sh
+	@bash test/test.sh
 
 .PHONY: e2e
 e2e: ## Swap the scheduler of real kubeadm nodes, in namespaces of this machine (root)
-	@bash scripts/e2e.sh
+	@bash test/e2e.sh
 
 .PHONY: test-plugins
 test-plugins: ## Test plugins/ against unpatched upstream (NAME=myplugin: only that one)
-	@bash scripts/test-plugins.sh
+	@bash test/plugins.sh
 
 .PHONY: verify
 verify: ## Check without building: format, lint, generated files

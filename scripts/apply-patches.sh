@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Brings _output/kubernetes from upstream's commit to the patched tree: one commit a patch, in the order of their names.
 #
 # The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.

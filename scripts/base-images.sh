@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds stand-ins for upstream's base images, kube-cross and go-runner, where no registry can be reached: from Debian
 # packages, the pinned Go, and the kube-log-runner of the patched tree.
 #

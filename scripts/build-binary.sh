@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Compiles commands of the patched tree through upstream's own make: by default kube-scheduler and kube-log-runner.
 #
 # Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX;

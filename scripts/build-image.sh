@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Assembles the control-plane image from the binaries, without a container engine.
 #
 # Inputs: binaries that build-binary.sh made; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one more

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Deletes everything that was made, but no work of the user's.
 #
 # Exit: 0 deleted; 1 _output/kubernetes holds edits, and nothing was deleted.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fetches the source both ways, and compares the trees: wherever both have a file, it must be the same file, of the same
 # kind. Needs the code host, or KUBERNETES_GIT_URL.
 #

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # What the scripts that use Docker share: is it there, with buildx, and what are the local base images called? Sourced
 # after environment.sh.
 #

@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # What every script here starts with: strict mode, the folders, the pin, git without the user's settings, one way to
 # fail and one way to speak. Sourced, never run.
 #
@@ -99,11 +100,11 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
-# build_server NAME PACKAGE compiles a server that is not ours, at the version that build/tools/NAME pins.
+# build_server NAME PACKAGE compiles a server that is not ours, at the version that build/pins/NAME pins.
 build_server() {
   local binary=$OUTPUT/tools/$1
   say "tools: $2" >&2
-  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/tools/$1" -trimpath -buildvcs=false -o "$binary" "$2"
+  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/pins/$1" -trimpath -buildvcs=false -o "$binary" "$2"
   printf '%s\n' "$binary"
 }
 

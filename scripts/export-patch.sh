@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes the commit that _output/kubernetes is at as a patch of the series.
 #
 # Inputs: PATCH, the file's name (0400-what-it-does.patch); a commit of yours in the tree. Output: patches/PATCH.

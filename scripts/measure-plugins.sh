@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures what each plugin costs: a decision of the default profile with and without it, alternating, each in a process of
 # its own; and its calls per node. Prints two tables in Markdown. Takes about ten minutes; the machine should have nothing
 # else to do.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Begins a plugin: its folder under plugins/, its entry in the registry patch, its own patch.
 #
 # Inputs: NAME (MyPlugin), POINTS (filter,score); the patched tree, in which the registry patch is edited.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Pushes the images of both architectures, as one list, to REGISTRY/kube-scheduler.
 #
 # Inputs: REGISTRY; the OCI layout that build-image.sh --oci wrote; credentials of docker login or podman login.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the image with upstream's own quick-release-images, in Docker, and says whether it holds the binary that
 # build-binary.sh made.
 #

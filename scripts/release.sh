@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md, an SBOM, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or

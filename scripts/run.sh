@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Starts a local control plane with fake nodes and the scheduler that was built, creates pods, and prints where each went.
 #
 # Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that hold it),

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Puts Kubernetes' source at the wanted tag into _output/kubernetes, as a commit that is exactly upstream's tree.
 #
 # Inputs: upstream.version; UPSTREAM (another v1.23.x), SOURCE (auto, git, module), KUBERNETES_GIT_URL.

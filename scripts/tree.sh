@@ -1,4 +1,5 @@
 # shellcheck shell=bash
+# SPDX-License-Identifier: Apache-2.0
 # What the scripts that use _output/kubernetes share: is it ours, whole, and free of a user's edits? Sourced after
 # environment.sh.
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Generates deep copies, conversions and defaults of the plugins' argument types, with upstream's generators.
 #
 # Inputs: plugins/apis/config; arguments: --check (change nothing, fail on a difference).
@@ -10,7 +11,7 @@ TYPES=$PACKAGE/apis/config
 
 use_pinned_go
 export GOWORK=off GOFLAGS='' GO111MODULE=on
-generators=$ROOT/build/tools/code-generator
+generators=$ROOT/build/pins/code-generator
 work=$(mktemp -d "$OUTPUT/.generated.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 for generator in deepcopy-gen conversion-gen defaulter-gen; do

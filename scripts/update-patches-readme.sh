@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Writes patches/README.md from the messages of the patches.
 #
 # Inputs: patches/*.patch; arguments: --check (change nothing, fail on a difference). Exit: 0 up to date or updated; 1 not.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
 # files, at pkg/scheduler/framework/plugins.
 #

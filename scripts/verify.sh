@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs every check that needs no build of Kubernetes, remembers what failed, and prints one verdict.
 #
 # Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 some failed.
@@ -24,13 +25,13 @@ check() {
 
 formatted() {
   local files
-  files=$(gofmt -l "$ROOT/plugins" "$ROOT/build")
+  files=$(gofmt -l "$ROOT"/{plugins,build,test})
   [[ -z $files ]] || { printf 'gofmt -w %s\n' "$files"; return 1; }
 }
 
 static() { (cd "$ROOT/$1" && "$staticcheck" ./...); }
 
-workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/...); }
+workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/... ./test/...); }
 
 # Every plugin is registered, and every script and page that is named somewhere is there.
 registered() {
@@ -57,7 +58,7 @@ named() {
 # What goes with a release of Kubernetes names it where its own tools look, too.
 pinned_release() {
   local module missing=0
-  for module in plugins build/extender build/tools/kube-scheduler; do
+  for module in plugins build/extender build/pins/kubernetes; do
     grep -q "^	k8s.io/kubernetes $KUBERNETES_VERSION\( // indirect\)\?$" "$ROOT/$module/go.mod" || { printf '%s/go.mod does not require k8s.io/kubernetes %s\n' "$module" "$KUBERNETES_VERSION"; missing=1; }
   done
   return "$missing"
@@ -67,20 +68,20 @@ check 'gofmt' formatted
 check 'the release that modules require' pinned_release
 check 'plugins are registered' registered
 check 'what is named is there' named
-for module in plugins build build/extender; do
+for module in plugins build build/extender test; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done
 staticcheck=$(build_server staticcheck honnef.co/go/tools/cmd/staticcheck)
-for module in plugins build build/extender; do
+for module in plugins build build/extender test; do
   check "staticcheck $module" static "$module"
 done
-for module in plugins build build/extender build/tools/*; do
+for module in plugins build build/extender build/pins/* test; do
   # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it builds.
   [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
 check 'go.work' workspace
 if command -v shellcheck > /dev/null; then
-  check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/.ci/run "$ROOT"/build/kubeadmnode/boot/{boot.sh,crictl}
+  check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/test/*.sh "$ROOT"/.ci/run "$ROOT"/test/e2e/kubeadmnode/boot/{boot.sh,crictl}
 elif [[ ${CI:-} == true ]]; then
   check 'shellcheck' need shellcheck
 else

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extender is a reference scheduler extender: it serves the plugins of this project to a scheduler that does not have
 // them, over HTTPS, so that a plugin can be tried before anything is swapped.
 //

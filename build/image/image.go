@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package image assembles the replacement control-plane image without a container engine, writes it in the forms that
 // engines load, and pushes it. The same inputs give the same bytes.
 package image

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package patches reads the patch series: what each patch changes, why it exists, and what a build made from the
 // series is called.
 package patches

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package release
 
 import (
@@ -15,7 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"kube-scheduler-fork/build/image"
-	"kube-scheduler-fork/build/upstream"
+	"kube-scheduler-fork/build/source"
 )
 
 // Names in a bundle.
@@ -113,7 +115,7 @@ func leftBehind(name string) bool {
 // pinOf is the upstream.version of a bundle: the project's own, or, where another release than the pinned one was built,
 // the facts of that one in the same form.
 func pinOf(options Options) ([]byte, error) {
-	pin, err := upstream.ReadPin(options.UpstreamVersion)
+	pin, err := source.ReadPin(options.UpstreamVersion)
 	if err != nil {
 		return nil, err
 	}

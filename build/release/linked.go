@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package release
 
 import (
@@ -12,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"kube-scheduler-fork/build/upstream"
+	"kube-scheduler-fork/build/source"
 )
 
 // Module is a Go module of which a binary holds code.
@@ -169,7 +171,7 @@ func readVendored(modulesFile, sumFile []byte, version string) (vendored, error)
 			if _, replacement, found := strings.Cut(line, " => "); found {
 				switch words := strings.Fields(replacement); {
 				case strings.HasPrefix(replacement, "./staging/src/"):
-					module.Version = upstream.StagingVersion(version)
+					module.Version = source.StagingVersion(version)
 					module.Origin = strings.TrimPrefix(replacement, "./") + " of Kubernetes " + version
 					vendor.staging[module.Path] = module
 				case len(words) == 2:

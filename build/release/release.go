@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package release makes the bundle that an operator takes to a control-plane node: the image, the tool that swaps it in
 // and back, the manifests, the patches, and a list of all that is in the binaries. The same inputs give the same bytes.
 package release

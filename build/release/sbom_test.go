@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package release
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
 
-	"kube-scheduler-fork/build/upstream"
+	"kube-scheduler-fork/build/source"
 )
 
 // documentOf reads the SBOM of a bundle, and its bytes.
@@ -229,7 +231,7 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	if folder := os.Getenv("OUTPUT"); folder != "" {
 		output = folder
 	}
-	pin, err := upstream.ReadPin("../../upstream.version")
+	pin, err := source.ReadPin("../../upstream.version")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -261,7 +263,7 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	for line := range strings.Lines(string(listed)) {
 		if module, version, found := strings.Cut(strings.TrimSpace(line), " "); found {
 			if version == "v0.0.0" {
-				version = upstream.StagingVersion(pin.Version)
+				version = source.StagingVersion(pin.Version)
 			}
 			imported[module] = version
 		}

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package source makes the Kubernetes source tree, and proves that it is the one that was asked for.
 //
 // A release of Kubernetes is published twice: as a git tag, and as Go modules (k8s.io/kubernetes and the staging
@@ -22,8 +24,6 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/sumdb/dirhash"
-
-	"kube-scheduler-fork/build/upstream"
 )
 
 // ErrNotAvailable says that a module proxy does not offer a module at all: no fault of the network, the pin or
@@ -72,7 +72,7 @@ type download struct {
 // Every zip that is used is hashed anew and compared with the sum that the checksum database, through the go
 // command, vouched for. The caller compares Facts with its pin.
 func FromModules(ctx context.Context, version, dir string, progress io.Writer) (Facts, error) {
-	if err := upstream.CheckVersion(version); err != nil {
+	if err := CheckVersion(version); err != nil {
 		return Facts{}, err
 	}
 	fmt.Fprintf(progress, "  modules: %s@%s\n", kubernetesModule, version)
@@ -253,7 +253,7 @@ func parseModFile(path string) (*modfile.File, error) {
 }
 
 func addStaging(ctx context.Context, version, dir string, names []string, progress io.Writer) error {
-	stagingVersion := upstream.StagingVersion(version)
+	stagingVersion := StagingVersion(version)
 	var modules []string
 	for _, name := range names {
 		modules = append(modules, "k8s.io/"+name+"@"+stagingVersion)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package source
 
 import (
@@ -9,8 +11,6 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
-
-	"kube-scheduler-fork/build/testinput"
 )
 
 // The staging modules of the tests.
@@ -49,7 +49,7 @@ func TestUnpublishModFile(t *testing.T) {
 			if err := unpublishModFile(file, "v0.23.17", staging); err != nil {
 				t.Fatal(err)
 			}
-			if got := testinput.Read(t, file); got != tt.want {
+			if got := readFile(t, file); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
 		})
@@ -61,7 +61,7 @@ func TestUnpublishSumFile(t *testing.T) {
 	if err := unpublishSumFile(file, "v0.23.17", staging); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := testinput.Read(t, file), "k8s.io/api v0.20.0/go.mod h1:c=\nk8s.io/klog/v2 v2.30.0 h1:d=\n"; got != want {
+	if got, want := readFile(t, file), "k8s.io/api v0.20.0/go.mod h1:c=\nk8s.io/klog/v2 v2.30.0 h1:d=\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := unpublishSumFile(filepath.Join(t.TempDir(), "none"), "v0.23.17", staging); err != nil {
@@ -128,7 +128,7 @@ func TestExtract(t *testing.T) {
 	if err := extract(good, dir); err != nil {
 		t.Fatal(err)
 	}
-	if got := testinput.Read(t, filepath.Join(dir, "core/v1/types.go")); got != "package v1\n" {
+	if got := readFile(t, filepath.Join(dir, "core/v1/types.go")); got != "package v1\n" {
 		t.Errorf("extracted %q", got)
 	}
 
@@ -173,4 +173,13 @@ func TestDownloadErrors(t *testing.T) {
 			t.Errorf("%q gives %v, want not available %v and %q", message, err, want.notAvailable, want.text)
 		}
 	}
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }

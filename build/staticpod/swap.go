@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package staticpod reads and edits the static-pod manifest of a kube-scheduler, as text: everything that an edit does not
 // change stays as its author wrote it. The functions are pure: bytes in, bytes out; no files, no cluster.
 //

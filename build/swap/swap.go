@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back.
 //
 // The manifest in kubelet's folder is the only thing that decides what runs: it names the image, and the folder of the

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package swap
 
 import (
@@ -17,7 +19,7 @@ import (
 	"kube-scheduler-fork/build/staticpod"
 )
 
-// The whole of an install runs against a real kubelet, container runtime and API server in build/e2e; here is what needs none.
+// The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs none.
 
 func put(t *testing.T, path, content string) string {
 	t.Helper()

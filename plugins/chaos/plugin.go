@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package chaos disturbs the scheduling of some pods on purpose: nodes are rejected by the flip of a coin and scored by
 // the throw of a die, bindings are delayed, pods go to a random one of the nodes that fit. It shows what controllers,
 // alerts and people make of that. What happens is drawn from a seed, so it can be replayed.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler over a fake
 // client, with the nodes, the configuration and the plugins that it is given. Nothing in the scheduler imports it.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package draw makes draws that look random and can be repeated: they depend on a seed and on names alone, so neither the
 // order of the calls, nor their parallelism, nor a restart changes them.
 //

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package extensionpointlogger writes a line to the scheduler's log for each call at each extension point, so that one sees
 // what the scheduler calls, in what order, for which pod and node, and when. It never changes a result.
 package extensionpointlogger

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package filterrule holds what plugins have in common that reject by rules: what a rule decides, and how that is counted.
 package filterrule
 

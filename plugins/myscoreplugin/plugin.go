@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package myscoreplugin is the tutorial plugin: it keeps pods off nodes that lack a label, and prefers nodes by the value
 // of that label. Read it from top to bottom to see what a Filter and Score plugin is made of.
 package myscoreplugin

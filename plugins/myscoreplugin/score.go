@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package myscoreplugin
 
 // place rates a label value by its place among the preferred ones. With n of them, the one at place i (from 0) gets n - i:

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package namepattern matches names of Kubernetes objects by patterns: * stands for any text, none too, and ? for any one
 // character. A pattern is compiled once; to match neither allocates nor fails.
 package namepattern

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodefilter keeps pods off nodes by the nodes' names and labels, for all pods or for some, without a word in the
 // pods themselves. Its rules are tried in order, and the first one that matches a pod and a node decides.
 package nodefilter

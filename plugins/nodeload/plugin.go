@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package nodeload keeps pods off nodes that are busy, and prefers those that are not, by what Prometheus measured and not by
 // what pods request.
 //

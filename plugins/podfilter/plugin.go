@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package podfilter keeps pods waiting by their name, namespace and labels, whatever nodes there are. Its rules are tried
 // in order, and the first one that matches a pod decides over it.
 package podfilter

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package randscore scores nodes by lot, in a way that can be replayed: a baseline to compare other score plugins with.
 //
 // A score depends on the number of the attempt in which nodes were scored. The scheduler scores only when two or more nodes

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package runningimagelocality
 
 // nodeTable gives each node that exists or runs something a small number, so that what is counted per node fits into slices.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package runningimagelocality favours nodes whose running pods use the images of the pod that is to be scheduled: they
 // certainly have them, and keep them. Kubernetes' plugin ImageLocality knows only the 50 largest images that a node reports,
 // whether they are in use or not.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package services says what this project's kube-scheduler offers to plugins beside upstream's framework.Handle: its queue, its
 // secure port, and a part in --validate-config. It is no plugin. A plugin asks by having the methods, and must do without the
 // service where nobody offers it: in a stock scheduler, in an extender, in a test.

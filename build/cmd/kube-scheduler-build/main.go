@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kube-scheduler-build does the steps of this project's build that parse or assemble a format; the scripts
 // under scripts/ call it, and `make help` lists what a person runs.
 package main

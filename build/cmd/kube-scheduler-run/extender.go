@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -6,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // noExtender is the value of the flag --extender-config with which none is started.
@@ -27,7 +29,7 @@ type extenderPlan struct {
 // planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of the
 // user's own only if the user says so with --extender-config; without, only of those at the documented address.
 func (o *options) planExtender() (extenderPlan, error) {
-	local, err := controlplane.ReadExtenders(o.config, "")
+	local, err := localcluster.ReadExtenders(o.config, "")
 	if err != nil {
 		return extenderPlan{}, err
 	}
@@ -36,18 +38,18 @@ func (o *options) planExtender() (extenderPlan, error) {
 	case noExtender:
 		p.config, p.replaced = "", nil
 	case "":
-		documented, err := controlplane.ReadExtenders(o.config, controlplane.DocumentedExtender)
+		documented, err := localcluster.ReadExtenders(o.config, localcluster.DocumentedExtender)
 		if err != nil {
 			return extenderPlan{}, err
 		}
 		if p.replaced = nil; len(documented) > 0 && o.defaultExtenderConfig != "" {
-			p.config, p.replaces, p.replaced = o.defaultExtenderConfig, controlplane.DocumentedExtender, documented
+			p.config, p.replaces, p.replaced = o.defaultExtenderConfig, localcluster.DocumentedExtender, documented
 		}
 	default:
 		if len(local) == 0 {
 			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so nobody would ask the one with %s; "+
 				"next: add one to its extenders, with urlPrefix: %s, or leave --extender-config (EXTENDER) out",
-				o.config, p.config, controlplane.DocumentedExtender)
+				o.config, p.config, localcluster.DocumentedExtender)
 		}
 	}
 	p.notes = o.extenderNotes(p, local)
@@ -75,7 +77,7 @@ func (o *options) extenderNotes(p extenderPlan, local []string) []string {
 			"  the cure, if it is not yours: make run EXTENDER=FILE with the scheduler configuration whose plugins one should serve",
 			strings.Join(alone, ", "))}
 	case p.config == "" && o.extender != "" && o.extenderConfig != noExtender:
-		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.config, controlplane.DocumentedExtender)}
+		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.config, localcluster.DocumentedExtender)}
 	}
 	return nil
 }
@@ -90,7 +92,7 @@ func (o *options) checkExtender(p extenderPlan) error {
 		return fmt.Errorf("--scheduler-extender: %w; next: build it with: "+
 			"GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender", err)
 	}
-	profiles, err := controlplane.ReadProfiles(p.config)
+	profiles, err := localcluster.ReadProfiles(p.config)
 	if err != nil {
 		return fmt.Errorf("the extender's configuration: %w", err)
 	}

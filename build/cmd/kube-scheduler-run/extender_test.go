@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 const configHead = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
@@ -28,7 +30,7 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 	start := func(file, replaces string, replaced ...string) extenderPlan {
 		return extenderPlan{config: file, replaces: replaces, replaced: replaced}
 	}
-	byDefault := start(plain, controlplane.DocumentedExtender, documented)
+	byDefault := start(plain, localcluster.DocumentedExtender, documented)
 	named := start(several, "", own)
 	named.profile = "b"
 	for name, test := range map[string]struct {
@@ -76,7 +78,7 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 }
 
 func TestPodsWhoseTurnNeverCameStandInTheTable(t *testing.T) {
-	results := notCreated([][]*corev1.Pod{{controlplane.NewPod("first", "s")}, {controlplane.NewPod("second", "s")}})
+	results := notCreated([][]*corev1.Pod{{localcluster.NewPod("first", "s")}, {localcluster.NewPod("second", "s")}})
 	var out strings.Builder
 	if err := printTable(&out, results, nil); err != nil {
 		t.Fatal(err)

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
 // fake nodes, lets the scheduler place some pods, and prints where each one went, by which profile.
 //
@@ -16,7 +18,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // interrupted is the cause of a context that a signal ended.
@@ -82,7 +84,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.extenderConfig, "extender-config", "", "start an extender with the plugins of this configuration `FILE`, "+
 		"for all extenders on loopback in --config; none: start none, not even with --default-extender-config")
 	flags.StringVar(&o.defaultExtenderConfig, "default-extender-config", "", "without --extender-config, start an extender with the "+
-		"plugins of this configuration `FILE` for those in --config at "+controlplane.DocumentedExtender+", if there are any")
+		"plugins of this configuration `FILE` for those in --config at "+localcluster.DocumentedExtender+", if there are any")
 	flags.StringVar(&o.extenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
 		"if its configuration has several")
 	flags.IntVar(&o.nodes, "nodes", 5, "how many fake nodes there are")

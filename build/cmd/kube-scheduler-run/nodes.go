@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -9,7 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // load is what was placed on a node.
@@ -43,14 +45,14 @@ func loads(results []result) map[string]*load {
 func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result) error {
 	byNode := loads(results)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "NODE\t%s\tZONE\tPODS BY %s\tCPU REQUESTED\n", controlplane.DiskType, strings.Join(profiles, "\tBY "))
+	fmt.Fprintf(table, "NODE\t%s\tZONE\tPODS BY %s\tCPU REQUESTED\n", localcluster.DiskType, strings.Join(profiles, "\tBY "))
 	used := make([]int, len(profiles))
 	for _, node := range nodes {
 		at := byNode[node.Name]
 		if at == nil {
 			at = &load{}
 		}
-		cells := []string{node.Name, orAbsent(node.Labels[controlplane.DiskType]), orAbsent(node.Labels[corev1.LabelTopologyZone])}
+		cells := []string{node.Name, orAbsent(node.Labels[localcluster.DiskType]), orAbsent(node.Labels[corev1.LabelTopologyZone])}
 		for i, profile := range profiles {
 			if at.pods[profile] > 0 {
 				used[i]++

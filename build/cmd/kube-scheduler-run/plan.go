@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -7,7 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // staysPending is the annotation, "true", of an example pod that the configuration should leave Pending: it is wrong only if
@@ -30,7 +32,7 @@ func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 	dealt := dealPods(count, profiles)
 	if p.orphan {
 		// It shows what happens to the pods of everybody else on a cluster with this configuration.
-		pod := controlplane.NewPod("names-no-scheduler", "")
+		pod := localcluster.NewPod("names-no-scheduler", "")
 		pod.Annotations = map[string]string{staysPending: "true"}
 		dealt = append(dealt, pod)
 	}
@@ -38,7 +40,7 @@ func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 		p.waves = append(p.waves, dealt)
 	}
 	for _, file := range manifests {
-		manifest, err := controlplane.ReadManifest(file)
+		manifest, err := localcluster.ReadManifest(file)
 		if err != nil {
 			return nil, err
 		}
@@ -53,7 +55,7 @@ func dealPods(count int, profiles []string) []*corev1.Pod {
 	width := len(fmt.Sprint(count))
 	var pods []*corev1.Pod
 	for i := range count {
-		pods = append(pods, controlplane.NewPod(fmt.Sprintf("pod-%0*d", width, i+1), profiles[i%len(profiles)]))
+		pods = append(pods, localcluster.NewPod(fmt.Sprintf("pod-%0*d", width, i+1), profiles[i%len(profiles)]))
 	}
 	return pods
 }
@@ -63,7 +65,7 @@ func (p *plan) pods() []*corev1.Pod { return slices.Concat(p.waves...) }
 // result is a pod and what became of it.
 type result struct {
 	pod *corev1.Pod
-	controlplane.Placement
+	localcluster.Placement
 }
 
 // err is what is wrong with it, or nil.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -13,7 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // versionDeadline bounds how long a program may take to say its version.
@@ -41,7 +43,7 @@ func (o *options) run(ctx context.Context) (err error) {
 			"next: give other numbers", o.nodes, o.pods)
 	}
 	// All that can be read is read before anything is started.
-	profiles, err := controlplane.ReadProfiles(o.config)
+	profiles, err := localcluster.ReadProfiles(o.config)
 	if err != nil {
 		return err
 	}
@@ -57,7 +59,7 @@ func (o *options) run(ctx context.Context) (err error) {
 		return err
 	}
 
-	plane, err := controlplane.Start(ctx, controlplane.Options{
+	plane, err := localcluster.Start(ctx, localcluster.Options{
 		Etcd:          o.etcd,
 		KubeAPIServer: o.apiServer,
 		KWOK:          o.kwok,
@@ -107,8 +109,8 @@ func (o *options) run(ctx context.Context) (err error) {
 
 // startScheduler starts the scheduler, and before it the extender that it asks, if there is one.
 func (o *options) startScheduler(
-	ctx context.Context, plane *controlplane.ControlPlane, planned extenderPlan,
-) (*controlplane.Scheduler, error) {
+	ctx context.Context, plane *localcluster.ControlPlane, planned extenderPlan,
+) (*localcluster.Scheduler, error) {
 	for _, note := range planned.notes {
 		fmt.Fprintln(o.out, note)
 	}
@@ -122,12 +124,12 @@ func (o *options) startScheduler(
 	for _, url := range planned.replaced {
 		fmt.Fprintf(o.out, "extender %s is served by scheduler-extender with %s\n", url, planned.config)
 	}
-	return plane.StartScheduler(ctx, o.scheduler, o.config, controlplane.WithExtender(extender, planned.replaces))
+	return plane.StartScheduler(ctx, o.scheduler, o.config, localcluster.WithExtender(extender, planned.replaces))
 }
 
 // place places the waves one after the other; all of them together have the time of the flag --timeout. When it runs out, there
 // are results for all pods nevertheless, beside the error, if there is one.
-func (o *options) place(ctx context.Context, plane *controlplane.ControlPlane, waves [][]*corev1.Pod) ([]result, error) {
+func (o *options) place(ctx context.Context, plane *localcluster.ControlPlane, waves [][]*corev1.Pod) ([]result, error) {
 	deadline, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
 	var results []result
@@ -160,14 +162,14 @@ func (o *options) place(ctx context.Context, plane *controlplane.ControlPlane, w
 func notCreated(waves [][]*corev1.Pod) []result {
 	var results []result
 	for _, pod := range slices.Concat(waves...) {
-		results = append(results, result{pod, controlplane.NotCreated(pod)})
+		results = append(results, result{pod, localcluster.NotCreated(pod)})
 	}
 	return results
 }
 
 // show prints what became of the pods. The nodes are named in the order in which they are shown.
 func (o *options) show(
-	ctx context.Context, plane *controlplane.ControlPlane, scheduler *controlplane.Scheduler, names []string, results []result,
+	ctx context.Context, plane *localcluster.ControlPlane, scheduler *localcluster.Scheduler, names []string, results []result,
 ) error {
 	client := plane.Client().CoreV1()
 	list, err := client.Nodes().List(ctx, metav1.ListOptions{})
@@ -220,7 +222,7 @@ func (o *options) printVersions(ctx context.Context) error {
 }
 
 // stay leaves everything running until a signal comes, which is then no error, or until a component ends.
-func (o *options) stay(ctx context.Context, plane *controlplane.ControlPlane, verdict error) error {
+func (o *options) stay(ctx context.Context, plane *localcluster.ControlPlane, verdict error) error {
 	if verdict != nil {
 		fmt.Fprintf(o.out, "%v\n", verdict)
 	}

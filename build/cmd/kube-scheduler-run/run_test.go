@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -12,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 func TestPodsAreDealtOutToTheProfilesAndManifestsFollowInTheirOrder(t *testing.T) {
@@ -52,19 +54,19 @@ func TestWithoutADefaultSchedulerOnePodNamesNoneAndMayStayPending(t *testing.T) 
 	if len(pods) != 2 || pods[1].Spec.SchedulerName != "" || !p.orphan {
 		t.Fatalf("pods %v, want one more that names no scheduler", pods)
 	}
-	orphan := result{pods[1], controlplane.Placement{Name: pods[1].Name, Asked: "default-scheduler"}}
+	orphan := result{pods[1], localcluster.Placement{Name: pods[1].Name, Asked: "default-scheduler"}}
 	if err := orphan.err(); err != nil {
 		t.Errorf("the orphan is Pending: %v", err)
 	}
 }
 
 func TestPodIsWrongUnlessItIsWhereItShouldBe(t *testing.T) {
-	bound := controlplane.Placement{Asked: "s", Served: true, Node: "n", Profile: "s"}
-	pending := controlplane.Placement{Asked: "s", Served: true, Message: "denied"}
-	unseen := controlplane.Placement{Asked: "s", Served: true}
+	bound := localcluster.Placement{Asked: "s", Served: true, Node: "n", Profile: "s"}
+	pending := localcluster.Placement{Asked: "s", Served: true, Message: "denied"}
+	unseen := localcluster.Placement{Asked: "s", Served: true}
 	for name, test := range map[string]struct {
 		staysPending bool
-		placement    controlplane.Placement
+		placement    localcluster.Placement
 		right        bool
 	}{
 		"bound":                                {false, bound, true},
@@ -72,9 +74,9 @@ func TestPodIsWrongUnlessItIsWhereItShouldBe(t *testing.T) {
 		"bound, and should not be":             {true, bound, false},
 		"pending, and should be":               {true, pending, true},
 		"should be pending, nobody has looked": {true, unseen, false},
-		"should be pending, never created":     {true, controlplane.NotCreated(controlplane.NewPod("p", "s")), false},
+		"should be pending, never created":     {true, localcluster.NotCreated(localcluster.NewPod("p", "s")), false},
 	} {
-		pod := controlplane.NewPod("p", "s")
+		pod := localcluster.NewPod("p", "s")
 		if test.staysPending {
 			pod.Annotations = map[string]string{staysPending: "true"}
 		}
@@ -91,7 +93,7 @@ func TestPodIsWrongUnlessItIsWhereItShouldBe(t *testing.T) {
 // results are pods of two profiles, a and b, of which three are bound.
 func results() []result {
 	placed := func(name, profile, node string) result {
-		placement := controlplane.Placement{
+		placement := localcluster.Placement{
 			Namespace: "default", Name: name, Asked: profile, Served: true, Node: node, After: 3 * time.Millisecond,
 		}
 		if node == "" {
@@ -99,7 +101,7 @@ func results() []result {
 		} else {
 			placement.Profile = profile
 		}
-		return result{controlplane.NewPod(name, profile), placement}
+		return result{localcluster.NewPod(name, profile), placement}
 	}
 	pending := placed("waits", "a", "")
 	pending.Namespace = "team"
@@ -110,7 +112,7 @@ func nodes() []corev1.Node {
 	node := func(name, diskType string) corev1.Node {
 		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if diskType != "" {
-			node.Labels = map[string]string{controlplane.DiskType: diskType, corev1.LabelTopologyZone: "zone-a"}
+			node.Labels = map[string]string{localcluster.DiskType: diskType, corev1.LabelTopologyZone: "zone-a"}
 		}
 		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
 		return node

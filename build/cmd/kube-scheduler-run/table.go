@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 package main
 
 import (
@@ -9,7 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kube-scheduler-fork/build/controlplane"
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // absent stands in a cell that has nothing to say.
@@ -19,11 +21,11 @@ const absent = "-"
 func printTable(out io.Writer, results []result, nodes []corev1.Node) error {
 	diskTypes := map[string]string{}
 	for _, node := range nodes {
-		diskTypes[node.Name] = node.Labels[controlplane.DiskType]
+		diskTypes[node.Name] = node.Labels[localcluster.DiskType]
 	}
 	fmt.Fprintln(out)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "POD\tSCHEDULER\tNODE\tNODE LABEL "+controlplane.DiskType+"\tAFTER")
+	fmt.Fprintln(table, "POD\tSCHEDULER\tNODE\tNODE LABEL "+localcluster.DiskType+"\tAFTER")
 	for _, result := range results {
 		fmt.Fprintln(table, strings.Join(row(result.Placement, diskTypes), "\t"))
 	}
@@ -34,7 +36,7 @@ func printTable(out io.Writer, results []result, nodes []corev1.Node) error {
 	return err
 }
 
-func row(p controlplane.Placement, diskTypes map[string]string) []string {
+func row(p localcluster.Placement, diskTypes map[string]string) []string {
 	name := podName(p)
 	switch {
 	case p.NotCreated:
@@ -50,7 +52,7 @@ func row(p controlplane.Placement, diskTypes map[string]string) []string {
 }
 
 // podName names a pod, with its namespace if it is not the usual one.
-func podName(p controlplane.Placement) string {
+func podName(p localcluster.Placement) string {
 	if p.Namespace == corev1.NamespaceDefault {
 		return p.Name
 	}
@@ -58,7 +60,7 @@ func podName(p controlplane.Placement) string {
 }
 
 // boundBy names the profile that the pod's event names, loudly if it is not the one that the pod asks for.
-func boundBy(p controlplane.Placement) string {
+func boundBy(p localcluster.Placement) string {
 	switch p.Profile {
 	case p.Asked:
 		return p.Profile

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Command kube-scheduler-swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back. It is one
 // static binary: the node needs nothing but its container runtime's own tool.
 package main

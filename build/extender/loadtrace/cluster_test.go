@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // The scheduler's random source has a seed in package decision, which takes a setting since Go 1.24.
 //
 //go:debug randseednop=0

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks Prometheus
 // about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that measures what the
 // pods which were put on a node do there, which is not what they request. The same trace is played in all clusters at once.

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // +k8s:deepcopy-gen=package
 // +groupName=kubescheduler.config.k8s.io
 

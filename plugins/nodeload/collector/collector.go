@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package collector asks a source of measurements again and again in the background, and keeps what it answered last as a
 // snapshot that schedulers read without waiting. Profiles that measure by the same source share one collector.
 package collector

@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package measured holds what was measured of all nodes at one time. Its values are made once and never changed.
 package measured
 

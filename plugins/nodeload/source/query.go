@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // Package source asks a server of Prometheus' HTTP API for the load of all nodes: one request for all resources, with its
 // time and size bounded, and credentials read from files that may change at any time.
 //

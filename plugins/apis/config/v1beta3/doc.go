@@ -1,3 +1,5 @@
+// SPDX-License-Identifier: Apache-2.0
+
 // +k8s:deepcopy-gen=package
 // +k8s:conversion-gen=k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config
 // +k8s:defaulter-gen=TypeMeta

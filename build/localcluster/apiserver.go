@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"kube-scheduler-fork/build/localcluster/supervisor"
+)
+
+// nextAPIServer is what to do when the API server does not run.
+const nextAPIServer = "build it in the patched tree with: make all WHAT=cmd/kube-apiserver; " +
+	"if it is there, correct what the last log lines say and run again"
+
+// startAPIServer starts the API server and waits until the namespaces exist that pods and node leases live in.
+func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string, more []string) error {
+	certificate, key, err := c.writeServerPair("kube-apiserver")
+	if err != nil {
+		return err
+	}
+	serviceAccountKey, err := newKey()
+	if err != nil {
+		return err
+	}
+	encoded, err := encodeKey(serviceAccountKey)
+	if err != nil {
+		return err
+	}
+	serviceAccounts, err := c.write("service-accounts.key", encoded)
+	if err != nil {
+		return err
+	}
+	authority := c.file(authorityFile)
+	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:        "kube-apiserver",
+		Executable:  executable,
+		Directory:   c.Folder(),
+		Environment: c.environment,
+		Listens:     true,
+		Ready:       "/readyz",
+		Next:        nextAPIServer,
+		Arguments: func(port int) []string {
+			return append([]string{
+				"--bind-address=" + supervisor.Loopback,
+				"--secure-port=" + strconv.Itoa(port),
+				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
+				"--advertise-address=" + supervisor.Loopback,
+				// Nobody reaches the API through the service "kubernetes", and a loopback address would be refused as its endpoint.
+				"--endpoint-reconciler-type=none",
+				"--service-cluster-ip-range=10.96.0.0/16",
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
+				"--client-ca-file=" + authority,
+				"--authorization-mode=RBAC",
+				"--etcd-servers=" + etcd,
+				"--etcd-cafile=" + authority,
+				"--etcd-certfile=" + certificate,
+				"--etcd-keyfile=" + key,
+				"--service-account-issuer=https://kubernetes.default.svc",
+				"--service-account-key-file=" + serviceAccounts,
+				"--service-account-signing-key-file=" + serviceAccounts,
+				// Without a controller manager nobody makes the service account "default", which ServiceAccount asks of every
+				// pod, and nobody takes away the not-ready taint that TaintNodesByCondition gives to every new node.
+				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+			}, more...)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	if err := c.connect(port); err != nil {
+		return err
+	}
+	// /readyz does not wait for the namespaces.
+	for _, namespace := range []string{corev1.NamespaceDefault, corev1.NamespaceNodeLease} {
+		if err := c.waitNamespace(ctx, namespace); err != nil {
+			return fmt.Errorf("kube-apiserver: the namespace %s does not appear: %w", namespace, err)
+		}
+	}
+	return nil
+}
+
+func (c *ControlPlane) waitNamespace(ctx context.Context, name string) error {
+	byName := fields.OneTermEqualSelector("metadata.name", name)
+	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "namespaces", "", byName)
+	return c.until(ctx, list, &corev1.Namespace{}, func(event watch.Event) (bool, error) {
+		return event.Type == watch.Added || event.Type == watch.Modified, nil
+	})
+}
+
+// until watches objects, those that exist included, until a condition holds. It gives up after
+// supervisor.StartDeadline, and when a component ends.
+func (c *ControlPlane) until(
+	ctx context.Context, list *cache.ListWatch, object runtime.Object, condition watchtools.ConditionFunc,
+) error {
+	ctx, cancel := c.supervisor.WhileAlive(ctx)
+	defer cancel()
+	late := fmt.Errorf("not within %s; next: run again", supervisor.StartDeadline)
+	ctx, cancelDeadline := context.WithTimeoutCause(ctx, supervisor.StartDeadline, late)
+	defer cancelDeadline()
+	_, err := watchtools.UntilWithSync(ctx, list, object, nil, condition)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
+}

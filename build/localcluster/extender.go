@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+
+	"kube-scheduler-fork/build/localcluster/supervisor"
+)
+
+// DocumentedExtender is the address at which the project's documents and its own configurations have the reference extender.
+const DocumentedExtender = "https://" + supervisor.Loopback + ":8888"
+
+// nextExtender is what to do when the extender does not run.
+const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender; " +
+	"if it is there, correct what the last log lines say and run again"
+
+// Extender is a scheduler-extender that runs against a control plane. It asks for a client certificate of the run's authority.
+type Extender struct {
+	plane   *ControlPlane
+	process *supervisor.Process
+	url     string
+	// certificate, key and authority are the files with which a scheduler may talk to it.
+	certificate, key, authority string
+}
+
+// StartExtender starts a scheduler-extender with the plugins of a profile in a scheduler's configuration, and waits until it
+// knows the cluster. There can be one at a time.
+func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile, profile string) (*Extender, error) {
+	const name = "scheduler-extender"
+	if err := checkExecutable(name, executable, nextExtender); err != nil {
+		return nil, err
+	}
+	// It takes the place of a scheduler, and needs no more than one.
+	kubeconfig, err := c.writeKubeconfig(name+".kubeconfig", "system:kube-scheduler")
+	if err != nil {
+		return nil, err
+	}
+	certificate, key, err := c.writeServerPair(name)
+	if err != nil {
+		return nil, err
+	}
+	e := &Extender{plane: c, authority: c.file(authorityFile)}
+	if e.certificate, e.key, err = c.writeClientPair(name+"-client", "kube-scheduler"); err != nil {
+		return nil, err
+	}
+	address := func(port int) string { return net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)) }
+	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:       name,
+		Executable: executable,
+		Listens:    true,
+		Ready:      "/healthz",
+		Next:       "correct " + configFile + " as the last lines say, and run again",
+		Arguments: func(port int) []string {
+			return []string{
+				"--config=" + configFile,
+				"--profile=" + profile,
+				"--kubeconfig=" + kubeconfig,
+				"--listen=" + address(port),
+				"--bind",
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
+				"--client-ca-file=" + e.authority,
+			}
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	e.process, e.url = p, "https://"+address(port)
+	return e, nil
+}
+
+// URL is where it serves.
+func (e *Extender) URL() string { return e.url }
+
+// Stop ends the extender; the control plane goes on.
+func (e *Extender) Stop() error { return e.plane.supervisor.End(e.process) }
+
+// redirect changes an extender in a scheduler's configuration so that it is this one.
+func (e *Extender) redirect(extender map[string]any) {
+	path := ""
+	if address, err := url.Parse(fmt.Sprint(extender["urlPrefix"])); err == nil {
+		path = address.Path
+	}
+	extender["urlPrefix"] = e.url + path
+	extender["enableHTTPS"] = true
+	extender["tlsConfig"] = map[string]any{"caFile": e.authority, "certFile": e.certificate, "keyFile": e.key}
+}
+
+// ReadExtenders gives the addresses of the extenders in a KubeSchedulerConfiguration that are said to listen on loopback, or
+// only those at one address, https://host:port: those for which WithExtender puts another one.
+func ReadExtenders(configFile, only string) ([]string, error) {
+	config, err := readSchedulerConfig(configFile)
+	if err != nil {
+		return nil, err
+	}
+	var addresses []string
+	for _, extender := range localExtenders(config.content.Object, only) {
+		addresses = append(addresses, fmt.Sprint(extender["urlPrefix"]))
+	}
+	return addresses, nil
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+const (
+	// authorityFile is the certificate that everybody trusts, in the run's folder.
+	authorityFile = "ca.crt"
+	// adminUser and adminGroup are who asks on behalf of the person who runs this.
+	adminUser  = "admin"
+	adminGroup = "system:masters"
+)
+
+// writeKubeconfig writes a kubeconfig with a new client certificate into the folder, and gives its path. It refers to
+// no other file, so it can be copied.
+func (c *ControlPlane) writeKubeconfig(name, user string, groups ...string) (string, error) {
+	pair, err := c.authority.client(user, groups...)
+	if err != nil {
+		return "", err
+	}
+	return c.writeKubeconfigFor(name, user, &clientcmdapi.AuthInfo{
+		ClientCertificateData: pair.certificate, ClientKeyData: pair.key,
+	})
+}
+
+// writeTokenKubeconfig writes a kubeconfig with a bearer token into the folder, and gives its path.
+func (c *ControlPlane) writeTokenKubeconfig(name, token string) (string, error) {
+	return c.writeKubeconfigFor(name, "token", &clientcmdapi.AuthInfo{Token: token})
+}
+
+func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *clientcmdapi.AuthInfo) (string, error) {
+	const local = "local"
+	config := clientcmdapi.NewConfig()
+	config.Clusters[local] = &clientcmdapi.Cluster{Server: c.server, CertificateAuthorityData: c.authority.pem}
+	config.AuthInfos[user] = credentials
+	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: user}
+	config.CurrentContext = local
+	path := c.file(name)
+	return path, clientcmd.WriteToFile(*config, path)
+}
+
+// writeServerPair writes the key pair with which a component serves, NAME.crt and NAME.key, and gives both paths.
+func (c *ControlPlane) writeServerPair(name string) (certificate, key string, err error) {
+	pair, err := c.authority.server(name)
+	if err != nil {
+		return "", "", err
+	}
+	return c.writePair(name, pair)
+}
+
+// writeClientPair writes the key pair by which a user is known, NAME.crt and NAME.key, and gives both paths.
+func (c *ControlPlane) writeClientPair(name, user string) (certificate, key string, err error) {
+	pair, err := c.authority.client(user)
+	if err != nil {
+		return "", "", err
+	}
+	return c.writePair(name, pair)
+}
+
+func (c *ControlPlane) writePair(name string, pair keyPair) (certificate, key string, err error) {
+	if certificate, err = c.write(name+".crt", pair.certificate); err != nil {
+		return "", "", err
+	}
+	key, err = c.write(name+".key", pair.key)
+	return certificate, key, err
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"kube-scheduler-fork/build/localcluster/supervisor"
+)
+
+const (
+	// nextKWOK is what to do when KWOK does not run.
+	nextKWOK = "build it with: GOWORK=off go -C build/pins/kwok build -o FILE sigs.k8s.io/kwok/cmd/kwok"
+	// fakeNode and fakeNodeValue are the annotation of the nodes that KWOK plays the kubelet of.
+	fakeNode      = "kwok.x-k8s.io/node"
+	fakeNodeValue = "fake"
+	// DiskType is a node label of no meaning to Kubernetes, for the examples to choose nodes by: "ssd" or "hdd".
+	DiskType = "disktype"
+)
+
+// startKWOK starts KWOK. It comes up when it makes nodes ready, so AddNodes waits for it.
+func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
+	kubeconfig, err := c.writeKubeconfig("kwok.kubeconfig", "kwok", adminGroup)
+	if err != nil {
+		return err
+	}
+	_, _, err = c.supervisor.Start(ctx, supervisor.Component{
+		Name:        "kwok",
+		Executable:  executable,
+		Directory:   c.Folder(),
+		Environment: c.environment,
+		Next:        nextKWOK,
+		Arguments: func(int) []string {
+			return []string{
+				"--kubeconfig=" + kubeconfig,
+				"--manage-all-nodes=false",
+				"--manage-nodes-with-annotation-selector=" + fakeNode + "=" + fakeNodeValue,
+				// Leases as a kubelet has them; else KWOK rewrites each node's status all the time.
+				"--node-lease-duration-seconds=40",
+				// The addresses of pods are invented; the one of the nodes is asked for logs, and must not lead off this machine.
+				"--cidr=10.244.0.0/16",
+				"--node-ip=" + supervisor.Loopback,
+			}
+		},
+	})
+	return err
+}
+
+// AddNodes makes fake nodes and waits until they are ready; it returns their names. They have 8 CPUs, 32 GiB and room
+// for 110 pods; the zones zone-a, zone-b and zone-c take turns, and so do the disk types ssd and hdd.
+func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error) {
+	var nodes []*corev1.Node
+	var names []string
+	for range count {
+		node := newNode(c.nodes)
+		c.nodes++
+		nodes = append(nodes, node)
+		names = append(names, node.Name)
+	}
+	return names, c.CreateNodes(ctx, nodes...)
+}
+
+// CreateNodes makes fake nodes and waits until they are ready. What they do not say is as AddNodes has it, but for the
+// zone and the disk type: the resources, and the labels that a kubelet gives to its node.
+func (c *ControlPlane) CreateNodes(ctx context.Context, nodes ...*corev1.Node) error {
+	waiting := sets.NewString()
+	for _, node := range nodes {
+		if _, err := c.client.CoreV1().Nodes().Create(ctx, completeNode(node), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("cannot create the node %s: %w; next: correct it", node.Name, err)
+		}
+		waiting.Insert(node.Name)
+	}
+	if len(nodes) == 0 {
+		return nil
+	}
+	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "nodes", "", fields.Everything())
+	err := c.until(ctx, list, &corev1.Node{}, func(event watch.Event) (bool, error) {
+		if node, ok := event.Object.(*corev1.Node); ok && nodeReady(node) {
+			waiting.Delete(node.Name)
+		}
+		return waiting.Len() == 0, nil
+	})
+	if err != nil {
+		return fmt.Errorf("kwok does not make %d of %d nodes ready (%s the first): %w",
+			waiting.Len(), len(nodes), waiting.List()[0], err)
+	}
+	return nil
+}
+
+// newNode describes the fake node with a number, counted from 0.
+func newNode(number int) *corev1.Node {
+	diskType := "ssd"
+	if number%2 == 1 {
+		diskType = "hdd"
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprintf("node-%d", number+1),
+		Labels: map[string]string{
+			corev1.LabelTopologyZone: "zone-" + string(rune('a'+number%3)),
+			DiskType:                 diskType,
+		},
+	}}
+}
+
+// completeNode gives a copy of a node that is a fake one, with what every node has.
+func completeNode(node *corev1.Node) *corev1.Node {
+	node = node.DeepCopy()
+	metav1.SetMetaDataAnnotation(&node.ObjectMeta, fakeNode, fakeNodeValue)
+	for label, value := range map[string]string{
+		corev1.LabelHostname:   node.Name,
+		corev1.LabelOSStable:   "linux",
+		corev1.LabelArchStable: runtime.GOARCH,
+	} {
+		if _, given := node.Labels[label]; !given {
+			metav1.SetMetaDataLabel(&node.ObjectMeta, label, value)
+		}
+	}
+	if node.Status.Allocatable == nil {
+		node.Status.Allocatable = node.Status.Capacity
+	}
+	if node.Status.Allocatable == nil {
+		node.Status.Allocatable = corev1.ResourceList{
+			corev1.ResourceCPU:    resource.MustParse("8"),
+			corev1.ResourceMemory: resource.MustParse("32Gi"),
+			corev1.ResourcePods:   resource.MustParse("110"),
+		}
+	}
+	if node.Status.Capacity == nil {
+		node.Status.Capacity = node.Status.Allocatable
+	}
+	return node
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}

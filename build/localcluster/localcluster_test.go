@@ -1,0 +1,500 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/localcluster/supervisor"
+)
+
+// configHead is how a scheduler configuration starts.
+const configHead = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+
+func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
+	const head = configHead
+	older := strings.ReplaceAll(head, "v1beta3", "v1beta2")
+	const local = "clientConnection: {kubeconfig: /run/kubeconfig}\nleaderElection: {leaderElect: false}\n"
+	for name, test := range map[string]struct{ before, after string }{
+		"both fields absent": {head, head + local},
+		"both fields set": {
+			head + "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf, qps: 200}\n" +
+				"leaderElection: {leaderElect: true, leaseDuration: 15s}\n",
+			head + "clientConnection: {kubeconfig: /run/kubeconfig, qps: 200}\n" +
+				"leaderElection: {leaderElect: false, leaseDuration: 15s}\n",
+		},
+		"keys with nothing behind them": {head + "clientConnection:\nleaderElection:\n", head + local},
+		"the older version":             {older, older + local},
+		"a number that a float64 cannot hold": {
+			head + "profiles: [{pluginConfig: [{name: P, args: {bytes: 9007199254740993}}]}]\n",
+			head + local + "profiles: [{pluginConfig: [{name: P, args: {bytes: 9007199254740993}}]}]\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := writeFile(t, test.before)
+			config, err := readSchedulerConfig(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			copied := filepath.Join(t.TempDir(), "copy.yaml")
+			if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig"}); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
+				t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+			}
+			if readFile(t, file) != test.before {
+				t.Error("the original was changed")
+			}
+		})
+	}
+}
+
+func TestLocalCopyForLeaderElectionKeepsTheLease(t *testing.T) {
+	const election = "leaderElection: {leaderElect: true, resourceName: my-scheduler}\n"
+	config, err := readSchedulerConfig(writeFile(t, configHead+election))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig", leaderElection: true}); err != nil {
+		t.Fatal(err)
+	}
+	want := canonical(t, configHead+"clientConnection: {kubeconfig: /run/kubeconfig}\n"+election)
+	if got := canonical(t, readFile(t, copied)); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+	}
+}
+
+func TestLocalCopyAsksTheExtenderThatRunsInsteadOfOneOnLoopback(t *testing.T) {
+	const extenders = "extenders:\n" +
+		"- {urlPrefix: 'https://127.0.0.1:8888/path', filterVerb: filter, weight: 3, tlsConfig: {caFile: /etc/ca.crt}}\n" +
+		"- {urlPrefix: 'http://localhost:9999', bindVerb: bind}\n" +
+		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
+	const tls = "enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}"
+	const want = configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" +
+		"- {urlPrefix: 'https://127.0.0.1:1/path', filterVerb: filter, weight: 3, " + tls + "}\n" +
+		"- {urlPrefix: 'https://127.0.0.1:1', bindVerb: bind, " + tls + "}\n" +
+		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
+	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	addresses, err := ReadExtenders(writeFile(t, configHead+extenders), "")
+	if want := []string{"https://127.0.0.1:8888/path", "http://localhost:9999"}; err != nil || !reflect.DeepEqual(addresses, want) {
+		t.Errorf("extenders on loopback: %v, %v, want %v", addresses, err, want)
+	}
+	addresses, err = ReadExtenders(writeFile(t, configHead+extenders), DocumentedExtender)
+	if want := []string{"https://127.0.0.1:8888/path"}; err != nil || !reflect.DeepEqual(addresses, want) {
+		t.Errorf("extenders at the documented address: %v, %v, want %v", addresses, err, want)
+	}
+	for content, works := range map[string]bool{configHead + extenders: true, configHead: false} {
+		config, err := readSchedulerConfig(writeFile(t, content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = config.writeLocalCopy(copied, localSettings{kubeconfig: "k", extender: extender})
+		if (err == nil) != works || (err != nil && !strings.Contains(err.Error(), "next: ")) {
+			t.Errorf("of\n%s\nit says %v", content, err)
+		}
+	}
+	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+	}
+}
+
+func TestExtendersElsewhereThanAtTheAddressThatIsReplacedStayAsTheyAre(t *testing.T) {
+	const own = "- {urlPrefix: 'https://127.0.0.1:9999', filterVerb: filter}\n"
+	config, err := readSchedulerConfig(writeFile(t, configHead+"extenders:\n"+own+"- {urlPrefix: 'https://127.0.0.1:8888/'}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.yaml")
+	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
+	settings := localSettings{kubeconfig: "k", extender: extender, replaces: DocumentedExtender}
+	if err := config.writeLocalCopy(copied, settings); err != nil {
+		t.Fatal(err)
+	}
+	want := configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" + own +
+		"- {urlPrefix: 'https://127.0.0.1:1/', enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}}\n"
+	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
+		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+	}
+}
+
+func TestProfilesAreNamedInOrderWithTheSchedulersDefault(t *testing.T) {
+	for profiles, want := range map[string][]string{
+		"":                              {"default-scheduler"},
+		"profiles: []":                  {"default-scheduler"},
+		"profiles:":                     {"default-scheduler"},
+		"profiles: [{plugins: {}}]":     {"default-scheduler"},
+		"profiles: [{schedulerName: }]": {"default-scheduler"},
+		"profiles: [{schedulerName: my-scheduler}, {schedulerName: default-scheduler}]": {"my-scheduler", "default-scheduler"},
+	} {
+		got, err := ReadProfiles(writeFile(t, configHead+profiles))
+		if err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", profiles, got, err, want)
+		}
+	}
+}
+
+func TestConfigurationThatIsNoneIsRefusedWithTheNextStep(t *testing.T) {
+	for name, content := range map[string]string{
+		"empty":                    "",
+		"not YAML":                 "{",
+		"another kind":             "apiVersion: v1\nkind: Pod\n",
+		"a key twice":              configHead + "profiles: []\nprofiles: []\n",
+		"profiles is no list":      configHead + "profiles: many\n",
+		"a profile is no map":      configHead + "profiles: [my-scheduler]\n",
+		"a name that is no string": configHead + "profiles: [{schedulerName: 7}]\n",
+	} {
+		if _, err := ReadProfiles(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+}
+
+func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
+	authority, err := newAuthority()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.server("etcd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(pair.certificate)
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := certificate.CheckSignatureFrom(authority.certificate); err != nil {
+		t.Error(err)
+	}
+	if err := certificate.VerifyHostname(supervisor.Loopback); err != nil {
+		t.Error(err)
+	}
+	if certificate.VerifyHostname("192.0.2.1") == nil {
+		t.Error("the certificate is good for an address that is not loopback")
+	}
+}
+
+func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]%s}\n"
+	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: c}\n"
+	first, second := fmt.Sprintf(pod, "a", ""), fmt.Sprintf(pod, "b", ", schedulerName: s")
+	manifest, err := ReadManifest(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+node+"---\n"+second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := manifest.Pods
+	if len(pods) != 2 || pods[0].Name != "a" || pods[1].Spec.SchedulerName != "s" || pods[1].Namespace != "default" {
+		t.Errorf("got the pods %v", pods)
+	}
+	if len(manifest.Nodes) != 1 || manifest.Nodes[0].Name != "c" {
+		t.Errorf("got the nodes %v", manifest.Nodes)
+	}
+	for name, content := range map[string]string{
+		"empty":           "",
+		"no pod":          node,
+		"another kind":    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
+		"unknown kind":    "apiVersion: v2\nkind: Pod\n",
+		"not YAML":        "{",
+		"bound by itself": fmt.Sprintf(pod, "a", ", nodeName: node-1"),
+		"mistyped field":  fmt.Sprintf(pod, "a", ", schedularName: s"),
+		"a field twice":   fmt.Sprintf(pod, "a", ", schedulerName: s, schedulerName: t"),
+	} {
+		if _, err := ReadManifest(writeFile(t, content)); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+	_, err = ReadManifest(writeFile(t, fmt.Sprintf(pod, "a", ", schedularName: s")))
+	if err == nil || !strings.Contains(err.Error(), "schedularName") {
+		t.Errorf("a mistyped field: %v does not name it", err)
+	}
+}
+
+func TestSchedulersThatWouldGetInEachOthersWayAreRefusedWithTheNextStep(t *testing.T) {
+	c := newTestPlane(t)
+	first := &Scheduler{plane: c, name: "kube-scheduler", profiles: []string{"default-scheduler", "a"}}
+	for _, scheduler := range []*Scheduler{first, {plane: c, name: "second", profiles: []string{"b", "c"}}} {
+		if err := c.enlist(scheduler); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for what, test := range map[string]struct {
+		scheduler Scheduler
+		says      string
+	}{
+		"the same name":           {Scheduler{name: "kube-scheduler", profiles: []string{"d"}}, "kube-scheduler runs already"},
+		"a profile that is there": {Scheduler{name: "third", profiles: []string{"d", "c"}}, "second has a profile c already"},
+		"a component's name":      {Scheduler{name: "etcd", profiles: []string{"d"}}, `"etcd"`},
+		"no name for a file":      {Scheduler{name: "../x", profiles: []string{"d"}}, `"../x"`},
+	} {
+		err := c.enlist(&test.scheduler)
+		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error that says %q and the next step", what, err, test.says)
+		}
+	}
+	if got, want := c.profiles().List(), []string{"a", "b", "c", "default-scheduler"}; !reflect.DeepEqual(got, want) {
+		t.Errorf("profiles: %v, want %v", got, want)
+	}
+	c.strike(first)
+	if err := c.enlist(&Scheduler{name: "kube-scheduler", profiles: []string{"a"}}); err != nil {
+		t.Errorf("after the first one has ended: %v", err)
+	}
+}
+
+func TestSchedulersThatElectALeaderMayHaveTheSameProfiles(t *testing.T) {
+	c := newTestPlane(t)
+	for _, name := range []string{"first", "second"} {
+		if err := c.enlist(&Scheduler{plane: c, name: name, profiles: []string{"a"}, elects: true}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := c.enlist(&Scheduler{plane: c, name: "third", profiles: []string{"a"}}); err == nil {
+		t.Error("one that leads without an election may have their profile, too")
+	}
+}
+
+func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
+	c := newTestPlane(t)
+	sleep, err := exec.LookPath("sleep")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _, err := c.supervisor.Start(t.Context(), supervisor.Component{
+		Name: "kube-scheduler", Executable: sleep, Arguments: func(int) []string { return []string{"3600"} },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := c.Processes()["kube-scheduler"]
+	killed := &Scheduler{plane: c, name: "kube-scheduler", process: p}
+	if err := c.enlist(killed); err != nil {
+		t.Fatal(err)
+	}
+	if err := killed.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(process, 0); !errors.Is(err, syscall.ESRCH) || c.Failure() != nil {
+		t.Errorf("whether it runs: %v; the control plane's failure: %v", err, c.Failure())
+	}
+	if err := c.enlist(&Scheduler{plane: c, name: "kube-scheduler"}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSchedulerSeesTheNodesWhenItsMetricsCountThem(t *testing.T) {
+	const head = "# TYPE scheduler_scheduler_cache_size gauge\n" + `scheduler_scheduler_cache_size{type="pods"} 9` + "\n"
+	for metrics, missing := range map[string]string{
+		"": "it sees 0 of 3 nodes",
+		head + `scheduler_scheduler_cache_size{type="nodes"} 2` + "\n": "it sees 2 of 3 nodes",
+		head + `scheduler_scheduler_cache_size{type="nodes"} 3` + "\n": "",
+	} {
+		if err := seesNodes([]byte(metrics), 3); missing == "" && err != nil || missing != "" && (err == nil || err.Error() != missing) {
+			t.Errorf("%s: got %v, want %q", metrics, err, missing)
+		}
+	}
+}
+
+func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T) {
+	c := newTestPlane(t)
+	c.client = fake.NewSimpleClientset()
+	ends, err := exec.LookPath("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := writeFile(t, configHead)
+	for range 2 {
+		var failure *supervisor.Failure
+		if _, err := c.StartScheduler(t.Context(), ends, config); !errors.As(err, &failure) {
+			t.Fatalf("got %v, want a Failure", err)
+		}
+	}
+	if left := c.profiles().List(); len(left) != 0 {
+		t.Errorf("profiles: %v, want none", left)
+	}
+}
+
+func TestNodeOfAManifestIsCompletedWhereItSaysNothing(t *testing.T) {
+	given := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "h"}}}
+	node := completeNode(given)
+	if given.Annotations != nil {
+		t.Error("the original was changed")
+	}
+	if node.Annotations[fakeNode] != fakeNodeValue {
+		t.Errorf("annotations %v; KWOK would not make it ready", node.Annotations)
+	}
+	if node.Labels[corev1.LabelHostname] != "h" || node.Labels[corev1.LabelOSStable] != "linux" {
+		t.Errorf("labels %v, want the given hostname and linux", node.Labels)
+	}
+	for name, want := range map[corev1.ResourceName]string{"cpu": "8", "memory": "32Gi", "pods": "110"} {
+		allocatable, capacity := node.Status.Allocatable[name], node.Status.Capacity[name]
+		if allocatable.String() != want || capacity.String() != want {
+			t.Errorf("%s: allocatable %s of %s, want %s", name, allocatable.String(), capacity.String(), want)
+		}
+	}
+	given.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
+	if allocatable := completeNode(given).Status.Allocatable; len(allocatable) != 1 || allocatable.Cpu().String() != "2" {
+		t.Errorf("allocatable %v, want the capacity that is given", allocatable)
+	}
+}
+
+func TestNodesTakeTurnsInZonesAndDiskTypes(t *testing.T) {
+	for number, want := range []string{"zone-a ssd", "zone-b hdd", "zone-c ssd", "zone-a hdd", "zone-b ssd"} {
+		labels := newNode(number).Labels
+		if got := labels[corev1.LabelTopologyZone] + " " + labels[DiskType]; got != want {
+			t.Errorf("node %d: got %s, want %s", number, got, want)
+		}
+	}
+}
+
+func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing.T) {
+	bound := Placement{Name: "p", Asked: "my-scheduler", Served: true, Node: "node-1", Profile: "my-scheduler"}
+	if err := bound.Err(); err != nil {
+		t.Error(err)
+	}
+	for name, change := range map[string]func(*Placement){
+		"by another profile": func(p *Placement) { p.Profile = "default-scheduler" },
+		"without an event":   func(p *Placement) { p.Profile = "" },
+		"not bound":          func(p *Placement) { p.Node, p.Profile, p.Message = "", "", "0/1 nodes are available" },
+		"nothing said":       func(p *Placement) { p.Node, p.Profile = "", "" },
+		"not served":         func(p *Placement) { p.Node, p.Profile, p.Served = "", "", false },
+		"not created":        func(p *Placement) { *p = NotCreated(NewPod("p", "s")) },
+	} {
+		placement := bound
+		change(&placement)
+		if err := placement.Err(); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", name, err)
+		}
+	}
+}
+
+func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
+	pod := func(node, reason string) *corev1.Pod {
+		pod := NewPod("p", "my-scheduler")
+		pod.Spec.NodeName = node
+		if reason != "" {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
+		}
+		return pod
+	}
+	for name, test := range map[string]struct {
+		seen            observation
+		served, settled bool
+	}{
+		"not seen":                        {observation{}, true, false},
+		"fresh":                           {observation{pod: pod("", "")}, true, false},
+		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
+		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
+		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
+		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
+		"no profile for it":               {observation{pod: pod("", "")}, false, true},
+		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},
+	} {
+		if got := test.seen.settled(test.served); got != test.settled {
+			t.Errorf("%s: settled is %v, want %v", name, got, test.settled)
+		}
+	}
+}
+
+func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
+	serves := []*Scheduler{{name: "kube-scheduler", profiles: []string{"s"}}}
+	plane := newTestPlane(t)
+	plane.schedulers = serves
+	failing := NewPod("failing", "s")
+	failing.UID = "failing"
+	failing.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
+	}}
+	// How long it takes until the pod is seen, nobody knows; and the client forgets a pod that is created before it watches.
+	var ctx context.Context
+	for deadline := time.Second; ; deadline *= 2 {
+		plane.client = fake.NewSimpleClientset()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		placements, err := plane.Place(ctx, failing)
+		if err == nil && ctx.Err() != nil && len(placements) == 1 && placements[0].Message == "connection refused" {
+			break
+		}
+		if deadline > time.Minute {
+			t.Fatalf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
+		}
+	}
+	_, err := plane.Place(ctx, NewPod("late", "s"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
+		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
+	}
+}
+
+func TestEventNamesTheProfileInEitherAPI(t *testing.T) {
+	for _, event := range []corev1.Event{
+		{ObjectMeta: metav1.ObjectMeta{Name: "events.k8s.io"}, ReportingController: "my-scheduler"},
+		{ObjectMeta: metav1.ObjectMeta{Name: "core"}, Source: corev1.EventSource{Component: "my-scheduler"}},
+	} {
+		if got := boundBy(&event); got != "my-scheduler" {
+			t.Errorf("%s: got %q", event.Name, got)
+		}
+	}
+}
+
+// newTestPlane makes a control plane without components, which the test's end stops.
+func newTestPlane(t *testing.T) *ControlPlane {
+	t.Helper()
+	c, err := newControlPlane(Options{Parent: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file.yaml")
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// canonical gives YAML as JSON with sorted keys.
+func canonical(t *testing.T, content string) string {
+	t.Helper()
+	json, err := yaml.YAMLToJSON([]byte(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(json)
+}
+
+func readFile(t *testing.T, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
+	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/yaml"
+)
+
+// strictly decodes objects; a field that there is none of is an error that names it, since a pod without it is another pod.
+var strictly = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
+
+// Manifest is what a file describes.
+type Manifest struct {
+	// Nodes are fake nodes beside those of AddNodes; CreateNodes makes them.
+	Nodes []*corev1.Node
+	// Pods are for Place. There is at least one.
+	Pods []*corev1.Pod
+}
+
+// ReadManifest reads the pods and nodes of a manifest, YAML or JSON, of one or more documents. Anything else is refused:
+// there are no controllers here that would make pods of it.
+func ReadManifest(file string) (*Manifest, error) {
+	open, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the manifest: %w; next: give a file that exists", err)
+	}
+	defer open.Close()
+	manifest := &Manifest{}
+	documents := yamlstream.NewYAMLReader(bufio.NewReader(open))
+	for number := 1; ; number++ {
+		document, err := documents.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = manifest.add(document)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s, document %d: %w", file, number, err)
+		}
+	}
+	if len(manifest.Pods) == 0 {
+		return nil, fmt.Errorf("%s holds no pod; next: give a manifest with kind: Pod", file)
+	}
+	return manifest, nil
+}
+
+// add reads one document; one without content is passed over.
+func (m *Manifest) add(document []byte) error {
+	json, err := yaml.YAMLToJSONStrict(document)
+	if err != nil {
+		return fmt.Errorf("%w; next: correct it", err)
+	}
+	if string(json) == "null" {
+		return nil
+	}
+	object, kind, err := strictly.Decode(json, nil, nil)
+	if err != nil {
+		return fmt.Errorf("%w; next: correct it", err)
+	}
+	switch object := object.(type) {
+	case *corev1.Node:
+		m.Nodes = append(m.Nodes, object)
+	case *corev1.Pod:
+		if object.Spec.NodeName != "" {
+			return fmt.Errorf("the pod names its node, %s, so no scheduler is asked; next: remove spec.nodeName",
+				object.Spec.NodeName)
+		}
+		if object.Namespace == "" {
+			object.Namespace = corev1.NamespaceDefault
+		}
+		m.Pods = append(m.Pods, object)
+	default:
+		return fmt.Errorf("it is a %s: only pods and nodes can be created here, because no controller runs; "+
+			"next: write the pod itself, kind: Pod", kind.Kind)
+	}
+	return nil
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/tools/cache"
+
+	"kube-scheduler-fork/build/localcluster/observations"
+)
+
+// scheduledReason is the reason of the event that a scheduler sends when it has bound a pod.
+const scheduledReason = "Scheduled"
+
+// Placement is what became of a pod.
+type Placement struct {
+	// Namespace and Name are the pod's.
+	Namespace, Name string
+	// Asked is the scheduler that the pod asks for.
+	Asked string
+	// Served says that a profile of a running scheduler has that name. Nobody ever looks at a pod that is not served.
+	Served bool
+	// Node is where the pod was bound to; empty if it is not bound.
+	Node string
+	// Profile is which profile bound the pod, as its Scheduled event says; empty if there is no such event.
+	Profile string
+	// After is the time from the request to create the pod until it was seen bound.
+	After time.Duration
+	// Message is what the scheduler says about a pod that it did not bind.
+	Message string
+	// NotCreated says that the time ran out before the pod was created.
+	NotCreated bool
+}
+
+// Err is what is wrong with the placement of a pod that should be bound by the profile it asks for, or nil.
+func (p Placement) Err() error {
+	pod := p.Namespace + "/" + p.Name
+	switch {
+	case p.NotCreated:
+		return fmt.Errorf("pod %s was not created: the time ran out before; "+
+			"next: see to the pods before it, or run again with a longer --timeout", pod)
+	case p.Profile != "" && p.Profile != p.Asked:
+		return fmt.Errorf("pod %s asks for %s, but its Scheduled event says that %s bound it to %s; "+
+			"next: run again with --keep and look at: kubectl get events -A -o yaml",
+			pod, p.Asked, p.Profile, p.Node)
+	case p.Node != "" && p.Profile == "":
+		return fmt.Errorf("pod %s is bound to %s, but no Scheduled event says by whom; "+
+			"next: run again with a longer --timeout", pod, p.Node)
+	case p.Node != "":
+		return nil
+	case !p.Served:
+		return fmt.Errorf("pod %s stays Pending: the configuration has no profile for it; next: add to its profiles: "+
+			"- schedulerName: %s", pod, p.Asked)
+	case p.Message != "":
+		return fmt.Errorf("pod %s is not bound: %s; next: run again with --keep and look at: kubectl describe pod -n %s %s",
+			pod, p.Message, p.Namespace, p.Name)
+	}
+	return fmt.Errorf("pod %s is not bound, and the scheduler says nothing about it; "+
+		"next: run again with --keep and look into kube-scheduler.log", pod)
+}
+
+// observation is what was seen of a pod so far.
+type observation struct {
+	pod *corev1.Pod
+	// bound is when the pod was first seen with a node; zero before.
+	bound   time.Time
+	profile string
+}
+
+// settled tells whether there is nothing more to wait for: the pod is bound and it is known by whom, or the scheduler
+// found no node for it, or nobody looks at it. An attempt that failed otherwise (reason SchedulerError, as of an extender that
+// does not answer) is made again soon, so only the deadline ends the wait for that pod.
+func (o *observation) settled(served bool) bool {
+	switch {
+	case o.pod == nil:
+		return false
+	case o.pod.Spec.NodeName != "":
+		return o.profile != ""
+	case !served:
+		return true
+	}
+	condition := scheduledCondition(o.pod)
+	return condition != nil && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
+}
+
+func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
+	for i := range pod.Status.Conditions {
+		if pod.Status.Conditions[i].Type == corev1.PodScheduled {
+			return &pod.Status.Conditions[i]
+		}
+	}
+	return nil
+}
+
+// observer watches pods and their Scheduled events.
+type observer struct {
+	*observations.Observations[types.UID, observation]
+}
+
+func (o observer) pod(object any) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return
+	}
+	o.Note(pod.UID, func(seen *observation) {
+		if seen.bound.IsZero() && pod.Spec.NodeName != "" {
+			seen.bound = time.Now()
+		}
+		seen.pod = pod
+	})
+}
+
+func (o observer) event(object any) {
+	event, ok := object.(*corev1.Event)
+	if !ok {
+		return
+	}
+	o.Note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
+}
+
+// boundBy gives the profile that sent an event. Which of the two fields holds it depends on the events API that the
+// scheduler uses.
+func boundBy(event *corev1.Event) string {
+	if event.ReportingController != "" {
+		return event.ReportingController
+	}
+	return event.Source.Component
+}
+
+// Place creates pods, with the namespaces that are missing, and waits until each of them is bound and its Scheduled event
+// is there, or its scheduler has found no node for it. Pods for which no running scheduler has a profile are created but
+// not waited for. When ctx reaches its deadline, the placements say what is missing, pods that were not created among it; they
+// are in the order of the pods. An error means that the placements are not known.
+func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placement, error) {
+	ctx, cancel := c.supervisor.WhileAlive(ctx)
+	defer cancel()
+	if ctx.Err() != nil {
+		return nil, endOf(ctx, fmt.Sprintf("%d pods are not created", len(pods)))
+	}
+	o := observer{observations.New[types.UID, observation]()}
+	stop, err := c.observe(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer stop()
+
+	if err := c.createNamespaces(ctx, pods); err != nil {
+		return nil, err
+	}
+	created := make([]*corev1.Pod, len(pods))
+	requested := make([]time.Time, len(pods))
+	for i, pod := range pods {
+		requested[i] = time.Now()
+		if created[i], err = c.client.CoreV1().Pods(pod.Namespace).Create(ctx, pod, metav1.CreateOptions{}); err != nil {
+			if created[i] = nil; late(ctx) {
+				break
+			}
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			return nil, fmt.Errorf("cannot create the pod %s/%s: %w; next: correct it", pod.Namespace, pod.Name, err)
+		}
+	}
+
+	profiles := c.profiles()
+	for !allSettled(o, created, profiles) {
+		select {
+		case <-o.Changed():
+			continue
+		case <-ctx.Done():
+		}
+		if !late(ctx) {
+			return nil, context.Cause(ctx)
+		}
+		break
+	}
+	placements := make([]Placement, len(created))
+	for i, pod := range created {
+		if pod == nil {
+			placements[i] = NotCreated(pods[i])
+		} else {
+			placements[i] = placementOf(pod, requested[i], o.Of(pod.UID))
+		}
+		placements[i].Served = profiles.Has(placements[i].Asked)
+	}
+	return placements, nil
+}
+
+// NotCreated is the placement of a pod for which the time ran out before it was created.
+func NotCreated(pod *corev1.Pod) Placement {
+	return Placement{Namespace: pod.Namespace, Name: pod.Name, Asked: schedulerName(pod), NotCreated: true}
+}
+
+// late tells whether it is its deadline that ended a context.
+func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), context.DeadlineExceeded) }
+
+// endOf is why a context ended, for whoever waited for something.
+func endOf(ctx context.Context, waitedFor string) error {
+	if late(ctx) {
+		return fmt.Errorf("%s: the time ran out (%w); next: run again with a longer --timeout, or with --keep to look around",
+			waitedFor, context.Cause(ctx))
+	}
+	return context.Cause(ctx)
+}
+
+// createNamespaces creates the namespaces of pods, where they are missing.
+func (c *ControlPlane) createNamespaces(ctx context.Context, pods []*corev1.Pod) error {
+	names := sets.NewString()
+	for _, pod := range pods {
+		names.Insert(pod.Namespace)
+	}
+	for _, name := range names.List() {
+		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
+		if err != nil && ctx.Err() != nil {
+			return endOf(ctx, "the namespace "+name+" is not created")
+		}
+		if err != nil && !apierrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot create the namespace %s: %w; next: correct it", name, err)
+		}
+	}
+	return nil
+}
+
+// AwaitRunning waits until the pods that were bound run on their fake nodes.
+func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement) error {
+	waiting := sets.NewString()
+	for _, placement := range placements {
+		if placement.Node != "" {
+			waiting.Insert(placement.Namespace + "/" + placement.Name)
+		}
+	}
+	if waiting.Len() == 0 {
+		return nil
+	}
+	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "pods", corev1.NamespaceAll, fields.Everything())
+	err := c.until(ctx, list, &corev1.Pod{}, func(event watch.Event) (bool, error) {
+		if pod, ok := event.Object.(*corev1.Pod); ok && pod.Status.Phase == corev1.PodRunning {
+			waiting.Delete(pod.Namespace + "/" + pod.Name)
+		}
+		return waiting.Len() == 0, nil
+	})
+	if err == nil {
+		return nil
+	}
+	what := fmt.Sprintf("%d pods that are bound do not run (%s the first)", waiting.Len(), waiting.List()[0])
+	if late(ctx) {
+		return endOf(ctx, what)
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func allSettled(o observer, pods []*corev1.Pod, profiles sets.String) bool {
+	for _, pod := range pods {
+		if pod == nil {
+			continue // it was not created
+		}
+		if seen := o.Of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
+			return false
+		}
+	}
+	return true
+}
+
+func placementOf(pod *corev1.Pod, requested time.Time, seen observation) Placement {
+	placement := Placement{Namespace: pod.Namespace, Name: pod.Name, Asked: schedulerName(pod), Profile: seen.profile}
+	if seen.pod == nil {
+		return placement
+	}
+	if placement.Node = seen.pod.Spec.NodeName; placement.Node != "" {
+		placement.After = seen.bound.Sub(requested)
+	} else if condition := scheduledCondition(seen.pod); condition != nil {
+		placement.Message = condition.Message
+	}
+	return placement
+}
+
+// observe watches all pods and all Scheduled events until ctx ends or stop is called.
+func (c *ControlPlane) observe(ctx context.Context, o observer) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	handler := func(handle func(any)) cache.ResourceEventHandlerFuncs {
+		return cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }}
+	}
+	pods := informers.NewSharedInformerFactory(c.client, 0)
+	podInformer := pods.Core().V1().Pods().Informer()
+	podInformer.AddEventHandler(handler(o.pod))
+	scheduledOnly := informers.WithTweakListOptions(func(options *metav1.ListOptions) {
+		options.FieldSelector = fields.OneTermEqualSelector("reason", scheduledReason).String()
+	})
+	events := informers.NewSharedInformerFactoryWithOptions(c.client, 0, scheduledOnly)
+	eventInformer := events.Core().V1().Events().Informer()
+	eventInformer.AddEventHandler(handler(o.event))
+	pods.Start(ctx.Done())
+	events.Start(ctx.Done())
+	if !cache.WaitForCacheSync(ctx.Done(), podInformer.HasSynced, eventInformer.HasSynced) {
+		defer cancel()
+		return nil, endOf(ctx, "pods and their events are not seen yet")
+	}
+	return cancel, nil
+}

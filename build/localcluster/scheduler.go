@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package localcluster
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"kube-scheduler-fork/build/localcluster/supervisor"
+)
+
+// nextScheduler is what to do when there is no scheduler to run.
+const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
+
+// taken are the names under which other files lie in the run's folder.
+var taken = []string{"admin", "ca", "etcd", "kube-apiserver", "kwok", "scheduler-extender", "scheduler-extender-client", "service-accounts"}
+
+// Scheduler is a kube-scheduler that runs against a control plane.
+type Scheduler struct {
+	plane    *ControlPlane
+	name     string
+	profiles []string
+	process  *supervisor.Process
+	url      string
+	// elects says that it leads only if it is elected.
+	elects bool
+}
+
+// schedulerOptions are what can be different about a scheduler.
+type schedulerOptions struct {
+	name           string
+	token          string
+	leaderElection bool
+	extender       *Extender
+	replaces       string
+}
+
+// SchedulerOption changes how a scheduler is started.
+type SchedulerOption func(*schedulerOptions)
+
+// WithName tells a scheduler from others on the same control plane: its name among the Processes, and of its files in the
+// folder, NAME.log first. Without, it is kube-scheduler.
+func WithName(name string) SchedulerOption {
+	return func(options *schedulerOptions) { options.name = name }
+}
+
+// WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it has
+// about its own callers too. Without, it is system:kube-scheduler.
+func WithToken(token string) SchedulerOption {
+	return func(options *schedulerOptions) { options.token = token }
+}
+
+// WithLeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have it may
+// have the same profiles: only one of them at a time binds pods.
+func WithLeaderElection() SchedulerOption {
+	return func(options *schedulerOptions) { options.leaderElection = true }
+}
+
+// WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an address,
+// https://host:port, only where it names one at that address.
+func WithExtender(extender *Extender, replaces string) SchedulerOption {
+	return func(options *schedulerOptions) { options.extender, options.replaces = extender, replaces }
+}
+
+// ReadProfiles gives the scheduler names of the profiles in a KubeSchedulerConfiguration.
+func ReadProfiles(configFile string) ([]string, error) {
+	config, err := readSchedulerConfig(configFile)
+	if err != nil {
+		return nil, err
+	}
+	return config.profiles()
+}
+
+// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is
+// not changed: the scheduler reads a copy in which the API server is this one and leader election is off, unless an option
+// says otherwise. There can be several at a time, each with a name and with profiles of its own.
+func (c *ControlPlane) StartScheduler(
+	ctx context.Context, executable, configFile string, options ...SchedulerOption,
+) (*Scheduler, error) {
+	chosen := schedulerOptions{name: "kube-scheduler"}
+	for _, option := range options {
+		option(&chosen)
+	}
+	if err := checkExecutable(chosen.name, executable, nextScheduler); err != nil {
+		return nil, err
+	}
+	config, err := readSchedulerConfig(configFile)
+	if err != nil {
+		return nil, err
+	}
+	profiles, err := config.profiles()
+	if err != nil {
+		return nil, err
+	}
+	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles, elects: chosen.leaderElection}
+	if err := c.enlist(scheduler); err != nil {
+		return nil, err
+	}
+	if err := scheduler.start(ctx, executable, config, chosen); err != nil {
+		c.strike(scheduler)
+		return nil, err
+	}
+	return scheduler, nil
+}
+
+// enlist adds a scheduler to those of the control plane, unless they would get in each other's way.
+func (c *ControlPlane) enlist(scheduler *Scheduler) error {
+	if messages := validation.IsDNS1123Label(scheduler.name); len(messages) > 0 || slices.Contains(taken, scheduler.name) {
+		return fmt.Errorf("a scheduler cannot be called %q: its files would be called so, too; "+
+			"next: give it another name, of small letters, digits and '-'", scheduler.name)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, other := range c.schedulers {
+		if other.name == scheduler.name {
+			return fmt.Errorf("a scheduler that is called %s runs already; next: stop it first, or give one of the two another name",
+				other.name)
+		}
+		if other.elects && scheduler.elects {
+			continue
+		}
+		for _, profile := range scheduler.profiles {
+			if slices.Contains(other.profiles, profile) {
+				return fmt.Errorf("%s has a profile %s already: two would bind the same pods; "+
+					"next: stop it first, or give the profile of %s another schedulerName", other.name, profile, scheduler.name)
+			}
+		}
+	}
+	c.schedulers = append(c.schedulers, scheduler)
+	return nil
+}
+
+// strike takes a scheduler off the list.
+func (c *ControlPlane) strike(scheduler *Scheduler) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.schedulers = slices.DeleteFunc(c.schedulers, func(other *Scheduler) bool { return other == scheduler })
+}
+
+// profiles gives the scheduler names of all profiles that run.
+func (c *ControlPlane) profiles() sets.String {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	names := sets.NewString()
+	for _, scheduler := range c.schedulers {
+		names.Insert(scheduler.profiles...)
+	}
+	return names
+}
+
+func (s *Scheduler) start(ctx context.Context, executable string, config *schedulerConfig, chosen schedulerOptions) error {
+	c := s.plane
+	kubeconfigFile := s.name + ".kubeconfig"
+	var kubeconfig string
+	var err error
+	if chosen.token != "" {
+		kubeconfig, err = c.writeTokenKubeconfig(kubeconfigFile, chosen.token)
+	} else {
+		kubeconfig, err = c.writeKubeconfig(kubeconfigFile, "system:kube-scheduler")
+	}
+	if err != nil {
+		return err
+	}
+	localConfig := c.file(s.name + ".yaml")
+	settings := localSettings{kubeconfig, chosen.leaderElection, chosen.extender, chosen.replaces}
+	if err := config.writeLocalCopy(localConfig, settings); err != nil {
+		return err
+	}
+	certificate, key, err := c.writeServerPair(s.name)
+	if err != nil {
+		return err
+	}
+	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
+	// name files relative to it or depend on a proxy.
+	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
+		Name:       s.name,
+		Executable: executable,
+		Listens:    true,
+		Ready:      "/healthz",
+		Also: func(get func(string) ([]byte, error)) error {
+			metrics, err := get("/metrics")
+			if err != nil {
+				return err
+			}
+			return seesNodes(metrics, len(nodes.Items))
+		},
+		Next: fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		Arguments: func(port int) []string {
+			return []string{
+				"--config=" + localConfig,
+				"--bind-address=" + supervisor.Loopback,
+				"--secure-port=" + strconv.Itoa(port),
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
+				// As kubeadm has it: who may read the metrics is for the API server to say.
+				"--authentication-kubeconfig=" + kubeconfig,
+				"--authorization-kubeconfig=" + kubeconfig,
+			}
+		},
+	})
+	if err != nil {
+		return err
+	}
+	s.process, s.url = p, "https://"+net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port))
+	return nil
+}
+
+// seesNodes says what is missing in a scheduler's metrics until its cache has as many nodes, which it counts once a second. It is
+// healthy before that, and would say of a pod that no node fits. A node of which it knows by its pods alone counts, too.
+func seesNodes(metrics []byte, nodes int) error {
+	cached := 0.
+	for line := range strings.Lines(string(metrics)) {
+		if value, is := strings.CutPrefix(line, `scheduler_scheduler_cache_size{type="nodes"} `); is {
+			var err error
+			if cached, err = strconv.ParseFloat(strings.TrimSpace(value), 64); err != nil {
+				return err
+			}
+		}
+	}
+	if cached < float64(nodes) {
+		return fmt.Errorf("it sees %v of %d nodes", cached, nodes)
+	}
+	return nil
+}
+
+// URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
+func (s *Scheduler) URL() string { return s.url }
+
+// LogFile is the path of its log, which goes with the control plane's folder.
+func (s *Scheduler) LogFile() string { return s.process.LogFile() }
+
+// Profiles gives the scheduler names of its profiles, in the order of the configuration.
+func (s *Scheduler) Profiles() []string { return slices.Clone(s.profiles) }
+
+// schedulerName is the name of the scheduler that a pod asks for.
+func schedulerName(pod *corev1.Pod) string {
+	if pod.Spec.SchedulerName == "" {
+		return corev1.DefaultSchedulerName
+	}
+	return pod.Spec.SchedulerName
+}
+
+// Stop ends the scheduler; the control plane goes on.
+func (s *Scheduler) Stop() error {
+	defer s.plane.strike(s)
+	return s.plane.supervisor.End(s.process)
+}
+
+// Kill ends the scheduler without a word to it, as a crash would; the control plane goes on.
+func (s *Scheduler) Kill() error {
+	defer s.plane.strike(s)
+	return s.plane.supervisor.Kill(s.process)
+}

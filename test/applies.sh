@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Applies the series to every release of Kubernetes 1.23 that can be had as a Go module, v1.23.0 to the pinned one: what the
+# patches' Applies-To says must be true.
+#
+# Inputs: patches/. Exit: 0 all apply; 1 one does not, or fewer than half of the releases could be had.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+
+use_pinned_go
+work=$(mktemp -d "$OUTPUT/.applies.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+mapfile -t files < <(sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch | sort -u)
+export GO111MODULE=on GOWORK=off GOFLAGS=-mod=mod
+tried=0 last=${KUBERNETES_VERSION##*.}
+for ((patch_release = 0; patch_release <= last; patch_release++)); do
+  release=v1.23.$patch_release
+  module=$({ go -C "$work" mod download -json "k8s.io/kubernetes@$release" 2> /dev/null || true; } | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  if [[ -z $module ]]; then
+    say "applies: $release is not available from the module proxy"
+    continue
+  fi
+  rm -rf "$work/tree"
+  mkdir "$work/tree"
+  git -C "$work/tree" init -q
+  for file in "${files[@]}"; do
+    mkdir -p "$work/tree/$(dirname "$file")"
+    mode=644
+    [[ $file != *.sh ]] || mode=755
+    install -m "$mode" "$module/$file" "$work/tree/$file"
+  done
+  for patch in "$PATCHES_DIR"/*.patch; do
+    git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "mend it, or narrow its Applies-To"
+  done
+  say "applies: $release"
+  tried=$((tried + 1))
+done
+((2 * tried > last)) || fail "only $tried releases could be had" "see that the module proxy (go env GOPROXY) can be reached"

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
+# network, none of its files is changed, and everything ends with this script, even by kill -9.
+#
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both); ARGUMENT: of go's test binary: -test.run NAME
+#        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
+#        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
+# On Debian and Ubuntu, missing packages are installed; services that come with them are not started.
+# Inputs: root; the tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run.
+# Exit: 0 all passed; 1 the first package that failed; with --in that of the command.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+
+FOLDER=$OUTPUT/e2e
+PLUGINS=/usr/lib/cni
+[[ $(id -u) == 0 ]] || fail "kubeadm nodes take root" "sudo bash test/e2e.sh"
+
+# --clean CGROUP, for this script alone: outlives it, and removes what the kernel does not when processes end. It holds the lock
+# until then.
+if [[ ${1:-} == --clean ]]; then
+  trap '' INT TERM HUP
+  # Ends when the script that holds the other end does, however that is ended.
+  cat > /dev/null
+  rm -f "$FOLDER"/*.pid
+  for ((attempt = 0; attempt < 300; attempt++)); do
+    mapfile -t left < <(find /sys/fs/cgroup -type d -path "*/$2" 2> /dev/null)
+    ((${#left[@]})) || break
+    find "${left[@]}" -depth -type d -exec rmdir {} + 2> /dev/null || sleep 0.1
+  done
+  rmdir "$FOLDER"/{memory,temporary} 2> /dev/null || true
+  ((${#left[@]} == 0)) || fail "processes still run in ${left[0]}" "cat ${left[0]}/cgroup.procs"
+  exit
+fi
+
+if [[ ${1:-} == --in ]]; then
+  [[ -e $FOLDER/hub.pid && -e $FOLDER/${2:-}.pid ]] || fail "no node ${2:-} is kept" "bash test/e2e.sh --keep"
+  # shellcheck disable=SC2016
+  exec nsenter --target "$(pgrep --parent "$(< "$FOLDER/hub.pid")")" --mount --pid --net --ipc --uts -- \
+    nsenter --target "$(< "$FOLDER/$2.pid")" --all -- \
+    env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TERM="${TERM:-dumb}" \
+    KUBECONFIG=/etc/kubernetes/admin.conf bash -c 'cd && exec "$@"' bash "${@:3}"
+fi
+
+packages=(kubeadmnode e2e) arguments=(-test.timeout 30m)
+if [[ ${1:-} == --keep ]]; then
+  packages=(kubeadmnode) arguments=(-keep "${2:-1}")
+elif (($#)); then
+  packages=("$1") arguments+=("${@:2}")
+fi
+
+# install_missing installs the Debian packages that are not there, and starts none of their services.
+install_missing() {
+  local missing=() package
+  for package in containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace; do
+    dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed || missing+=("$package")
+  done
+  ((${#missing[@]})) || return 0
+  say "e2e: apt-get install ${missing[*]}"
+  apt-get update > "$FOLDER/apt.log" 2>&1 || fail "apt-get update failed: see $FOLDER/apt.log" "see that Debian's mirror can be reached, then run the same command again"
+  # Packages that do not see systemd do not start services with it; in single-user mode they do not without it either.
+  # shellcheck disable=SC2016
+  RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive unshare --mount bash -c '
+    [[ ! -d /run/systemd/system ]] || mount -t tmpfs tmpfs /run/systemd
+    apt-get install --yes --no-install-recommends "$@"' bash "${missing[@]}" > "$FOLDER/apt.log" 2>&1 ||
+    fail "the packages cannot be installed: see $FOLDER/apt.log" "apt-get update; apt-get install ${missing[*]}"
+}
+
+mkdir -p "$FOLDER"
+exec {running}> "$FOLDER/.lock"
+flock --nonblock "$running" || fail "another run is using $FOLDER" "wait for it, or set OUTPUT"
+need dpkg-query apt-get
+install_missing
+# Where drivers are modules, a network namespace does not load them.
+[[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter ||
+  fail "kubeadm needs the driver br_netfilter, and this kernel has none" "run it on a kernel of Debian or Ubuntu"
+use_pinned_go
+version=''
+ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/{kube-apiserver,kube-controller-manager,kubelet,kubeadm,kubectl}
+scheduler=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
+etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
+kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
+export GOWORK=off GOFLAGS='' CGO_ENABLED=0
+go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./e2e/kubeadmnode/pause
+if [[ " ${packages[*]} " == *' e2e '* ]]; then
+  # What an operator gets, and an image with a fault.
+  for script in build-binary build-image release; do ARCH=$HOST_ARCH ARCHES=$HOST_ARCH bash "$ROOT/scripts/$script.sh"; done
+  go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/crash" ./e2e/crash
+  build=$(build_tool kube-scheduler-build)
+  version=$(recorded_version "$build") || exit
+fi
+# Compiled as the tools were; vetted by verify.sh.
+for package in "${packages[@]}"; do go test -C "$ROOT/build" -trimpath -vet=off -c -o "$FOLDER/$package.test" "./$package"; done
+
+# Ends what this script started; the rest is the cleaner's.
+finish() {
+  trap - ERR
+  set +o errexit
+  trap '' INT TERM HUP
+  [[ -z $hub ]] || { kill -KILL "$hub"; wait "$hub"; } 2> /dev/null
+  exec {alive}>&-
+  wait "$cleaner" || exit 1
+}
+hub='' cgroup=kube-scheduler-e2e-$$
+exec {alive}> >(exec setsid bash "${BASH_SOURCE[0]}" --clean "$cgroup")
+cleaner=$!
+trap finish EXIT
+trap 'exit 130' INT TERM HUP
+
+for package in "${packages[@]}"; do
+  say "e2e: $package"
+  rm -rf "${FOLDER:?}/logs/$package"
+  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID namespace.
+  # That is a shell, because it has to wait for processes that lost their parent.
+  # shellcheck disable=SC2016
+  env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
+    KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
+    KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$VERSION" \
+    KUBEADM_NODE_BINARIES="$OUTPUT/bin/linux/$HOST_ARCH" KUBEADM_NODE_SCHEDULER="$scheduler" KUBEADM_NODE_ETCD="$etcd" \
+    KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
+    E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
+    setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
+    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/build/$package" "$FOLDER/$package.test" -test.v "${arguments[@]}" \
+    {alive}>&- {running}>&- &
+  hub=$!
+  echo "$hub" > "$FOLDER/hub.pid"
+  status=0
+  wait "$hub" || status=$?
+  hub=''
+  ((status == 0)) || fail "$package: status $status" "see the output above, and $FOLDER/logs/$package"
+done

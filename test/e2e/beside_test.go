@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"path"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/test/e2e/kubeadmnode"
+)
+
+// secondScheduler runs ours beside the stock one, and kills its leader while pods arrive for both.
+func (o *operator) secondScheduler(t *testing.T) {
+	expect(t, o.page.do(t, o.node, "second-scheduler"), "successfully rolled out")
+	holder := o.holder(t, "kube-scheduler")
+	always := func(name string) func(int) string { return func(int) string { return name } }
+	ours := startLoad(t, o.client, "second", always("my-scheduler"))
+	stock := startLoad(t, o.client, "beside", always("default-scheduler"))
+	o.measure(t, ours, "second scheduler: its leader killed with SIGKILL", func() {
+		leader := o.holder(t, "my-scheduler")
+		pod, _, _ := strings.Cut(leader, "_")
+		// The process whose host name is the leader's pod.
+		o.run(t, `for process in $(pgrep --full '^kube-scheduler .*my-scheduler'); do
+  [[ $(nsenter --target "$process" --uts hostname) != `+pod+` ]] || leader=$process
+done
+kill -KILL "$leader"`)
+		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+			holder := o.holder(t, "my-scheduler")
+			return holder != "" && holder != leader, nil
+		})
+		if err != nil {
+			t.Fatalf("nobody else took over from %s: %v", leader, err)
+		}
+	})
+	o.measure(t, ours, "second scheduler: its leader's pod deleted", func() {
+		pod, _, _ := strings.Cut(o.holder(t, "my-scheduler"), "_")
+		o.run(t, "kubectl --namespace kube-system delete pod "+pod+"\nkubectl --namespace kube-system rollout status deployment/my-scheduler --timeout 120s")
+	})
+	o.accounts(t, ours, 1)
+	o.accounts(t, stock, 1)
+	t.Logf("the stock scheduler's longest gap without a binding meanwhile: %.1f s", stock.gap(time.Time{}, time.Now()).Seconds())
+	if got := o.holder(t, "kube-scheduler"); got != holder {
+		t.Errorf("the stock scheduler did not outlive the second one's leaders: %q holds its lease, %q did", got, holder)
+	}
+	for _, load := range []*load{ours, stock} {
+		pods, err := o.client.CoreV1().Pods(load.namespace).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, pod := range pods.Items {
+			if !strings.HasPrefix(pod.Spec.NodeName, "fake-") {
+				t.Errorf("the pod %s/%s is on %q", pod.Namespace, pod.Name, pod.Spec.NodeName)
+			}
+		}
+	}
+	o.page.do(t, o.node, "second-scheduler-away")
+}
+
+// holder is who holds a lease of kube-system.
+func (o *operator) holder(t *testing.T, name string) string {
+	t.Helper()
+	lease, err := o.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lease.Spec.HolderIdentity == nil {
+		return ""
+	}
+	return *lease.Spec.HolderIdentity
+}
+
+// powerCut cuts the node's power in the middle of an install.
+func (o *operator) powerCut(t *testing.T) {
+	install := []string{"install", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"), "--config", path.Join(o.page.folder, "my-scheduler.yaml")}
+	command := o.node.Command(t.Context(), "kube-scheduler-swap", install...)
+	stderr, err := command.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	buffer := make([]byte, 256)
+	for !strings.Contains(said.String(), "wrote "+manifestFile) {
+		count, err := stderr.Read(buffer)
+		if err != nil {
+			t.Fatalf("the install ended too soon: %v: %s", err, said.String())
+		}
+		said.Write(buffer[:count])
+	}
+	// The node is not gone before its last process was waited for, and that one is ours.
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	if err := o.node.PowerCut(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-ended; err == nil {
+		t.Fatal("the install outlived the power cut")
+	}
+	if err := o.node.Boot(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	o.expectOneManifest(t)
+	if err := o.node.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	expect(t, o.run(t, "kube-scheduler-swap "+strings.Join(install, " ")+" 2>&1"), "done:")
+	status := o.run(t, "kube-scheduler-swap status")
+	expect(t, status, "swapped: v1.23.17+", "health     ok")
+	if strings.Contains(status, "did not finish") {
+		t.Errorf("the journal of the run that was cut off is still there:\n%s", status)
+	}
+	o.connect(t)
+}
+
+// twoNodes lets a second node join, swapped from the start, and replaces the schedulers of both, the leader's last.
+func (o *operator) twoNodes(t *testing.T) {
+	second := start(t, "cp2")
+	o.page.do(t, o.node, "before-join")
+	content := o.read(t, path.Join(o.page.folder, "swap.tar.gz"))
+	for file, content := range map[string][]byte{"/root/swap.tar.gz": content, auditPolicyFile: []byte(auditPolicy)} {
+		if err := second.WriteFile(file, content); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.copyBundle(t, second)
+	if _, err := second.Run(t.Context(), "tar xzf swap.tar.gz --absolute-names"); err != nil {
+		t.Fatal(err)
+	}
+	page := *o.page
+	page.folder = "/root/release"
+	other := &operator{page: &page, node: second}
+	other.page.do(t, second, "unpack")
+	page.folder = o.page.folder
+	if _, err := second.Run(t.Context(), "ctr --namespace k8s.io images import "+page.folder+"/kube-scheduler.tar"); err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Join(t.Context(), o.node, kubeadmnode.JoinOptions{Patches: "/etc/kubernetes/patches"}); err != nil {
+		t.Fatal(err)
+	}
+	other.connect(t)
+	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node stands by")
+	expect(t, other.refused(t, "kube-scheduler-swap rollback 2>&1"), "kubeadm init phase control-plane scheduler")
+
+	load := startLoad(t, o.client, "two-nodes", func(i int) string { return []string{"default-scheduler", "my-scheduler"}[i%2] })
+	holder := strings.TrimSpace(o.page.do(t, o.node, "holder"))
+	standby, leader := other, o
+	if strings.HasPrefix(holder, "cp2_") {
+		standby, leader = o, other
+	}
+	const change = "sed 's/weight: 25/weight: 35/' manifests/config/my-scheduler.yaml > third.yaml; kube-scheduler-swap install --config third.yaml 2>&1"
+	o.measure(t, load, "two nodes: the one that stands by", func() { expect(t, standby.run(t, change), "it stands by", "done:") })
+	o.measure(t, load, "two nodes: the one that holds the lease", func() { expect(t, leader.run(t, change), "done:") })
+	o.accounts(t, load, 1, second)
+	// Two schedulers of one cluster may not have two leases.
+	expect(t, o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceName: mine/' third.yaml > broken.yaml 2> /dev/null || cp manifests/config/my-scheduler.yaml broken.yaml\n"+
+		"kube-scheduler-swap install --config broken.yaml 2>&1"), "would not share the lease")
+	for _, each := range []*operator{o, other} {
+		each.expectConfig(t, "weight: 35")
+		each.expectOneManifest(t)
+	}
+	if got := strings.TrimSpace(o.page.do(t, o.node, "holder")); got == holder {
+		t.Errorf("%s holds the lease still, though its scheduler was replaced", got)
+	}
+}

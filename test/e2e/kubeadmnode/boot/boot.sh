@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The first process of a node: makes the node's own view of the machine, then does what systemd does on a real one: keeps
+# containerd and kubelet running. Whatever the node starts ends with it, even when it is killed.
+#
+# Started by Node.Boot of the package kubeadmnode, in new namespaces of all kinds but cgroups. Standard input says "wired" when
+# the network interface is there; standard output says "ready" at the end.
+# Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
+#   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED (folders
+#   that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to), NODE_FILES (what
+#   it starts with).
+set -o errexit -o nounset -o pipefail
+umask 022
+
+# Each cgroup hierarchy: type, where it is mounted, options.
+hierarchies() { awk '$3 == "cgroup" || $3 == "cgroup2" { print $3, $2, $4 }' /proc/self/mounts; }
+
+if [[ ${1:-} != inside ]]; then
+  while read -r _ mounted _; do echo 0 > "$mounted/$NODE_CGROUP/cgroup.procs"; done < <(hierarchies)
+  # From here on the node's cgroup is the root of all cgroups that it sees.
+  exec unshare --cgroup bash "$0" inside
+fi
+
+mount --make-rprivate /
+hostname "$NODE_NAME"
+root=$NODE_FOLDER/root
+mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd}
+# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide that
+# at once, whatever its size.
+new=
+if [[ ! -e $NODE_FOLDER/booted ]]; then
+  new=yes
+  for path in etc/{kubernetes,cni,containerd,hosts,resolv.conf} var/lib/{kubelet,etcd,cni,kube-scheduler-swap} usr/bin/crictl \
+    root home; do
+    mkdir -p "$NODE_FOLDER/upper/$(dirname "$path")"
+    mknod "$NODE_FOLDER/upper/$path" c 0 0
+  done
+fi
+# The whole machine below, what the node writes above: nothing of it reaches the machine's files.
+mount -t overlay -o "lowerdir=/,upperdir=$NODE_FOLDER/upper,workdir=$NODE_FOLDER/work" overlay "$root"
+if [[ $new ]]; then
+  mkdir -p "$root/etc/kubernetes" "$root/var/lib/kubelet" "$root/home"
+  mkdir -m 700 "$root/root"
+  printf '127.0.0.1 localhost\n%s %s\n' "$NODE_ADDRESS" "$NODE_NAME" > "$root/etc/hosts"
+  : > "$root/etc/resolv.conf"
+  for program in kubelet kubeadm kubectl; do ln -sf "$NODE_BINARIES/$program" "$root/usr/bin/$program"; done
+  cp -r "$NODE_FILES/." "$root/"
+  chmod +x "$root/usr/bin/crictl"
+  touch "$NODE_FOLDER/booted"
+fi
+
+mount --rbind /dev "$root/dev"
+mount -t tmpfs -o mode=1777 tmpfs "$root/dev/shm"
+mount -t proc proc "$root/proc"
+mount -t tmpfs -o mode=755 tmpfs "$root/run"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+
+# A sysfs of this network namespace, and in it the cgroups as this cgroup namespace has them.
+mount -t sysfs sysfs "$root/sys"
+if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
+  # cgroup v2. Not tried: the machine where this was written has v1 only.
+  mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
+  # A cgroup that hands controllers to others may hold no process of its own.
+  mkdir -p "$root/sys/fs/cgroup/init"
+  echo 0 > "$root/sys/fs/cgroup/init/cgroup.procs"
+  for controller in $(< "$root/sys/fs/cgroup/cgroup.controllers"); do
+    echo "+$controller" > "$root/sys/fs/cgroup/cgroup.subtree_control"
+  done
+else
+  mount -t tmpfs -o mode=755 tmpfs "$root/sys/fs/cgroup"
+  controllers=$(awk 'NR > 1 { print $1 }' /proc/cgroups | paste -sd '|')
+  while read -r type mounted options; do
+    mkdir -p "$root$mounted"
+    # Of the options only those that say which hierarchy it is.
+    kind=$(tr , '\n' <<< "$options" | grep -xE "name=.*|$controllers" | paste -sd ,) || true
+    [[ $kind != name=* ]] || kind=none,$kind
+    mount -t "$type" ${kind:+-o "$kind"} cgroup "$root$mounted"
+  done < <(hierarchies)
+fi
+
+# Layers of images on top of the root's overlay would be one layer too many for the kernel.
+mkdir -p "$root/var/lib/containerd" "$root/var/log"
+mount --bind "$NODE_FOLDER/containerd" "$root/var/lib/containerd"
+mount --bind "$NODE_LOGS" "$root/var/log"
+for folder in $NODE_SHARED; do
+  mkdir -p "$root$folder"
+  mount --bind "$folder" "$root$folder"
+  mount -o remount,bind,ro "$root$folder"
+done
+mount --bind "$NODE_TEMPORARY" "$root$NODE_TEMPORARY"
+
+mkdir -p "$root/.machine"
+pivot_root "$root" "$root/.machine"
+cd /
+umount --lazy /.machine
+rmdir /.machine
+mount --make-rshared /
+
+# kubelet sets these for the whole machine; here it sets files of its own.
+mkdir -p /run/lock /run/sysctl
+for setting in vm/{overcommit_memory,panic_on_oom} kernel/{panic,panic_on_oops,keys/root_maxkeys,keys/root_maxbytes}; do
+  [[ -e /proc/sys/$setting ]] || continue
+  cat "/proc/sys/$setting" > "/run/sysctl/${setting//\//.}"
+  mount --bind "/run/sysctl/${setting//\//.}" "/proc/sys/$setting"
+done
+
+read -r wired && [[ $wired == wired ]]
+ip link set lo up
+ip address add "$NODE_ADDRESS/24" dev eth0
+ip link set eth0 up
+# The hub knows the way to every node's pods, and none to anywhere else.
+ip route add default via "$HUB_ADDRESS"
+echo 1 > /proc/sys/net/ipv4/ip_forward
+# Connections that nobody is left to close would keep this network namespace for minutes after its end.
+echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
+echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
+# Instead of kube-proxy: the one service that pods need, from pods and from the node itself.
+for chain in PREROUTING OUTPUT; do
+  iptables --wait -t nat -A "$chain" -d "$NODE_SERVICE" -p tcp --dport 443 -j DNAT --to-destination "$NODE_ADDRESS:6443"
+done
+
+# keep NAME COMMAND...: runs a command again whenever it ends, its output in a log.
+keep() {
+  local name=$1
+  shift
+  while :; do
+    ("$@") < /dev/null >> "/var/log/$name.log" 2>&1 || echo "$name ended with status $?" >> "/var/log/$name.log"
+    sleep 1
+  done
+}
+# As in the unit file that comes with kubeadm's packages; kubeadm writes the arguments last of all that kubelet needs.
+kubelet() {
+  local KUBELET_KUBEADM_ARGS arguments
+  until [[ -s /var/lib/kubelet/kubeadm-flags.env ]]; do sleep 0.2; done
+  # shellcheck source=/dev/null
+  source /var/lib/kubelet/kubeadm-flags.env
+  read -ra arguments <<< "$KUBELET_KUBEADM_ARGS"
+  exec /usr/bin/kubelet --bootstrap-kubeconfig=/etc/kubernetes/bootstrap-kubelet.conf --kubeconfig=/etc/kubernetes/kubelet.conf \
+    --config=/var/lib/kubelet/config.yaml "${arguments[@]}"
+}
+keep containerd /usr/bin/containerd &
+until ctr version > /dev/null 2>&1; do sleep 0.1; done
+keep kubelet kubelet &
+echo ready
+exec > /dev/null
+wait

@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeadmnode
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// readyDeadline is how long the control plane of a node may take to come up: several times what it takes.
+	readyDeadline = 4 * time.Minute
+	// pollInterval is how often the API server is asked.
+	pollInterval = 100 * time.Millisecond
+	// configFile is where kubeadm's configuration lies on the node.
+	configFile = "/root/kubeadm.yaml"
+)
+
+// staticPods are what kubeadm puts on every control-plane node; their names end in the node's.
+var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+// InitOptions say how a cluster differs from the smallest one.
+type InitOptions struct {
+	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration as a user would write them, for one "apiServer:" or
+	// "scheduler:" with extraArgs and extraVolumes.
+	ClusterConfiguration string
+	// Patches is a folder, on the node, of patches for kubeadm.
+	Patches string
+}
+
+// JoinOptions say how a node joins.
+type JoinOptions struct {
+	// Patches is a folder, on the node, of patches for kubeadm.
+	Patches string
+}
+
+// cluster is what a node must know to join.
+type cluster struct {
+	endpoint string
+	// token is the bootstrap token, certificateKey decrypts the control plane's certificates, authorityHash is that of the
+	// cluster's certificate authority.
+	token, certificateKey, authorityHash string
+}
+
+// document is one document of kubeadm's configuration.
+type document map[string]any
+
+// Init makes the node the first one of a cluster, with kubeadm init. It returns when the node and its static pods are ready
+// and pods can be created.
+func (n *Node) Init(ctx context.Context, options InitOptions) error {
+	// "abcdef.0123456789abcdef", and 32 bytes in hex.
+	token := randomHex(11)
+	c := &cluster{endpoint: n.address + ":6443", token: token[:6] + "." + token[6:], certificateKey: randomHex(32)}
+	own := document{}
+	if err := yaml.Unmarshal([]byte(options.ClusterConfiguration), &own); err != nil {
+		return fmt.Errorf("the lines for ClusterConfiguration: %w; next: correct them", err)
+	}
+	configuration := document{
+		"apiVersion":           "kubeadm.k8s.io/v1beta3",
+		"kind":                 "ClusterConfiguration",
+		"kubernetesVersion":    n.hub.version,
+		"controlPlaneEndpoint": c.endpoint,
+		"networking":           document{"serviceSubnet": serviceSubnet},
+	}
+	maps.Copy(configuration, own)
+	initialization := document{
+		"apiVersion":       "kubeadm.k8s.io/v1beta3",
+		"kind":             "InitConfiguration",
+		"bootstrapTokens":  []any{document{"token": c.token}},
+		"certificateKey":   c.certificateKey,
+		"localAPIEndpoint": document{"advertiseAddress": n.address},
+		"nodeRegistration": n.registration(),
+	}
+	setPatches(initialization, options.Patches)
+	kubelet := document{
+		"apiVersion": "kubelet.config.k8s.io/v1beta1",
+		"kind":       "KubeletConfiguration",
+		// There is no systemd that would own the cgroups.
+		"cgroupDriver": "cgroupfs",
+		// The machine may have swap.
+		"failSwapOn": false,
+	}
+	if err := n.kubeadm(ctx, "init --upload-certs --skip-phases=addon", initialization, configuration, kubelet); err != nil {
+		return err
+	}
+	var err error
+	if c.authorityHash, err = n.authorityHash(); err != nil {
+		return err
+	}
+	if err := n.Ready(ctx); err != nil {
+		return err
+	}
+	n.cluster = c
+	return nil
+}
+
+// Join makes the node one more of a cluster's control plane, with kubeadm join. It returns when the node and its static pods
+// are ready.
+func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) error {
+	c := member.cluster
+	if c == nil {
+		return fmt.Errorf("%s is of no cluster that %s could join; next: call Init or Join for it", member.name, n.name)
+	}
+	join := document{
+		"apiVersion":       "kubeadm.k8s.io/v1beta3",
+		"kind":             "JoinConfiguration",
+		"nodeRegistration": n.registration(),
+		"discovery": document{"bootstrapToken": document{
+			"apiServerEndpoint": c.endpoint,
+			"token":             c.token,
+			"caCertHashes":      []any{c.authorityHash},
+		}},
+		"controlPlane": document{
+			"certificateKey":   c.certificateKey,
+			"localAPIEndpoint": document{"advertiseAddress": n.address},
+		},
+	}
+	setPatches(join, options.Patches)
+	if err := n.kubeadm(ctx, "join", join); err != nil {
+		return err
+	}
+	n.cluster = c
+	if err := n.Ready(ctx); err != nil {
+		return err
+	}
+	// A second member that is not up yet stops etcd for some seconds, and that ends who holds a lease on the other nodes.
+	return member.Ready(ctx)
+}
+
+// registration is how kubeadm registers the node.
+func (n *Node) registration() document {
+	return document{
+		"name":             n.name,
+		"criSocket":        "unix:///run/containerd/containerd.sock",
+		"kubeletExtraArgs": document{"node-ip": n.address},
+		// Pods may run on it: there are no other nodes.
+		"taints": []any{},
+	}
+}
+
+func setPatches(configuration document, folder string) {
+	if folder != "" {
+		configuration["patches"] = document{"directory": folder}
+	}
+}
+
+// kubeadm runs a command of kubeadm with a configuration.
+func (n *Node) kubeadm(ctx context.Context, command string, configuration ...document) error {
+	var text strings.Builder
+	for _, part := range configuration {
+		content, err := yaml.Marshal(part)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&text, "---\n%s", content)
+	}
+	if err := n.WriteFile(configFile, []byte(text.String())); err != nil {
+		return err
+	}
+	// Images that are not there are those of kube-proxy and CoreDNS. Swap is the machine's business. The check HTTPProxyCIDR
+	// writes IPv4 addresses in brackets, which Go of 1.26 and later does not take for a URL.
+	script := fmt.Sprintf("kubeadm %s --config %s --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR", command, configFile)
+	if _, err := n.Run(ctx, script); err != nil {
+		return fmt.Errorf("%w\n%s", err, n.LogTail("kubelet"))
+	}
+	verb, _, _ := strings.Cut(command, " ")
+	n.hub.report("%s: kubeadm %s is done", n.name, verb)
+	return nil
+}
+
+// Ready waits until the node, its static pods and the service account of pods are there, asking the node's own API server.
+func (n *Node) Ready(ctx context.Context) error {
+	client, err := n.Client()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyDeadline, fmt.Errorf("not ready after %s", readyDeadline))
+	defer cancel()
+	var missing error
+	err = wait.PollImmediateUntilWithContext(ctx, pollInterval, func(ctx context.Context) (bool, error) {
+		missing = n.missing(ctx, client)
+		return missing == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %w\n%snext: see %s", n.name, context.Cause(ctx), missing, n.LogTail(), n.logs)
+	}
+	n.hub.report("%s: ready", n.name)
+	return nil
+}
+
+// missing says what a working control-plane node still lacks.
+func (n *Node) missing(ctx context.Context, client kubernetes.Interface) error {
+	for _, component := range staticPods {
+		pod, err := client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, component+"-"+n.name, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if !podReady(pod) {
+			return fmt.Errorf("the pod %s is not ready", pod.Name)
+		}
+	}
+	node, err := client.CoreV1().Nodes().Get(ctx, n.name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	if !nodeReady(node) {
+		return fmt.Errorf("the node %s is not ready", n.name)
+	}
+	_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return errors.New("the service account of pods is not there")
+	}
+	return err
+}
+
+func podReady(pod *corev1.Pod) bool {
+	for _, condition := range pod.Status.Conditions {
+		if condition.Type == corev1.PodReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func nodeReady(node *corev1.Node) bool {
+	for _, condition := range node.Status.Conditions {
+		if condition.Type == corev1.NodeReady {
+			return condition.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+// authorityHash is the hash by which a joining node knows the cluster: of the public key of its certificate authority.
+func (n *Node) authorityHash() (string, error) {
+	file := n.Root() + "/etc/kubernetes/pki/ca.crt"
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	block, _ := pem.Decode(content)
+	if block == nil {
+		return "", fmt.Errorf("%s holds no certificate; next: look into it", file)
+	}
+	certificate, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w; next: look into it", file, err)
+	}
+	return fmt.Sprintf("sha256:%x", sha256.Sum256(certificate.RawSubjectPublicKeyInfo)), nil
+}
+
+// randomHex gives random bytes in hex.
+func randomHex(count int) string {
+	content := make([]byte, count)
+	// Never fails.
+	_, _ = rand.Read(content)
+	return hex.EncodeToString(content)
+}

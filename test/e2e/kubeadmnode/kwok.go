@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeadmnode
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the taint
+// are put there.
+const FakeNode = "kwok.x-k8s.io/node"
+
+// fakeNodeValue is the value of that annotation.
+const fakeNodeValue = "fake"
+
+// FakeNodes adds nodes that exist in the API only, "fake-000" and so on, and waits until they are ready. KWOK plays their
+// kubelets; it runs in the hub and talks to this node's API server.
+func (n *Node) FakeNodes(ctx context.Context, count int) error {
+	if err := n.startKWOK(); err != nil {
+		return err
+	}
+	client, err := n.Client()
+	if err != nil {
+		return err
+	}
+	selector := metav1.ListOptions{LabelSelector: FakeNode + "=" + fakeNodeValue}
+	before, err := client.CoreV1().Nodes().List(ctx, selector)
+	if err != nil {
+		return err
+	}
+	wanted := len(before.Items) + count
+	for number := len(before.Items); number < wanted; number++ {
+		if _, err := client.CoreV1().Nodes().Create(ctx, newFakeNode(number), metav1.CreateOptions{}); err != nil {
+			return fmt.Errorf("a fake node cannot be created: %w; next: see %s", err, n.logs)
+		}
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, readyDeadline, fmt.Errorf("not after %s", readyDeadline))
+	defer cancel()
+	ready := 0
+	err = wait.PollImmediateUntilWithContext(ctx, pollInterval, func(ctx context.Context) (bool, error) {
+		nodes, err := client.CoreV1().Nodes().List(ctx, selector)
+		if err != nil {
+			return false, nil
+		}
+		ready = 0
+		for _, node := range nodes.Items {
+			if nodeReady(&node) {
+				ready++
+			}
+		}
+		return ready == wanted, nil
+	})
+	if err != nil {
+		return fmt.Errorf("only %d of %d fake nodes are ready: %w\n%snext: see %s",
+			ready, wanted, context.Cause(ctx), n.LogTail("kwok"), n.logs)
+	}
+	return nil
+}
+
+// startKWOK starts KWOK, unless it was started before.
+func (n *Node) startKWOK() error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.stopKWOK != nil {
+		return nil
+	}
+	log, err := os.OpenFile(filepath.Join(n.logs, "kwok.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	kwok := exec.Command(n.hub.programs.kwok,
+		"--kubeconfig="+fmt.Sprintf("/proc/%d/root/etc/kubernetes/admin.conf", n.first.Process.Pid),
+		"--manage-all-nodes=false",
+		"--manage-nodes-with-annotation-selector="+FakeNode+"="+fakeNodeValue,
+		// Leases as a kubelet has them; else KWOK rewrites each node's status all the time.
+		"--node-lease-duration-seconds=40",
+		// The addresses of its pods are invented: no real pod has one of these.
+		"--cidr=10.99.0.0/16",
+		"--node-ip="+hubAddress,
+	)
+	// Not the user's configuration in the home directory.
+	kwok.Env = []string{"HOME=" + n.folder}
+	kwok.Dir = n.folder
+	kwok.Stdout, kwok.Stderr = log, log
+	if err := kwok.Start(); err != nil {
+		return fmt.Errorf("kwok: %w; next: %s builds it", err, nextScript)
+	}
+	n.stopKWOK = func() {
+		// It may have ended already; that it was killed is no news either.
+		_ = kwok.Process.Kill()
+		_ = kwok.Wait()
+	}
+	return nil
+}
+
+// newFakeNode describes the fake node with a number.
+func newFakeNode(number int) *corev1.Node {
+	name := fmt.Sprintf("fake-%03d", number)
+	resources := corev1.ResourceList{
+		corev1.ResourceCPU:    resource.MustParse("32"),
+		corev1.ResourceMemory: resource.MustParse("256Gi"),
+		corev1.ResourcePods:   resource.MustParse("110"),
+	}
+	return &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{
+			Name:        name,
+			Annotations: map[string]string{FakeNode: fakeNodeValue},
+			Labels: map[string]string{
+				FakeNode:               fakeNodeValue,
+				corev1.LabelHostname:   name,
+				corev1.LabelOSStable:   "linux",
+				corev1.LabelArchStable: runtime.GOARCH,
+			},
+		},
+		Spec:   corev1.NodeSpec{Taints: []corev1.Taint{{Key: FakeNode, Value: fakeNodeValue, Effect: corev1.TaintEffectNoSchedule}}},
+		Status: corev1.NodeStatus{Allocatable: resources, Capacity: resources},
+	}
+}

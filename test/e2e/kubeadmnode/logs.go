@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package kubeadmnode
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sort"
+	"strings"
+)
+
+// tailLines and tailBytes bound how much of a log is shown.
+const (
+	tailLines = 20
+	tailBytes = 16 << 10
+)
+
+// LogTail gives the last lines of the node's logs whose path, in the log folder, contains one of the words: "kubelet",
+// "containerd", "boot", or a part of a pod's name. Without a word it gives those of all.
+func (n *Node) LogTail(words ...string) string {
+	var files []string
+	err := filepath.WalkDir(n.logs, func(path string, entry fs.DirEntry, err error) error {
+		// A log may vanish meanwhile, with its pod.
+		if err == nil && entry.Type().IsRegular() && contains(strings.TrimPrefix(path, n.logs), words) {
+			files = append(files, path)
+		}
+		return nil
+	})
+	sort.Strings(files)
+	var text strings.Builder
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			content = []byte(err.Error())
+		}
+		fmt.Fprintf(&text, "the last lines of %s:\n%s\n", file, indent(lastLines(string(content))))
+	}
+	if text.Len() == 0 {
+		fmt.Fprintf(&text, "no logs of %s in %s (%v)\n", strings.Join(words, ", "), n.logs, err)
+	}
+	return text.String()
+}
+
+// contains tells whether a text contains one of the words, or there are none.
+func contains(text string, words []string) bool {
+	for _, word := range words {
+		if strings.Contains(text, word) {
+			return true
+		}
+	}
+	return len(words) == 0
+}
+
+// lastLines gives the end of a text.
+func lastLines(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) > tailBytes {
+		text = text[len(text)-tailBytes:]
+	}
+	lines := strings.Split(text, "\n")
+	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
+}
+
+func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

@@ -1,0 +1,680 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"text/tabwriter"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/kubernetes"
+
+	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/swap"
+	"kube-scheduler-fork/test/e2e/kubeadmnode"
+)
+
+const (
+	manifestFile = "/etc/kubernetes/manifests/kube-scheduler.yaml"
+	stateFolder  = "/var/lib/kube-scheduler-swap"
+	// fakeNodes and fewestPods are how many nodes there are, and how many pods have to arrive while schedulers are replaced.
+	fakeNodes  = 100
+	fewestPods = 500
+	// patience is for what takes seconds. A pod that a scheduler looked at just after its start, before it knew any nodes, waits for
+	// upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
+	patience = 3 * time.Minute
+)
+
+// operator is one who works on a control-plane node with the page in hand.
+type operator struct {
+	page   *page
+	node   *kubeadmnode.Node
+	client kubernetes.Interface
+	// original is kubeadm's manifest.
+	original []byte
+	// served tells the load that the profile my-scheduler is there.
+	served  atomic.Bool
+	figures []figure
+}
+
+// figure is a line of the table in the end.
+type figure struct {
+	what      string
+	took, gap time.Duration
+	// load and from are for the longest wait of a pod, which is known in the end only.
+	load *load
+	from time.Time
+}
+
+func (o *operator) measure(t *testing.T, load *load, what string, work func()) {
+	t.Helper()
+	from := time.Now()
+	gap, took := load.during(t, work)
+	o.figures = append(o.figures, figure{what, took, gap, load, from})
+	t.Logf("%s: %.1f s, longest gap without a binding %.1f s", what, took.Seconds(), gap.Seconds())
+}
+
+func TestControlPlane(t *testing.T) {
+	first := start(t, "cp1")
+	if err := first.WriteFile(auditPolicyFile, []byte(auditPolicy)); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Init(t.Context(), kubeadmnode.InitOptions{ClusterConfiguration: auditConfiguration}); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.FakeNodes(t.Context(), fakeNodes); err != nil {
+		t.Fatal(err)
+	}
+	o := &operator{page: readPage(t, filepath.Join("..", "..", "docs", "operations.md")), node: first}
+	o.connect(t)
+	o.labelNodes(t)
+	o.original = o.read(t, manifestFile)
+	o.copyBundle(t, first)
+
+	load := startLoad(t, o.client, "load", func(i int) string {
+		if i%2 == 1 && o.served.Load() {
+			return "my-scheduler"
+		}
+		return "default-scheduler"
+	})
+
+	// Each step goes on from where the one before ended.
+	step := func(name string, run func(t *testing.T)) {
+		t.Helper()
+		if !t.Run(name, run) && os.Getenv("E2E_GO_ON") == "" {
+			t.FailNow()
+		}
+	}
+	step("Install", func(t *testing.T) { o.install(t, load) })
+	step("BothProfilesBindPods", o.verify)
+	step("ChangeOfTheConfiguration", func(t *testing.T) {
+		o.measure(t, load, "another configuration", func() { o.page.do(t, first, "change") })
+		o.expectConfig(t, "weight: 30")
+	})
+	step("CheckNamesWhatIsMissing", o.network)
+	step("BrokenConfigurations", func(t *testing.T) { o.brokenConfigurations(t, load) })
+	step("ImageThatCrashes", func(t *testing.T) { o.crashingImage(t, load) })
+	step("WhatCannotBeWritten", o.unwritable)
+	step("KilledAtEveryStep", func(t *testing.T) { o.killed(t, load) })
+	step("Upgrade", func(t *testing.T) { o.upgrade(t, load) })
+	step("Rollback", func(t *testing.T) { o.rollback(t, load) })
+	step("TheUsualWays", func(t *testing.T) { o.usualWays(t, load) })
+	step("NoPodIsLostOrBoundTwice", func(t *testing.T) { o.accounts(t, load, fewestPods) })
+	step("SecondScheduler", o.secondScheduler)
+	step("PowerCut", o.powerCut)
+	step("WithoutTheTool", o.byHand)
+	step("TwoControlPlaneNodes", o.twoNodes)
+	o.page.complete(t)
+	t.Log(table(o.figures))
+}
+
+// start starts a node, which ends with the test.
+func start(t *testing.T, name string) *kubeadmnode.Node {
+	t.Helper()
+	node, err := hub.Start(t.Context(), kubeadmnode.NodeOptions{Name: name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := node.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return node
+}
+
+func (o *operator) connect(t *testing.T) {
+	t.Helper()
+	var err error
+	if o.client, err = o.node.Client(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// labelNodes gives every node the label that the tutorial plugin of the profile my-scheduler asks for.
+func (o *operator) labelNodes(t *testing.T) {
+	t.Helper()
+	patch := []byte(`{"metadata": {"labels": {"disktype": "ssd"}}}`)
+	nodes, err := o.client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, node := range nodes.Items {
+		if _, err := o.client.CoreV1().Nodes().Patch(t.Context(), node.Name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// copyBundle brings the release bundle onto a node, as an operator gets it.
+func (o *operator) copyBundle(t *testing.T, node *kubeadmnode.Node) {
+	t.Helper()
+	bundle := setting(t, "E2E_BUNDLE")
+	for _, file := range []string{bundle, filepath.Join(filepath.Dir(bundle), "SHA256SUMS")} {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := node.WriteFile("/root/release/"+filepath.Base(file), content); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// read reads a file of the node.
+func (o *operator) read(t *testing.T, file string) []byte {
+	t.Helper()
+	content, err := os.ReadFile(o.node.Root() + file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
+}
+
+// run runs a script on the node, in the folder of the bundle.
+func (o *operator) run(t *testing.T, script string) string {
+	t.Helper()
+	output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\n"+script)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return output
+}
+
+// refused runs a script that has to fail, and gives what it wrote.
+func (o *operator) refused(t *testing.T, script string) string {
+	t.Helper()
+	output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\n"+script)
+	if err == nil {
+		t.Fatalf("%s: did not fail:\n%s", script, output)
+	}
+	return output
+}
+
+func expect(t *testing.T, output string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(output, word) {
+			t.Errorf("want %q in:\n%s", word, output)
+		}
+	}
+}
+
+// sums are the content of the folder that kubelet watches, and of what the tool keeps.
+func (o *operator) sums(t *testing.T) string {
+	t.Helper()
+	return o.run(t, "{ find /etc/kubernetes/manifests "+stateFolder+" -type f ! -name lock 2> /dev/null || true; } | sort | xargs sha256sum; ls -A /etc/kubernetes/manifests")
+}
+
+// expectOneManifest sees what must hold at every moment: one whole manifest of the scheduler, and none of it beside.
+func (o *operator) expectOneManifest(t *testing.T) {
+	t.Helper()
+	entries, err := os.ReadDir(o.node.Root() + path.Dir(manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		// kubelet does not look at what begins with a dot.
+		if !strings.HasPrefix(entry.Name(), ".") {
+			names = append(names, entry.Name())
+		}
+	}
+	if want := []string{"etcd.yaml", "kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml"}; !slices.Equal(names, want) {
+		t.Errorf("the folder that kubelet watches holds %q, want %q", names, want)
+	}
+	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if folder := pod.Swap.ConfigFolder; folder != "" {
+		content := o.read(t, folder+"/"+staticpod.ConfigFileName)
+		if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != pod.Swap.ConfigSHA256 {
+			t.Errorf("the configuration in %s is not the one of the manifest: %s, want %s", folder, got, pod.Swap.ConfigSHA256)
+		}
+	}
+}
+
+func (o *operator) expectConfig(t *testing.T, words string) {
+	t.Helper()
+	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, string(o.read(t, pod.Swap.ConfigFolder+"/"+staticpod.ConfigFileName)), words)
+}
+
+func (o *operator) install(t *testing.T, load *load) {
+	o.page.do(t, o.node, "unpack")
+	o.page.folder = strings.TrimSpace(o.run(t, "realpath kube-scheduler-*/"))
+	before := o.sums(t)
+	output := o.page.do(t, o.node, "check")
+	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+staticpod.ContainerConfigPath)
+	if after := o.sums(t); after != before {
+		t.Errorf("check or diff has changed something:\n%s\nbefore:\n%s", after, before)
+	}
+	o.measure(t, load, "install, from kubeadm's scheduler", func() { output = o.page.do(t, o.node, "install") })
+	t.Log(output)
+	o.served.Store(true)
+	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
+	o.expectOneManifest(t)
+}
+
+func (o *operator) verify(t *testing.T) {
+	output := o.page.do(t, o.node, "verify", "kubectl get events",
+		"kubectl wait --for condition=PodScheduled --timeout "+patience.String()+" pod nginx\nkubectl get events")
+	expect(t, output, "swapped: v1.23.17+", "health     ok", "this node holds it", "kube-scheduler-cp1")
+	for _, profile := range []string{"default-scheduler", "my-scheduler"} {
+		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+			events, err := o.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=Scheduled"})
+			if err != nil {
+				return false, nil
+			}
+			return slices.ContainsFunc(events.Items, func(event corev1.Event) bool {
+				return event.ReportingController == profile || event.Source.Component == profile
+			}), nil
+		})
+		if err != nil {
+			t.Errorf("no pod was bound by %s: %v", profile, err)
+		}
+	}
+	nginx, err := o.client.CoreV1().Pods("default").Get(t.Context(), "nginx", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if nginx.Spec.NodeName != "cp1" {
+		t.Errorf("the example pod is on %q, want cp1, which has the label", nginx.Spec.NodeName)
+	}
+	o.run(t, "kubectl delete pod nginx --grace-period 0 --force 2>&1")
+	// The page's way to look into pods that stay Pending, with one that nobody serves.
+	o.run(t, "kubectl run lost --image none --overrides '{\"spec\": {\"schedulerName\": \"nobody\"}}'")
+	output, err = o.page.try(t, o.node, "pending")
+	if err != nil {
+		t.Error(err)
+	}
+	expect(t, output, "lost", "1 pending pods ask for the scheduler nobody", "health     ok")
+	o.run(t, "kubectl delete pod lost --grace-period 0 --force 2>&1")
+}
+
+// network takes a network plugin away, which check has to name.
+func (o *operator) network(t *testing.T) {
+	o.run(t, "mv /usr/lib/cni/bridge /usr/lib/cni/bridge.away")
+	output, _ := o.node.Run(t.Context(), "kube-scheduler-swap check")
+	o.run(t, "mv /usr/lib/cni/bridge.away /usr/lib/cni/bridge")
+	expect(t, output, "network plugin is missing: /usr/lib/cni/bridge")
+	if output := o.run(t, "kube-scheduler-swap check"); strings.Contains(output, "network plugin") {
+		t.Errorf("check misses a plugin that is there:\n%s", output)
+	}
+	// A backup in the folder that kubelet watches.
+	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
+	expect(t, o.run(t, "kube-scheduler-swap check"), "nothing found")
+	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
+}
+
+func (o *operator) brokenConfigurations(t *testing.T, load *load) {
+	before := o.sums(t)
+	for name, change := range map[string]struct{ script, want string }{
+		"unknown plugin":     {"s/name: MyScorePlugin/name: Nope/", `\"Nope\" does not exist`},
+		"wrong type":         {"s/nodeLabel: disktype/nodeLabel: 3/", "nodeLabel"},
+		"no kubeconfig":      {"/kubeconfig:/d; s/^clientConnection:/clientConnection: {}/", "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"},
+		"no default profile": {"s/schedulerName: default-scheduler/schedulerName: other/", "- schedulerName: default-scheduler"},
+		"not YAML":           {"s/profiles:/profiles: ]/", "yaml: line"},
+	} {
+		output := o.refused(t, "sed '"+change.script+"' my-scheduler.yaml > broken.yaml; kube-scheduler-swap install --config broken.yaml 2>&1")
+		if !strings.Contains(output, change.want) {
+			t.Errorf("%s: want %q in:\n%s", name, change.want, output)
+		}
+	}
+	if after := o.sums(t); after != before {
+		t.Errorf("a configuration that was refused has changed something:\n%s\nbefore:\n%s", after, before)
+	}
+
+	// The scheduler accepts this one, and can never get its lease.
+	var output string
+	o.measure(t, load, "a configuration that does not work, and back", func() {
+		output = o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceNamespace: nowhere/' my-scheduler.yaml > broken.yaml\n"+
+			"kube-scheduler-swap install --config broken.yaml 2>&1")
+	})
+	t.Log(output)
+	expect(t, output, "it does not get the lease nowhere/kube-scheduler", `namespaces "nowhere" not found`, "the old one runs again")
+	o.expectConfig(t, "weight: 30")
+	o.expectOneManifest(t)
+}
+
+func (o *operator) crashingImage(t *testing.T, load *load) {
+	archive := filepath.Join(t.TempDir(), "crash.tar")
+	if err := kubeadmnode.BuildImage(archive, "registry.k8s.io/kube-scheduler:crash", setting(t, "E2E_CRASH"), "/usr/local/bin/kube-scheduler"); err != nil {
+		t.Fatal(err)
+	}
+	var output string
+	o.measure(t, load, "an image that crashes, and back", func() {
+		output = o.refused(t, "kube-scheduler-swap install --archive "+archive+" 2>&1")
+	})
+	t.Log(output)
+	expect(t, output, "exit status 3", "crash: the fault of this scheduler shows when it runs", "the old one runs again")
+	o.expectOneManifest(t)
+	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
+}
+
+// unwritable sees that an install that cannot write changes nothing.
+func (o *operator) unwritable(t *testing.T) {
+	install := "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml"
+	for name, c := range map[string]struct{ before, command, after, want string }{
+		"the folder of the manifests is read-only": {
+			before:  "mount --bind /etc/kubernetes/manifests /etc/kubernetes/manifests; mount -o remount,bind,ro /etc/kubernetes/manifests",
+			command: install,
+			after:   "umount /etc/kubernetes/manifests",
+			want:    "read-only file system",
+		},
+		"the disk of the state is full": {
+			before:  "mkdir -p /run/full; mount -t tmpfs -o size=64k tmpfs /run/full; head -c 64k /dev/zero > /run/full/ballast || true",
+			command: install + " --state /run/full",
+			after:   "umount /run/full",
+			want:    "no space left on device",
+		},
+		"another run is at work": {
+			before:  "flock " + stateFolder + "/lock sleep infinity & echo $! > /run/holder; until ! flock --nonblock " + stateFolder + "/lock true; do sleep 0.1; done",
+			command: install,
+			after:   "pkill --parent $(cat /run/holder); flock " + stateFolder + "/lock true",
+			want:    "is changing the scheduler",
+		},
+	} {
+		before := o.sums(t)
+		o.run(t, c.before)
+		output := o.refused(t, c.command+" 2>&1")
+		o.run(t, c.after)
+		if !strings.Contains(output, c.want) || !strings.Contains(output, "next:") {
+			t.Errorf("%s: want %q and what is next in:\n%s", name, c.want, output)
+		}
+		if after := o.sums(t); after != before {
+			t.Errorf("%s: something has changed:\n%s\nbefore:\n%s", name, after, before)
+		}
+		o.expectOneManifest(t)
+	}
+}
+
+// killed kills installs with SIGKILL at each step, and sees that the next run finishes the job.
+func (o *operator) killed(t *testing.T, load *load) {
+	steps := []string{"accepts its command line", "kept the configuration", "wrote " + manifestFile, "the old container has ended",
+		"the new container runs", "it is healthy", "it holds the lease", "done:"}
+	o.measure(t, load, "killed at each step in turn, and finished", func() {
+		for _, step := range steps {
+			o.interrupt(t, os.Kill, step)
+			o.expectOneManifest(t)
+		}
+		// Before each file that it renames into place or removes, as if the power were cut there.
+		for _, c := range []struct{ call, file string }{
+			{"renameat", stateFolder + "/undo.yaml"}, {"renameat", stateFolder + "/journal.json"}, {"renameat", manifestFile},
+			{"renameat", stateFolder + "/installed.json"}, {"renameat", stateFolder + "/previous.yaml"}, {"unlinkat", stateFolder + "/journal.json"},
+		} {
+			if c.file == stateFolder+"/previous.yaml" {
+				// What is kept as the one before is another one only after a run that was finished.
+				o.run(t, "kube-scheduler-swap install --config "+o.otherConfig(t))
+			}
+			output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\nstrace --quiet=all --follow-forks --output /dev/null --trace-path "+c.file+
+				" --trace "+c.call+" --inject "+c.call+":signal=KILL kube-scheduler-swap install --config "+o.otherConfig(t)+" 2>&1")
+			if err == nil || strings.Contains(output, "error:") {
+				t.Errorf("an install was not killed at %s of %s: %v\n%s", c.call, c.file, err, output)
+			}
+			o.expectOneManifest(t)
+		}
+		// The same command finishes a job, whether the manifest was replaced or not; so does a rollback.
+		o.interrupt(t, os.Kill, "wrote")
+		expect(t, o.run(t, "kube-scheduler-swap status"), "did not finish")
+		o.run(t, "kube-scheduler-swap rollback --to previous")
+		o.expectOneManifest(t)
+		expect(t, o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1"), "done:")
+	})
+	o.expectDone(t)
+	// Ctrl-C, when the manifest is replaced, puts the old one back.
+	o.interrupt(t, os.Interrupt, "wrote")
+	o.expectConfig(t, "weight: 30")
+	o.expectDone(t)
+}
+
+// expectDone sees that a scheduler of ours works, and that no run is unfinished.
+func (o *operator) expectDone(t *testing.T) {
+	t.Helper()
+	status := o.run(t, "kube-scheduler-swap status")
+	expect(t, status, "swapped: v1.23.17+", "health     ok", "this node holds it")
+	if strings.Contains(status, "did not finish") {
+		t.Errorf("a run has left its journal:\n%s", status)
+	}
+}
+
+// interrupt installs the configuration that is not there, and sends the install a signal when it says some words.
+func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
+	t.Helper()
+	command := o.node.Command(t.Context(), "kube-scheduler-swap", "install", "--config", o.otherConfig(t))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reader.Close()
+	command.Stderr = writer
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	writer.Close()
+	said := false
+	for lines := bufio.NewScanner(reader); !said && lines.Scan(); {
+		if said = strings.Contains(lines.Text(), words); said {
+			// It may have ended just now.
+			if err := command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+				t.Fatal(err)
+			}
+		}
+	}
+	// The rest of what it says, so that it does not wait for us.
+	_, _ = io.Copy(io.Discard, reader)
+	// That it was killed is no news.
+	_ = command.Wait()
+	if !said {
+		t.Fatalf("the install never said %q", words)
+	}
+}
+
+// otherConfig is a configuration that the manifest does not name.
+func (o *operator) otherConfig(t *testing.T) string {
+	t.Helper()
+	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := path.Join(o.page.folder, "manifests/config/my-scheduler.yaml")
+	if pod.Swap.ConfigSHA256 == fmt.Sprintf("%x", sha256.Sum256(o.read(t, config))) {
+		return path.Join(o.page.folder, "my-scheduler.yaml")
+	}
+	return config
+}
+
+// offline are the flags that kubeadm needs where there is no network, and nobody to ask.
+const offline = " --yes --force --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR,CreateJob,CoreDNSUnsupportedPlugins,CoreDNSMigration"
+
+func (o *operator) upgrade(t *testing.T, load *load) {
+	const command = "kubeadm upgrade apply v1.23.17"
+	o.measure(t, load, "kubeadm upgrade, which undoes the swap", func() { o.run(t, command+offline) })
+	expect(t, o.refused(t, "kube-scheduler-swap check"), "problem: the swap was undone", "kubeadm upgrade does that")
+	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "the swap was undone")
+	o.measure(t, load, "install again after an upgrade", func() { expect(t, o.page.do(t, o.node, "repair"), "done:") })
+
+	expect(t, o.page.do(t, o.node, "patch"), "config: "+staticpod.ContainerConfigPath)
+	expect(t, o.page.do(t, o.node, "cluster-configuration"), "replaced")
+	o.measure(t, load, "kubeadm upgrade with the patch, which keeps it", func() {
+		o.page.do(t, o.node, "upgrade", "kubeadm upgrade apply v1.23.17", command+offline)
+	})
+	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node holds it")
+	if output, err := o.node.Run(t.Context(), "kube-scheduler-swap check"); err != nil {
+		t.Errorf("check finds a problem after an upgrade that has kept the swap: %v\n%s", err, output)
+	}
+	// The patch goes with the next install.
+	o.run(t, "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml")
+	sum := fmt.Sprintf("%x", sha256.Sum256(o.read(t, path.Join(o.page.folder, "manifests/config/my-scheduler.yaml"))))
+	expect(t, string(o.read(t, "/etc/kubernetes/patches/kube-scheduler+strategic.yaml")), sum)
+}
+
+func (o *operator) rollback(t *testing.T, load *load) {
+	o.measure(t, load, "rollback to the install before", func() { expect(t, o.page.do(t, o.node, "rollback-previous"), "done:") })
+	o.expectConfig(t, "weight: 30")
+	// Pods for a profile that kubeadm's scheduler does not have would wait for ever.
+	o.served.Store(false)
+	load.untilBound(t, "my-scheduler")
+	var output string
+	o.measure(t, load, "rollback to kubeadm's scheduler", func() { output = o.page.do(t, o.node, "rollback") })
+	expect(t, output, "done:", "kubeadm would bring the swap back")
+	o.expectStock(t)
+	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to take back")
+}
+
+// byHand has kubeadm write its own manifest, as the page says for a node without the tool.
+func (o *operator) byHand(t *testing.T) {
+	since := time.Now()
+	expect(t, o.page.do(t, o.node, "by-hand"), "Creating static Pod manifest")
+	o.awaitRestart(t, since)
+	t.Logf("kubeadm init phase control-plane scheduler, until the scheduler works: %s", time.Since(since).Round(time.Second))
+	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "the swap was undone", "health     ok")
+	o.expectOneManifest(t)
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml")
+	o.expectDone(t)
+}
+
+// expectStock sees that the manifest is kubeadm's but for one annotation, and that it runs.
+func (o *operator) expectStock(t *testing.T) {
+	t.Helper()
+	now := o.read(t, manifestFile)
+	var rest []string
+	for _, line := range strings.SplitAfter(string(now), "\n") {
+		if !strings.Contains(line, staticpod.RestartedAtAnnotation) && line != "  annotations:\n" {
+			rest = append(rest, line)
+		}
+	}
+	if got := strings.Join(rest, ""); got != string(o.original) {
+		t.Errorf("the manifest is not kubeadm's:\n%s", staticpod.Diff("kubeadm's", o.original, "now", []byte(got)))
+	}
+	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "registry.k8s.io/kube-scheduler:v1.23.17 ", "health     ok")
+}
+
+// usualWays measures what people do without the tool, on the same node.
+func (o *operator) usualWays(t *testing.T, load *load) {
+	o.measure(t, load, "by hand: the manifest edited in place", func() {
+		since := time.Now()
+		edit, err := staticpod.Restart(o.read(t, manifestFile), since)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.replaceManifest(t, edit.Manifest)
+		o.awaitRestart(t, since)
+	})
+	o.measure(t, load, "by hand: the manifest moved out and back", func() {
+		edit, err := staticpod.Restart(o.read(t, manifestFile), time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		since := time.Now()
+		o.run(t, "mv "+manifestFile+" /root/\n"+
+			"while kubectl --namespace kube-system get pod kube-scheduler-cp1 > /dev/null 2>&1; do sleep 0.1; done")
+		o.replaceManifest(t, edit.Manifest)
+		o.awaitRestart(t, since)
+	})
+}
+
+// replaceManifest renames a manifest into place.
+func (o *operator) replaceManifest(t *testing.T, content []byte) {
+	t.Helper()
+	hidden := path.Join(path.Dir(manifestFile), ".by-hand")
+	if err := o.node.WriteFile(hidden, content); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(o.node.Root()+hidden, o.node.Root()+manifestFile); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitRestart waits until a scheduler that was started since works.
+func (o *operator) awaitRestart(t *testing.T, since time.Time) {
+	t.Helper()
+	err := wait.PollImmediateWithContext(t.Context(), 200*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+		output, err := o.node.Run(ctx, "kube-scheduler-swap status --output json")
+		if err != nil {
+			return false, nil
+		}
+		var status swap.Status
+		if err := json.Unmarshal([]byte(output), &status); err != nil {
+			return false, err
+		}
+		return status.Running && status.Since.After(since) && status.Health == "ok" && status.Holder != "", nil
+	})
+	if err != nil {
+		t.Fatalf("the scheduler did not restart: %v", err)
+	}
+}
+
+// accounts sees that every pod that arrived was bound, and none twice, by the logs of all API servers.
+func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kubeadmnode.Node) {
+	t.Helper()
+	count := load.settled(t, patience)
+	if count < fewest {
+		t.Errorf("only %d pods have arrived, want %d", count, fewest)
+	}
+	var bound map[string]int
+	// An API server writes its log after it has answered.
+	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(context.Context) (bool, error) {
+		bound = map[string]int{}
+		for _, node := range append(others, o.node) {
+			for name, times := range bindings(t, node, load.namespace) {
+				bound[name] += times
+			}
+		}
+		return len(bound) >= count, nil
+	})
+	if err != nil && !errors.Is(err, wait.ErrWaitTimeout) {
+		t.Fatal(err)
+	}
+	if len(bound) != count {
+		t.Errorf("%d pods have arrived, the API servers were asked to bind %d", count, len(bound))
+	}
+	unanswered := 0
+	for name, times := range bound {
+		if times > 1 {
+			t.Errorf("the pod %s was bound %d times", name, times)
+		} else if times == 0 {
+			unanswered++
+		}
+	}
+	// That each has one node, and keeps it, the load has seen. No more are unanswered than one for each scheduler that was ended.
+	if unanswered > 40 {
+		t.Errorf("%d bindings were not answered with success", unanswered)
+	}
+	t.Logf("%d pods: each bound once; for %d of them the answer came after the scheduler's end", count, unanswered)
+}
+
+// table prints the figures.
+func table(figures []figure) string {
+	var text bytes.Buffer
+	fmt.Fprintln(&text, "what was done, how long it took, the longest time without a binding while pods waited, and the longest wait of one pod that came meanwhile:")
+	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(writer, "took\tgap\tlongest wait\t")
+	for _, f := range figures {
+		fmt.Fprintf(writer, "%.1f s\t%.1f s\t%.1f s\t  %s\n", f.took.Seconds(), f.gap.Seconds(), f.load.longestWait(f.from, f.from.Add(f.took)).Seconds(), f.what)
+	}
+	writer.Flush()
+	return text.String()
+}

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package configurations runs every configuration of manifests/config as the comment in it says, through the command of
+// `make run`, and looks for its effect in the tables. It needs programs that were built before, so it is run by its own make
+// target.
+package configurations
+
+import (
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/test/testinput"
+)
+
+// checks look for the effect of each configuration.
+var checks = map[string]func(*testing.T, *outcome){
+	"my-scheduler.yaml": func(t *testing.T, o *outcome) {
+		o.expectDiskType(t, "my-scheduler", "ssd")
+		o.expect(t, "pod-01", "default-scheduler", "node-1", "node-2", "node-3", "node-4", "node-5")
+	},
+	"one-score-plugin.yaml": func(t *testing.T, o *outcome) {
+		o.expectDiskType(t, "default-scheduler", "ssd")
+		o.expect(t, "prefers-hdd", "default-scheduler", "node-1", "node-3", "node-5")
+	},
+	"weights.yaml": func(t *testing.T, o *outcome) {
+		o.expect(t, "tolerates-nothing", "default-scheduler", "tainted")
+	},
+	"every-extension-point.yaml": func(t *testing.T, o *outcome) {
+		o.expectPending(t, "fits-nowhere", "Insufficient cpu")
+		// QueueSort is called only when two pods wait at a time, and Unreserve when a binding fails.
+		for _, point := range []string{
+			"PreFilter", "Filter", "PostFilter", "PreScore", "Score", "NormalizeScore", "Reserve", "Permit", "PreBind", "Bind", "PostBind",
+		} {
+			if !strings.Contains(o.text, `extensionPoint="`+point+`"`) {
+				t.Errorf("no line of the log is about %s", point)
+			}
+		}
+	},
+	"many-profiles.yaml": func(t *testing.T, o *outcome) {
+		o.expectDiskType(t, "ssd-first", "ssd")
+		o.expectDiskType(t, "no-hdd", "ssd")
+		o.expectBound(t, map[string]int{"default-scheduler": 10, "packing": 10, "ssd-first": 10, "random": 10, "no-hdd": 10})
+	},
+	"v1beta2.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
+	"v1beta3.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
+	"bin-packing.yaml": func(t *testing.T, o *outcome) {
+		if o.used != "1 of 5" {
+			t.Errorf("nodes with pods: %s, want 1 of 5", o.used)
+		}
+	},
+	"no-default-scheduler.yaml": func(t *testing.T, o *outcome) {
+		o.expectPending(t, "names-no-scheduler", "no profile is called default-scheduler")
+		for _, plain := range []string{
+			"note: pods that name no scheduler will stay Pending, because the configuration has no profile default-scheduler",
+			"the cure: add to the profiles in ", "    - schedulerName: default-scheduler\n",
+		} {
+			if !strings.Contains(o.text, plain) {
+				t.Errorf("it does not say %q", plain)
+			}
+		}
+	},
+	"extender.yaml":         func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
+	"extender-plugins.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
+	"rand-score.yaml":       func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
+	// Nobody answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
+	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
+	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
+	"node-load-streaming.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 10, "streaming": 10})
+	},
+	"pod-filter.yaml": func(t *testing.T, o *outcome) {
+		anywhere := []string{"node-1", "node-2", "node-3", "node-4", "node-5"}
+		o.expectPending(t, "debug-1", `denied by rule "no-debugging" of PodFilter`)
+		o.expectPending(t, "team-a/web", `denied by rule "teams-name-an-owner" of PodFilter`)
+		o.expect(t, "debug-2", "default-scheduler", anywhere...)
+		o.expect(t, "team-a/api", "default-scheduler", anywhere...)
+	},
+	"node-filter.yaml": func(t *testing.T, o *outcome) {
+		for _, name := range []string{"database-1", "database-2", "database-3"} {
+			o.expect(t, name, "default-scheduler", "node-1", "node-3", "node-5")
+		}
+		for name := range o.pods {
+			if strings.HasPrefix(name, "pod-") {
+				o.expect(t, name, "default-scheduler", "node-2", "node-4", "node-6")
+			}
+		}
+		o.expectPending(t, "no-database", `denied by rule "ssd-for-databases-only" of NodeFilter`)
+	},
+	"running-image-locality.yaml": func(t *testing.T, o *outcome) {
+		o.expect(t, "wants-golang", "default-scheduler", "node-2", "node-3")
+		o.expect(t, "wants-rust", "default-scheduler", "node-5")
+		o.expect(t, "wants-both", "default-scheduler", "node-3")
+	},
+	"chaos.yaml": func(t *testing.T, o *outcome) {
+		disturbed := 0
+		for _, event := range o.events {
+			if event.reason != "Chaos" {
+				continue
+			}
+			disturbed++
+			if !strings.HasPrefix(event.pod, "chaos/") || !strings.HasPrefix(event.message, "chaos: ") {
+				t.Errorf("event %+v, want only pods of the namespace chaos to have such", event)
+			}
+		}
+		if disturbed == 0 {
+			t.Error("no pod has an event of Chaos")
+		}
+	},
+}
+
+func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
+	files, err := filepath.Glob(root + "/manifests/config/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := build(t)
+	unused := maps.Clone(checks)
+	for _, file := range files {
+		name := filepath.Base(file)
+		delete(unused, name)
+		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
+			check := checks[name]
+			if check == nil {
+				t.Fatalf("nobody looks for the effect of %s; next: add it to checks", name)
+			}
+			path := "manifests/config/" + name
+			commands, err := commandsIn(path, testinput.Read(t, file))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, command := range commands {
+				if command["CONFIG"] != path {
+					t.Fatalf("the command in its comment runs %s", command["CONFIG"])
+				}
+				check(t, run(t, program, command))
+			}
+		})
+	}
+	for name := range unused {
+		t.Errorf("%s is looked for, and not there", name)
+	}
+}
+
+// The plugins are the same, and so are their weights and arguments: as the scheduler itself writes them, with the defaults of
+// the two versions, which differ.
+func TestBothVersionsOfAConfigurationEnableTheSamePlugins(t *testing.T) {
+	older, newer := effective(t, "v1beta2.yaml"), effective(t, "v1beta3.yaml")
+	if older.version == newer.version {
+		t.Fatalf("both are %s", older.version)
+	}
+	if len(newer.plugins) < 20 || newer.weights["MyScorePlugin"] != 25 {
+		t.Errorf("v1beta3: plugins %v, weights %v; want the default plugins and MyScorePlugin", newer.plugins, newer.weights)
+	}
+	if !reflect.DeepEqual(older.plugins, newer.plugins) {
+		t.Errorf("v1beta2 enables %v\nv1beta3 enables %v", older.plugins, newer.plugins)
+	}
+	if !reflect.DeepEqual(older.weights, newer.weights) {
+		t.Errorf("weights in v1beta2 are %v\nweights in v1beta3 are %v", older.weights, newer.weights)
+	}
+	if !reflect.DeepEqual(older.args, newer.args) {
+		t.Errorf("arguments in v1beta2 are %v\narguments in v1beta3 are %v", older.args, newer.args)
+	}
+}
+
+// A run cannot show a weight: pods may lie unevenly for many reasons. So the scheduler's own word is taken for it.
+func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
+	weights := effective(t, "weights.yaml")
+	if weights.plugins["TaintToleration"] {
+		t.Error("weights.yaml: TaintToleration is enabled somewhere, want it off everywhere")
+	}
+	for _, test := range []struct {
+		file, plugin string
+		want         int
+	}{
+		{"weights.yaml", "ImageLocality", 10},
+		{"weights.yaml", "RandScore", 100},
+		{"every-extension-point.yaml", "RandScore", 300},
+		{"node-load.yaml", "NodeLoad", 5},
+		{"node-load-kube-prometheus.yaml", "NodeLoad", 5},
+	} {
+		if got := effective(t, test.file).weights[test.plugin]; got != test.want {
+			t.Errorf("%s: %s has weight %d, want %d", test.file, test.plugin, got, test.want)
+		}
+	}
+	profiles := effectiveProfiles(t, "node-load-streaming.yaml")
+	if streaming := profiles["streaming"].weights["NodeLoad"]; streaming != 50 || profiles["default-scheduler"].plugins["NodeLoad"] {
+		t.Errorf("node-load-streaming.yaml: NodeLoad has weight %d in streaming, want 50; and it is in default-scheduler: %v, want not",
+			streaming, profiles["default-scheduler"].plugins["NodeLoad"])
+	}
+}
+
+// effect is what a profile comes to.
+type effect struct {
+	version string
+	plugins map[string]bool
+	// weights are those of the plugins that score.
+	weights map[string]int
+	// args are without their version.
+	args map[string]map[string]any
+}
+
+type pluginSet struct {
+	Enabled []struct {
+		Name   string
+		Weight int
+	}
+}
+
+// effective gives what the scheduler says that it has read, of a configuration with one profile.
+func effective(t *testing.T, name string) effect {
+	t.Helper()
+	profiles := effectiveProfiles(t, name)
+	if len(profiles) != 1 {
+		t.Fatalf("%s has %d profiles, want one", name, len(profiles))
+	}
+	var only effect
+	for _, only = range profiles {
+	}
+	return only
+}
+
+// effectiveProfiles gives the same of all profiles, by their names.
+func effectiveProfiles(t *testing.T, name string) map[string]effect {
+	t.Helper()
+	folder := t.TempDir()
+	kubeconfig, config, written := folder+"/kubeconfig", folder+"/config.yaml", folder+"/written.yaml"
+	writeFile(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: none\n"+
+		"clusters: [{name: none, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: none, context: {cluster: none}}]\n")
+	// It wants to know where a cluster is, and does not go there.
+	writeFile(t, config, strings.ReplaceAll(
+		testinput.Read(t, root+"/manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
+	// Without the last flag it would listen before it writes, on a port that others may have.
+	output, err := exec.CommandContext(t.Context(), testinput.File(t, "KUBE_SCHEDULER"),
+		"--config="+config, "--write-config-to="+written, "--secure-port=0").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	var read struct {
+		APIVersion string
+		Profiles   []struct {
+			SchedulerName string
+			Plugins       map[string]pluginSet
+			PluginConfig  []struct {
+				Name string
+				Args map[string]any
+			}
+		}
+	}
+	if err := yaml.Unmarshal([]byte(testinput.Read(t, written)), &read); err != nil {
+		t.Fatal(err)
+	}
+	profiles := map[string]effect{}
+	for _, profile := range read.Profiles {
+		e := effect{version: read.APIVersion, plugins: map[string]bool{}, weights: map[string]int{}, args: map[string]map[string]any{}}
+		for _, set := range profile.Plugins {
+			for _, plugin := range set.Enabled {
+				e.plugins[plugin.Name] = true
+				if plugin.Weight > 0 {
+					e.weights[plugin.Name] = plugin.Weight
+				}
+			}
+		}
+		for _, config := range profile.PluginConfig {
+			delete(config.Args, "apiVersion")
+			e.args[config.Name] = config.Args
+		}
+		profiles[profile.SchedulerName] = e
+	}
+	return profiles
+}
+
+func writeFile(t *testing.T, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestCommandsStandInTheCommentThatAConfigurationBeginsWith(t *testing.T) {
+	for content, want := range map[string][]variables{
+		"# nothing\nkind: x\n":                                {{"CONFIG": "c.yaml"}},
+		"# a\n#   make run CONFIG=a B=1\n#\n# make run C=2\n": {{"CONFIG": "a", "B": "1"}, {"C": "2"}},
+		"# make run A=1 B=\"b c\" D=e=f\n":                    {{"A": "1", "B": "b c", "D": "e=f"}},
+		"kind: x\n# make run A=1\n":                           {{"CONFIG": "c.yaml"}},
+	} {
+		if got, err := commandsIn("c.yaml", content); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: got %v, %v, want %v", content, got, err, want)
+		}
+	}
+	if _, err := commandsIn("c.yaml", "# make run A=1 \\\n"); err == nil {
+		t.Error("a command on two lines, of which a # would follow the first: no error")
+	}
+}

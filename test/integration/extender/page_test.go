@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend
+
+import (
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// page is the documentation, with the commands that make certificates.
+const page = "../../../docs/plugins.md"
+
+// TestCertificatesMadeAsThePageSays has a scheduler and an extender know each other by them.
+func TestCertificatesMadeAsThePageSays(t *testing.T) {
+	content, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var commands []string
+	for line := range strings.Lines(string(content)) {
+		if command, is := strings.CutPrefix(line, "    openssl "); is {
+			commands = append(commands, "openssl "+strings.TrimSpace(command))
+		}
+	}
+	if len(commands) != 3 {
+		t.Fatalf("%s has %d commands that begin with openssl, want 3: for the authority, the extender and the scheduler", page, len(commands))
+	}
+	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
+		t.Skip("openssl is not installed; next: apt-get install openssl")
+	}
+	c := newCluster(t)
+	c.certificates = t.TempDir()
+	for _, command := range commands {
+		made := exec.CommandContext(t.Context(), "sh", "-c", command)
+		made.Dir = c.certificates
+		if output, err := made.CombinedOutput(); err != nil {
+			t.Fatalf("%s: %v: %s", command, err, output)
+		}
+	}
+	c.startScheduler(t)
+	c.startExtender(t)
+	c.awaitBound(t, c.createPods(t, 2)...)
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package endtoend loads the alerts and the dashboard of manifests/monitoring into a real Prometheus that scrapes a real
+// scheduler, whose plugin NodeLoad asks that same Prometheus, and has much to complain about. It needs programs that were
+// built before, so it is run by its own make target.
+package endtoend
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/integration/monitoring"
+	"kube-scheduler-fork/test/testinput"
+)
+
+const (
+	folder        = "../../../../manifests/monitoring"
+	ruleFile      = folder + "/prometheus-rule.yaml"
+	dashboardFile = folder + "/node-load-dashboard.json"
+	// patience is how long anything may take: many times what it takes on a slow, busy machine.
+	patience = 3 * time.Minute
+	poll     = 200 * time.Millisecond
+)
+
+// exported is what an exporter says of four nodes: the first is hot, the last has no measurement, only one has one of its
+// memory, and one is no node of the cluster.
+const exported = `# TYPE test_cpu_ratio gauge
+test_cpu_ratio{instance="node-1"} 0.95
+test_cpu_ratio{instance="node-2"} 0.2
+test_cpu_ratio{instance="node-3"} 0.1
+test_cpu_ratio{instance="stranger"} 0.1
+# TYPE test_memory_ratio gauge
+test_memory_ratio{instance="node-1"} 0.5
+`
+
+// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and nobody answers at %[2]s. A scrape
+// that fails ends the raw series until the next one, so the last sample of a minute is asked for.
+const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins: &plugins
+      multiPoint:
+        enabled:
+          - name: NodeLoad
+    pluginConfig:
+      - name: NodeLoad
+        args:
+          prometheus: &prometheus
+            endpoints: ["%[1]s"]
+          refreshInterval: 1s
+          resources:
+            - &cpu
+              name: cpu
+              query: last_over_time(test_cpu_ratio[1m])
+              timestampQuery: max_over_time(timestamp(test_cpu_ratio)[1m:1s])
+              threshold: 80
+            - name: memory
+              query: last_over_time(test_memory_ratio[1m])
+              timestampQuery: max_over_time(timestamp(test_memory_ratio)[1m:1s])
+              threshold: 80
+  - schedulerName: bad-query
+    plugins: *plugins
+    pluginConfig:
+      - name: NodeLoad
+        args:
+          prometheus: *prometheus
+          refreshInterval: 1s
+          resources:
+            - name: pressure
+              query: sum by (instance) (test_cpu_ratio
+              timestampQuery: timestamp(test_cpu_ratio)
+  - schedulerName: wrong-label
+    plugins: *plugins
+    pluginConfig:
+      - name: NodeLoad
+        args:
+          prometheus: *prometheus
+          refreshInterval: 1s
+          nodeMatch: {label: job, by: Name}
+          resources: [*cpu]
+  - schedulerName: nobody-there
+    plugins: *plugins
+    pluginConfig:
+      - name: NodeLoad
+        args:
+          prometheus: {endpoints: ["%[2]s"]}
+          refreshInterval: 1s
+          resources: [*cpu]
+`
+
+func TestAlertsAndDashboardWithRealData(t *testing.T) {
+	s := newStand(t)
+	s.schedule(t)
+
+	expressions, err := monitoring.ReadDashboard(dashboardFile, "1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	groups, err := monitoring.ReadRules(ruleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, expression := range expressions {
+		expression := expression
+		t.Run("panel "+expression.Panel, func(t *testing.T) {
+			s.eventually(t, func() error {
+				if series := s.query(t, expression.PromQL); len(series) == 0 {
+					return fmt.Errorf("no data for %s", expression.PromQL)
+				}
+				return nil
+			})
+		})
+	}
+	for _, rule := range groups.Rules() {
+		t.Run("alert "+rule.Alert, func(t *testing.T) {
+			// What it is about is there, so it begins to wait for the time that the rule gives it.
+			s.eventually(t, func() error {
+				loaded, found := s.alerts(t)[rule.Alert]
+				switch {
+				case !found:
+					return fmt.Errorf("not loaded")
+				case loaded.Health != "ok":
+					return fmt.Errorf("health %s: %s", loaded.Health, loaded.LastError)
+				case loaded.State == "inactive":
+					return fmt.Errorf("inactive, though there is data for it: %s", rule.Expr)
+				}
+				return nil
+			})
+			for _, alert := range s.alerts(t)[rule.Alert].Alerts {
+				for name, text := range alert.Annotations {
+					if strings.Contains(text, "<no value>") || strings.Contains(text, "<error") {
+						t.Errorf("%s: %s", name, text)
+					}
+				}
+			}
+		})
+	}
+
+	// Names in the expressions, alternatives of `or` and `unless` too, of which one side is enough for data.
+	scraped := s.metrics(t)
+	named := map[string]bool{}
+	for _, expression := range expressions {
+		for _, name := range monitoring.Metrics(expression.PromQL) {
+			named[name] = true
+		}
+	}
+	for _, rule := range groups.Rules() {
+		for _, name := range monitoring.Metrics(rule.Expr) {
+			named[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !slices.Contains(scraped, name) {
+			t.Errorf("%s is no metric of the scheduler", name)
+		}
+	}
+	// The other way round: a metric of NodeLoad that nobody sees is forgotten.
+	for _, name := range scraped {
+		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
+			!named[name] && !named[base+"_bucket"] {
+			t.Errorf("no panel and no alert has %s", name)
+		}
+	}
+}
+
+// stand is a scheduler that Prometheus scrapes, and that asks Prometheus.
+type stand struct {
+	plane      *localcluster.ControlPlane
+	prometheus string
+	log        string
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	work := t.TempDir()
+	plane, err := localcluster.Start(t.Context(), localcluster.Options{
+		Etcd: testinput.File(t, "ETCD"), KubeAPIServer: testinput.File(t, "KUBE_APISERVER"), KWOK: testinput.File(t, "KWOK"),
+		Parent: work, Progress: t.Output(),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := plane.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := plane.AddNodes(t.Context(), 4); err != nil {
+		t.Fatal(err)
+	}
+	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exported) }))
+	t.Cleanup(exporter.Close)
+
+	s := &stand{plane: plane, log: filepath.Join(work, "prometheus.log")}
+	address := freeAddress(t)
+	s.prometheus = "http://" + address
+	config := filepath.Join(work, "scheduler.yaml")
+	writeFile(t, config, fmt.Appendf(nil, schedulerConfig, s.prometheus, "http://"+freeAddress(t)))
+	scheduler, err := plane.StartScheduler(t.Context(), testinput.File(t, "KUBE_SCHEDULER"), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.startPrometheus(t, work, address, exporter.URL, scheduler.URL())
+	return s
+}
+
+// startPrometheus starts Prometheus with the alerts, and waits until it answers.
+func (s *stand) startPrometheus(t *testing.T, work, address, exporter, scheduler string) {
+	t.Helper()
+	groups, err := monitoring.ReadRules(ruleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := yaml.Marshal(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(work, "rules.yaml"), rules)
+	client, err := clientcmd.BuildConfigFromFlags("", s.plane.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := rest.LoadTLSFiles(client); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string][]byte{"ca.crt": client.CAData, "client.crt": client.CertData, "client.key": client.KeyData} {
+		writeFile(t, filepath.Join(work, name), content)
+	}
+	static := func(target string) []any {
+		parsed, err := url.Parse(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []any{map[string]any{"targets": []string{parsed.Host}}}
+	}
+	config, err := yaml.Marshal(map[string]any{
+		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+		"rule_files": []string{"rules.yaml"},
+		"scrape_configs": []any{
+			map[string]any{"job_name": "node", "honor_labels": true, "static_configs": static(exporter)},
+			map[string]any{
+				"job_name": "kube-scheduler", "scheme": "https", "static_configs": static(scheduler),
+				"tls_config": map[string]any{"ca_file": "ca.crt", "cert_file": "client.crt", "key_file": "client.key"},
+			},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(work, "prometheus.yaml"), config)
+
+	log, err := os.Create(s.log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	command := exec.Command(testinput.File(t, "PROMETHEUS"), "--config.file="+filepath.Join(work, "prometheus.yaml"),
+		"--storage.tsdb.path="+filepath.Join(work, "data"), "--web.listen-address="+address)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, exited := make(chan error, 1), make(chan struct{})
+	go func() {
+		// The kernel ends the child with the thread that forked it, so that thread waits for it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(exited)
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait() // it is killed, or its log says why it ended
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = command.Process.Kill() // an error says that it has ended
+		<-exited
+	})
+	s.eventually(t, func() error {
+		response, err := http.Get(s.prometheus + "/-/ready")
+		if err != nil {
+			return err
+		}
+		response.Body.Close()
+		if response.StatusCode != http.StatusOK {
+			return fmt.Errorf("Prometheus is not ready: %s", response.Status)
+		}
+		return nil
+	})
+}
+
+// schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may only go
+// to the one that is.
+func (s *stand) schedule(t *testing.T) {
+	t.Helper()
+	s.eventually(t, func() error {
+		if len(s.query(t, `scheduler_node_load_nodes{resource="cpu", state="fresh"} == 3`)) == 0 {
+			return fmt.Errorf("three nodes should be measured")
+		}
+		return nil
+	})
+	var pods []*corev1.Pod
+	for i := range 8 {
+		pods = append(pods, localcluster.NewPod(fmt.Sprintf("pod-%d", i), ""))
+	}
+	hot := localcluster.NewPod("wants-the-hot-node", "")
+	hot.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
+	placements, err := s.plane.Place(t.Context(), append(pods, hot)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, placement := range placements {
+		if bound := placement.Node != ""; bound == (placement.Name == hot.Name) || placement.Node == "node-1" {
+			t.Errorf("%+v; want it on a node that is not hot, and %s nowhere", placement, hot.Name)
+		}
+	}
+}
+
+// query asks for a vector.
+func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
+	t.Helper()
+	var data struct {
+		Result []json.RawMessage `json:"result"`
+	}
+	s.get(t, "/api/v1/query?query="+url.QueryEscape(promQL), &data)
+	return data.Result
+}
+
+// metrics gives the names of all metrics of the scheduler.
+func (s *stand) metrics(t *testing.T) []string {
+	t.Helper()
+	var names []string
+	s.get(t, "/api/v1/label/__name__/values?match[]="+url.QueryEscape(`{job="kube-scheduler"}`), &names)
+	return names
+}
+
+// alert is what Prometheus makes of a rule.
+type alert struct {
+	Name, State, Health, LastError string
+	Alerts                         []struct{ Annotations map[string]string }
+}
+
+func (s *stand) alerts(t *testing.T) map[string]alert {
+	t.Helper()
+	var data struct{ Groups []struct{ Rules []alert } }
+	s.get(t, "/api/v1/rules", &data)
+	alerts := map[string]alert{}
+	for _, group := range data.Groups {
+		for _, rule := range group.Rules {
+			alerts[rule.Name] = rule
+		}
+	}
+	return alerts
+}
+
+// get asks Prometheus for something that it must know.
+func (s *stand) get(t *testing.T, path string, data any) {
+	t.Helper()
+	response, err := http.Get(s.prometheus + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer := struct {
+		Status, Error string
+		Data          any
+	}{Data: data}
+	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
+		t.Fatalf("%s: %v %s %s", path, err, answer.Status, answer.Error)
+	}
+}
+
+// eventually waits until there is no error.
+func (s *stand) eventually(t *testing.T, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			log, _ := os.ReadFile(s.log)
+			t.Fatalf("after %s: %v\nPrometheus says:\n%s", patience, err, log)
+		}
+		select {
+		case <-time.After(poll):
+		case <-s.plane.Failed():
+			t.Fatal(s.plane.Failure())
+		}
+	}
+}
+
+// freeAddress gives an address on loopback at which nobody listens.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+func writeFile(t *testing.T, file string, content []byte) {
+	t.Helper()
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

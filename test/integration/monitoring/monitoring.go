@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package monitoring reads what manifests/monitoring has for Prometheus and Grafana, so that tests can try it on the real parts.
+package monitoring
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Rule is an alert.
+type Rule struct {
+	Alert       string            `json:"alert"`
+	Expr        string            `json:"expr"`
+	For         string            `json:"for,omitempty"`
+	Labels      map[string]string `json:"labels,omitempty"`
+	Annotations map[string]string `json:"annotations,omitempty"`
+}
+
+// Group is a group of rules; the field names are those of Prometheus' rule files.
+type Group struct {
+	Name  string `json:"name"`
+	Rules []Rule `json:"rules"`
+}
+
+// Groups is a rule file of Prometheus, and the spec of a PrometheusRule.
+type Groups struct {
+	Groups []Group `json:"groups"`
+}
+
+// Rules gives all rules of all groups.
+func (g Groups) Rules() []Rule {
+	var rules []Rule
+	for _, group := range g.Groups {
+		rules = append(rules, group.Rules...)
+	}
+	return rules
+}
+
+// ReadRules reads a PrometheusRule. A field that Prometheus does not know, or that nobody here uses, is an error.
+func ReadRules(file string) (Groups, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return Groups{}, err
+	}
+	var object struct {
+		APIVersion string `json:"apiVersion"`
+		Kind       string `json:"kind"`
+		Metadata   struct {
+			Name      string            `json:"name"`
+			Namespace string            `json:"namespace"`
+			Labels    map[string]string `json:"labels"`
+		} `json:"metadata"`
+		Spec Groups `json:"spec"`
+	}
+	if err := yaml.UnmarshalStrict(content, &object); err != nil {
+		return Groups{}, fmt.Errorf("%s: %w", file, err)
+	}
+	if object.APIVersion != "monitoring.coreos.com/v1" || object.Kind != "PrometheusRule" {
+		return Groups{}, fmt.Errorf("%s is a %s of %s, not a PrometheusRule of monitoring.coreos.com/v1", file, object.Kind, object.APIVersion)
+	}
+	return object.Spec, nil
+}
+
+// Expression is what a panel of a dashboard asks Prometheus.
+type Expression struct {
+	Panel, PromQL string
+}
+
+// ReadDashboard gives the expressions of a dashboard of Grafana, with its variables replaced as Grafana does when all
+// schedulers are chosen and rates are taken over a time that Grafana would choose.
+func ReadDashboard(file, rateInterval string) ([]Expression, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	var dashboard struct {
+		Templating struct {
+			List []struct{ Name, AllValue string }
+		}
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal(content, &dashboard); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	replacements := []string{"$__rate_interval", rateInterval}
+	for _, variable := range dashboard.Templating.List {
+		if variable.AllValue != "" {
+			replacements = append(replacements, "$"+variable.Name, variable.AllValue)
+		}
+	}
+	replace := strings.NewReplacer(replacements...)
+	var expressions []Expression
+	for _, panel := range dashboard.Panels {
+		if len(panel.Targets) == 0 {
+			return nil, fmt.Errorf("%s: the panel %q asks nothing", file, panel.Title)
+		}
+		for _, target := range panel.Targets {
+			expression := Expression{Panel: panel.Title, PromQL: replace.Replace(target.Expr)}
+			if strings.Contains(expression.PromQL, "$") {
+				return nil, fmt.Errorf("%s: the panel %q uses a variable that is not there: %s", file, panel.Title, target.Expr)
+			}
+			expressions = append(expressions, expression)
+		}
+	}
+	if len(expressions) == 0 {
+		return nil, errors.New(file + " has no panels")
+	}
+	return expressions, nil
+}
+
+var metric = regexp.MustCompile(`\bscheduler_[a-z0-9_]+`)
+
+// Metrics gives the names of the scheduler's metrics in an expression, each once.
+func Metrics(promQL string) []string {
+	names := metric.FindAllString(promQL, -1)
+	slices.Sort(names)
+	return slices.Compact(names)
+}

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/test/testinput"
+)
+
+const (
+	folder        = "../../../manifests/monitoring"
+	ruleFile      = folder + "/prometheus-rule.yaml"
+	dashboardFile = folder + "/node-load-dashboard.json"
+)
+
+func TestPrometheusTakesTheAlerts(t *testing.T) {
+	promtool(t, "check", "rules", write(t, t.TempDir(), rules(t)))
+}
+
+// The unit tests say which alert fires when, and there is one in which each fires.
+func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
+	content, err := os.ReadFile("testdata/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var unitTests struct {
+		Tests []struct {
+			AlertRuleTest []struct {
+				AlertName string     `json:"alertname"`
+				ExpAlerts []struct{} `json:"exp_alerts"`
+			} `json:"alert_rule_test"`
+		}
+	}
+	if err := yaml.Unmarshal(content, &unitTests); err != nil {
+		t.Fatal(err)
+	}
+	fires, silent := map[string]bool{}, map[string]bool{}
+	for _, test := range unitTests.Tests {
+		for _, expected := range test.AlertRuleTest {
+			fires[expected.AlertName] = fires[expected.AlertName] || len(expected.ExpAlerts) > 0
+			silent[expected.AlertName] = silent[expected.AlertName] || len(expected.ExpAlerts) == 0
+		}
+	}
+	groups := rules(t)
+	for _, rule := range groups.Rules() {
+		if !fires[rule.Alert] || !silent[rule.Alert] {
+			t.Errorf("testdata/alerts.yaml: %s fires in a test: %v; keeps silent in one: %v; want both",
+				rule.Alert, fires[rule.Alert], silent[rule.Alert])
+		}
+		delete(fires, rule.Alert)
+	}
+	for alert := range fires {
+		t.Errorf("testdata/alerts.yaml tests %s, which is not in %s; promtool would say that it does not fire", alert, ruleFile)
+	}
+
+	for _, group := range groups.Groups {
+		for i := range group.Rules {
+			group.Rules[i].Annotations = nil
+		}
+	}
+	work := t.TempDir()
+	write(t, work, groups)
+	if err := os.WriteFile(filepath.Join(work, "alerts.yaml"), content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "test", "rules", filepath.Join(work, "alerts.yaml"))
+}
+
+func TestEachAlertSaysWhatToDoNext(t *testing.T) {
+	for _, rule := range rules(t).Rules() {
+		if rule.Labels["severity"] == "" || rule.For == "" {
+			t.Errorf("%s has the severity %q, and fires after %q; want both", rule.Alert, rule.Labels["severity"], rule.For)
+		}
+		if rule.Annotations["summary"] == "" || !strings.Contains(rule.Annotations["description"], "Next: ") {
+			t.Errorf("%s: want a summary, and a description that says what to do next; have %v", rule.Alert, rule.Annotations)
+		}
+	}
+}
+
+func TestPrometheusParsesTheDashboardsExpressions(t *testing.T) {
+	expressions, err := ReadDashboard(dashboardFile, "1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var promQL []string
+	for _, expression := range expressions {
+		promQL = append(promQL, expression.PromQL)
+	}
+	parse(t, promQL)
+}
+
+// NodeLoad's configurations are to be copied, and no run of them has a Prometheus that would read their queries.
+func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
+	files, err := filepath.Glob("../../../manifests/config/node-load*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("configurations: %v, %v", files, err)
+	}
+	var promQL []string
+	for _, file := range files {
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config struct {
+			Profiles []struct {
+				PluginConfig []struct {
+					Args struct {
+						Resources []struct{ Query, TimestampQuery, DeviationQuery string }
+					}
+				}
+			}
+		}
+		if err := yaml.Unmarshal(content, &config); err != nil {
+			t.Fatal(err)
+		}
+		for _, profile := range config.Profiles {
+			for _, plugin := range profile.PluginConfig {
+				for _, resource := range plugin.Args.Resources {
+					promQL = append(promQL, resource.Query, resource.TimestampQuery, resource.DeviationQuery)
+				}
+			}
+		}
+	}
+	parse(t, slices.DeleteFunc(promQL, func(query string) bool { return query == "" }))
+}
+
+// parse has promtool parse each as the expression of a recording rule.
+func parse(t *testing.T, promQL []string) {
+	t.Helper()
+	if len(promQL) == 0 {
+		t.Fatal("there is nothing to parse")
+	}
+	var recording strings.Builder
+	recording.WriteString("groups:\n  - name: parsed\n    rules:\n")
+	for i, expression := range promQL {
+		fmt.Fprintf(&recording, "      - {record: expression_%d, expr: %q}\n", i, expression)
+	}
+	file := filepath.Join(t.TempDir(), "parsed.yaml")
+	if err := os.WriteFile(file, []byte(recording.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	promtool(t, "check", "rules", file)
+}
+
+func TestMetricsAreTheNamesInAnExpression(t *testing.T) {
+	got := fmt.Sprint(Metrics(`sum by (scheduler) (scheduler_b{a="x"}) / scheduler_a > on () my_scheduler_c or scheduler_b`))
+	if want := "[scheduler_a scheduler_b]"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func rules(t *testing.T) Groups {
+	t.Helper()
+	groups, err := ReadRules(ruleFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(groups.Rules()) == 0 {
+		t.Fatalf("%s has no alerts", ruleFile)
+	}
+	return groups
+}
+
+// write writes a rule file, and gives its path.
+func write(t *testing.T, work string, groups Groups) string {
+	t.Helper()
+	content, err := yaml.Marshal(groups)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(work, "rules.yaml")
+	if err := os.WriteFile(file, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func promtool(t *testing.T, arguments ...string) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), testinput.File(t, "PROMTOOL"), arguments...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)
+	}
+}

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/testinput"
+)
+
+// faultRefresh is how often the scheduler in these tests asks, and faultAge how old a measurement may be there.
+const (
+	faultRefresh = time.Second
+	faultAge     = 5 * time.Second
+)
+
+// everyResource are those that the scheduler looks at when something goes wrong.
+var everyResource = []string{"cpu", "memory", "pressure"}
+
+// faulty is a stand with the one scheduler that has to live through all faults.
+type faulty struct {
+	*stand
+	scheduler *localcluster.Scheduler
+	process   int
+}
+
+func TestSchedulingGoesOnWhateverGoesWrongWithTheMeasurements(t *testing.T) {
+	t.Parallel()
+	s := &faulty{stand: newStand(t)}
+	s.scheduler = s.startScheduler(t, "kube-scheduler", s.configuration(t, "faults",
+		profile(corev1.DefaultSchedulerName, s.args(faultRefresh, faultAge, builtIn("cpu"), builtIn("memory"), pressure()))))
+	s.process = s.plane.Processes()["kube-scheduler"]
+	s.awaitFresh(t, s.scheduler, everyResource...)
+	s.place(t, s.newPods(1, "", "100m"))
+
+	t.Run("Prometheus", s.sourceFaults)
+	t.Run("clocks", s.clockFaults)
+	// The last one: what a second exporter of a node said is found for minutes after it has gone.
+	t.Run("exporters", s.exporterFaults)
+}
+
+// sourceFaults are those with which nothing at all is measured any more.
+func (s *faulty) sourceFaults(t *testing.T) {
+	behaves := func(behaviour behaviour) func(*testing.T) { return func(*testing.T) { s.proxy.behave(behaviour) } }
+	for _, fault := range []struct {
+		name          string
+		begins, mends func(*testing.T)
+	}{
+		{"is killed", func(*testing.T) { s.prometheus.kill() }, s.prometheus.start},
+		{"hangs", behaves(hangs), behaves(passes)},
+		{"answers 500", behaves(answers500), behaves(passes)},
+		{"answers garbage", behaves(answersGarbage), behaves(passes)},
+		{"answers 100 MB", behaves(answers100MB), behaves(passes)},
+		{"has another token", func(*testing.T) { s.proxy.rotateToken("the-second-token") },
+			func(t *testing.T) { s.write(t, "token", "the-second-token") }},
+		{"has another authority", func(t *testing.T) {
+			s.write(t, "next-ca.crt", string(s.proxy.rotateCertificate(t)))
+			s.proxy.server.CloseClientConnections()
+		}, func(t *testing.T) {
+			s.write(t, "ca.crt", testinput.Read(t, s.file("next-ca.crt")))
+		}},
+	} {
+		t.Run(fault.name, func(t *testing.T) {
+			s.awaitFresh(t, s.scheduler, everyResource...)
+			before := s.mustMetrics(t, s.scheduler)
+			fault.begins(t)
+			s.awaitAllMiss(t, "too_old")
+			s.await(t, "failed refreshes to be counted", func() (string, error) {
+				m, err := s.metrics(s.scheduler)
+				if err != nil {
+					return "", err
+				}
+				_, bad := m.refreshes()
+				_, badBefore := before.refreshes()
+				return missing(bad > badBefore, "%v before, %v now", badBefore, bad), nil
+			})
+			page := s.mustPage(t, s.scheduler)
+			t.Logf("the status page says: %s: %s", page.state, page.problem)
+			if page.state != "Down" || page.problem == "" {
+				t.Errorf("the source is %q because of %q, want Down and a reason", page.state, page.problem)
+			}
+			for _, secret := range []string{firstToken, "the-second-token"} {
+				if strings.Contains(page.raw, secret) {
+					t.Error("the status page has the token")
+				}
+			}
+			s.awaitEvent(t, "NodeLoadMetricsDown")
+
+			// A cycle without any measurement is counted as such.
+			s.place(t, s.newPods(1, "", "100m"))
+			after := s.mustMetrics(t, s.scheduler)
+			for _, resource := range everyResource {
+				was, is := before.sum("fallback_cycles_total", "resource="+resource), after.sum("fallback_cycles_total", "resource="+resource)
+				if is != was+1 {
+					t.Errorf("%s: %v cycles without measurements were counted, then %v; want one more", resource, was, is)
+				}
+			}
+			fault.mends(t)
+			s.recovers(t)
+		})
+	}
+}
+
+// reasons are why nodes may miss each of some resources.
+type reasons map[string][]string
+
+// all gives every resource the same reasons.
+func all(of ...string) reasons {
+	these := reasons{}
+	for _, resource := range everyResource {
+		these[resource] = of
+	}
+	return these
+}
+
+// exporterFaults are those of some exporters, each another fault, all at the same time.
+func (s *faulty) exporterFaults(t *testing.T) {
+	// gone is what becomes of a node whose exporter says nothing any more: a mean ends at another time than the raw samples.
+	gone := all("no_series", "no_timestamp", "too_old")
+	otherPort := func(instance string) string { return strings.Replace(instance, ":9100", ":9101", 1) }
+	tests := []struct {
+		name string
+		// fault is what happens to the exporter of a node with an instance.
+		fault func(instance string) fault
+		// missed is what is then missing, and why.
+		missed reasons
+		// lasts says that Prometheus goes on for minutes to find what was said.
+		lasts bool
+	}{
+		{"say NaN", func(string) fault { return fault{pressure: "NaN"} }, reasons{"pressure": {"not_a_number"}}, false},
+		{"say -5035", func(string) fault { return fault{pressure: "-5035"} }, reasons{"pressure": {"negative"}}, false},
+		{"say +Inf", func(string) fault { return fault{pressure: "+Inf"} }, reasons{"pressure": {"infinite"}}, false},
+		{"say 5035", func(string) fault { return fault{pressure: "5035"} }, reasons{"pressure": {"absurd"}}, false},
+		// The queries of the built-in resources make one of both, which say the same.
+		{"are scraped by two jobs", func(string) fault { return fault{again: `job="other"`} },
+			reasons{"pressure": {"ambiguous"}}, false},
+		{"are two on one node", func(instance string) fault { return fault{again: fmt.Sprintf("instance=%q", otherPort(instance))} },
+			all("ambiguous"), false},
+		{"die", func(string) fault { return fault{down: true} }, gone, false},
+		{"are called by another name", func(instance string) fault { return fault{instance: "renamed-" + instance} }, gone, false},
+		{"have a clock that is an hour ahead", func(string) fault { return fault{clock: time.Hour} }, gone, false},
+		{"have a clock that is an hour behind", func(string) fault { return fault{clock: -time.Hour} }, gone, false},
+		// Young enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten seconds. A
+		// series does not go back in time, so it is that of another exporter.
+		{"have a clock that is two minutes behind", func(instance string) fault {
+			return fault{clock: -2 * time.Minute, instance: otherPort(instance)}
+		}, reasons{"pressure": {"too_old", "no_series"}, "cpu": gone["cpu"], "memory": gone["memory"]}, true},
+	}
+	s.awaitFresh(t, s.scheduler, everyResource...)
+	const each = 3
+	victims, healthy := s.nodes[:each*len(tests)], s.nodes[each*len(tests):]
+	for i, test := range tests {
+		for _, node := range victims[each*i : each*(i+1)] {
+			s.exporters.breaks(test.fault(s.instances[node]), node)
+		}
+	}
+	for i, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			for _, resource := range everyResource {
+				s.awaitMarks(t, resource, victims[each*i:each*(i+1)], test.missed[resource]...)
+			}
+			s.place(t, s.newPods(1, "", "100m"))
+		})
+	}
+	t.Run("and those of all others do not", func(t *testing.T) {
+		for _, resource := range everyResource {
+			s.awaitMarks(t, resource, healthy)
+		}
+	})
+	t.Run("and the metrics count them", func(t *testing.T) {
+		for _, resource := range everyResource {
+			s.awaitCounts(t, resource)
+		}
+		s.await(t, "the series of nobody to be counted", func() (string, error) {
+			page, err := s.page(s.scheduler)
+			if err != nil {
+				return "", err
+			}
+			m, err := s.metrics(s.scheduler)
+			if err != nil {
+				return "", err
+			}
+			counted := m.sum("unmatched_series")
+			return missing(page.unmatched > 0 && counted > 0 && strings.HasPrefix(page.example, "renamed-"),
+				"%d on the page, such as %q; %v in the metrics", page.unmatched, page.example, counted), nil
+		})
+	})
+	s.exporters.breaks(fault{}, victims...)
+	for i, test := range tests {
+		if test.lasts {
+			continue
+		}
+		t.Run(test.name+" no more", func(t *testing.T) {
+			for _, resource := range everyResource {
+				s.awaitMarks(t, resource, victims[each*i:each*(i+1)])
+			}
+		})
+	}
+	t.Run("and all is as before", s.works)
+}
+
+// clockFaults are about Prometheus' clock, as its answers show it.
+func (s *faulty) clockFaults(t *testing.T) {
+	for _, off := range []time.Duration{time.Hour, -time.Hour} {
+		t.Run(fmt.Sprintf("of Prometheus and of the scheduler differ by %s, which does no harm", off), func(t *testing.T) {
+			s.awaitFresh(t, s.scheduler, everyResource...)
+			s.proxy.behave(shifts(off, off))
+			begun := s.mustPage(t, s.scheduler).snapshot
+			s.await(t, "some more snapshots", func() (string, error) {
+				page, err := s.page(s.scheduler)
+				if err != nil {
+					return "", err
+				}
+				return missing(page.snapshot > begun+3, "it is number %d, and was %d", page.snapshot, begun), nil
+			})
+			s.awaitFresh(t, s.scheduler, everyResource...)
+			s.place(t, s.newPods(1, "", "100m"))
+			s.proxy.behave(passes)
+			s.recovers(t)
+		})
+	}
+	for _, test := range []struct {
+		name    string
+		samples time.Duration
+		reason  string
+	}{
+		{"of all exporters are an hour ahead of Prometheus", time.Hour, "future"},
+		// The nodes were made since: it is another machine's that was measured.
+		{"of all exporters are an hour behind Prometheus", -time.Hour, "no_series"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.awaitFresh(t, s.scheduler, everyResource...)
+			before := s.mustMetrics(t, s.scheduler)
+			s.proxy.behave(shifts(0, test.samples))
+			s.awaitAllMiss(t, test.reason)
+			s.place(t, s.newPods(1, "", "100m"))
+			if was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total"); is <= was {
+				t.Errorf("%v cycles without measurements were counted, then %v; want more", was, is)
+			}
+			s.proxy.behave(passes)
+			s.recovers(t)
+		})
+	}
+}
+
+// awaitMarks waits until the status page says of each of some nodes that it misses a resource for one of some reasons; without
+// any, that it misses nothing.
+func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
+	t.Helper()
+	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)
+	s.await(t, what, func() (string, error) {
+		page, err := s.page(s.scheduler)
+		if err != nil {
+			return "", err
+		}
+		marks := page.marks(corev1.DefaultSchedulerName, resource)
+		for _, node := range nodes {
+			reason, marked := marks[node]
+			if marked != (len(reasons) > 0) || marked && !slices.Contains(reasons, reason) {
+				return fmt.Sprintf("%s: %q (%d nodes are marked)", node, reason, len(marks)), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+// awaitCounts waits until the metrics count as many nodes in each state as the status page marks.
+func (s *faulty) awaitCounts(t *testing.T, resource string) {
+	t.Helper()
+	s.await(t, "the metrics to count the nodes that miss "+resource, func() (string, error) {
+		page, err := s.page(s.scheduler)
+		if err != nil {
+			return "", err
+		}
+		m, err := s.metrics(s.scheduler)
+		if err != nil {
+			return "", err
+		}
+		want := map[string]int{"fresh": nodeCount}
+		for _, reason := range page.marks(corev1.DefaultSchedulerName, resource) {
+			want[reason]++
+			want["fresh"]--
+		}
+		for _, state := range sorted(want) {
+			if counted := m.sum("nodes", "resource="+resource, "state="+state); counted != float64(want[state]) {
+				return fmt.Sprintf("%s: %v are counted, %d are on the page", state, counted, want[state]), nil
+			}
+		}
+		return "", nil
+	})
+}
+
+// awaitAllMiss waits until no node has a measurement of anything, by the page and by the metrics.
+func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
+	t.Helper()
+	for _, resource := range everyResource {
+		s.awaitMarks(t, resource, s.nodes, reason)
+		s.await(t, "the metrics to count them", func() (string, error) {
+			m, err := s.metrics(s.scheduler)
+			if err != nil {
+				return "", err
+			}
+			counted := m.sum("nodes", "resource="+resource, "state="+reason)
+			return missing(counted == nodeCount, "%v nodes miss %s", counted, resource), nil
+		})
+	}
+}
+
+// awaitEvent waits until there is an event about the source's state.
+func (s *faulty) awaitEvent(t *testing.T, reason string) {
+	t.Helper()
+	s.await(t, "the event "+reason, func() (string, error) {
+		events, err := s.plane.Client().EventsV1().Events(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
+		if err != nil {
+			return "", err
+		}
+		for _, event := range events.Items {
+			if event.Reason == reason {
+				return "", nil
+			}
+		}
+		return fmt.Sprintf("%d others", len(events.Items)), nil
+	})
+}
+
+// recovers checks that all is as before.
+func (s *faulty) recovers(t *testing.T) {
+	t.Helper()
+	s.awaitFresh(t, s.scheduler, everyResource...)
+	s.works(t)
+}
+
+// works checks that pods are placed by what is measured, and by the same process as ever. A slow machine may miss that for a
+// moment.
+func (s *faulty) works(t *testing.T) {
+	t.Helper()
+	s.await(t, "a pod to be placed by what is measured", func() (string, error) {
+		before := s.mustMetrics(t, s.scheduler)
+		s.place(t, s.newPods(1, "", "100m"))
+		state := s.mustPage(t, s.scheduler).state
+		was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total")
+		return missing(state == "Fresh" && was == is,
+			"the source is %q; %v cycles without measurements were counted, then %v", state, was, is), nil
+	})
+	if process := s.plane.Processes()["kube-scheduler"]; process != s.process {
+		t.Errorf("process %d schedules now, and did not begin: that was %d", process, s.process)
+	}
+}

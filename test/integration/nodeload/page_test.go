@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend
+
+import (
+	"encoding/json"
+	"fmt"
+	"sort"
+	"testing"
+	"time"
+
+	"kube-scheduler-fork/build/localcluster"
+)
+
+// page is what the status page says of the one source that there is here.
+type page struct {
+	// raw is the page itself.
+	raw            string
+	state, problem string
+	snapshot       uint64
+	age            time.Duration
+	unmatched      int
+	example        string
+	// of are the readings of a profile, by node and resource.
+	of map[string]map[string]map[string]reading
+}
+
+// reading is what the page says of a resource of a node.
+type reading struct {
+	// percent is what is measured, of the capacity.
+	percent float64
+	// missing is why there is no measurement that counts; empty if there is one.
+	missing string
+	// inFlight is in the resource's unit.
+	inFlight float64
+}
+
+// content is the page as it is sent, as far as it is looked at here.
+type content struct {
+	Profiles []struct {
+		Profile string
+		Source  struct {
+			State, Problem string
+		}
+		Snapshot         uint64
+		Taken            time.Time
+		UnmatchedSeries  int
+		UnmatchedExample string
+		Nodes            []struct {
+			Node      string
+			Resources []struct {
+				Resource, Missing                          string
+				MeasuredPercent, InFlightPercent, Capacity float64
+			}
+		}
+	}
+}
+
+func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
+	raw, err := s.get(scheduler, "/node-load?format=json")
+	if err != nil {
+		return nil, err
+	}
+	var all content
+	if err := json.Unmarshal(raw, &all); err != nil {
+		return nil, fmt.Errorf("the status page is not JSON: %w", err)
+	}
+	p := &page{raw: string(raw), of: map[string]map[string]map[string]reading{}}
+	for _, profile := range all.Profiles {
+		p.state, p.problem = profile.Source.State, profile.Source.Problem
+		p.snapshot, p.age = profile.Snapshot, time.Since(profile.Taken)
+		p.unmatched, p.example = profile.UnmatchedSeries, profile.UnmatchedExample
+		nodes := map[string]map[string]reading{}
+		for _, node := range profile.Nodes {
+			resources := map[string]reading{}
+			for _, resource := range node.Resources {
+				resources[resource.Resource] = reading{
+					percent: resource.MeasuredPercent, missing: resource.Missing,
+					inFlight: resource.InFlightPercent / 100 * resource.Capacity,
+				}
+			}
+			nodes[node.Node] = resources
+		}
+		p.of[profile.Profile] = nodes
+	}
+	return p, nil
+}
+
+// mustPage reads the status page of a scheduler that is there.
+func (s *stand) mustPage(t *testing.T, scheduler *localcluster.Scheduler) *page {
+	t.Helper()
+	var p *page
+	s.await(t, "the status page", func() (_ string, err error) {
+		p, err = s.page(scheduler)
+		return "", err
+	})
+	return p
+}
+
+// loads checks the measured load of all nodes, and says of the first that is not as it should be.
+func (p *page) loads(profile, resource string, expected func(node string, percent float64) bool) string {
+	nodes := p.of[profile]
+	if len(nodes) != nodeCount {
+		return fmt.Sprintf("%d nodes are on the page", len(nodes))
+	}
+	for _, node := range sorted(nodes) {
+		seen, known := nodes[node][resource]
+		if !known {
+			return fmt.Sprintf("%s has no %s", node, resource)
+		}
+		if seen.missing != "" {
+			return fmt.Sprintf("%s has no measurement: %s", node, seen.missing)
+		}
+		if !expected(node, seen.percent) {
+			return fmt.Sprintf("%s is at %.1f %%", node, seen.percent)
+		}
+	}
+	return ""
+}
+
+// marks gives the nodes that miss a resource, and why.
+func (p *page) marks(profile, resource string) map[string]string {
+	marks := map[string]string{}
+	for node, resources := range p.of[profile] {
+		if why := resources[resource].missing; why != "" {
+			marks[node] = why
+		}
+	}
+	return marks
+}
+
+// inFlight gives what of a resource is in flight on all nodes together, in its unit.
+func (p *page) inFlight(profile, resource string) float64 {
+	var sum float64
+	for _, resources := range p.of[profile] {
+		sum += resources[resource].inFlight
+	}
+	return sum
+}
+
+// awaitFresh waits until all nodes have a measurement of some resources that counts, by the page and by the metrics.
+func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, resources ...string) {
+	t.Helper()
+	s.await(t, "all nodes to be measured", func() (string, error) {
+		page, err := s.page(scheduler)
+		if err != nil {
+			return "", err
+		}
+		m, err := s.metrics(scheduler)
+		if err != nil {
+			return "", err
+		}
+		for profile := range page.of {
+			for _, resource := range resources {
+				if problem := page.loads(profile, resource, func(string, float64) bool { return true }); problem != "" {
+					return resource + ": " + problem, nil
+				}
+				if fresh := m.sum("nodes", "resource="+resource, "state=fresh"); fresh != nodeCount {
+					return fmt.Sprintf("%s: the metrics count %v fresh nodes", resource, fresh), nil
+				}
+			}
+		}
+		return missing(len(page.of) > 0, "the page has no profile"), nil
+	})
+}
+
+// missing is for await: nothing if all is well, and else what is said.
+func missing(well bool, format string, arguments ...any) string {
+	if well {
+		return ""
+	}
+	return fmt.Sprintf(format, arguments...)
+}
+
+func sorted[V any](of map[string]V) []string {
+	var keys []string
+	for key := range of {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	return keys
+}

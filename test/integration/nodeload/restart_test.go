@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package endtoend
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+)
+
+// Two profiles of one scheduler differ in the time in which a pod shows: for one, all pods here show already when the scheduler
+// is started anew, and for the other none does.
+func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing.T) {
+	t.Parallel()
+	const (
+		pods   = 1000
+		slow   = "slow"
+		window = time.Hour
+		// cores is what the pods request; that is also what is expected of them.
+		cores = pods * 0.1
+		// rounding is what the page's rounding, to thousandths of a percent of each node, can add up to.
+		rounding = nodeCount * 32 * 0.00001
+	)
+	s := newStand(t)
+	short, long := builtIn("cpu"), cpuThatStays(window)
+	for _, cpu := range []object{short, long} {
+		cpu["estimator"] = object{"resource": "cpu", "factor": 100}
+	}
+	config := s.configuration(t, "restart", profile(corev1.DefaultSchedulerName, s.args(time.Second, time.Minute, short)),
+		profile(slow, s.args(time.Second, time.Minute, long)))
+	scheduler := s.startScheduler(t, "kube-scheduler", config)
+	s.awaitFresh(t, scheduler, "cpu")
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	// As if they had been bound by whomever: half by the one profile and half by the other.
+	placements, err := s.plane.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.plane.AwaitRunning(ctx, placements); err != nil {
+		t.Fatal(err)
+	}
+
+	first := s.firstStart(t)
+	// counted checks what is in flight by the status page: all that was requested, and nothing.
+	counted := func(when string) {
+		s.await(t, "pods to show in the mean of some seconds and not in that of an hour, "+when, func() (string, error) {
+			page, err := s.page(scheduler)
+			if err != nil {
+				return "", err
+			}
+			m, err := s.metrics(scheduler)
+			if err != nil {
+				return "", err
+			}
+			inFlight := page.inFlight(corev1.DefaultSchedulerName, "cpu")
+			inMetrics := m.sum("in_flight_pods", "profile="+corev1.DefaultSchedulerName)
+			// In an hour they show a little even now.
+			age := time.Since(first).Seconds() / window.Seconds()
+			got, running := page.inFlight(slow, "cpu"), m.sum("in_flight_pods", "profile="+slow)
+			well := inFlight == 0 && inMetrics == 0 && got <= cores+rounding && got >= cores*(1-age)-rounding && running == pods
+			return missing(well, "%v cores of pods do not show in the mean of some seconds, %v pods in the metrics; "+
+				"%v cores do not in that of an hour, want up to %v; %v pods in the metrics, want %d",
+				inFlight, inMetrics, got, float64(cores), running, pods), nil
+		})
+	}
+	counted("before the restart")
+	if err := scheduler.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	scheduler = s.startScheduler(t, "kube-scheduler", config)
+	s.awaitFresh(t, scheduler, "cpu")
+	// Nothing changed, but the scheduler has seen them all anew; one more pod is a cycle in which it counts.
+	counted("after the restart")
+	s.place(t, s.newPods(1, "", "100m"))
+}
+
+// firstStart is when the first of the pods began to run.
+func (s *stand) firstStart(t *testing.T) time.Time {
+	t.Helper()
+	first := time.Now()
+	for _, pod := range s.pods(t) {
+		if start := pod.Status.StartTime; start != nil && start.Time.Before(first) {
+			first = start.Time
+		}
+	}
+	return first
+}
+
+func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	cool := s.nodes[57]
+	s.exporters.load(0.95, slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return node == cool })...)
+	config := s.configuration(t, "leader",
+		profile(corev1.DefaultSchedulerName, s.args(time.Second, 5*time.Minute, builtIn("cpu"))))
+	leader := s.startScheduler(t, "leader", config, localcluster.WithLeaderElection())
+	lease := s.awaitLeader(t, "")
+	standby := s.startScheduler(t, "standby", config, localcluster.WithLeaderElection())
+
+	for _, scheduler := range []*localcluster.Scheduler{leader, standby} {
+		s.await(t, "the nodes to be seen hot but for one", func() (string, error) {
+			page, err := s.page(scheduler)
+			if err != nil {
+				return "", err
+			}
+			return page.loads(corev1.DefaultSchedulerName, "cpu", func(node string, percent float64) bool {
+				return percent > 80 == (node != cool)
+			}), nil
+		})
+	}
+	if holder := s.awaitLeader(t, ""); *holder.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
+		t.Fatal("the standby leads already")
+	}
+	if on := s.place(t, s.newPods(1, "", "100m")); on[cool] != 1 {
+		t.Errorf("the leader bound a pod to %v, want %s", on, cool)
+	}
+	if attempts := s.mustMetrics(t, standby).sumOf("scheduler_schedule_attempts_total"); attempts != 0 {
+		t.Fatalf("the standby has scheduled %v pods", attempts)
+	}
+
+	// From now on nobody can ask Prometheus any more.
+	s.proxy.behave(hangs)
+	warm := s.mustPage(t, standby)
+	if warm.snapshot == 0 {
+		t.Fatal("the standby has no snapshot")
+	}
+	t.Logf("the standby has snapshot %d, taken %.1f s ago", warm.snapshot, warm.age.Seconds())
+	if err := leader.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if on := s.place(t, s.newPods(1, "", "100m")); on[cool] != 1 {
+		t.Errorf("the standby bound its first pod to %v, want %s", on, cool)
+	}
+	if holder := s.awaitLeader(t, *lease.Spec.HolderIdentity); holder == nil {
+		t.Error("nobody leads")
+	}
+	after := s.mustMetrics(t, standby)
+	if cycles := after.sum("fallback_cycles_total"); cycles != 0 {
+		t.Errorf("the standby decided %v times without measurements, want never", cycles)
+	}
+	if bound := after.sumOf("scheduler_schedule_attempts_total", "result=scheduled"); bound != 1 {
+		t.Errorf("the standby bound %v pods, want one", bound)
+	}
+	if snapshot := s.mustPage(t, standby).snapshot; snapshot > warm.snapshot+1 {
+		t.Errorf("the standby has snapshot %d, though Prometheus has not answered since %d", snapshot, warm.snapshot)
+	}
+}
+
+// awaitLeader waits until somebody leads who is not who led before.
+func (s *stand) awaitLeader(t *testing.T, before string) *coordinationv1.Lease {
+	t.Helper()
+	var lease *coordinationv1.Lease
+	s.await(t, "a leader", func() (string, error) {
+		var err error
+		leases := s.plane.Client().CoordinationV1().Leases(metav1.NamespaceSystem)
+		lease, err = leases.Get(t.Context(), "kube-scheduler", metav1.GetOptions{})
+		if err != nil {
+			return "", err
+		}
+		holder := lease.Spec.HolderIdentity
+		return missing(holder != nil && *holder != "" && *holder != before, "the lease's holder is %v", fmt.Sprint(holder)), nil
+	})
+	return lease
+}

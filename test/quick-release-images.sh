@@ -1,0 +1,189 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Proves the way through upstream's quick-release-images on a machine with no Docker daemon and no registry: the base
+# images are built here, the image holds the binary of `make binary`, and Docker and containerd take the archives of both ways.
+#
+# Inputs: root; Debian's package mirror and the Go module proxy. The daemons are the test's own, in a temporary folder.
+# Exit: 0 passed; 1 failed. Either way, and when interrupted, nothing of it keeps running.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+# What is started in the background is a process group of its own, and can be ended whole.
+set -o monitor
+
+# No daemon of ours takes part in the machine's network; the one thing that upstream's build needs is a bridge, on which
+# it reaches rsync in a container. The addresses are of the range that is reserved for tests (RFC 2544).
+BRIDGE=ksched$$
+ADDRESS=198.18.0.1/24
+architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
+
+[[ $(id -u) == 0 ]] || fail "this test starts a Docker daemon, which takes root" "sudo bash test/quick-release-images.sh"
+missing=()
+for pair in dockerd:docker.io docker:docker.io containerd:containerd ctr:containerd mmdebstrap:mmdebstrap rsync:rsync ip:iproute2; do
+  command -v "${pair%:*}" > /dev/null || missing+=("${pair#*:}")
+done
+if ((${#missing[@]})); then
+  need apt-get
+  say "test: apt-get install ${missing[*]}"
+  DEBIAN_FRONTEND=noninteractive apt-get -qq update > /dev/null
+  DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends "${missing[@]}" > /dev/null
+fi
+
+# In /var/tmp: its path is short enough for sockets, and it is on a disk.
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/ksched.XXXXXX")
+job='' dockerd='' containerd=''
+stop() {
+  [[ -n $1 ]] || return 0
+  kill -- "-$1" 2> /dev/null || true
+  wait "$1" 2> /dev/null || true
+}
+cleanup() {
+  local status=$? mount
+  trap '' INT TERM
+  trap - ERR
+  set +o errexit
+  stop "$job"
+  stop "$dockerd"
+  stop "$containerd"
+  ((status == 0 || status > 128)) || tail -n 5 "$work"/*.log >&2 2> /dev/null
+  while read -r mount; do umount --lazy "$mount"; done < <(awk -v work="$work/" 'index($2, work) == 1 { print $2 }' /proc/mounts | sort -r)
+  ip link delete "$BRIDGE" 2> /dev/null
+  rm -rf "$work"
+  exit "$status"
+}
+trap cleanup EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# run COMMAND… leaves this shell free to hear a signal while the command runs.
+run() {
+  local status=0
+  "$@" &
+  job=$!
+  wait "$job" || status=$?
+  job=''
+  return "$status"
+}
+
+# answers PID LOG COMMAND… waits until the command succeeds, as long as the process lives.
+answers() {
+  local pid=$1 log=$2 tries=600
+  shift 2
+  until "$@" > /dev/null 2>&1; do
+    if ! kill -0 "$pid" 2> /dev/null || ((tries-- == 0)); then
+      tail -20 "$log" >&2
+      fail "$1 gets no answer from the daemon of ${log##*/}" "read the log above"
+    fi
+    sleep 0.1
+  done
+}
+
+# refuses TEXT COMMAND… the command must fail, and its output must say TEXT.
+refuses() {
+  local text=$1
+  shift
+  if run "$@" > "$work/refusal" 2>&1; then
+    cat "$work/refusal" >&2
+    fail "$* did not fail" "read its output above"
+  fi
+  grep -qF -- "$text" "$work/refusal" || {
+    cat "$work/refusal" >&2
+    fail "$* does not say: $text" "read its output above"
+  }
+  say "test: passed: refuses with \"$text\""
+}
+passed() { say "test: passed: $*"; }
+target() { run make --no-print-directory -C "$ROOT" "ARCH=$architecture" "$@"; }
+
+started=$SECONDS
+lap() {
+  say "test: $1 took $((SECONDS - started)) s"
+  started=$SECONDS
+}
+
+ip link add name "$BRIDGE" type bridge
+ip address add "$ADDRESS" dev "$BRIDGE"
+ip link set "$BRIDGE" up
+
+export CONTAINERD_ADDRESS=$work/containerd.sock DOCKER_HOST=unix://$work/docker.sock DOCKER_CONFIG=$work/config
+unset DOCKER_CONTEXT DOCKER_TLS DOCKER_TLS_VERIFY DOCKER_CERT_PATH DOCKER_OPTS BUILDX_BUILDER \
+  KUBE_BASE_IMAGE_REGISTRY KUBE_CROSS_IMAGE KUBE_CROSS_VERSION KUBE_GORUNNER_IMAGE KUBE_SCHEDULER_BASE_IMAGE
+mkdir "$DOCKER_CONFIG"
+cat > "$work/containerd.toml" << EOF
+version = 2
+root = "$work/containerd"
+state = "$work/containerd-state"
+disabled_plugins = ["io.containerd.grpc.v1.cri"]
+[grpc]
+  address = "$CONTAINERD_ADDRESS"
+[plugins."io.containerd.internal.v1.opt"]
+  path = "$work/opt"
+EOF
+echo '{}' > "$work/daemon.json"
+
+refuses "the Docker daemon does not answer" make --no-print-directory -C "$ROOT" base-images
+
+containerd --config "$work/containerd.toml" > "$work/containerd.log" 2>&1 &
+containerd=$!
+answers "$containerd" "$work/containerd.log" ctr version
+# Nothing that reaches beyond the folder: no firewall rules, no forwarding. Without CAP_SYS_RESOURCE no process can be
+# shielded from the kernel's out-of-memory killer, so none asks for it.
+dockerd --config-file "$work/daemon.json" --host "$DOCKER_HOST" --data-root "$work/docker" --exec-root "$work/exec" \
+  --pidfile "$work/dockerd.pid" --containerd "$CONTAINERD_ADDRESS" --bridge "$BRIDGE" --iptables=false --ip6tables=false \
+  --ip-forward=false --oom-score-adjust=0 --shutdown-timeout=5 > "$work/dockerd.log" 2>&1 &
+dockerd=$!
+answers "$dockerd" "$work/dockerd.log" docker version
+say "test: Docker $(docker version --format '{{.Server.Version}}'), $(docker info --format '{{.Driver}}')"
+
+if ! docker buildx version > /dev/null 2>&1; then
+  refuses "BUILDX=install" make --no-print-directory -C "$ROOT" base-images
+fi
+started=$SECONDS
+target image
+lap "make image"
+target base-images BUILDX=install
+lap "make base-images"
+target base-images > "$work/again"
+[[ $(grep -c '^base-images: .*: skipped$' "$work/again") == 3 ]] || {
+  cat "$work/again" >&2
+  fail "make base-images did its work twice" "read its output above"
+}
+passed "make base-images skips what is up to date"
+# A registry that refuses every connection, so that the answer is the same on every machine.
+refuses "make base-images" make --no-print-directory -C "$ROOT" quick-release-images KUBE_CROSS_IMAGE=127.0.0.1:1/kube-cross
+started=$SECONDS
+visibly() { "$@" 2>&1 | tee "$work/made"; }
+run visibly make --no-print-directory -C "$ROOT" "ARCH=$architecture" quick-release-images
+lap "make quick-release-images"
+grep -q '^binary: .* byte for byte the same as ' "$work/made" || fail "the two ways do not hold the same binary" "read the output above"
+passed "the binary of quick-release-images is the binary of make binary"
+[[ -z $(git -C "$TREE" status --porcelain --untracked-files=all) ]] || fail "$TREE is not as it was" "git -C $TREE status"
+passed "the tree is as it was"
+
+# shellcheck source=/dev/null
+expected="Kubernetes $(source "$OUTPUT/version.sh" && printf '%s' "$KUBE_GIT_VERSION")"
+for archive in "$OUTPUT" "$TREE/_output"; do
+  archive=$archive/release-images/$architecture/kube-scheduler.tar
+  docker load --input "$archive" > "$work/names"
+  mapfile -t names < <(sed -n 's/^Loaded image: //p' "$work/names")
+  ((${#names[@]})) || fail "docker load takes no image from $archive" "docker load --input $archive"
+  for name in "${names[@]}"; do
+    # /go-runner says on its error output what it starts.
+    printed=$(docker run --rm --network=none "$name" kube-scheduler --version 2> "$work/run.log")
+    [[ $printed == "$expected" ]] || fail "$name prints \"$printed\", not \"$expected\"" "docker run --rm $name kube-scheduler --version"
+    passed "docker run $name prints \"$printed\""
+  done
+  container=$(docker create --network=none "${names[0]}")
+  docker cp "$container:/usr/local/bin/kube-scheduler" - | tar --extract --to-stdout > "$work/kube-scheduler"
+  docker rm "$container" > /dev/null
+  cmp "$OUTPUT/bin/linux/$architecture/kube-scheduler" "$work/kube-scheduler" || fail "$archive holds another binary than make binary made" "make image"
+  passed "$archive holds the binary with sha256 $(sha256sum < "$work/kube-scheduler" | cut -d' ' -f1)"
+  # Both archives use some of the same names.
+  docker rmi --force "${names[@]}" > /dev/null
+done
+
+archive=$OUTPUT/release-images/$architecture/kube-scheduler.tar
+ctr --namespace k8s.io images import "$archive" > /dev/null
+name=$(ctr --namespace k8s.io images list --quiet | grep -m1 '^registry.k8s.io/kube-scheduler:')
+printed=$(ctr --namespace k8s.io run --rm "$name" "$BRIDGE" kube-scheduler --version 2> "$work/run.log")
+[[ $printed == "$expected" ]] || fail "$name prints \"$printed\" under containerd, not \"$expected\"" "ctr --namespace k8s.io images import $archive"
+passed "ctr images import, and ctr run $name prints \"$printed\""
+say "test: the way through upstream's quick-release-images works"

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scripttest runs the project's scripts on a tiny upstream made for the test: a git repository with a tag, a
+// Makefile and a few files. Each file under testdata is one scenario.
+package scripttest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"kube-scheduler-fork/build/source"
+)
+
+func TestScripts(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pin, err := source.ReadPin(filepath.Join(root, "upstream.version"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	goEnvironment := goEnvironment(t)
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata",
+		Setup: func(env *testscript.Env) error {
+			env.Vars = append(env.Vars, goEnvironment...)
+			env.Setenv("ROOT", root)
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("OUTPUT", filepath.Join(env.WorkDir, "_output"))
+			env.Setenv("TREE", filepath.Join(env.WorkDir, "_output", "kubernetes"))
+			env.Setenv("PATCHES_DIR", filepath.Join(env.WorkDir, "patches"))
+			env.Setenv("UPSTREAM_VERSION_FILE", filepath.Join(env.WorkDir, "upstream.version"))
+			env.Setenv("KUBERNETES_GIT_URL", "file://"+filepath.Join(env.WorkDir, "upstream"))
+			env.Setenv("SOURCE", "git")
+			if err := writeFiles(filepath.Join(env.WorkDir, "patches"), patchFiles); err != nil {
+				return err
+			}
+			return makeUpstream(env.WorkDir, pin.GoVersion)
+		},
+	})
+}
+
+// goEnvironment is what the go command needs to find its caches where testscript hides the user's home.
+func goEnvironment(t *testing.T) []string {
+	t.Helper()
+	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB"}
+	output, err := exec.Command("go", append([]string{"env"}, names...)...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var environment []string
+	for i, value := range strings.Split(strings.TrimSuffix(string(output), "\n"), "\n") {
+		environment = append(environment, names[i]+"="+value)
+	}
+	return environment
+}
+
+// upstreamFiles is the whole of the tiny upstream. Its make does what the real one does as far as a script can tell.
+var upstreamFiles = map[string]string{
+	"go.mod":              "module k8s.io/kubernetes\n\ngo 1.19\n",
+	".gitignore":          "/_output\n",
+	"build/root/Makefile": "all:\n\thack/build.sh $(WHAT)\n",
+	"hack/build.sh": `#!/usr/bin/env bash
+# Copies the source, as a compiler would, after a moment in which a test can interrupt it.
+set -o errexit
+source "$KUBE_GIT_VERSION_FILE"
+out=_output/local/bin/$KUBE_BUILD_PLATFORMS
+mkdir -p "$out"
+for target in "$@"; do
+  { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; cat pkg/scheduler.go; } > "$out/${target##*/}"
+done
+if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
+`,
+	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",
+}
+
+// patchFiles is the series: one patch that edits a file of the tiny upstream, and one that adds a file.
+var patchFiles = map[string]string{
+	"0100-change-one.patch": patchHeader("scheduler: change one") + `diff --git a/pkg/scheduler.go b/pkg/scheduler.go
+--- a/pkg/scheduler.go
++++ b/pkg/scheduler.go
+@@ -1,5 +1,5 @@
+ package pkg
+ 
+-const one = 1
++const one = 11
+ 
+ const two = 2
+`,
+	"0200-add.patch": patchHeader("scheduler: add a file") + `diff --git a/pkg/added.go b/pkg/added.go
+new file mode 100644
+--- /dev/null
++++ b/pkg/added.go
+@@ -0,0 +1 @@
++package pkg
+`,
+}
+
+func patchHeader(subject string) string {
+	return "From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001\n" +
+		"From: A Person <person@localhost>\nDate: Sun, 9 Sep 2001 01:46:40 +0000\nSubject: [PATCH] " + subject + "\n\n" +
+		"Body.\n\nWhy: the test.\nUpstream-Status: Inappropriate\nApplies-To: v1.23.0 - v1.23.17\nDrop-When: never\n\n"
+}
+
+func writeFiles(dir string, files map[string]string) error {
+	for name, content := range files {
+		path := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		mode := os.FileMode(0o644)
+		if strings.HasPrefix(content, "#!") {
+			mode = 0o755
+		}
+		if err := os.WriteFile(path, []byte(content), mode); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// makeUpstream writes the repository "upstream" and the pin "upstream.version" into dir.
+func makeUpstream(dir, goVersion string) error {
+	repository := filepath.Join(dir, "upstream")
+	if err := writeFiles(repository, upstreamFiles); err != nil {
+		return err
+	}
+	if err := os.Symlink("build/root/Makefile", filepath.Join(repository, "Makefile")); err != nil {
+		return err
+	}
+	for _, arguments := range [][]string{
+		{"init", "-q"},
+		{"add", "-A"},
+		{"-c", "user.name=upstream", "-c", "user.email=upstream@localhost", "commit", "-q", "-m", "Release v1.23.17"},
+		{"tag", "v1.23.17"},
+	} {
+		command := exec.Command("git", append([]string{"-C", repository}, arguments...)...)
+		command.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL=/dev/null", "GIT_AUTHOR_DATE=1677072390 +0000", "GIT_COMMITTER_DATE=1677072390 +0000")
+		if output, err := command.CombinedOutput(); err != nil {
+			return fmt.Errorf("git %v: %w: %s", arguments, err, output)
+		}
+	}
+	facts, err := source.FromCheckout(context.Background(), "v1.23.17", repository)
+	if err != nil {
+		return err
+	}
+	pin := fmt.Sprintf("KUBERNETES_VERSION=v1.23.17\nKUBERNETES_COMMIT=%s\nKUBERNETES_SUM=%s\nGO_VERSION=%s\n", facts.Commit, facts.Sum, goVersion)
+	return os.WriteFile(filepath.Join(dir, "upstream.version"), []byte(pin), 0o644)
+}

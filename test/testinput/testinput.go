@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package testinput finds what a test works with and does not make itself: programs that were built before, and files.
+package testinput
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// File gives the value of an environment variable that names a file. It fails the test when it is missing: a test that
+// passed without having run would say that all is well.
+func File(t testing.TB, variable string) string {
+	t.Helper()
+	file := os.Getenv(variable)
+	if file == "" {
+		t.Fatalf("the environment variable %s is not set; next: run this test with make, which builds its inputs and names them "+
+			"(make help lists the target)", variable)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Fatalf("%s: %v; next: build it, and give its absolute path", variable, err)
+	}
+	if !filepath.IsAbs(file) {
+		t.Fatalf("%s=%s: go test runs in another directory; next: give its absolute path", variable, file)
+	}
+	return file
+}
+
+// Read gives the content of a file. It fails the test when it cannot be read.
+func Read(t testing.TB, file string) string {
+	t.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
