@@ -36,6 +36,8 @@ export EXTENDER ?=
 export EXTENDER_PROFILE ?=
 # yes: leave it running until Ctrl-C.
 export KEEP ?=
+# What `make test` runs: a target of test/steps.mk.
+TESTS ?= test
 
 ##@ The image
 
@@ -106,8 +108,12 @@ update: ## Bring all generated files up to date
 ##@ Prove
 
 .PHONY: test
-test: ## Run every check and test that needs no root
-	@bash test/test.sh
+test: ## Run every check and test that needs no root (TESTS=all: those too that do; TESTS=long; or one step of test/steps.mk)
+	@TESTS=$(TESTS) bash test/test.sh
+
+.PHONY: test-bare
+test-bare: ## Run make image and make test in a Debian that holds Go, git, make and bash only (root, for mmdebstrap)
+	@bash test/bare.sh
 
 .PHONY: e2e
 e2e: ## Swap the scheduler of real kubeadm nodes, in namespaces of this machine (root)

@@ -30,7 +30,7 @@ fail() {
 }
 # A command that fails with no word of ours has printed its own just above.
 # Commands in $(…) leave it to the script itself to speak.
-trap '((BASH_SUBSHELL)) || fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "mend what is said above, then run the same command again; finished steps are kept"' ERR
+trap '((BASH_SUBSHELL)) || fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "fix what is said above, then run the same command again; finished steps are kept"' ERR
 set -o errtrace
 
 say() { printf '%s\n' "$*"; }
@@ -100,16 +100,41 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
-# build_server NAME PACKAGE compiles a server that is not ours, at the version that build/pins/NAME pins.
+# build_server NAME… compiles programs that are not ours, as the modules below build/pins/ pin them, to $OUTPUT/tools. No patch
+# changes them: they are built again only when their module's pin, or Go, changes.
 build_server() {
-  local binary=$OUTPUT/tools/$1
-  say "tools: $2" >&2
-  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/pins/$1" -trimpath -buildvcs=false -o "$binary" "$2"
-  printf '%s\n' "$binary"
+  local name pin package flags
+  for name in "$@"; do
+    case $name in
+      etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
+      kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
+      prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$name ;;
+      staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;
+      *-gen) pin=code-generator package=k8s.io/code-generator/cmd/$name ;;
+      *) pin=kubernetes package=k8s.io/kubernetes/cmd/$name ;;
+    esac
+    flags=()
+    case $pin in
+      # Without the service discovery of every cloud, which takes longer to compile than all the rest.
+      prometheus) flags=(-tags=remove_all_sd) ;;
+      # A release says which one it is; kubeadm compares it with that of the others.
+      kubernetes) flags=(-ldflags="$(pinned_version k8s.io/component-base/version) $(pinned_version k8s.io/client-go/pkg/version)") ;;
+    esac
+    say "tools: $package" >&2
+    GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/pins/$pin" -trimpath -buildvcs=false \
+      "${flags[@]}" -o "$OUTPUT/tools/$name" "$package"
+  done
+}
+
+# pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh does.
+pinned_version() {
+  [[ $KUBERNETES_VERSION =~ ^v([0-9]+)\.([0-9]+)\. ]]
+  printf -- '-X %s ' "$1.gitVersion=$KUBERNETES_VERSION" "$1.gitMajor=${BASH_REMATCH[1]}" "$1.gitMinor=${BASH_REMATCH[2]}" \
+    "$1.gitCommit=$KUBERNETES_COMMIT" "$1.gitTreeState=clean"
 }
 
 # recorded KEY, record KEY REPOSITORY VALUE: what is known of the base trees in $TREE, kept in its .git folder. git writes the file
-# anew and renames it, so a line is there whole or not at all.
+# again and renames it, so a line is there whole or not at all.
 recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
 record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 

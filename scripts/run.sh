@@ -16,10 +16,8 @@ done
 [[ ${EXTENDER:-none} == none || -f $EXTENDER ]] ||
   fail "EXTENDER=$EXTENDER is not there" "give a scheduler configuration that exists, or EXTENDER=none"
 use_pinned_go
-ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver
+build_server etcd kube-apiserver kwok
 run=$(build_tool kube-scheduler-run)
-etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
-kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
 more=()
 for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ -z ${LOG:-} ]] || more+=(--show-log "$LOG")
@@ -31,5 +29,5 @@ if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders 
   extender=$(build_tool scheduler-extender extender)
   more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")
 fi
-exec "$run" --kube-apiserver "$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
-  --etcd "$etcd" --kwok "$kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" "${more[@]}"
+exec "$run" --kube-apiserver "$OUTPUT/tools/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
+  --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" "${more[@]}"

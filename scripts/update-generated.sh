@@ -14,9 +14,7 @@ export GOWORK=off GOFLAGS='' GO111MODULE=on
 generators=$ROOT/build/pins/code-generator
 work=$(mktemp -d "$OUTPUT/.generated.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-for generator in deepcopy-gen conversion-gen defaulter-gen; do
-  CGO_ENABLED=0 go build -C "$generators" -trimpath -o "$OUTPUT/tools/$generator" "k8s.io/code-generator/cmd/$generator"
-done
+build_server deepcopy-gen conversion-gen defaulter-gen
 header=$(go -C "$generators" list -m -f '{{.Dir}}' k8s.io/code-generator)/hack/boilerplate.go.txt
 
 # generate NAME SUFFIX PACKAGES ARGUMENT…: the generators find packages through the module of the folder they run in. What they
@@ -27,7 +25,7 @@ generate() {
   (cd "$ROOT/plugins" && "$OUTPUT/tools/$name-gen" --logtostderr --input-dirs "$packages" --output-base "$work" \
     --output-file-base "zz_generated.$suffix" --go-header-file "$header" "$@") 2> "$work/log" || {
     grep -v 'Making unsupported type entry' "$work/log" >&2
-    fail "$name-gen failed" "mend the types in plugins/apis/config, then make update"
+    fail "$name-gen failed" "fix the types in plugins/apis/config, then make update"
   }
 }
 versions=$TYPES/v1beta2,$TYPES/v1beta3

@@ -29,7 +29,7 @@ formatted() {
   [[ -z $files ]] || { printf 'gofmt -w %s\n' "$files"; return 1; }
 }
 
-static() { (cd "$ROOT/$1" && "$staticcheck" ./...); }
+static() { (cd "$ROOT/$1" && "$OUTPUT/tools/staticcheck" ./...); }
 
 workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/... ./test/...); }
 
@@ -71,7 +71,7 @@ check 'what is named is there' named
 for module in plugins build build/extender test; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done
-staticcheck=$(build_server staticcheck honnef.co/go/tools/cmd/staticcheck)
+build_server staticcheck
 for module in plugins build build/extender test; do
   check "staticcheck $module" static "$module"
 done
@@ -94,5 +94,5 @@ check 'patches made from plugins/' bash "$ROOT/scripts/update-patches.sh" --chec
 check 'generated files' bash "$ROOT/scripts/update-generated.sh" --check
 
 for name in "${unchecked[@]}"; do say "NOT CHECKED  $name"; done
-((${#failed[@]} == 0)) || fail "verify: ${#failed[@]} checks failed: $(IFS=,; printf '%s' "${failed[*]}")" "mend what is listed; make update brings generated files up to date"
+((${#failed[@]} == 0)) || fail "verify: ${#failed[@]} checks failed: $(IFS=,; printf '%s' "${failed[*]}")" "fix what is listed; make update brings generated files up to date"
 say "verify: all checks passed"

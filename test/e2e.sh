@@ -10,6 +10,7 @@
 # Inputs: root; the tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run.
 # Exit: 0 all passed; 1 the first package that failed; with --in that of the command.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 FOLDER=$OUTPUT/e2e
 PLUGINS=/usr/lib/cni
@@ -41,6 +42,7 @@ if [[ ${1:-} == --in ]]; then
     KUBECONFIG=/etc/kubernetes/admin.conf bash -c 'cd && exec "$@"' bash "${@:3}"
 fi
 
+declare -A folder=([kubeadmnode]=e2e/kubeadmnode [e2e]=e2e)
 packages=(kubeadmnode e2e) arguments=(-test.timeout 30m)
 if [[ ${1:-} == --keep ]]; then
   packages=(kubeadmnode) arguments=(-keep "${2:-1}")
@@ -48,37 +50,16 @@ elif (($#)); then
   packages=("$1") arguments+=("${@:2}")
 fi
 
-# install_missing installs the Debian packages that are not there, and starts none of their services.
-install_missing() {
-  local missing=() package
-  for package in containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace; do
-    dpkg-query --show --showformat='${db:Status-Status}\n' "$package" 2> /dev/null | grep -qx installed || missing+=("$package")
-  done
-  ((${#missing[@]})) || return 0
-  say "e2e: apt-get install ${missing[*]}"
-  apt-get update > "$FOLDER/apt.log" 2>&1 || fail "apt-get update failed: see $FOLDER/apt.log" "see that Debian's mirror can be reached, then run the same command again"
-  # Packages that do not see systemd do not start services with it; in single-user mode they do not without it either.
-  # shellcheck disable=SC2016
-  RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive unshare --mount bash -c '
-    [[ ! -d /run/systemd/system ]] || mount -t tmpfs tmpfs /run/systemd
-    apt-get install --yes --no-install-recommends "$@"' bash "${missing[@]}" > "$FOLDER/apt.log" 2>&1 ||
-    fail "the packages cannot be installed: see $FOLDER/apt.log" "apt-get update; apt-get install ${missing[*]}"
-}
-
 mkdir -p "$FOLDER"
 exec {running}> "$FOLDER/.lock"
 flock --nonblock "$running" || fail "another run is using $FOLDER" "wait for it, or set OUTPUT"
-need dpkg-query apt-get
-install_missing
+install_packages containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace
 # Where drivers are modules, a network namespace does not load them.
 [[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter ||
   fail "kubeadm needs the driver br_netfilter, and this kernel has none" "run it on a kernel of Debian or Ubuntu"
 use_pinned_go
 version=''
-ARCH=$HOST_ARCH bash "$ROOT/scripts/build-binary.sh" cmd/{kube-apiserver,kube-controller-manager,kubelet,kubeadm,kubectl}
-scheduler=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
-etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
-kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
+build_server kube-{apiserver,controller-manager,scheduler} kube{let,adm,ctl} etcd kwok
 export GOWORK=off GOFLAGS='' CGO_ENABLED=0
 go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./e2e/kubeadmnode/pause
 if [[ " ${packages[*]} " == *' e2e '* ]]; then
@@ -89,7 +70,7 @@ if [[ " ${packages[*]} " == *' e2e '* ]]; then
   version=$(recorded_version "$build") || exit
 fi
 # Compiled as the tools were; vetted by verify.sh.
-for package in "${packages[@]}"; do go test -C "$ROOT/build" -trimpath -vet=off -c -o "$FOLDER/$package.test" "./$package"; done
+for package in "${packages[@]}"; do go test -C "$ROOT/test" -trimpath -vet=off -c -o "$FOLDER/$package.test" "./${folder[$package]}"; done
 
 # Ends what this script started; the rest is the cleaner's.
 finish() {
@@ -114,12 +95,12 @@ for package in "${packages[@]}"; do
   # shellcheck disable=SC2016
   env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
     KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
-    KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$VERSION" \
-    KUBEADM_NODE_BINARIES="$OUTPUT/bin/linux/$HOST_ARCH" KUBEADM_NODE_SCHEDULER="$scheduler" KUBEADM_NODE_ETCD="$etcd" \
-    KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
+    KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$KUBERNETES_VERSION" \
+    KUBEADM_NODE_BINARIES="$OUTPUT/tools" KUBEADM_NODE_SCHEDULER="$OUTPUT/tools/kube-scheduler" KUBEADM_NODE_ETCD="$OUTPUT/tools/etcd" \
+    KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$OUTPUT/tools/kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
     E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
     setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
-    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/build/$package" "$FOLDER/$package.test" -test.v "${arguments[@]}" \
+    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/test/${folder[$package]}" "$FOLDER/$package.test" -test.v "${arguments[@]}" \
     {alive}>&- {running}>&- &
   hub=$!
   echo "$hub" > "$FOLDER/hub.pid"

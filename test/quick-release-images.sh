@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves the way through upstream's quick-release-images on a machine with no Docker daemon and no registry: the base
 # images are built here, the image holds the binary of `make binary`, and Docker and containerd take the archives of both ways.
+# Upstream's way runs in another folder, as another user, with another umask, time zone and locale, and with empty build
+# caches: the same bytes come out.
 #
 # Inputs: root; Debian's package mirror and the Go module proxy. The daemons are the test's own, in a temporary folder.
 # Exit: 0 passed; 1 failed. Either way, and when interrupted, nothing of it keeps running.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 # What is started in the background is a process group of its own, and can be ended whole.
 set -o monitor
 
@@ -16,16 +19,11 @@ ADDRESS=198.18.0.1/24
 architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 
 [[ $(id -u) == 0 ]] || fail "this test starts a Docker daemon, which takes root" "sudo bash test/quick-release-images.sh"
-missing=()
+packages=()
 for pair in dockerd:docker.io docker:docker.io containerd:containerd ctr:containerd mmdebstrap:mmdebstrap rsync:rsync ip:iproute2; do
-  command -v "${pair%:*}" > /dev/null || missing+=("${pair#*:}")
+  command -v "${pair%:*}" > /dev/null || packages+=("${pair#*:}")
 done
-if ((${#missing[@]})); then
-  need apt-get
-  say "test: apt-get install ${missing[*]}"
-  DEBIAN_FRONTEND=noninteractive apt-get -qq update > /dev/null
-  DEBIAN_FRONTEND=noninteractive apt-get -qq install --no-install-recommends "${missing[@]}" > /dev/null
-fi
+install_packages "${packages[@]}"
 
 # In /var/tmp: its path is short enough for sockets, and it is on a disk.
 work=$(mktemp -d "${TMPDIR:-/var/tmp}/ksched.XXXXXX")
@@ -149,18 +147,38 @@ target base-images > "$work/again"
 passed "make base-images skips what is up to date"
 # A registry that refuses every connection, so that the answer is the same on every machine.
 refuses "make base-images" make --no-print-directory -C "$ROOT" quick-release-images KUBE_CROSS_IMAGE=127.0.0.1:1/kube-cross
+
+# Another user's checkout: what is not committed yet too, the patched tree, the binary to compare with. Downloaded modules may
+# be shared, builds not.
+other=$work/other
+mkdir -p "$other"/{home,modules,_output/bin/linux}
+(cd "$ROOT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$other")
+tar --create --directory="$OUTPUT" --exclude=kubernetes/_output kubernetes | tar --extract --directory="$other/_output"
+cp -r "$OUTPUT/bin/linux/$architecture" "$other/_output/bin/linux/"
+use_pinned_go
+cp -r "$(go env GOROOT)" "$other/go"
+cp -r "$DOCKER_CONFIG" "$other/home/.docker"
+chown -R 65534:65534 "$other"
+mount --bind --options ro "$(go env GOMODCACHE)" "$other/modules"
+chmod 711 "$work"
+chmod 666 "$work/docker.sock"
+as_other() {
+  setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$other/go/bin:$PATH" HOME="$other/home" USER=other \
+    TZ=America/St_Johns LC_ALL=C.UTF-8 LANG=tr_TR.UTF-8 GOTOOLCHAIN=local GOAMD64=v3 GOMODCACHE="$other/modules" \
+    GOPROXY=off DOCKER_HOST="$DOCKER_HOST" bash -c 'umask 077; cd "$0" && "$@"' "$other" "$@" 2>&1 | tee "$work/made"
+}
 started=$SECONDS
-visibly() { "$@" 2>&1 | tee "$work/made"; }
-run visibly make --no-print-directory -C "$ROOT" "ARCH=$architecture" quick-release-images
+run as_other make --no-print-directory "ARCH=$architecture" quick-release-images
 lap "make quick-release-images"
 grep -q '^binary: .* byte for byte the same as ' "$work/made" || fail "the two ways do not hold the same binary" "read the output above"
 passed "the binary of quick-release-images is the binary of make binary"
-[[ -z $(git -C "$TREE" status --porcelain --untracked-files=all) ]] || fail "$TREE is not as it was" "git -C $TREE status"
+export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_2=safe.directory GIT_CONFIG_VALUE_2="$other/_output/kubernetes"
+[[ -z $(git -C "$other/_output/kubernetes" status --porcelain --untracked-files=all) ]] || fail "the tree is not as it was" "make quick-release-images; git -C $TREE status"
 passed "the tree is as it was"
 
 # shellcheck source=/dev/null
 expected="Kubernetes $(source "$OUTPUT/version.sh" && printf '%s' "$KUBE_GIT_VERSION")"
-for archive in "$OUTPUT" "$TREE/_output"; do
+for archive in "$OUTPUT" "$other/_output/kubernetes/_output"; do
   archive=$archive/release-images/$architecture/kube-scheduler.tar
   docker load --input "$archive" > "$work/names"
   mapfile -t names < <(sed -n 's/^Loaded image: //p' "$work/names")

@@ -1,71 +1,39 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs every check and test that needs no root, on real parts; builds what they need first. Ends with go test's own lines.
+# Runs the tests, on real parts, and builds what they need first. Ends with the time of each step and go test's own lines.
 #
-# Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 the first that failed.
+# Inputs: the whole checkout; TESTS: the target of steps.mk: test (needs no root), all (root, Debian), long, or one step;
+#   CI=true makes a check that cannot run here a failure. Output: _output/test/, the output of each step.
+# Exit: 0 all passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
-source "$(dirname "${BASH_SOURCE[0]}")/at-once.sh"
 
-# Tests say what this checkout makes, not what somebody's settings make of it.
-unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE
-export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH GOWORK=off
-
-step() { say; say "== $1 ($((SECONDS / 60)) min $((SECONDS % 60)) s)"; }
-
-for program in prometheus promtool; do
-  command -v "$program" > /dev/null ||
-    fail "$program, with which NodeLoad is tested, is not in PATH" "install Prometheus 2.42 or newer (Debian: apt-get install prometheus), then make test"
-done
-PROMETHEUS=$(command -v prometheus) PROMTOOL=$(command -v promtool)
-export PROMETHEUS PROMTOOL
-
-step 'checks, and tests that need nothing but Go'
-bash "$ROOT/test/units.sh"
-
+goal=${TESTS:-test}
+# Tests say what this checkout makes, not what the caller's settings make of it.
+unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE NAME TESTS \
+  MAKEFLAGS MFLAGS MAKELEVEL
 use_pinned_go
-step 'the image'
-bash "$ROOT/scripts/source.sh"
-bash "$ROOT/scripts/apply-patches.sh"
-for arch in amd64 arm64; do ARCH=$arch bash "$ROOT/scripts/build-binary.sh"; done
-ARCHES='amd64 arm64' bash "$ROOT/scripts/build-image.sh" --oci
-bash "$ROOT/scripts/build-binary.sh" cmd/kube-apiserver cmd/kubectl
-bash "$ROOT/scripts/release.sh"
-etcd=$(build_server etcd go.etcd.io/etcd/server/v3)
-kwok=$(build_server kwok sigs.k8s.io/kwok/cmd/kwok)
+export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE='' RESULTS=$OUTPUT/test
 
-step "the patched tree's own tests of the packages that the patches touch"
-# Without vet: today's finds old faults in upstream's code, none of them ours to mend; ours was vetted above. Compiled as
-# build-binary.sh has compiled the servers, so that what they have in common need not be.
-mapfile -t plugins < <(cd "$ROOT/plugins" && printf './pkg/scheduler/framework/plugins/%s...\n' */)
-(cd "$TREE" && env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
-  hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest ./cmd/kube-scheduler/... ./pkg/scheduler ./pkg/scheduler/apis/config/... ./pkg/scheduler/framework/plugins \
-  "${plugins[@]}") |
-  { grep --line-buffered -v 'no test files' || true; }
-# Upstream's generators and tests must leave the tree as the patches made it.
-refuse_edits
+unchecked=()
+if command -v "$(go env CC)" > /dev/null && [[ -e /usr/include/stdlib.h ]]; then
+  RACE=-race
+else
+  unchecked+=('data races (apt-get install gcc libc6-dev)')
+fi
+command -v shellcheck > /dev/null || unchecked+=('shell lint (apt-get install shellcheck)')
+command -v openssl > /dev/null || unchecked+=("the openssl commands of docs/extender.md (apt-get install openssl)")
+not_checked=$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")
+((${#unchecked[@]} == 0)) || [[ ${CI:-} != true ]] || fail "CI cannot check:$not_checked" "install what is missing, then run the same command again"
 
-step 'unit tests of build/ and scenario tests of the scripts'
-cd "$ROOT/build"
-# Compiled as the tools are, so that packages that both need are compiled once.
-export GOFLAGS='-trimpath -vet=off' CGO_ENABLED=0
-mapfile -t packages < <(go list ./... | grep -vE '/(artifacts|configurations|endtoend|manifests|monitoring|kubeadmnode|e2e|observations|schedulers|supervisor|validateconfig)$')
-# Never from the cache: it does not see that a script has changed.
-go test -count=1 "${packages[@]}"
-
-step 'what was made'
-export KUBECTL=$OUTPUT/bin/linux/$HOST_ARCH/kubectl
-OUTPUT=$OUTPUT go test -count=1 ./artifacts ./manifests ./monitoring
-
-step 'make run'
-make -C "$ROOT" --no-print-directory run GOFLAGS= CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
-
-step 'on local control planes: every configuration, several schedulers, the extender, NodeLoad with a real Prometheus'
-SCHEDULER_EXTENDER=$(build_tool scheduler-extender extender)
-STOCK_SCHEDULER=$(build_server kube-scheduler k8s.io/kubernetes/cmd/kube-scheduler)
-export SCHEDULER_EXTENDER STOCK_SCHEDULER ETCD=$etcd KWOK=$kwok KUBE_APISERVER=$OUTPUT/bin/linux/$HOST_ARCH/kube-apiserver
-export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler SECOND_SCHEDULER=$ROOT/manifests/second-scheduler
-export SCHEDULER_CONFIG=$ROOT/manifests/config/my-scheduler.yaml EXAMPLE_POD=$ROOT/manifests/examples/nginx-pod.yaml
-# They wait for what is started and measured, and compute little: two at a time. NodeLoad's take about as long as all others.
-at_once bash -ec 'go test -count=1 -v ./nodeload/endtoend; go test -C extender -count=1 -v ./loadtrace' -- \
-  go test -count=1 -p=1 -v ./validateconfig ./configurations ./leastprivilege/endtoend ./schedulers ./extenders/endtoend ./monitoring/endtoend ./controlplane/endtoend
+rm -rf "$RESULTS"
+mkdir -p "$RESULTS"
+cd "$ROOT"
+status=0
+make -f test/steps.mk --no-print-directory --jobs="${JOBS:-3}" --output-sync=target "$goal" || status=$?
+say '== steps, several at a time'
+cat "$RESULTS/times"
+say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
+((${#unchecked[@]} == 0)) || say "NOT CHECKED:$not_checked"
+((status == 0)) || fail "a step failed" "read its output in $RESULTS; again with make test TESTS=<step>"
+say "== go test's results"
+grep -hE '^(ok|FAIL|panic:)\s' "$RESULTS"/*.log

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Proves the README's two commands on a machine with nothing else: `make image` and `make test`, by a user who is not root, with empty
+# Go caches, in a fresh clone, in a root file system of Debian's essential packages with Go, git, make and bash.
+#
+# Inputs: root; Debian's package mirror and the Go module proxy; what is committed. DEBIAN_SUITE, DEBIAN_MIRROR.
+# Exit: 0 both pass; 1 not. Either way, nothing is left.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
+
+[[ $(id -u) == 0 ]] || fail "a root file system takes root" "sudo make test-bare"
+command -v mmdebstrap > /dev/null || install_packages mmdebstrap
+use_pinned_go
+work=$(mktemp -d "${TMPDIR:-/var/tmp}/bare.XXXXXX")
+bare=$work/root
+cleanup() {
+  trap - ERR
+  umount --lazy "$bare"/{proc,dev} 2> /dev/null
+  rm -rf --one-file-system "$work"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM HUP
+
+say "bare: Debian's essential packages, git, make, ca-certificates"
+mmdebstrap --quiet --variant=essential --include=ca-certificates,git,make "${DEBIAN_SUITE:-bookworm}" "$bare" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"} ||
+  fail "Debian could not be put together" "see above; DEBIAN_MIRROR= takes another mirror"
+# Any Go that is new enough to fetch the pinned one; here it is that one.
+cp -r "$(go env GOROOT)" "$bare/usr/local/go"
+cp /etc/resolv.conf /etc/hosts "$bare/etc/"
+mkdir -p "$bare/home/user"
+git clone --quiet --no-hardlinks "$ROOT" "$bare/home/user/checkout"
+git -C "$bare/home/user/checkout" log -1 --format='bare: commit %h, %s'
+chown -R 1000:1000 "$bare/home/user"
+# A process space of its own: it ends with all that it started.
+inside() {
+  unshare --mount --pid --fork --kill-child bash -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec "$@"' "$bare" \
+    chroot --userspec=1000:1000 "$bare" /usr/bin/env -i PATH=/usr/local/go/bin:/usr/bin:/bin HOME=/home/user LANG=C.UTF-8 \
+    GOPROXY="$(go env GOPROXY)" bash -e -c 'cd ~/checkout && "$@"' bash "$@"
+}
+for command in image test; do
+  began=$SECONDS
+  say "bare: make $command"
+  inside make "$command"
+  took=$((SECONDS - began))
+  say "bare: make $command passed, $((took / 60)) min $((took % 60)) s"
+done

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs one step of steps.mk, and keeps what test.sh tells at the end: how long it took, and whether it passed.
+#
+# Usage: step.sh NAME COMMAND…; input: RESULTS, the folder to keep it in. Exit: that of the command.
+set -o nounset -o pipefail
+name=$1 began=$(date +%s) status=0 verdict=ok
+shift
+# Of the make that runs the steps; the project's own must not take its options for theirs.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+printf '== %s\n' "$name"
+"$@" < /dev/null 2>&1 | tee "$RESULTS/$name.log" || status=$?
+((status == 0)) || verdict=FAILED
+took=$(($(date +%s) - began))
+printf '%3d min %2d s  %-6s  %s\n' $((took / 60)) $((took % 60)) "$verdict" "$name" | tee -a "$RESULTS/times"
+exit "$status"
