@@ -103,6 +103,7 @@ build_tool() {
 # build_server NAME… compiles programs that are not ours, as the modules below build/pins/ pin them, to $OUTPUT/tools. No patch
 # changes them: they are built again only when their module's pin, or Go, changes.
 build_server() {
+  mkdir -p "$OUTPUT/tools"
   local name pin package flags
   for name in "$@"; do
     case $name in
@@ -120,10 +121,30 @@ build_server() {
       # A release says which one it is; kubeadm compares it with that of the others.
       kubernetes) flags=(-ldflags="$(pinned_version k8s.io/component-base/version) $(pinned_version k8s.io/client-go/pkg/version)") ;;
     esac
+    if [[ $name == kube-apiserver ]]; then
+      complete_kubernetes
+      flags+=(-modfile="$OUTPUT/tools/kubernetes.mod")
+    fi
     say "tools: $package" >&2
     GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/pins/$pin" -trimpath -buildvcs=false \
       "${flags[@]}" -o "$OUTPUT/tools/$name" "$package"
   done
+}
+
+# complete_kubernetes makes what kube-apiserver is compiled from: the module, and the one file that upstream generates and does not
+# release. The tree has that once its make has run. It is said to be the same module, so what is compiled of it is shared.
+complete_kubernetes() {
+  local openapi=pkg/generated/openapi/zz_generated.openapi.go pin=$ROOT/build/pins/kubernetes complete=$OUTPUT/tools/kubernetes-$KUBERNETES_VERSION
+  [[ -f $TREE/$openapi ]] || fail "$TREE/$openapi, which kube-apiserver is compiled with, is not generated yet" "make binary, then run the same command again"
+  if [[ ! -d $complete ]]; then
+    rm -rf "$complete.new"
+    cp -r --no-preserve=mode "$(GOWORK=off go -C "$pin" list -m -f '{{.Dir}}' k8s.io/kubernetes)" "$complete.new"
+    cp "$TREE/$openapi" "$complete.new/$openapi"
+    mv "$complete.new" "$complete"
+  fi
+  cp "$pin/go.mod" "$OUTPUT/tools/kubernetes.mod"
+  cp "$pin/go.sum" "$OUTPUT/tools/kubernetes.sum"
+  go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"
 }
 
 # pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh does.

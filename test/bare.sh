@@ -15,7 +15,6 @@ work=$(mktemp -d "${TMPDIR:-/var/tmp}/bare.XXXXXX")
 bare=$work/root
 cleanup() {
   trap - ERR
-  umount --lazy "$bare"/{proc,dev} 2> /dev/null
   rm -rf --one-file-system "$work"
 }
 trap cleanup EXIT
@@ -33,6 +32,7 @@ git -C "$bare/home/user/checkout" log -1 --format='bare: commit %h, %s'
 chown -R 1000:1000 "$bare/home/user"
 # A process space of its own: it ends with all that it started.
 inside() {
+  # shellcheck disable=SC2016 # For the shells inside.
   unshare --mount --pid --fork --kill-child bash -c 'mount -t proc proc "$0/proc" && mount --rbind /dev "$0/dev" && exec "$@"' "$bare" \
     chroot --userspec=1000:1000 "$bare" /usr/bin/env -i PATH=/usr/local/go/bin:/usr/bin:/bin HOME=/home/user LANG=C.UTF-8 \
     GOPROXY="$(go env GOPROXY)" bash -e -c 'cd ~/checkout && "$@"' bash "$@"

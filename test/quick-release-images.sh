@@ -163,6 +163,7 @@ mount --bind --options ro "$(go env GOMODCACHE)" "$other/modules"
 chmod 711 "$work"
 chmod 666 "$work/docker.sock"
 as_other() {
+  # shellcheck disable=SC2016 # For the shell of the other user.
   setpriv --reuid=65534 --regid=65534 --clear-groups env -i PATH="$other/go/bin:$PATH" HOME="$other/home" USER=other \
     TZ=America/St_Johns LC_ALL=C.UTF-8 LANG=tr_TR.UTF-8 GOTOOLCHAIN=local GOAMD64=v3 GOMODCACHE="$other/modules" \
     GOPROXY=off DOCKER_HOST="$DOCKER_HOST" bash -c 'umask 077; cd "$0" && "$@"' "$other" "$@" 2>&1 | tee "$work/made"

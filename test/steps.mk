@@ -19,29 +19,30 @@ go-test = go test -count=1 -trimpath -vet=off
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 with = bash -c 'source scripts/environment.sh && "$$@"' bash
 
-.PHONY: image servers node-servers
+.PHONY: image tools servers node-servers
 image: ; $(step) make --no-print-directory release
-servers: ; $(step) $(with) build_server kube-apiserver kubectl kube-scheduler etcd kwok prometheus promtool
-node-servers: servers ; $(step) $(with) build_server kube-controller-manager kubelet kubeadm
+tools: ; $(step) $(with) build_server kube-scheduler kubectl etcd kwok prometheus promtool
+servers: image tools ; $(step) $(with) build_server kube-apiserver
+node-servers: tools ; $(step) $(with) build_server kube-controller-manager kubelet kubeadm
 
-# Verify comes after the servers because it compiles what they are made of: two at once would both do so.
+# Verify comes after the tools because it compiles what they are made of: two at once would both do so.
 .PHONY: unit verify scripts
 unit: ; $(step) bash -e -c '$(go-test-race) -C plugins ./... && $(go-test-race) -C build/extender ./... && \
   $(go-test-race) -C test/inprocess ./... && $(go-test) -C build ./...'
-verify: servers ; $(step) bash scripts/verify.sh
+verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(go-test) -C test ./scripts
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
 .PHONY: patched-tree artifacts run integration node-load
 patched-tree: image ; $(step) bash test/patched-tree.sh
-artifacts: image servers ; $(step) $(go-test) -C test -skip TestLayout ./artifacts/...
-run: image servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
-integration: image servers ; $(step) $(go-test) -C test -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
-node-load: image servers ; $(step) $(go-test) -C test -v ./integration/nodeload
+artifacts: servers ; $(step) $(go-test) -C test -skip TestLayout ./artifacts/...
+run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
+integration: servers ; $(step) $(go-test) -C test -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
+node-load: servers ; $(step) $(go-test) -C test -v ./integration/nodeload
 
 .PHONY: docker e2e applies full-disk
 docker: image ; $(step) bash test/quick-release-images.sh
-e2e: image node-servers ; $(step) bash test/e2e.sh
+e2e: servers node-servers ; $(step) bash test/e2e.sh
 applies: ; $(step) bash test/applies.sh
 full-disk: ; $(step) bash test/full-disk.sh
 
