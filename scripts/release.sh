@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md, an SBOM, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, all pages, an SBOM, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
@@ -40,7 +40,7 @@ for arch in "${arches[@]}"; do
   inputs="version $version
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE")
-$(cd "$ROOT" && { find manifests docs/operations.md docs/plugins.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
+$(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   # The stamp holds the inputs and the sums of what was made from them, and is written last.
   stamp=$RELEASE/.inputs-$arch
   if sums=$(cd "$RELEASE" && sha256sum "${outputs[@]}" 2> /dev/null) && [[ -f $stamp && $(< "$stamp") == "$inputs"$'\n'"$sums" ]] &&

@@ -33,7 +33,7 @@ static() { (cd "$ROOT/$1" && "$OUTPUT/tools/staticcheck" ./...); }
 
 workspace() { (cd "$ROOT" && GOWORK=$ROOT/go.work go list ./plugins/... ./build/... ./test/...); }
 
-# Every plugin is registered, and every script and page that is named somewhere is there.
+# Every plugin is registered, and every script that is named somewhere is there.
 registered() {
   local folder missing=0
   for folder in "$ROOT"/plugins/*/; do
@@ -49,8 +49,7 @@ named() {
     [[ -e $ROOT/$name ]] || { printf '%s is named, and not there\n' "$name"; missing=1; }
   done < <(
     cd "$ROOT"
-    grep -ohE 'scripts/[a-z-]+\.sh' Makefile .ci/run scripts/*.sh docs/*.md README.md | sort -u
-    grep -ohE '\]\([a-z][^)#:]*\)' README.md | tr -d ']()' | sort -u
+    grep -ohE '\b(scripts|test)/[a-z0-9-]+\.sh' Makefile .ci/run scripts/*.sh docs/*.md README.md | sort -u
   )
   return "$missing"
 }
@@ -68,6 +67,7 @@ check 'gofmt' formatted
 check 'the release that modules require' pinned_release
 check 'plugins are registered' registered
 check 'what is named is there' named
+check 'links and configurations on pages' go test -C "$ROOT/test" -count=1 -vet=off ./docs
 for module in plugins build build/extender test; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done

@@ -30,9 +30,6 @@ const (
 	sumsName     = "SHA256SUMS"
 )
 
-// manualNames are the pages for who runs the scheduler, and not for who builds it.
-var manualNames = []string{"docs/operations.md", "docs/plugins.md"}
-
 // file is one file of a bundle.
 type file struct {
 	name    string // below the bundle's one folder, with slashes
@@ -57,9 +54,19 @@ func gather(options Options) ([]file, error) {
 	if err := take(swapName, options.Swap, 0o755, "make release ARCH="+options.Architecture); err != nil {
 		return nil, err
 	}
-	for _, name := range manualNames {
-		if err := take(name, filepath.Join(options.Project, name), 0o644, "git checkout -- "+name); err != nil {
-			return nil, err
+	// All pages, because they link to each other.
+	pages, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	if err := take("README.md", filepath.Join(options.Project, "README.md"), 0o644, "git checkout -- README.md"); err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		if name := filepath.Base(page); !leftBehind(name) {
+			if err := take("docs/"+name, page, 0o644, "git checkout -- docs"); err != nil {
+				return nil, err
+			}
 		}
 	}
 	switch err := take(licenceName, filepath.Join(options.Project, licenceName), 0o644, "git checkout -- "+licenceName); {

@@ -37,7 +37,7 @@ type Options struct {
 	Image, Swap string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
-	// Project is this project's folder, with manifests/ and docs/; Patches and UpstreamVersion are the folder
+	// Project is this project's folder, with manifests/, docs/ and README.md; Patches and UpstreamVersion are the folder
 	// of the series and the file of the pin, which may lie elsewhere.
 	Project, Patches, UpstreamVersion string
 	// Roots is the module that the certificate authorities in the image come from.

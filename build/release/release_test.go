@@ -225,7 +225,9 @@ func project(t *testing.T, architecture string) Options {
 		"manifests/second-scheduler/kustomization.yaml": "kind: Kustomization\n",
 		"docs/operations.md":                            "# Operations\n",
 		"docs/plugins.md":                               "# Plugins\n",
-		"docs/other.md":                                 "# Not for an operator\n",
+		"docs/.#plugins.md":                             "an editor's\n",
+		"docs/notes.txt":                                "somebody's\n",
+		"README.md":                                     "# Kubernetes\n",
 		"patches/0100-one.patch":                        patch,
 		"patches/0200-two.patch":                        patch,
 		"patches/README.md":                             "# Patches\n",
@@ -401,6 +403,7 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 	want := []string{
 		"drwxr-xr-x " + top,
 		"-rw-r--r-- " + top + "LICENSE",
+		"-rw-r--r-- " + top + "README.md",
 		"-rw-r--r-- " + top + "SHA256SUMS",
 		"drwxr-xr-x " + top + "docs/",
 		"-rw-r--r-- " + top + "docs/operations.md",
@@ -653,11 +656,11 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "does not know its version"},
-		{"no operations page", func(t *testing.T, options *Options) {
-			if err := os.Remove(filepath.Join(options.Project, "docs/operations.md")); err != nil {
+		{"no page to begin with", func(t *testing.T, options *Options) {
+			if err := os.Remove(filepath.Join(options.Project, "README.md")); err != nil {
 				t.Fatal(err)
 			}
-		}, "docs/operations.md"},
+		}, "README.md"},
 		{"a link among the manifests", func(t *testing.T, options *Options) {
 			if err := os.Symlink("/etc/passwd", filepath.Join(options.Project, "manifests/link.yaml")); err != nil {
 				t.Fatal(err)

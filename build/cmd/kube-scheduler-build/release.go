@@ -48,7 +48,7 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Image, "image", "", "the image archive")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
 	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
-	flags.StringVar(&options.Project, "project", "", "the folder with manifests/ and docs/")
+	flags.StringVar(&options.Project, "project", "", "the folder with manifests/, docs/ and README.md")
 	flags.StringVar(&options.Patches, "patches", "", "the folder of the patch series")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the file of the pin")
 	for _, flag := range []string{

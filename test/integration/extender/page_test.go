@@ -10,7 +10,7 @@ import (
 )
 
 // page is the documentation, with the commands that make certificates.
-const page = "../../../docs/plugins.md"
+const page = "../../../docs/extender.md"
 
 // TestCertificatesMadeAsThePageSays has a scheduler and an extender know each other by them.
 func TestCertificatesMadeAsThePageSays(t *testing.T) {

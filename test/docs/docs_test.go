@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package docs checks the pages: that links lead somewhere, and that the configurations shown are among those that other
+// tests run.
+package docs
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"kube-scheduler-fork/test/testinput"
+)
+
+const root = "../.."
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// unslugged is what code hosts leave out of a heading's anchor.
+	unslugged = regexp.MustCompile(`[^\p{L}\p{N}_ -]`)
+)
+
+// pages gives the project's pages by their names.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	pages := map[string]string{}
+	for _, pattern := range []string{"README.md", "docs/*.md", "patches/README.md"} {
+		for _, file := range glob(t, pattern) {
+			pages[file] = testinput.Read(t, file)
+		}
+	}
+	return pages
+}
+
+// glob fails the test when there is no such file: a check of nothing would pass.
+func glob(t *testing.T, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root, pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%s: %d files (%v)", pattern, len(files), err)
+	}
+	return files
+}
+
+// anchors gives what links to a page's headings end with.
+func anchors(page string) []string {
+	var anchors []string
+	for _, found := range heading.FindAllStringSubmatch(page, -1) {
+		anchors = append(anchors, strings.ReplaceAll(unslugged.ReplaceAllString(strings.ToLower(found[1]), ""), " ", "-"))
+	}
+	return anchors
+}
+
+func TestLinksLeadSomewhere(t *testing.T) {
+	all := pages(t)
+	for file, page := range all {
+		for _, found := range link.FindAllStringSubmatch(page, -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), target)
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s: the link %s: %v", file, found[1], err)
+			} else if anchor != "" && !slices.Contains(anchors(all[path]), anchor) {
+				t.Errorf("%s: the link %s: %s has no such heading, but %q", file, found[1], path, anchors(all[path]))
+			}
+		}
+	}
+}
+
+// lines gives the lines of a configuration that say something, without their indentation.
+func lines(text string) []string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+			lines = append(lines, line)
+		}
+	}
+	return lines
+}
+
+// holds tells whether a file has all lines of a block, in the same order: a page may leave some out.
+func holds(file, block []string) bool {
+	for _, line := range file {
+		if len(block) > 0 && line == block[0] {
+			block = block[1:]
+		}
+	}
+	return len(block) == 0
+}
+
+func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
+	run := map[string][]string{}
+	for _, pattern := range []string{"manifests/config/*.yaml", "test/integration/schedulers/*.go"} {
+		for _, file := range glob(t, pattern) {
+			// The verb stands where that test puts the name of a pool.
+			run[file] = lines(strings.ReplaceAll(testinput.Read(t, file), "[%s]", "[ours]"))
+		}
+	}
+	// A block is indented by four blanks, or fenced.
+	blocks := regexp.MustCompile("(?m)(?:^```yaml\n(?s:.*?)^```$|(?:^    .*\n)+)")
+	checked := 0
+	for file, page := range pages(t) {
+		for _, text := range blocks.FindAllString(page, -1) {
+			text = strings.TrimSuffix(strings.TrimPrefix(text, "```yaml\n"), "```")
+			block := lines(text)
+			if !slices.Contains([]string{"profiles:", "pluginConfig:", "extenders:"}, block[0]) {
+				continue
+			}
+			checked++
+			found := false
+			for _, content := range run {
+				found = found || holds(content, block)
+			}
+			if !found {
+				t.Errorf("%s shows a configuration that no test runs; next: bring it in line with a file of manifests/config:\n%s", file, text)
+			}
+		}
+	}
+	if checked < 10 {
+		t.Errorf("%d configurations are on the pages, want at least 10: are blocks still found?", checked)
+	}
+}
