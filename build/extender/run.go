@@ -88,7 +88,7 @@ func Run(ctx context.Context, options Options) error {
 		binder = &Binder{client: client}
 	}
 	server := options.server(NewHandler(decider, binder, options.Limits))
-	listener, err := options.listen()
+	listener, err := options.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -162,8 +162,8 @@ func (o *Options) server(handler http.Handler) *http.Server {
 	}
 }
 
-// listen opens the port, with TLS or without.
-func (o *Options) listen() (net.Listener, error) {
+// listen opens the port, with TLS or without. Certificates are read again until the context ends.
+func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; next: give another address with --listen", o.Listen, err)
@@ -171,8 +171,7 @@ func (o *Options) listen() (net.Listener, error) {
 	if o.CertificateFile == "" {
 		return listener, nil
 	}
-	files := &certificates{certificateFile: o.CertificateFile, keyFile: o.KeyFile, clientCAFile: o.ClientCAFile}
-	config, err := files.configuration()
+	config, err := o.tlsConfig(ctx)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
