@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md, an SBOM, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md, an SBOM, licences, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
@@ -50,6 +50,7 @@ $(cd "$ROOT" && { find manifests docs/operations.md docs/plugins.md LICENSE "$PA
   "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
     --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
     --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" --tree "$TREE" \
+    --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
     --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"
 done

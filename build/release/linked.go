@@ -10,9 +10,12 @@ import (
 	"debug/gosym"
 	"fmt"
 	"path"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	gomodule "golang.org/x/mod/module"
 
 	"kube-scheduler-fork/build/source"
 )
@@ -23,6 +26,8 @@ type Module struct {
 	Path, Version string
 	// Origin says where its source came from, and its h1: sum where one is known; a sentence without a full stop.
 	Origin string
+	// Folder is where its source lies on this machine.
+	Folder string
 }
 
 // Binary is what a Go binary says of itself.
@@ -42,8 +47,9 @@ const kubernetes = "k8s.io/kubernetes"
 //
 // A binary built in module mode lists its modules. Upstream's make builds in a Go path, where nothing is listed; but
 // every Go binary, stripped or not, names the source files of its functions, for stack traces. Inlined functions are
-// among them, what the linker threw away is not. vendor tells which module a vendored package belongs to.
-func inspect(name string, content []byte, architecture string, vendor vendored) (Binary, error) {
+// among them, what the linker threw away is not. vendor tells which module a vendored package belongs to, and
+// moduleCache is where the go command keeps the others.
+func inspect(name string, content []byte, architecture string, vendor vendored, moduleCache string) (Binary, error) {
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {
 		return Binary{}, fmt.Errorf("%s: %w; next: make image", name, err)
@@ -56,8 +62,8 @@ func inspect(name string, content []byte, architecture string, vendor vendored) 
 	}
 	binary := Binary{GoVersion: info.GoVersion, SHA256: fmt.Sprintf("%x", sha256.Sum256(content))}
 	if info.Main.Path != "" {
-		binary.Modules = listed(info.Deps)
-		return binary, nil
+		binary.Modules, err = listed(info.Deps, moduleCache)
+		return binary, err
 	}
 	files, err := sourceFiles(content)
 	if err != nil {
@@ -79,7 +85,7 @@ func setting(info *buildinfo.BuildInfo, key string) string {
 }
 
 // listed are the modules that a binary built in module mode names.
-func listed(dependencies []*debug.Module) []Module {
+func listed(dependencies []*debug.Module, moduleCache string) ([]Module, error) {
 	var modules []Module
 	for _, dependency := range dependencies {
 		if dependency.Replace != nil {
@@ -89,10 +95,19 @@ func listed(dependencies []*debug.Module) []Module {
 		if dependency.Sum != "" {
 			module.Origin += ", sum " + dependency.Sum
 		}
+		folder, err := gomodule.EscapePath(module.Path)
+		if err != nil {
+			return nil, fmt.Errorf("%w; next: take a published module for it in build/go.mod, then make release", err)
+		}
+		version, err := gomodule.EscapeVersion(module.Version)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w; next: take a published version of it in build/go.mod, then make release", module.Path, err)
+		}
+		module.Folder = filepath.Join(moduleCache, filepath.FromSlash(folder)+"@"+version)
 		modules = append(modules, module)
 	}
 	slices.SortFunc(modules, byPath)
-	return modules
+	return modules, nil
 }
 
 // sourceFiles are the files that a binary's functions come from, as the compiler was told to name them: with -trimpath
@@ -146,9 +161,9 @@ func (v vendored) module(imported string) (Module, bool) {
 	return Module{}, false
 }
 
-// readVendored takes vendor/modules.txt and go.sum of a tree of that Kubernetes version. A staging module, which lies in
-// the tree itself, has the version under which the same code is published: v0.23.17 in v1.23.17.
-func readVendored(modulesFile, sumFile []byte, version string) (vendored, error) {
+// readVendored takes vendor/modules.txt and go.sum of a tree of that Kubernetes version, which lies in a folder. A staging
+// module, which lies in the tree itself, has the version under which the same code is published: v0.23.17 in v1.23.17.
+func readVendored(modulesFile, sumFile []byte, version, tree string) (vendored, error) {
 	sums := map[string]string{}
 	for line := range strings.Lines(string(sumFile)) {
 		if fields := strings.Fields(line); len(fields) == 3 {
@@ -164,7 +179,7 @@ func readVendored(modulesFile, sumFile []byte, version string) (vendored, error)
 		case strings.HasPrefix(line, "# "):
 			// "# path version", "# path version => path version", "# path version => ./folder"; the lines at the end without a
 			// version are for go, which checks with them, and have no packages.
-			module = Module{Path: fields[1]}
+			module = Module{Path: fields[1], Folder: filepath.Join(tree, "vendor", filepath.FromSlash(fields[1]))}
 			if len(fields) > 2 {
 				module.Version = fields[2]
 			}
