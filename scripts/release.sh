@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md, an SBOM, licences, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, docs/operations.md and plugins.md,
+# an SBOM, the licences of all that is linked, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.

@@ -30,8 +30,8 @@ func (o *Options) tlsConfig(ctx context.Context) (*tls.Config, error) {
 		base.ClientAuth = tls.RequireAndVerifyClientCert
 		clients, err := dynamiccertificates.NewDynamicCAContentFromFile("clients", o.ClientCAFile)
 		if err != nil {
-			return nil, fmt.Errorf("cannot check clients with %s: %w; next: give a file of PEM certificates with --client-ca-file",
-				o.ClientCAFile, err)
+			return nil, fmt.Errorf("cannot check clients with %s: %w; "+
+				"next: give a file of PEM certificates with --client-ca-file", o.ClientCAFile, err)
 		}
 		authorities, controllers = clients, append(controllers, clients)
 	}
@@ -46,5 +46,7 @@ func (o *Options) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	for _, controller := range append(controllers, current) {
 		go controller.Run(1, ctx.Done())
 	}
-	return &tls.Config{MinVersion: base.MinVersion, NextProtos: base.NextProtos, GetConfigForClient: current.GetConfigForClient}, nil
+	return &tls.Config{
+		MinVersion: base.MinVersion, NextProtos: base.NextProtos, GetConfigForClient: current.GetConfigForClient,
+	}, nil
 }

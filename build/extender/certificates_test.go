@@ -63,7 +63,8 @@ func (a *authority) pair(t testing.TB, name string) (certificate, key []byte) {
 	t.Helper()
 	private := newKey(t)
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
@@ -273,10 +274,12 @@ func TestListenNeedsFilesThatCanBeUsed(t *testing.T) {
 		"another's key":  {Options{CertificateFile: files.certificate, KeyFile: writeFile(t, "key", string(otherKey))}, "does not match"},
 		"no authorities": {Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: "/nonexistent"}, "no such file"},
 		"empty authorities": {
-			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "")}, "missing content for CA bundle",
+			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "")},
+			"missing content for CA bundle",
 		},
 		"a file without authorities": {
-			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "none")}, "does not contain any valid",
+			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "none")},
+			"does not contain any valid",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -44,9 +44,10 @@ type Options struct {
 	CertificateFile, KeyFile string
 	// ClientCAFile holds the authorities that clients must have a certificate of.
 	ClientCAFile string
-	// AllowAnyone lets everybody who reaches the address ask, and bind pods if Bind says so, without a certificate.
+	// AllowAnyone lets anyone who reaches the address ask, and bind pods if Bind says so, without a certificate.
 	AllowAnyone bool
-	// Bind serves the verb bind: whoever may ask can then bind any pod to any node, with the rights of the kubeconfig.
+	// Bind serves the verb bind: anyone who may ask can then bind any pod to any node, with the rights of the
+	// kubeconfig.
 	Bind bool
 
 	Limits
@@ -116,8 +117,8 @@ func (o *Options) check() error {
 	case o.ClientCAFile != "" && o.AllowAnyone:
 		return errors.New("--client-ca-file and --insecure-allow-anyone contradict each other; next: leave one of them out")
 	case o.ClientCAFile == "" && !isLoopback(host) && !o.AllowAnyone:
-		return fmt.Errorf("whoever reaches %s could ask, and bind pods with --bind; next: give --client-ca-file, --tls-cert-file and "+
-			"--tls-private-key-file, or listen on 127.0.0.1, or say --insecure-allow-anyone", o.Listen)
+		return fmt.Errorf("anyone who reaches %s could ask, and bind pods with --bind; "+
+			"next: give --client-ca-file, --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1, or say --insecure-allow-anyone", o.Listen)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 // licenceForm is how files are called that say under which terms code may be given away.
 var licenceForm = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
-// licences are the terms of all that is linked into the binaries or lies in the image: of Go, of Kubernetes, and of each
-// module, with those of code that a module took over from elsewhere. They are in licenses/<module>@<version>/.
+// licences are the terms of all that is linked into the binaries or lies in the image: of Go, of Kubernetes, and of
+// each module, with those of code that a module took over from elsewhere. They are in licenses/<module>@<version>/.
 func licences(options Options, binaries map[string]Binary, roots Module) ([]file, error) {
 	texts := map[string][]byte{}
 	upstream := kubernetes + "@" + options.Kubernetes
@@ -26,7 +26,8 @@ func licences(options Options, binaries map[string]Binary, roots Module) ([]file
 	if err := addLicences(texts, upstream, options.Tree, false); err != nil {
 		return nil, err
 	}
-	if err := addLicences(texts, upstream+"/third_party", filepath.Join(options.Tree, "third_party"), true); err != nil {
+	thirdParty := filepath.Join(options.Tree, "third_party")
+	if err := addLicences(texts, upstream+"/third_party", thirdParty, true); err != nil {
 		return nil, err
 	}
 	modules := []Module{roots}
@@ -50,7 +51,7 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 	// Staging modules are links in vendor/.
 	top, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return fmt.Errorf("the licence of %s: %w; next: make tree, go -C build mod download, then make release", name, err)
+		return fmt.Errorf("the licence of %s: %w; next: make tree, go -C build mod download, make release", name, err)
 	}
 	found := false
 	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
@@ -77,8 +78,8 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
 	}
 	if err != nil {
-		return fmt.Errorf("the licence of %s: %w; next: if files are missing there, delete the folder, make tree and make release; "+
-			"if it never had one, do without the module", name, err)
+		return fmt.Errorf("the licence of %s: %w; next: if files are missing there, delete the folder, make tree and "+
+			"make release; if it never had one, do without the module", name, err)
 	}
 	return nil
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release makes the bundle that an operator takes to a control-plane node: the image, the tool that swaps it in
-// and back, the manifests, the patches, a list of all that is in the binaries, and the licences of all that. The same inputs give the same bytes.
+// and back, the manifests, the patches, a list of all that is in the binaries, and the licences of all that. The same
+// inputs give the same bytes.
 package release
 
 import (

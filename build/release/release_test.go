@@ -170,8 +170,8 @@ func compiled(t *testing.T) string {
 		if binaries.err = writeAll(binaries.folder, sources); binaries.err != nil {
 			return
 		}
-		vendor := filepath.Join(binaries.folder, "go/src/k8s.io/kubernetes/vendor/k8s.io")
-		if binaries.err = os.Symlink("../../staging/src/k8s.io/staged", filepath.Join(vendor, "staged")); binaries.err != nil {
+		link := filepath.Join(binaries.folder, "go/src/k8s.io/kubernetes/vendor/k8s.io/staged")
+		if binaries.err = os.Symlink("../../staging/src/k8s.io/staged", link); binaries.err != nil {
 			return
 		}
 		goPath, swap := filepath.Join(binaries.folder, "go"), filepath.Join(binaries.folder, "swap")
@@ -242,7 +242,7 @@ func project(t *testing.T, architecture string) Options {
 		"manifests/config/my-scheduler.yaml":            "kind: KubeSchedulerConfiguration\n",
 		"manifests/config/my-scheduler.yaml~":           "an editor's\n",
 		"manifests/config/.my-scheduler.yaml.swp":       "an editor's\n",
-		"manifests/.hidden/file":                        "somebody's\n",
+		"manifests/.hidden/file":                        "a user's\n",
 		"manifests/second-scheduler/kustomization.yaml": "kind: Kustomization\n",
 		"docs/operations.md":                            "# Operations\n",
 		"docs/plugins.md":                               "# Plugins\n",
@@ -250,7 +250,7 @@ func project(t *testing.T, architecture string) Options {
 		"patches/0100-one.patch":                        patch,
 		"patches/0200-two.patch":                        patch,
 		"patches/README.md":                             "# Patches\n",
-		"patches/notes.txt":                             "somebody's\n",
+		"patches/notes.txt":                             "a user's\n",
 		"upstream.version":                              pin,
 	}); err != nil {
 		t.Fatal(err)
@@ -717,11 +717,14 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "not a plain file"},
-		{"a module that is not in the cache", func(t *testing.T, options *Options) { options.ModuleCache = t.TempDir() }, "the licence of golang.org/x/"},
+		{"a module that is not in the cache", func(t *testing.T, options *Options) {
+			options.ModuleCache = t.TempDir()
+		}, "the licence of golang.org/x/"},
 		{"a module without a licence", func(t *testing.T, options *Options) {
 			options.ModuleCache = t.TempDir()
 			if err := writeAll(options.ModuleCache, map[string]string{
-				"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE": "roots\n", "example.org/!fork@v1.2.3/list.go": "package listed\n",
+				"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE": "roots\n",
+				"example.org/!fork@v1.2.3/list.go":                      "package listed\n",
 			}); err != nil {
 				t.Fatal(err)
 			}

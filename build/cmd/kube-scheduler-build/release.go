@@ -54,8 +54,8 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Patches, "patches", "", "the folder of the patch series")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the file of the pin")
 	for _, flag := range []string{
-		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "module-cache", "go-root", "project",
-		"patches", "upstream-version",
+		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "module-cache", "go-root",
+		"project", "patches", "upstream-version",
 	} {
 		if err := command.MarkFlagRequired(flag); err != nil {
 			panic(err)
