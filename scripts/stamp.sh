@@ -15,7 +15,7 @@ up_to_date() { [[ -f $1 && $(< "$1") == "$2"$'\nmade:\n'"$(sums "$1" "${@:3}" 2>
 # write_stamp STAMP INPUTS PATH...
 write_stamp() {
   local made
-  made=$(sums "$1" "${@:3}")
+  made=$(sums "$1" "${@:3}") || return
   printf '%s\n' "$2" made: "$made" > "$1.new"
   mv "$1.new" "$1"
 }

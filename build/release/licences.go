@@ -78,8 +78,9 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
 	}
 	if err != nil {
-		return fmt.Errorf("the licence of %s: %w; next: if files are missing there, delete the folder, make tree and "+
-			"make release; if it never had one, do without the module", name, err)
+		return fmt.Errorf("the licence of %s: %w; next: if it was deleted, make clean, go -C build mod download and make release "+
+			"fetch it again; a Go from a distribution may lack it, the one from go.dev does not; do without a module that "+
+			"never had one", name, err)
 	}
 	return nil
 }
