@@ -8,6 +8,7 @@
 # Output: Docker images localhost/kube-cross and localhost/go-runner; _output/base-images/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 IMAGES=$OUTPUT/base-images
 SUITE=${DEBIAN_SUITE:-bookworm}
@@ -15,7 +16,7 @@ MIRROR=${DEBIAN_MIRROR:-}
 # On top of Debian's essential packages: what upstream's build runs inside the container, and what go-runner takes over.
 PACKAGES=ca-certificates,git,iproute2,make,rsync,tzdata
 
-need tar sha256sum
+need tar
 lock
 use_pinned_go
 need_docker
@@ -39,24 +40,22 @@ image() {
   docker buildx build --load --pull=false --network=none --progress=plain --platform "$3" --label "kube-scheduler.inputs=$4" \
     --tag "$1" "$2" > "$work/log" 2>&1 || {
     cat "$work/log" >&2
-    fail "Docker could not build $1" "mend what is said above, then make base-images"
+    fail "Docker could not build $1" "fix what is said above, then make base-images"
   }
   say "base-images: $1"
 }
-up_to_date() { [[ $(docker image inspect --format '{{index .Config.Labels "kube-scheduler.inputs"}}' "$1" 2> /dev/null) == "$2" ]]; }
+image_from() { [[ $(docker image inspect --format '{{index .Config.Labels "kube-scheduler.inputs"}}' "$1" 2> /dev/null) == "$2" ]]; }
 
 debian=$IMAGES/debian.tar
 packages="suite $SUITE
 mirror ${MIRROR:-default}
 packages $PACKAGES
 platform $host"
-if [[ -f $debian && -f $debian.inputs && $(< "$debian.inputs") == "$packages
-$(sum "$debian")" ]]; then
+if up_to_date "$debian.inputs" "$packages" debian.tar; then
   say "base-images: $debian is up to date: skipped"
 else
   need mmdebstrap
   say "base-images: $PACKAGES and Debian's essential packages, $SUITE, from ${MIRROR:-the mirror that mmdebstrap takes by itself}, about a minute"
-  rm -f "$debian.inputs"
   SOURCE_DATE_EPOCH=0 mmdebstrap --quiet --variant=essential --include="$PACKAGES" --architectures="${host#*/}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --skip=output/dev --format=tar "$SUITE" "$work/debian.tar" ${MIRROR:+"$MIRROR"} > "$work/log" 2>&1 || {
@@ -64,13 +63,12 @@ else
     fail "Debian $SUITE could not be put together" "see that ${MIRROR:-a mirror of Debian} can be reached (DEBIAN_MIRROR= takes another) and that debian-archive-keyring is installed, then make base-images"
   }
   mv "$work/debian.tar" "$debian"
-  printf '%s\n%s\n' "$packages" "$(sum "$debian")" > "$work/inputs"
-  mv "$work/inputs" "$debian.inputs"
+  write_stamp "$debian.inputs" "$packages" debian.tar
 fi
 
 source=$ROOT/build/base-images/kube-cross
 inputs=$(sum <<< "$(sum "$debian" "$source/Dockerfile" "${BASH_SOURCE[0]}") $GO_VERSION")
-if up_to_date "$LOCAL_CROSS" "$inputs"; then
+if image_from "$LOCAL_CROSS" "$inputs"; then
   say "base-images: $LOCAL_CROSS is up to date: skipped"
 else
   mkdir "$work/kube-cross"
@@ -84,7 +82,7 @@ fi
 
 source=$ROOT/build/base-images/go-runner
 inputs=$(sum <<< "$(sum "$debian" "$source/Dockerfile" "$source"/etc/* "$runner" "${BASH_SOURCE[0]}")")
-if up_to_date "$LOCAL_RUNNER" "$inputs"; then
+if image_from "$LOCAL_RUNNER" "$inputs"; then
   say "base-images: $LOCAL_RUNNER is up to date: skipped"
 else
   mkdir -p "$work/go-runner" "$work/root"/{root,tmp}

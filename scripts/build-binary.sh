@@ -7,6 +7,7 @@
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 LOG_RUNNER=vendor/k8s.io/component-base/logs/kube-log-runner
 targets=("$@")
@@ -35,8 +36,7 @@ time $(recorded "base.$VERSION.time")"
 stale=()
 for target in "${targets[@]}"; do
   name=${target##*/}
-  [[ -f $BIN/$name && -f $BIN/.$name.inputs && $(< "$BIN/.$name.inputs") == "$inputs
-$(sha256sum < "$BIN/$name")" ]] || stale+=("$target")
+  up_to_date "$BIN/.$name.inputs" "$inputs" "$name" || stale+=("$target")
 done
 if ((${#stale[@]} == 0)); then
   say "binary: $version for linux/$ARCH is up to date: skipped"
@@ -56,10 +56,8 @@ env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC
 mkdir -p "$BIN"
 for target in "${stale[@]}"; do
   name=${target##*/}
-  rm -f "$BIN/.$name.inputs"
   cp "$TREE/_output/local/bin/linux/$ARCH/$name" "$BIN/.$name.new"
   mv "$BIN/.$name.new" "$BIN/$name"
-  printf '%s\n%s\n' "$inputs" "$(sha256sum < "$BIN/$name")" > "$BIN/.$name.inputs.new"
-  mv "$BIN/.$name.inputs.new" "$BIN/.$name.inputs"
+  write_stamp "$BIN/.$name.inputs" "$inputs" "$name"
   say "binary: $BIN/$name"
 done

@@ -6,13 +6,13 @@
 #   name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
 # Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 read -ra arches <<< "${ARCHES:-$HOST_ARCH}"
 IMAGES=$OUTPUT/release-images
 oci=()
 [[ ${1:-} != --oci ]] || oci=(--oci)
 
-need sha256sum sed
 lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
@@ -28,24 +28,20 @@ outputs=()
 for arch in "${arches[@]}"; do
   for name in kube-scheduler kube-log-runner; do
     stamp=$OUTPUT/bin/linux/$arch/.$name.inputs
-    grep -qsxF "version $version" "$stamp" || fail "$name $version for linux/$arch is not built" "make binary ARCH=$arch"
+    made_with "$stamp" "version $version" || fail "$name $version for linux/$arch is not built" "make binary ARCH=$arch"
     inputs+=$'\n'$(< "$stamp")
   done
-  outputs+=("$IMAGES/$arch/kube-scheduler.tar")
+  outputs+=("$arch/kube-scheduler.tar")
 done
-[[ -z ${oci[*]} ]] || outputs+=("$IMAGES/oci/index.json")
+[[ -z ${oci[*]} ]] || outputs+=(oci)
 
-# The stamp holds the inputs and the sums of what was made from them, and is written last.
 stamp=$IMAGES/.inputs-$(IFS=-; printf '%s' "${arches[*]}" "${oci[*]}")
-if [[ -f $stamp && $(< "$stamp") == "$inputs
-$(sha256sum "${outputs[@]}" 2> /dev/null)" ]]; then
-  say "image: ${outputs[0]} is up to date: skipped"
+if up_to_date "$stamp" "$inputs" "${outputs[@]}"; then
+  say "image: $IMAGES/${outputs[0]} is up to date: skipped"
   exit 0
 fi
 mkdir -p "$IMAGES"
-rm -f "$stamp"
 "$build" image --binaries "$OUTPUT/bin/linux" --output "$IMAGES" --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" \
   --version "$version" --commit "$commit" --created "$created" --registry "${REGISTRY:-}" \
   --architectures "$(IFS=,; printf '%s' "${arches[*]}")" "${oci[@]}" || exit
-printf '%s\n%s\n' "$inputs" "$(sha256sum "${outputs[@]}")" > "$stamp.new"
-mv "$stamp.new" "$stamp"
+write_stamp "$stamp" "$inputs" "${outputs[@]}"

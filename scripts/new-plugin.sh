@@ -20,13 +20,7 @@ subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
 commit=$(in_tree log --format=%H --fixed-strings --grep="$subject" "$(recorded applied.base)..$(recorded applied.head)")
 [[ -n $commit ]] || fail "the tree has no commit '$subject'" "make tree"
 
-"$build" new-plugin --check "$ROOT/plugins" "$NAME" "$POINTS" || exit
 package=${NAME,,}
-if grep -q "^+.*/plugins/$package\"$" "$REGISTRY_PATCH"; then
-  fail "a plugin $package is registered already" "choose another NAME; to remove that one: docs/patches.md, 'Remove'"
-fi
-! in_tree cat-file -e "$(recorded applied.base):pkg/scheduler/framework/plugins/$package" 2> /dev/null ||
-  fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 cleanup() {
   rm -rf "$SCRATCH"
   in_tree worktree prune
@@ -37,13 +31,9 @@ in_tree worktree prune
 in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$commit"
 git -C "$SCRATCH" read-tree HEAD
 git -C "$SCRATCH" checkout -q -- "$REGISTRY_FILE"
-# An import, anywhere among the imports (gofmt sorts them), and an entry as the last of the registry.
-awk -v package="$package" '
-  /^import \($/ { print; print "\t\"k8s.io/kubernetes/pkg/scheduler/framework/plugins/" package "\""; next }
-  /^\treturn runtime\.Registry\{$/ { inside = 1 }
-  inside && /^\t}$/ { print "\t\t" package ".Name: " package ".New,"; inside = 0 }
-  { print }' "$SCRATCH/$REGISTRY_FILE" > "$SCRATCH/registry.go.new"
-gofmt "$SCRATCH/registry.go.new" > "$SCRATCH/$REGISTRY_FILE"
+"$build" new-plugin register "$SCRATCH/$REGISTRY_FILE" "$NAME" "$POINTS" || exit
+! in_tree cat-file -e "$(recorded applied.base):${REGISTRY_FILE%/*}/$package" 2> /dev/null ||
+  fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 git -C "$SCRATCH" add -- "$REGISTRY_FILE"
 git -C "$SCRATCH" commit -q --amend --reuse-message=HEAD
 export_patch "$SCRATCH" HEAD > "$OUTPUT/.registry.patch"
@@ -52,7 +42,7 @@ export_patch "$SCRATCH" HEAD > "$OUTPUT/.registry.patch"
 if [[ -d $ROOT/plugins/$package ]]; then
   say "plugin: plugins/$package is there and not registered: registering it"
 else
-  "$build" new-plugin "$ROOT/plugins" "$NAME" "$POINTS" > /dev/null || exit
+  "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit
 fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 flock --unlock 9

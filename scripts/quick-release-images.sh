@@ -10,13 +10,14 @@
 #   another binary though the same Go compiled it.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
 
 binary=$OUTPUT/bin/linux/$ARCH/kube-scheduler
 archive=$TREE/_output/release-images/$ARCH/kube-scheduler.tar
 
 # Upstream's scripts ask for all of these, some only after minutes.
-need git make rsync tar which md5sum sha256sum paste
+need git make rsync tar which md5sum paste
 [[ -e /etc/localtime ]] ||
   fail "/etc/localtime, which upstream copies into its build image, is not there" "install tzdata, or: ln -s /usr/share/zoneinfo/UTC /etc/localtime"
 lock
@@ -75,7 +76,6 @@ pulled() {
 pulled "$cross" "$docker_platform" kube-cross
 pulled "$runner" "linux/$ARCH" go-runner
 
-# The stamp lies in the folder that upstream deletes before it makes anything new, and is written last.
 stamp=${archive%/*}/.inputs
 inputs="tree $(in_tree rev-parse 'HEAD^{tree}')
 flags ${GOFLAGS:-}
@@ -83,8 +83,7 @@ version $version
 time $(recorded "base.$VERSION.time")
 registry ${REGISTRY:-}
 images $(docker image inspect --format '{{.Id}}' "$cross" "$runner" | paste -sd ' ')"
-if [[ -f $archive && -f $stamp && $(< "$stamp") == "$inputs
-$(sha256sum < "$archive")" ]]; then
+if up_to_date "$stamp" "$inputs" "${archive##*/}"; then
   say "quick-release-images: $archive is up to date: skipped"
 else
   say "quick-release-images: make quick-release-images for linux/$ARCH, $version"
@@ -98,8 +97,7 @@ else
     fail "upstream's target has left changes in $TREE (listed above)" "git -C $TREE reset --hard && git -C $TREE clean -fd, and report it"
   }
   [[ -s $archive ]] || fail "upstream's target ended well, and $archive is not there" "make quick-release-images KUBE_VERBOSE=5"
-  printf '%s\n%s\n' "$inputs" "$(sha256sum < "$archive")" > "$work/inputs"
-  mv "$work/inputs" "$stamp"
+  write_stamp "$stamp" "$inputs" "${archive##*/}"
 fi
 
 # The verdict is on the archive itself: it is loaded again, and what Docker finds in it is read.
@@ -113,8 +111,7 @@ docker rmi "$image" > /dev/null
 say "image: $archive"
 sed -n 's/^Loaded image: /image:   /p' "$work/names"
 made=$(sha256sum < "$work/kube-scheduler" | cut -d' ' -f1)
-if ! { [[ -f $binary ]] && grep -qxF "version $version" "${binary%/*}/.kube-scheduler.inputs" &&
-  grep -qxF "flags ${GOFLAGS:-}" "${binary%/*}/.kube-scheduler.inputs"; }; then
+if ! made_with "${binary%/*}/.kube-scheduler.inputs" "version $version" "flags ${GOFLAGS:-}"; then
   say "binary: sha256 $made; compared with nothing, because make binary ARCH=$ARCH has not built $version with the same GOFLAGS"
 elif cmp -s "$binary" "$work/kube-scheduler"; then
   say "binary: sha256 $made, byte for byte the same as $binary"

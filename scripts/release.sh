@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, all pages, an SBOM, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, all pages, an SBOM, the licences of
+# all that is linked, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over all
 #   bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 read -ra arches <<< "${ARCHES:-$HOST_ARCH}"
 RELEASE=$OUTPUT/release
 
-need sha256sum sed find
 lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
@@ -29,7 +30,7 @@ swap() {
 
 for arch in "${arches[@]}"; do
   for name in kube-scheduler kube-log-runner; do
-    grep -qsxF "version $version" "$OUTPUT/bin/linux/$arch/.$name.inputs" ||
+    made_with "$OUTPUT/bin/linux/$arch/.$name.inputs" "version $version" ||
       fail "$name $version for linux/$arch is not built" "make release ARCH=$arch"
   done
   image=$OUTPUT/release-images/$arch/kube-scheduler.tar
@@ -41,18 +42,16 @@ for arch in "${arches[@]}"; do
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE")
 $(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
-  # The stamp holds the inputs and the sums of what was made from them, and is written last.
   stamp=$RELEASE/.inputs-$arch
-  if sums=$(cd "$RELEASE" && sha256sum "${outputs[@]}" 2> /dev/null) && [[ -f $stamp && $(< "$stamp") == "$inputs"$'\n'"$sums" ]] &&
-    [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS" | sort) == "$(sort <<< "$sums")" ]]; then
+  if up_to_date "$stamp" "$inputs" "${outputs[@]}" &&
+    [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS") == "$(stamped_sums "$stamp")" ]]; then
     say "release: $RELEASE/$name.tar.gz is up to date: skipped"
     continue
   fi
-  rm -f "$stamp"
   "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
     --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
     --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" --tree "$TREE" \
+    --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
     --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" || exit
-  printf '%s\n%s\n' "$inputs" "$(cd "$RELEASE" && sha256sum "${outputs[@]}")" > "$stamp.new"
-  mv "$stamp.new" "$stamp"
+  write_stamp "$stamp" "$inputs" "${outputs[@]}"
 done

@@ -3,81 +3,50 @@
 package extender
 
 import (
+	"context"
 	"crypto/tls"
-	"crypto/x509"
-	"errors"
 	"fmt"
-	"os"
-	"sync"
 
-	"k8s.io/klog/v2"
+	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// certificates are the files with which an extender serves TLS. They are read anew at every handshake, of which there are
-// few, since a scheduler keeps its connections: whoever renews a certificate has only to replace the files.
-type certificates struct {
-	certificateFile, keyFile string
-	// clientCAFile holds the authorities of which a client must have a certificate; empty asks clients for none.
-	clientCAFile string
-
-	mutex sync.Mutex
-	last  *tls.Config
-}
-
-// configuration is what TLS is served with; an error if the files cannot be used.
-func (c *certificates) configuration() (*tls.Config, error) {
-	if err := c.read(); err != nil {
-		return nil, err
-	}
-	return &tls.Config{
-		MinVersion:         tls.VersionTLS12,
-		NextProtos:         c.last.NextProtos,
-		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return c.latest(), nil },
-	}, nil
-}
-
-// latest gives what the files hold, or what they held before if they cannot be used, as in the middle of being replaced.
-func (c *certificates) latest() *tls.Config {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if err := c.read(); err != nil {
-		klog.ErrorS(err, "Going on with the certificates that were read before")
-	}
-	return c.last
-}
-
-func (c *certificates) read() error {
-	pair, err := tls.LoadX509KeyPair(c.certificateFile, c.keyFile)
-	if err != nil {
-		return fmt.Errorf("cannot serve with %s and %s: %w; next: give a certificate and its key, both PEM, "+
-			"with --tls-cert-file and --tls-private-key-file", c.certificateFile, c.keyFile, err)
-	}
-	config := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
-		Certificates: []tls.Certificate{pair},
+// tlsConfig is what TLS is served with. Until the context ends, files that are replaced are read again; a new file that
+// cannot be used is logged, and what was read before stays in use.
+func (o *Options) tlsConfig(ctx context.Context) (*tls.Config, error) {
+	base := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
 		// A session that goes on would go on with the authorities of its beginning.
 		SessionTicketsDisabled: true,
 	}
-	if c.clientCAFile != "" {
-		config.ClientAuth = tls.RequireAndVerifyClientCert
-		if config.ClientCAs, err = readAuthorities(c.clientCAFile); err != nil {
-			return fmt.Errorf("cannot check clients with %s: %w; next: give a file of PEM certificates with --client-ca-file",
-				c.clientCAFile, err)
-		}
-	}
-	c.last = config
-	return nil
-}
-
-func readAuthorities(file string) (*x509.CertPool, error) {
-	content, err := os.ReadFile(file)
+	serving, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving", o.CertificateFile, o.KeyFile)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("cannot serve with %s and %s: %w; next: give a certificate and its key, both PEM, "+
+			"with --tls-cert-file and --tls-private-key-file", o.CertificateFile, o.KeyFile, err)
 	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(content) {
-		return nil, errors.New("there is no certificate in it")
+	controllers := []dynamiccertificates.ControllerRunner{serving}
+	var authorities dynamiccertificates.CAContentProvider
+	if o.ClientCAFile != "" {
+		base.ClientAuth = tls.RequireAndVerifyClientCert
+		clients, err := dynamiccertificates.NewDynamicCAContentFromFile("clients", o.ClientCAFile)
+		if err != nil {
+			return nil, fmt.Errorf("cannot check clients with %s: %w; "+
+				"next: give a file of PEM certificates with --client-ca-file", o.ClientCAFile, err)
+		}
+		authorities, controllers = clients, append(controllers, clients)
 	}
-	return pool, nil
+	current := dynamiccertificates.NewDynamicServingCertificateController(base, authorities, serving, nil, nil)
+	if err := current.RunOnce(); err != nil {
+		return nil, fmt.Errorf("cannot serve TLS: %w; next: see what --tls-cert-file and --client-ca-file hold", err)
+	}
+	serving.AddListener(current)
+	if authorities != nil {
+		authorities.AddListener(current)
+	}
+	for _, controller := range append(controllers, current) {
+		go controller.Run(1, ctx.Done())
+	}
+	return &tls.Config{
+		MinVersion: base.MinVersion, NextProtos: base.NextProtos, GetConfigForClient: current.GetConfigForClient,
+	}, nil
 }

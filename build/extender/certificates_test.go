@@ -3,6 +3,7 @@
 package extender
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -17,8 +18,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+	"k8s.io/klog/v2"
 )
 
 // authority signs the certificates of a test.
@@ -30,53 +37,45 @@ type authority struct {
 
 func newAuthority(t testing.TB, name string) *authority {
 	t.Helper()
-	a := &authority{}
-	a.certificate = &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
-	}
-	a.pem, a.key = a.sign(t, a.certificate)
-	block, _ := pem.Decode(a.pem)
-	var err error
-	if a.certificate, err = x509.ParseCertificate(block.Bytes); err != nil {
+	key := newKey(t)
+	certificate, err := cert.NewSelfSignedCACert(cert.Config{CommonName: name}, key)
+	if err != nil {
 		t.Fatal(err)
 	}
-	return a
+	content, err := cert.EncodeCertificates(certificate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &authority{certificate, key, content}
 }
 
-// sign signs a template with a new key; the authority's own with that key itself.
-func (a *authority) sign(t testing.TB, template *x509.Certificate) ([]byte, *ecdsa.PrivateKey) {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	signer := a.key
-	if signer == nil {
-		signer = key
-	}
-	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<60)); err != nil {
-		t.Fatal(err)
-	}
-	template.NotBefore, template.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), signer)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), key
+	return key
 }
 
 // pair gives a certificate for both ends of a connection, and its key.
 func (a *authority) pair(t testing.TB, name string) (certificate, key []byte) {
 	t.Helper()
-	certificate, private := a.sign(t, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	private := newKey(t)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
-	})
-	der, err := x509.MarshalECPrivateKey(private)
+		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, private.Public(), a.key)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return certificate, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+	if key, err = keyutil.MarshalPrivateKeyToPEM(private); err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: cert.CertificateBlockType, Bytes: der}), key
 }
 
 // tlsFiles are the files that a server is started with.
@@ -104,7 +103,7 @@ func serveTLS(t testing.TB, options Options) string {
 	if err := options.check(); err != nil {
 		t.Fatal(err)
 	}
-	listener, err := options.listen()
+	listener, err := options.listen(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,17 +199,65 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	if !works(first, first) || works(second, second) {
 		t.Error("not the first ones at first")
 	}
-	// In the middle of being replaced: a certificate and the key of another.
-	if err := os.WriteFile(files.certificate, second.pem, 0o600); err != nil {
-		t.Fatal(err)
+
+	// In the middle of being replaced: a certificate and the key of another, and authorities that are none.
+	var log logBuffer
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	defer klog.LogToStderr(true)
+	for file, content := range map[string][]byte{files.certificate: second.pem, files.clientCA: []byte("none")} {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !works(first, first) {
+	eventually(t, "what cannot be used is logged", func() bool {
+		klog.Flush()
+		return log.contains("private key does not match") && log.contains("error loading CA bundle")
+	})
+	if !works(first, first) || works(second, second) {
 		t.Error("not the first ones while they are being replaced")
 	}
+
 	files.write(t, second, second, "server")
-	if works(first, first) || !works(second, second) {
-		t.Error("not the second ones afterwards")
+	eventually(t, "the second ones are served", func() bool { return works(second, second) && !works(first, first) })
+
+	// As cert-manager and kubelet do it: a new file takes the name of the old one.
+	renewed := newTLSFiles(t)
+	renewed.write(t, first, first, "server")
+	for from, to := range map[string]string{
+		renewed.certificate: files.certificate, renewed.key: files.key, renewed.clientCA: files.clientCA,
+	} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
 	}
+	eventually(t, "the renamed ones are served", func() bool { return works(first, first) && !works(second, second) })
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	err := wait.PollImmediate(10*time.Millisecond, long, func() (bool, error) { return holds(), nil })
+	if err != nil {
+		t.Errorf("%s: %v", what, err)
+	}
+}
+
+// logBuffer is a log that is read while it is written.
+type logBuffer struct {
+	mutex   sync.Mutex
+	content bytes.Buffer
+}
+
+func (l *logBuffer) Write(content []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.content.Write(content)
+}
+
+func (l *logBuffer) contains(text string) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return strings.Contains(l.content.String(), text)
 }
 
 func TestListenNeedsFilesThatCanBeUsed(t *testing.T) {
@@ -227,12 +274,17 @@ func TestListenNeedsFilesThatCanBeUsed(t *testing.T) {
 		"another's key":  {Options{CertificateFile: files.certificate, KeyFile: writeFile(t, "key", string(otherKey))}, "does not match"},
 		"no authorities": {Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: "/nonexistent"}, "no such file"},
 		"empty authorities": {
-			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "")}, "no certificate in it",
+			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "")},
+			"missing content for CA bundle",
+		},
+		"a file without authorities": {
+			Options{CertificateFile: files.certificate, KeyFile: files.key, ClientCAFile: writeFile(t, "ca", "none")},
+			"does not contain any valid",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.options.Listen = "127.0.0.1:0"
-			listener, err := test.options.listen()
+			listener, err := test.options.listen(t.Context())
 			if err == nil {
 				listener.Close()
 			}

@@ -80,33 +80,32 @@ func (d *Decider) Serves() (preFilter, filter, preScore, score []schedulerconfig
 	return plugins.PreFilter.Enabled, plugins.Filter.Enabled, plugins.PreScore.Enabled, plugins.Score.Enabled
 }
 
-// inTurn waits until no other request is answered, and does something then. What it does may outlive the request: the next
-// one waits all the same.
-func (d *Decider) inTurn(ctx context.Context, do func() error) error {
+// inTurn waits until no other request is answered, and then decodes and answers this one. The answer may outlive the
+// request: the next one waits all the same.
+func inTurn[Question, Answer any](
+	ctx context.Context, d *Decider, body []byte,
+	decode func([]byte) (*Question, error), answer func(context.Context, *Question) (Answer, error),
+) (none Answer, err error) {
 	select {
 	case d.turn <- struct{}{}:
 	case <-ctx.Done():
-		return ctx.Err()
+		return none, ctx.Err()
 	}
 	defer func() { <-d.turn }()
 	// The wait may have taken all of the time.
 	if err := ctx.Err(); err != nil {
-		return err
+		return none, err
 	}
-	return do()
+	question, err := decode(body)
+	if err != nil {
+		return none, err
+	}
+	return answer(ctx, question)
 }
 
 // Filter answers which of the nodes the plugins let the pod onto, and why not the others.
-func (d *Decider) Filter(ctx context.Context, body []byte) (result *filterResult, err error) {
-	err = d.inTurn(ctx, func() error {
-		q, err := decodeQuestion(body)
-		if err != nil {
-			return err
-		}
-		result, err = d.filter(ctx, q)
-		return err
-	})
-	return result, err
+func (d *Decider) Filter(ctx context.Context, body []byte) (*filterResult, error) {
+	return inTurn(ctx, d, body, decodeQuestion, d.filter)
 }
 
 func (d *Decider) filter(ctx context.Context, q *question) (*filterResult, error) {
@@ -171,7 +170,7 @@ func (d *Decider) verdicts(
 	d.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
 		statuses[i] = d.framework.RunFilterPlugins(ctx, state, pod, infos[i]).Merge()
 	})
-	// Whoever stops at the deadline leaves nodes that were not looked at, which must not pass for that.
+	// Work that stops at the deadline leaves nodes that were not looked at. They must not pass as looked at.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -217,16 +216,8 @@ func (q *question) answer(verdicts map[string]*framework.Status) *filterResult {
 }
 
 // Prioritize answers with a score from 0 to 10 for every node.
-func (d *Decider) Prioritize(ctx context.Context, body []byte) (scores extenderv1.HostPriorityList, err error) {
-	err = d.inTurn(ctx, func() error {
-		q, err := decodeQuestion(body)
-		if err != nil {
-			return err
-		}
-		scores, err = d.prioritize(ctx, q)
-		return err
-	})
-	return scores, err
+func (d *Decider) Prioritize(ctx context.Context, body []byte) (extenderv1.HostPriorityList, error) {
+	return inTurn(ctx, d, body, decodeQuestion, d.prioritize)
 }
 
 func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostPriorityList, error) {
@@ -253,8 +244,8 @@ func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostP
 // sums runs the score plugins on the nodes of the current snapshot, and gives for each the sum of weight × score.
 func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) ([]int64, error) {
 	state := framework.NewCycleState()
-	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nobody says how long to keep it, and for
-	// which of several schedulers.
+	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nothing says how long to keep it, and
+	// for which of several schedulers.
 	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		return nil, status.AsError()
 	}
@@ -265,7 +256,7 @@ func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Nod
 	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}
-	// Nodes that nobody came to before the deadline have no scores.
+	// Nodes that were not reached before the deadline have no scores.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -294,16 +285,8 @@ func scaled(sum, weights int64) int64 {
 
 // Preempt answers which of the candidates the plugins would let the pod onto once the victims are gone, with all of their
 // victims: it spares none.
-func (d *Decider) Preempt(ctx context.Context, body []byte) (result *extenderv1.ExtenderPreemptionResult, err error) {
-	err = d.inTurn(ctx, func() error {
-		p, err := decodePreemption(body)
-		if err != nil {
-			return err
-		}
-		result, err = d.preempt(ctx, p)
-		return err
-	})
-	return result, err
+func (d *Decider) Preempt(ctx context.Context, body []byte) (*extenderv1.ExtenderPreemptionResult, error) {
+	return inTurn(ctx, d, body, decodePreemption, d.preempt)
 }
 
 func (d *Decider) preempt(ctx context.Context, p *preemption) (*extenderv1.ExtenderPreemptionResult, error) {

@@ -304,7 +304,7 @@ func TestNothingIsSaidAfterTheDeadline(t *testing.T) {
 	}
 }
 
-// TestPreempt asks in both forms about a node that is free without its pods, one that is not, and one that nobody knows.
+// TestPreempt asks in both forms about a node that is free without its pods, one that is not, and one that is unknown.
 func TestPreempt(t *testing.T) {
 	nodes := []*corev1.Node{diskNode("freed", "ssd"), diskNode("crowded", "ssd")}
 	pods := []*corev1.Pod{

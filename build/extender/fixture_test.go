@@ -256,7 +256,7 @@ func (a alone) PreFilter(_ context.Context, state *framework.CycleState, _ *core
 func (a alone) PreFilterExtensions() framework.PreFilterExtensions { return a }
 
 func (alone) AddPod(context.Context, *framework.CycleState, *corev1.Pod, *framework.PodInfo, *framework.NodeInfo) *framework.Status {
-	return framework.NewStatus(framework.Error, "nobody adds pods here")
+	return framework.NewStatus(framework.Error, "no pods are added here")
 }
 
 func (alone) RemovePod(

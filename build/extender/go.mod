@@ -10,6 +10,7 @@ require (
 	github.com/spf13/cobra v1.2.1
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
+	k8s.io/apiserver v0.23.17
 	k8s.io/client-go v0.23.17
 	k8s.io/component-base v0.23.17
 	k8s.io/klog/v2 v2.30.0
@@ -30,6 +31,7 @@ require (
 	github.com/davecgh/go-spew v1.1.1 // indirect
 	github.com/docker/distribution v2.7.1+incompatible // indirect
 	github.com/evanphx/json-patch v4.12.0+incompatible // indirect
+	github.com/fsnotify/fsnotify v1.4.9 // indirect
 	github.com/go-logr/logr v1.2.0 // indirect
 	github.com/gogo/protobuf v1.3.2 // indirect
 	github.com/golang/groupcache v0.0.0-20210331224755-41bb18bfe9da // indirect
@@ -71,7 +73,6 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/apiserver v0.23.17 // indirect
 	k8s.io/cloud-provider v0.23.17 // indirect
 	k8s.io/component-helpers v0.23.17 // indirect
 	k8s.io/csi-translation-lib v0.23.17 // indirect

@@ -49,7 +49,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 		"NodeFilter": {
 			"{rules: [{name: not-a, action: Deny, nodeNames: [a]}]}", both[1:], `denied by rule "not-a" of NodeFilter`, are(0, 0),
 		},
-		// Nobody answers there: nodes are scored by the requests of their pods.
+		// Nothing answers there: nodes are scored by the requests of their pods.
 		"NodeLoad": {`{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`, both, "", anything},
 		"PodFilter": {
 			"{rules: [{name: not-this, action: Deny, podNames: [incoming]}]}", []string{}, `denied by rule "not-this" of PodFilter`, nil,

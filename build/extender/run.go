@@ -44,9 +44,10 @@ type Options struct {
 	CertificateFile, KeyFile string
 	// ClientCAFile holds the authorities that clients must have a certificate of.
 	ClientCAFile string
-	// AllowAnyone lets everybody who reaches the address ask, and bind pods if Bind says so, without a certificate.
+	// AllowAnyone lets anyone who reaches the address ask, and bind pods if Bind says so, without a certificate.
 	AllowAnyone bool
-	// Bind serves the verb bind: whoever may ask can then bind any pod to any node, with the rights of the kubeconfig.
+	// Bind serves the verb bind: anyone who may ask can then bind any pod to any node, with the rights of the
+	// kubeconfig.
 	Bind bool
 
 	Limits
@@ -88,7 +89,7 @@ func Run(ctx context.Context, options Options) error {
 		binder = &Binder{client: client}
 	}
 	server := options.server(NewHandler(decider, binder, options.Limits))
-	listener, err := options.listen()
+	listener, err := options.listen(ctx)
 	if err != nil {
 		return err
 	}
@@ -116,8 +117,8 @@ func (o *Options) check() error {
 	case o.ClientCAFile != "" && o.AllowAnyone:
 		return errors.New("--client-ca-file and --insecure-allow-anyone contradict each other; next: leave one of them out")
 	case o.ClientCAFile == "" && !isLoopback(host) && !o.AllowAnyone:
-		return fmt.Errorf("whoever reaches %s could ask, and bind pods with --bind; next: give --client-ca-file, --tls-cert-file and "+
-			"--tls-private-key-file, or listen on 127.0.0.1, or say --insecure-allow-anyone", o.Listen)
+		return fmt.Errorf("anyone who reaches %s could ask, and bind pods with --bind; "+
+			"next: give --client-ca-file, --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1, or say --insecure-allow-anyone", o.Listen)
 	}
 	return nil
 }
@@ -162,8 +163,8 @@ func (o *Options) server(handler http.Handler) *http.Server {
 	}
 }
 
-// listen opens the port, with TLS or without.
-func (o *Options) listen() (net.Listener, error) {
+// listen opens the port, with TLS or without. Certificates are read again until the context ends.
+func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w; next: give another address with --listen", o.Listen, err)
@@ -171,8 +172,7 @@ func (o *Options) listen() (net.Listener, error) {
 	if o.CertificateFile == "" {
 		return listener, nil
 	}
-	files := &certificates{certificateFile: o.CertificateFile, keyFile: o.KeyFile, clientCAFile: o.ClientCAFile}
-	config, err := files.configuration()
+	config, err := o.tlsConfig(ctx)
 	if err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

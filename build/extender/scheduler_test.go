@@ -411,7 +411,7 @@ func TestPreemptingWithOurPlugin(t *testing.T) {
 	})
 }
 
-// TestPreemptThatFails: without ignorable nobody has to go, and with it the extender is not asked.
+// TestPreemptThatFails: without ignorable no pod has to go, and with it the extender is not asked.
 func TestPreemptThatFails(t *testing.T) {
 	for name, url := range failing(t) {
 		t.Run(name, func(t *testing.T) {

@@ -46,7 +46,8 @@ type answerFunc func(ctx context.Context, body []byte) (any, error)
 type verb struct {
 	answer answerFunc
 	// failure gives the body that says what went wrong, where the type of the answer has a field for it; then the scheduler
-	// shows it to whoever looks at the pod. Where there is none, the scheduler sees the status alone, whatever the body.
+	// shows it to anyone who looks at the pod. Where there is none, the scheduler sees the status alone, whatever the
+	// body.
 	failure func(message string) any
 }
 
@@ -87,7 +88,7 @@ func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 			write(w, http.StatusServiceUnavailable, errorBody{err.Error()})
 		default:
 			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			_, _ = io.WriteString(w, "ok") // whoever asked may be gone
+			_, _ = io.WriteString(w, "ok") // the client may be gone
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -243,5 +244,5 @@ func write(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", fmt.Sprint(body.Len()))
 	w.WriteHeader(status)
-	_, _ = w.Write(body.Bytes()) // whoever asked may be gone
+	_, _ = w.Write(body.Bytes()) // the client may be gone
 }

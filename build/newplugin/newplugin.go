@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package newplugin begins a scheduler plugin: Go code that compiles and does nothing yet, and a table test that fails
-// until somebody fills it in.
+// until it is filled in.
 package newplugin
 
 import (

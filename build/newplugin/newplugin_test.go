@@ -67,7 +67,7 @@ func TestWritten(t *testing.T) {
 			}
 			output, err := goCommand(plugins, "test", "./"+Package(name)).CombinedOutput()
 			if err == nil || !strings.Contains(string(output), "--- FAIL: Test"+name) {
-				t.Errorf("the test does not fail, so nobody would fill it in: %v\n%s", err, output)
+				t.Errorf("the test does not fail, so no one would fill it in: %v\n%s", err, output)
 			}
 		})
 	}
@@ -78,4 +78,66 @@ func goCommand(dir string, arguments ...string) *exec.Cmd {
 	command.Dir = dir
 	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=-trimpath")
 	return command
+}
+
+const registry = `package plugins
+
+// Imports come in the order of their paths.
+import (
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
+	"k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+func NewInTreeRegistry() runtime.Registry {
+	other := map[string]string{
+		"a": "b",
+	}
+	return runtime.Registry{
+		queuesort.Name: queuesort.New, // the first
+
+		chaos.Name: chaos.New, // the last
+	}
+}
+`
+
+func TestRegister(t *testing.T) {
+	got, err := Register([]byte(registry), "MyPlugin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.NewReplacer(
+		"plugins/chaos\"\n", "plugins/chaos\"\n\t\"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myplugin\"\n",
+		"chaos.Name: chaos.New, // the last", "chaos.Name:    chaos.New,\n\t\tmyplugin.Name: myplugin.New, // the last",
+	).Replace(registry)
+	if string(got) != want {
+		t.Errorf("the registry is\n%s\nwant\n%s", got, want)
+	}
+	again, err := Register(got, "Another")
+	if err != nil || !strings.Contains(string(again), "\t\tanother.Name:  another.New,") {
+		t.Errorf("a second one: %v\n%s", err, again)
+	}
+}
+
+func TestRegisterRefuses(t *testing.T) {
+	for name, tt := range map[string]struct{ registry, plugin, want string }{
+		"registered": {registry, "Chaos", "a plugin chaos is registered already"},
+		"no Go":      {"package", "MyPlugin", "cannot be read"},
+		"no registry": {
+			strings.ReplaceAll(registry, "runtime.Registry{", "runtime.Other{"), "MyPlugin", "no list of imports or no",
+		},
+		"no imports": {
+			strings.NewReplacer("import (", "/*", "runtime\"\n)", "*/").Replace(registry), "MyPlugin", "no list of imports or no",
+		},
+		"nothing entered": {
+			"package a\n\nimport (\n\t\"b\"\n)\n\nvar c = runtime.Registry{}\n", "MyPlugin", "with entries",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Register([]byte(tt.registry), tt.plugin)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "next: ") {
+				t.Errorf("got %v, want %q and what is next", err, tt.want)
+			}
+		})
+	}
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release makes the bundle that an operator takes to a control-plane node: the image, the tool that swaps it in
-// and back, the manifests, the patches, and a list of all that is in the binaries. The same inputs give the same bytes.
+// and back, the manifests, the patches, a list of all that is in the binaries, and the licences of all that. The same
+// inputs give the same bytes.
 package release
 
 import (
@@ -37,6 +38,8 @@ type Options struct {
 	Image, Swap string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
+	// ModuleCache is where the go command keeps modules, GoRoot where the Go lies that compiled the binaries.
+	ModuleCache, GoRoot string
 	// Project is this project's folder, with manifests/, docs/ and README.md; Patches and UpstreamVersion are the folder
 	// of the series and the file of the pin, which may lie elsewhere.
 	Project, Patches, UpstreamVersion string
@@ -141,11 +144,20 @@ func assemble(options Options) ([]file, error) {
 	}
 	binaries := map[string]Binary{}
 	for name, content := range contents.binaries {
-		if binaries[name], err = inspect(name, content, options.Architecture, vendor); err != nil {
+		if binaries[name], err = inspect(name, content, options.Architecture, vendor, options.ModuleCache); err != nil {
 			return nil, err
 		}
 	}
-	list, err := describe(options, named(files, archiveName), contents.id, binaries)
+	roots, err := listed([]*debug.Module{&options.Roots}, options.ModuleCache)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := licences(options, binaries, roots[0])
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, texts...)
+	list, err := describe(options, named(files, archiveName), contents.id, binaries, roots[0])
 	if err != nil {
 		return nil, err
 	}
@@ -173,7 +185,7 @@ func readTree(options Options) (vendored, error) {
 		}
 		contents[i] = content
 	}
-	return readVendored(contents[0], contents[1], options.Kubernetes)
+	return readVendored(contents[0], contents[1], options.Kubernetes, options.Tree)
 }
 
 // pack makes a compressed archive of one folder. What stands in its headers depends on the names and modes of the files

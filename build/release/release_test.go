@@ -84,7 +84,7 @@ type Type struct{}
 
 func (Type) Call() {}
 `,
-	"go/src/k8s.io/kubernetes/vendor/k8s.io/staged/deep/deep.go": `package deep
+	"go/src/k8s.io/kubernetes/staging/src/k8s.io/staged/deep/deep.go": `package deep
 
 //go:noinline
 func Print() string { return "deep" }
@@ -109,6 +109,23 @@ k8s.io/staged/deep
 	"go/src/k8s.io/kubernetes/go.sum": `example.org/used v1.0.0+incompatible h1:used=
 example.org/used v1.0.0+incompatible/go.mod h1:mod=
 `,
+	"go/src/k8s.io/kubernetes/LICENSE":                                 "Kubernetes\n",
+	"go/src/k8s.io/kubernetes/docs/LICENSE":                            "not in a binary\n",
+	"go/src/k8s.io/kubernetes/third_party/forked/golang/LICENSE":       "taken over from Go\n",
+	"go/src/k8s.io/kubernetes/staging/src/k8s.io/staged/LICENSE":       "staged\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/NotCalled/LICENSE":    "not in a binary\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/inlined/v2/COPYING":   "inlined\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/LICENSE":         "used\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/NOTICE.txt":      "used, too\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/license.go":      "package used\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/forked/LICENSE":  "taken over\n",
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/testdata/NOTICE": "not in a binary\n",
+	"go/src/k8s.io/kubernetes/vendor/k8s.io/logs/LICENSE":              "logs\n",
+	"modules/example.org/!fork@v1.2.3/license.md":                      "Fork\n",
+	"modules/golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE":    "roots\n",
+	"goroot/LICENSE":     "Go\n",
+	"goroot/PATENTS":     "Go's\n",
+	"goroot/src/LICENSE": "not read\n",
 
 	"swap/go.mod": `module example.org/swap
 
@@ -151,6 +168,10 @@ func compiled(t *testing.T) string {
 			return
 		}
 		if binaries.err = writeAll(binaries.folder, sources); binaries.err != nil {
+			return
+		}
+		link := filepath.Join(binaries.folder, "go/src/k8s.io/kubernetes/vendor/k8s.io/staged")
+		if binaries.err = os.Symlink("../../staging/src/k8s.io/staged", link); binaries.err != nil {
 			return
 		}
 		goPath, swap := filepath.Join(binaries.folder, "go"), filepath.Join(binaries.folder, "swap")
@@ -221,7 +242,7 @@ func project(t *testing.T, architecture string) Options {
 		"manifests/config/my-scheduler.yaml":            "kind: KubeSchedulerConfiguration\n",
 		"manifests/config/my-scheduler.yaml~":           "an editor's\n",
 		"manifests/config/.my-scheduler.yaml.swp":       "an editor's\n",
-		"manifests/.hidden/file":                        "somebody's\n",
+		"manifests/.hidden/file":                        "a user's\n",
 		"manifests/second-scheduler/kustomization.yaml": "kind: Kustomization\n",
 		"docs/operations.md":                            "# Operations\n",
 		"docs/plugins.md":                               "# Plugins\n",
@@ -231,7 +252,7 @@ func project(t *testing.T, architecture string) Options {
 		"patches/0100-one.patch":                        patch,
 		"patches/0200-two.patch":                        patch,
 		"patches/README.md":                             "# Patches\n",
-		"patches/notes.txt":                             "somebody's\n",
+		"patches/notes.txt":                             "a user's\n",
 		"upstream.version":                              pin,
 	}); err != nil {
 		t.Fatal(err)
@@ -264,6 +285,7 @@ func project(t *testing.T, architecture string) Options {
 		Architecture: architecture, Version: version, Kubernetes: "v1.23.17", Sum: sum, Commit: commit, Created: created,
 		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: filepath.Join(built, architecture, "kube-scheduler-swap"),
 		Tree: filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
+		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"),
 		Roots:           debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
 	}
@@ -410,18 +432,45 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		"-rw-r--r-- " + top + "docs/plugins.md",
 		"-rwxr-xr-x " + top + "kube-scheduler-swap",
 		"-rw-r--r-- " + top + "kube-scheduler.tar",
-		"drwxr-xr-x " + top + "manifests/",
-		"drwxr-xr-x " + top + "manifests/config/",
-		"-rw-r--r-- " + top + "manifests/config/my-scheduler.yaml",
-		"drwxr-xr-x " + top + "manifests/second-scheduler/",
-		"-rw-r--r-- " + top + "manifests/second-scheduler/kustomization.yaml",
-		"drwxr-xr-x " + top + "patches/",
-		"-rw-r--r-- " + top + "patches/0100-one.patch",
-		"-rw-r--r-- " + top + "patches/0200-two.patch",
-		"-rw-r--r-- " + top + "patches/README.md",
-		"-rw-r--r-- " + top + "sbom.spdx.json",
-		"-rw-r--r-- " + top + "upstream.version",
 	}
+	licences := map[string]string{
+		"example.org/Fork@v1.2.3/license.md":                  "Fork\n",
+		"example.org/inlined/v2@v2.0.1/COPYING":               "inlined\n",
+		"example.org/used@v1.0.0+incompatible/LICENSE":        "used\n",
+		"example.org/used@v1.0.0+incompatible/NOTICE.txt":     "used, too\n",
+		"example.org/used@v1.0.0+incompatible/forked/LICENSE": "taken over\n",
+		"go/LICENSE": "Go\n",
+		"go/PATENTS": "Go's\n",
+		"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE":        "roots\n",
+		"k8s.io/kubernetes@v1.23.17/LICENSE":                           "Kubernetes\n",
+		"k8s.io/kubernetes@v1.23.17/third_party/forked/golang/LICENSE": "taken over from Go\n",
+		"k8s.io/logs@v0.23.17/LICENSE":                                 "logs\n",
+		"k8s.io/staged@v0.23.17/LICENSE":                               "staged\n",
+	}
+	folders := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(licences)) {
+		var above string
+		for _, part := range strings.SplitAfter("licenses/"+name, "/") {
+			if above += part; strings.HasSuffix(above, "/") && !folders[above] {
+				folders[above] = true
+				want = append(want, "drwxr-xr-x "+top+above)
+			}
+		}
+		want = append(want, "-rw-r--r-- "+top+"licenses/"+name)
+	}
+	want = append(want,
+		"drwxr-xr-x "+top+"manifests/",
+		"drwxr-xr-x "+top+"manifests/config/",
+		"-rw-r--r-- "+top+"manifests/config/my-scheduler.yaml",
+		"drwxr-xr-x "+top+"manifests/second-scheduler/",
+		"-rw-r--r-- "+top+"manifests/second-scheduler/kustomization.yaml",
+		"drwxr-xr-x "+top+"patches/",
+		"-rw-r--r-- "+top+"patches/0100-one.patch",
+		"-rw-r--r-- "+top+"patches/0200-two.patch",
+		"-rw-r--r-- "+top+"patches/README.md",
+		"-rw-r--r-- "+top+"sbom.spdx.json",
+		"-rw-r--r-- "+top+"upstream.version",
+	)
 	all, contents := headers(t, bundle)
 	var got []string
 	for _, header := range all {
@@ -441,6 +490,11 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		content, err := os.ReadFile(source)
 		if err != nil || contents[top+name] != string(content) {
 			t.Errorf("%s is not the same in the bundle (%v)", name, err)
+		}
+	}
+	for name, text := range licences {
+		if got := contents[top+"licenses/"+name]; got != text {
+			t.Errorf("licenses/%s holds %q, want %q", name, got, text)
 		}
 	}
 }
@@ -666,6 +720,19 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "not a plain file"},
+		{"a module that is not in the cache", func(t *testing.T, options *Options) {
+			options.ModuleCache = t.TempDir()
+		}, "the licence of golang.org/x/"},
+		{"a module without a licence", func(t *testing.T, options *Options) {
+			options.ModuleCache = t.TempDir()
+			if err := writeAll(options.ModuleCache, map[string]string{
+				"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE": "roots\n",
+				"example.org/!fork@v1.2.3/list.go":                      "package listed\n",
+			}); err != nil {
+				t.Fatal(err)
+			}
+		}, "the licence of example.org/Fork@v1.2.3: there is no LICENSE"},
+		{"no Go that could have compiled it", func(t *testing.T, options *Options) { options.GoRoot = t.TempDir() }, "the licence of go: "},
 		{"a tree that the binaries were not made from", func(t *testing.T, options *Options) {
 			options.Tree = t.TempDir()
 			if err := writeAll(options.Tree, map[string]string{

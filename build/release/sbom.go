@@ -12,8 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime/debug"
-
 	"slices"
 	"strings"
 
@@ -43,7 +41,9 @@ type inventory struct {
 
 // describe lists, as SPDX 2.3 JSON, what is in a bundle: image and binaries, the modules that are linked into each binary,
 // the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
-func describe(options Options, archive []byte, imageID string, binaries map[string]Binary) ([]byte, error) {
+func describe(
+	options Options, archive []byte, imageID string, binaries map[string]Binary, roots Module,
+) ([]byte, error) {
 	name := Name(options.Version, options.Architecture)
 	list := inventory{known: map[common.ElementID]*v2_3.Package{}, Document: &v2_3.Document{
 		SPDXVersion:    v2_3.Version,
@@ -75,8 +75,7 @@ func describe(options Options, archive []byte, imageID string, binaries map[stri
 		PrimaryPackagePurpose: "CONTAINER",
 	})
 	list.relate(bundle, common.TypeRelationshipContains, contained)
-	roots := list.module(listed([]*debug.Module{&options.Roots})[0])
-	list.relate(roots, common.TypeRelationshipDataFileOf, contained)
+	list.relate(list.module(roots), common.TypeRelationshipDataFileOf, contained)
 
 	source := list.source(options)
 	if err := list.patches(options, bundle, source); err != nil {

@@ -247,7 +247,7 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	binary, err := inspect("kube-scheduler", content, runtime.GOARCH, vendor)
+	binary, err := inspect("kube-scheduler", content, runtime.GOARCH, vendor, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,6 +273,11 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 		linked[module.Path] = true
 		if imported[module.Path] != module.Version {
 			t.Errorf("%s %s is in the binary; go list says %q", module.Path, module.Version, imported[module.Path])
+		}
+	}
+	for _, module := range binary.Modules {
+		if err := addLicences(map[string][]byte{}, module.Path, module.Folder, true); err != nil {
+			t.Error(err)
 		}
 	}
 	var dropped []string

@@ -69,7 +69,7 @@ type download struct {
 }
 
 // FromModules writes the tree of a Kubernetes release into dir, which must be empty, out of Go modules alone.
-// Every zip that is used is hashed anew and compared with the sum that the checksum database, through the go
+// Every zip that is used is hashed again and compared with the sum that the checksum database, through the go
 // command, vouched for. The caller compares Facts with its pin.
 func FromModules(ctx context.Context, version, dir string, progress io.Writer) (Facts, error) {
 	if err := CheckVersion(version); err != nil {

@@ -29,7 +29,7 @@ func message(err error) (what, next string) {
 			return what, next
 		}
 	}
-	return err.Error(), "mend what is said above, then run the same command again; finished steps are kept"
+	return err.Error(), "fix what is said above, then run the same command again; finished steps are kept"
 }
 
 func main() {

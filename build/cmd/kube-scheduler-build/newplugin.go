@@ -3,7 +3,7 @@
 package main
 
 import (
-	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,23 +12,35 @@ import (
 )
 
 func newPluginCommand() *cobra.Command {
-	var check bool
-	command := &cobra.Command{
-		Use:   "new-plugin PLUGINS_DIR NAME POINTS",
-		Short: "Begin a plugin at some extension points, with a test to fill in; prints its package",
+	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin: register it, and write its folder"}
+	command.AddCommand(&cobra.Command{
+		Use:   "register REGISTRY_FILE NAME POINTS",
+		Short: "Add a plugin to the source of the registry; a name or points that cannot be are refused first",
 		Args:  cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			points := strings.FieldsFunc(strings.ToLower(arguments[2]), func(r rune) bool { return r == ',' || r == ' ' })
-			if check {
-				return newplugin.Check(arguments[1], points)
-			}
-			if err := newplugin.Write(arguments[0], arguments[1], points); err != nil {
+			if err := newplugin.Check(arguments[1], points(arguments[2])); err != nil {
 				return err
 			}
-			fmt.Fprintln(command.OutOrStdout(), newplugin.Package(arguments[1]))
-			return nil
+			registry, err := os.ReadFile(arguments[0])
+			if err != nil {
+				return err
+			}
+			if registry, err = newplugin.Register(registry, arguments[1]); err != nil {
+				return err
+			}
+			return os.WriteFile(arguments[0], registry, 0o644)
 		},
-	}
-	command.Flags().BoolVar(&check, "check", false, "only check the name and the points")
+	}, &cobra.Command{
+		Use:   "write PLUGINS_DIR NAME POINTS",
+		Short: "Write the folder of a plugin at some extension points, with a test to fill in",
+		Args:  cobra.ExactArgs(3),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return newplugin.Write(arguments[0], arguments[1], points(arguments[2]))
+		},
+	})
 	return command
+}
+
+func points(list string) []string {
+	return strings.FieldsFunc(strings.ToLower(list), func(r rune) bool { return r == ',' || r == ' ' })
 }

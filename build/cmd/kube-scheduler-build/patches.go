@@ -23,7 +23,7 @@ func patchesCommand() *cobra.Command {
 				return err
 			}
 			if faults := patches.Lint(series); len(faults) > 0 {
-				return fmt.Errorf("%s\nnext: mend the messages; docs/patches.md, 'Edit', tells how", strings.Join(faults, "\n"))
+				return fmt.Errorf("%s\nnext: fix the messages; docs/patches.md, 'Edit', tells how", strings.Join(faults, "\n"))
 			}
 			fmt.Fprintf(command.OutOrStdout(), "patches: %d patches are in order\n", len(series))
 			return nil

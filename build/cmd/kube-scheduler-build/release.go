@@ -48,11 +48,14 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Image, "image", "", "the image archive")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
 	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
+	flags.StringVar(&options.ModuleCache, "module-cache", "", "where the go command keeps modules (go env GOMODCACHE)")
+	flags.StringVar(&options.GoRoot, "go-root", "", "where the Go lies that compiled the binaries (go env GOROOT)")
 	flags.StringVar(&options.Project, "project", "", "the folder with manifests/, docs/ and README.md")
 	flags.StringVar(&options.Patches, "patches", "", "the folder of the patch series")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the file of the pin")
 	for _, flag := range []string{
-		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "project", "patches", "upstream-version",
+		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "module-cache", "go-root",
+		"project", "patches", "upstream-version",
 	} {
 		if err := command.MarkFlagRequired(flag); err != nil {
 			panic(err)

@@ -61,8 +61,8 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.KeyFile, "tls-private-key-file", "", "the PEM `FILE` with its key")
 	flags.StringVar(&o.ClientCAFile, "client-ca-file", "",
 		"the PEM `FILE` with the authorities of which clients must have a certificate; "+
-			"everybody who has one may bind pods, so it should not be the cluster's")
-	flags.BoolVar(&o.AllowAnyone, "insecure-allow-anyone", false, "let everybody who can reach the address ask, and bind pods if --bind is given")
+			"anyone who has one may bind pods, so it should not be the cluster's")
+	flags.BoolVar(&o.AllowAnyone, "insecure-allow-anyone", false, "let anyone who can reach the address ask, and bind pods if --bind is given")
 	flags.BoolVar(&o.Bind, "bind", false, "bind pods, too, for a scheduler whose configuration has bindVerb")
 	flags.DurationVar(&o.RequestTimeout, "request-timeout", defaultRequestTimeout,
 		"how long a request may take; less than the scheduler's httpTimeout")

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package newplugin
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/format"
+	"go/parser"
+	"go/token"
+	"strconv"
+)
+
+// pluginsPath is where the packages of all plugins are in the tree.
+const pluginsPath = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
+
+// Register adds a plugin to the source of the registry: an import, and an entry after the last one.
+func Register(registry []byte, name string) ([]byte, error) {
+	fileSet := token.NewFileSet()
+	file, err := parser.ParseFile(fileSet, "registry.go", registry, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, fmt.Errorf("the registry cannot be read: %w; next: make tree", err)
+	}
+	imported := strconv.Quote(pluginsPath + Package(name))
+	var imports *ast.GenDecl
+	var entries *ast.CompositeLit
+	for node := range ast.Preorder(file) {
+		switch node := node.(type) {
+		case *ast.ImportSpec:
+			if node.Path.Value == imported {
+				return nil, fmt.Errorf("a plugin %s is registered already; next: choose another NAME; to remove that one: "+
+					"docs/patches.md, 'Remove'", Package(name))
+			}
+		case *ast.GenDecl:
+			if node.Tok == token.IMPORT && node.Lparen.IsValid() && imports == nil {
+				imports = node
+			}
+		case *ast.CompositeLit:
+			kind, isSelector := node.Type.(*ast.SelectorExpr)
+			if isSelector && kind.Sel.Name == "Registry" && len(node.Elts) > 0 {
+				entries = node
+			}
+		}
+	}
+	if imports == nil || entries == nil {
+		return nil, errors.New("the registry has no list of imports or no runtime.Registry{…} with entries; " +
+			"next: add the plugin by hand: docs/patches.md, 'Edit'")
+	}
+	// Text is inserted, and gofmt puts it in order: go/printer would move comments near nodes without a position.
+	opened, last := fileSet.Position(imports.Lparen).Offset+1, fileSet.Position(entries.Elts[len(entries.Elts)-1].End()).Offset
+	var source []byte
+	source = append(source, registry[:opened]...)
+	source = append(source, "\n\t"+imported...)
+	source = append(source, registry[opened:last]...)
+	source = fmt.Appendf(source, ",\n\t\t%[1]s.Name: %[1]s.New", Package(name))
+	source = append(source, registry[last:]...)
+	return format.Source(source)
+}

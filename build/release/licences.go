@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package release
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+)
+
+// licenceForm is how files are called that say under which terms code may be given away.
+var licenceForm = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
+
+// licences are the terms of all that is linked into the binaries or lies in the image: of Go, of Kubernetes, and of
+// each module, with those of code that a module took over from elsewhere. They are in licenses/<module>@<version>/.
+func licences(options Options, binaries map[string]Binary, roots Module) ([]file, error) {
+	texts := map[string][]byte{}
+	upstream := kubernetes + "@" + options.Kubernetes
+	if err := addLicences(texts, "go", options.GoRoot, false); err != nil {
+		return nil, err
+	}
+	if err := addLicences(texts, upstream, options.Tree, false); err != nil {
+		return nil, err
+	}
+	thirdParty := filepath.Join(options.Tree, "third_party")
+	if err := addLicences(texts, upstream+"/third_party", thirdParty, true); err != nil {
+		return nil, err
+	}
+	modules := []Module{roots}
+	for _, name := range slices.Sorted(maps.Keys(binaries)) {
+		modules = append(modules, binaries[name].Modules...)
+	}
+	for _, module := range modules {
+		if err := addLicences(texts, module.Path+"@"+module.Version, module.Folder, true); err != nil {
+			return nil, err
+		}
+	}
+	var files []file
+	for name, content := range texts {
+		files = append(files, file{"licenses/" + name, 0o644, content})
+	}
+	return files, nil
+}
+
+// addLicences adds what lies in a folder and, if told so, below it. To find none is an error.
+func addLicences(texts map[string][]byte, name, folder string, below bool) error {
+	// Staging modules are links in vendor/.
+	top, err := filepath.EvalSymlinks(folder)
+	if err != nil {
+		return fmt.Errorf("the licence of %s: %w; next: make tree, go -C build mod download, make release", name, err)
+	}
+	found := false
+	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != top && (!below || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case entry.IsDir() || !licenceForm.MatchString(entry.Name()) || filepath.Ext(path) == ".go":
+			return nil
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		place, err := filepath.Rel(top, path)
+		if err != nil {
+			return err
+		}
+		texts[name+"/"+filepath.ToSlash(place)], found = content, true
+		return nil
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
+	}
+	if err != nil {
+		return fmt.Errorf("the licence of %s: %w; next: if it was deleted, make clean, go -C build mod download and make release "+
+			"fetch it again; a Go from a distribution may lack it, the one from go.dev does not; do without a module that "+
+			"never had one", name, err)
+	}
+	return nil
+}
