@@ -27,7 +27,7 @@ generate() {
   (cd "$ROOT/plugins" && "$OUTPUT/tools/$name-gen" --logtostderr --input-dirs "$packages" --output-base "$work" \
     --output-file-base "zz_generated.$suffix" --go-header-file "$header" "$@") 2> "$work/log" || {
     grep -v 'Making unsupported type entry' "$work/log" >&2
-    fail "$name-gen failed" "mend the types in plugins/apis/config, then make update"
+    fail "$name-gen failed" "fix the types in plugins/apis/config, then make update"
   }
 }
 versions=$TYPES/v1beta2,$TYPES/v1beta3
