@@ -9,6 +9,7 @@ require (
 	github.com/prometheus/client_golang v1.11.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
+	k8s.io/apiserver v0.23.17
 	k8s.io/client-go v0.23.17
 	k8s.io/component-base v0.23.17
 	k8s.io/klog/v2 v2.30.0

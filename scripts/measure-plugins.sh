@@ -13,8 +13,8 @@ use_pinned_go
 export GOWORK=off GOFLAGS=''
 work=$(mktemp -d "${TMPDIR:-/tmp}/measure-plugins.XXXXXX")
 trap 'rm -rf "$work"' EXIT
+go test -C "$ROOT/test/inprocess" -c -o "$work/decision" ./plugins
 cd "$ROOT/plugins"
-go test -c -o "$work/decision" ./decision
 
 # benchmarks BINARY ARGUMENT…: the lines of the benchmarks, without the number of processors behind their names.
 benchmarks() {
@@ -34,7 +34,7 @@ names=$(benchmarks "$work/decision" -test.run='^$' -test.bench='^BenchmarkDecisi
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $NODES nodes, $DECISIONS decisions, medians of $ROUNDS rounds"
 for ((round = 1; round <= ROUNDS; round++)); do
   for name in $names; do
-    # Whoever comes second finds another machine than whoever comes first.
+    # The second one finds another machine than the first one.
     ((round % 2)) || with=$(decision "$name")
     without=$(decision default)
     ((round % 2 == 0)) || with=$(decision "$name")
@@ -63,7 +63,7 @@ for name in $names; do
   }'
 done
 
-# The collector has one core at most, whoever else waits for one.
+# The collector has one core at most, however many there are.
 go test -c -o "$work/calls" ./nodeload
 benchmarks "$work/calls" -test.run='^$' -test.bench='^BenchmarkRefresh$' -test.cpu=1 -test.benchtime=20x |
   awk '{ printf "\nA refresh of NodeLoad, 5,000 nodes and 5 resources, on one core: %s ms\n", $(NF - 1) }'

@@ -30,8 +30,11 @@ for folder in "$ROOT"/plugins/*/; do
   tree=$(git write-tree)
   rm -f "$GIT_INDEX_FILE"
   git --work-tree="$work" read-tree --prefix=pkg/scheduler/framework/plugins/ "$tree"
-  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "./$name/...") || exit
-  about=$(grep -m1 . <<< "$about" || true)
+  # A plugin's package says what the plugin is; in a folder of several packages, each says what it is for.
+  packages=./$name
+  [[ -n $(find "$folder" -maxdepth 1 -name '*.go' -print -quit) ]] || packages+=/...
+  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "$packages") || exit
+  about=$(sed '/^$/d' <<< "$about")
   [[ -n $about ]] || fail "no package in plugins/$name has a comment that says what it is for" "begin one of its files with '// Package …'"
   commit=$(git commit-tree "$(git write-tree)" -p "$empty" << EOF
 plugins: add $name
@@ -39,7 +42,7 @@ plugins: add $name
 $about
 
 Why: plugins/$name is developed outside the tree, against pristine upstream;
- this patch puts it at the import path that the registry knows.
+ this patch puts it at its import path.
 Upstream-Status: Inappropriate
 Applies-To: v1.23.0 - v1.23.17
 Drop-When: plugins/$name is deleted

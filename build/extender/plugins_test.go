@@ -55,7 +55,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 			"{rules: [{name: not-this, action: Deny, podNames: [incoming]}]}", []string{}, `denied by rule "not-this" of PodFilter`, nil,
 		},
 		"RunningImageLocality": {"{}", both, "", are(10, 0)},
-		"Chaos":                {"{namespaces: [default], rejectPercent: 100, randomScore: true}", []string{}, "chaos: ", anything},
+		"Chaos":                {"{namespaces: [default], rejectPercent: 100, randomScore: true}", []string{}, "a coin of Chaos", anything},
 	}
 	for name := range Plugins() {
 		test, found := tests[name]

@@ -31,8 +31,9 @@ var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
 
 // reserved are names of packages that the registry, Go or upstream's folder uses otherwise; scripts/new-plugin.sh refuses
 // the folders that upstream has, too.
-var reserved = map[string]bool{"apis": true, "examples": true, "feature": true, "features": true, "fts": true, "internal": true,
-	"main": true, "plfeature": true, "plugins": true, "runtime": true, "testdata": true, "vendor": true}
+var reserved = map[string]bool{"apis": true, "configcheck": true, "examples": true, "feature": true, "features": true,
+	"fts": true, "internal": true, "main": true, "plfeature": true, "plugins": true, "runtime": true, "shared": true,
+	"testdata": true, "vendor": true}
 
 // Package is the package, and folder, of a plugin: its name in lower case.
 func Package(name string) string {

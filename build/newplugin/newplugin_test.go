@@ -24,6 +24,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"With-Dash", []string{"score"}, "is no name for a plugin"},
 		{"", []string{"score"}, "is no name for a plugin"},
 		{"Runtime", []string{"score"}, "has another use"},
+		{"Shared", []string{"score"}, "has another use"},
 		{"Func", []string{"score"}, "has another use"},
 		{"Taken", []string{"score"}, "is there already"},
 		{"MyPlugin", []string{"queue"}, "is none of prefilter,filter"},

@@ -9,7 +9,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 	"k8s.io/utils/lru"
 )
 
@@ -23,7 +23,7 @@ const (
 //
 // Who may touch what, so that no lock is needed: keys and number never change. The outcome and scored are atomic, because
 // Filter and Score are called in parallel. drawn is written by PreScore; redirecting, reservation and stopWaiting by
-// Reserve and Permit, in the goroutine of the scheduling cycle, which then starts that of the binding cycle, and by nobody
+// Reserve and Permit, in the goroutine of the scheduling cycle, which then starts that of the binding cycle, and by no other
 // afterwards.
 type attempt struct {
 	keys
@@ -84,7 +84,7 @@ type attempts struct {
 	counted   *draw.Attempts
 	maxStreak int32
 
-	// mu makes sure that an attempt is begun once, whoever asks first.
+	// mu makes sure that an attempt is begun once, by the call that comes first.
 	mu       sync.Mutex
 	outcomes *lru.Cache // types.UID → *outcome of the pod's latest attempt
 }

@@ -27,7 +27,7 @@ func (pl *Chaos) Bind(ctx context.Context, state *framework.CycleState, pod *v1.
 	}
 	current.redirected = true
 	pl.counters.redirected.Inc()
-	pl.tell(pod, "Redirect", "bound to %s, drawn from the nodes that fit; the best was %s (randomBindPercent %d)",
+	pl.tell(pod, "Redirect", "Bound to %s, drawn from the nodes that fit; the best was %s (randomBindPercent %d)",
 		node, nodeName, pl.args.RandomBindPercent)
 	return nil
 }
@@ -42,7 +42,7 @@ func (pl *Chaos) PostBind(_ context.Context, state *framework.CycleState, pod *v
 	current.end()
 	if current.reservation != nil && !current.redirected {
 		pl.reservations.giveUp(current.reservation)
-		klog.ErrorS(nil, "chaos: pod went to the best node, because another plugin bound it; "+
+		klog.ErrorS(nil, "Pod went to the best node, because another plugin bound it; "+
 			"next: enable this plugin at bind before DefaultBinder", "pod", klog.KObj(pod), "node", nodeName, "plugin", Name)
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 )
 
 // keys are the keys of an attempt's draws, each independent of the others. They hold the seed, the pod's UID and the

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 

@@ -15,7 +15,7 @@ const (
 	// maxLoggedNodes bounds the list of nodes in one line of a dry run's log.
 	maxLoggedNodes = 20
 	// noPreemption is the message for a node on which preemption might have made room.
-	noPreemption = "chaos: no pod is evicted in an attempt in which a coin fell against a node"
+	noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
 )
 
 // PreFilter begins the attempt. It also gives up the places whose pods the scheduler now knows to be there, whatever pod
@@ -64,7 +64,7 @@ func inSimulation(state *framework.CycleState) bool {
 func (pl *Chaos) begin(pod *v1.Pod, current *attempt) {
 	if current.outcome.spared {
 		pl.counters.spared.Inc()
-		pl.log("attempt is left alone", pod, current, "rejections", current.outcome.streak, "nominatedNode", pod.Status.NominatedNodeName)
+		pl.log("Attempt is left alone", pod, current, "rejections", current.outcome.streak, "nominatedNode", pod.Status.NominatedNodeName)
 		return
 	}
 	if pl.args.DryRun && pl.args.RejectPercent > 0 {
@@ -77,7 +77,7 @@ func (pl *Chaos) begin(pod *v1.Pod, current *attempt) {
 func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
-		klog.ErrorS(err, "chaos: dry run: listing nodes", "pod", klog.KObj(pod))
+		klog.ErrorS(err, "Listing the nodes failed, so those that a dry run rejects are not logged", "plugin", Name, "pod", klog.KObj(pod))
 		return
 	}
 	var listed []string
@@ -91,7 +91,7 @@ func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 			listed = append(listed, nodeInfo.Node().Name)
 		}
 	}
-	pl.log("nodes are rejected", pod, current, "nodes", listed, "rejected", rejected, "of", len(all))
+	pl.log("Nodes are rejected", pod, current, "nodes", listed, "rejected", rejected, "of", len(all))
 }
 
 // Filter rejects the nodes whose coin falls against them. Preemption would not help there: the rejection is unresolvable.
@@ -105,13 +105,13 @@ func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.
 	}
 	node := nodeInfo.Node()
 	if node == nil {
-		return framework.NewStatus(framework.Error, "chaos: node not found")
+		return framework.NewStatus(framework.Error, "node not found")
 	}
 	// The state may be a copy, in which an attempt cannot be begun. Without PreFilter there is none.
 	current := pl.attempts.read(state)
 	if current == nil {
 		pl.needsPreFilter.Do(func() {
-			klog.ErrorS(nil, "chaos: no node is rejected, because the profile enables Filter and not PreFilter of this plugin; "+
+			klog.ErrorS(nil, "No node is rejected, because the profile enables Filter and not PreFilter of this plugin; "+
 				"next: enable it at multiPoint", "plugin", Name)
 		})
 		return nil

@@ -36,15 +36,15 @@ func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.
 	}
 	delay := current.permitDelay(max)
 	pl.counters.delayed.Inc()
-	pl.log("binding is delayed", pod, current, "delay", delay)
+	pl.log("Binding is delayed", pod, current, "delay", delay)
 	if pl.args.DryRun {
 		return nil, 0
 	}
-	pl.tell(pod, "Delay", "binding is delayed by %v (maxPermitDelay %v)", round(delay), max)
+	pl.tell(pod, "Delay", "Binding is delayed by %v (maxPermitDelay %v)", round(delay), max)
 	ctx, stop := context.WithCancel(context.Background())
 	current.stopWaiting = stop
 	go pl.allow(ctx, pod, pl.clock.NewTimer(delay))
-	return framework.NewStatus(framework.Wait, "chaos: binding is delayed"), permitTimeout
+	return framework.NewStatus(framework.Wait, "binding is delayed by Chaos"), permitTimeout
 }
 
 // allow lets the waiting pod go on when the timer fires. It ends without when the attempt ends first, or when the pod does

@@ -37,7 +37,7 @@ func TestDelayEndsWhenTheClockSaysSo(t *testing.T) {
 	}
 	k := newKeys(w.plugin.attempts.counted.Of(r.state, pod.UID).Key)
 	delay := k.permitDelay(time.Minute)
-	want := []string{"pod-1: Normal Chaos Delay: chaos: binding is delayed by " + delay.Round(time.Millisecond).String() + " (maxPermitDelay 1m0s)"}
+	want := []string{"pod-1: Normal Chaos Delay: Binding is delayed by " + delay.Round(time.Millisecond).String() + " (maxPermitDelay 1m0s)"}
 	if got := w.events.with(""); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %q, want %q", got, want)
 	}

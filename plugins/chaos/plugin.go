@@ -83,7 +83,7 @@ func newWithClock(obj runtime.Object, handle framework.Handle, clock clock.Clock
 		attempts:     newAttempts(args.Seed, args.MaxConsecutiveRejections),
 		reservations: newReservations(handle, clock),
 		counters:     newCounters(args.DryRun),
-		rejection:    fmt.Sprintf("chaos: the coin fell against the node (rejectPercent %d)", args.RejectPercent),
+		rejection:    fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
 	}, nil
 }
 
@@ -123,14 +123,15 @@ func isSystemCritical(pod *v1.Pod) bool {
 // log says what is done to the pod: in a dry run always, because that is all it does, else at the level of the scheduler's
 // own line about a binding.
 func (pl *Chaos) log(what string, pod *v1.Pod, current *attempt, keysAndValues ...interface{}) {
-	level, prefix := klog.Level(2), "chaos: "
+	level := klog.Level(2)
 	if pl.args.DryRun {
-		level, prefix = 0, "chaos: dry run: "
+		level = 0
 	}
-	klog.V(level).InfoS(prefix+what, append([]interface{}{"pod", klog.KObj(pod), "attempt", current.number}, keysAndValues...)...)
+	klog.V(level).InfoS(what, append([]interface{}{"plugin", Name, "dryRun", pl.args.DryRun, "pod", klog.KObj(pod),
+		"attempt", current.number}, keysAndValues...)...)
 }
 
-// tell sends an event about the pod: the note after the word that all messages of the plugin begin with.
+// tell sends an event about the pod.
 func (pl *Chaos) tell(pod *v1.Pod, action, note string, args ...interface{}) {
-	pl.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, eventReason, action, "chaos: "+note, args...)
+	pl.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, eventReason, action, note, args...)
 }

@@ -231,8 +231,8 @@ func TestRejectionMessage(t *testing.T) {
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100}
 	r := newWorld(t, args, makeNodes(2)).cycle(t, makePod(1))
 	want := map[string]string{
-		"node-1": "chaos: the coin fell against the node (rejectPercent 100)",
-		"node-2": "chaos: the coin fell against the node (rejectPercent 100)",
+		"node-1": "node(s) were rejected by a coin of Chaos (rejectPercent 100)",
+		"node-2": "node(s) were rejected by a coin of Chaos (rejectPercent 100)",
 	}
 	if !reflect.DeepEqual(r.rejected, want) {
 		t.Errorf("got %q, want %q", r.rejected, want)
@@ -283,7 +283,7 @@ func TestRejectionsOfPodsThatGetANodeAreNotInARow(t *testing.T) {
 }
 
 // TestOtherFailuresBetweenKeepTheStreak: the attempts between, in which no coin was flipped because another plugin came
-// first, do not count, but they do not make the count begin anew either.
+// first, do not count, but they do not make the count begin again either.
 func TestOtherFailuresBetweenKeepTheStreak(t *testing.T) {
 	pod := makePod(1)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 2}
@@ -332,10 +332,10 @@ func TestChoiceIsToldOnce(t *testing.T) {
 		want    []string
 	}{
 		{name: "nothing"},
-		{name: "rejected", percent: 50, want: []string{"chaos: the coin fell against some nodes (rejectPercent 50)"}},
-		{name: "scored", die: true, want: []string{"chaos: a die scored the nodes (randomScore)"}},
+		{name: "rejected", percent: 50, want: []string{"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50)"}},
+		{name: "scored", die: true, want: []string{"The choice of a node was disturbed: a die scored the nodes (randomScore)"}},
 		{name: "both", percent: 50, die: true, want: []string{
-			"chaos: the coin fell against some nodes (rejectPercent 50); a die scored the nodes (randomScore)"}},
+			"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50); a die scored the nodes (randomScore)"}},
 		{name: "dry run", percent: 50, die: true, dryRun: true},
 	}
 	for _, tt := range tests {
@@ -414,7 +414,7 @@ func TestSimulations(t *testing.T) {
 			t.Fatal(status.AsError())
 		}
 		status := w.plugin.Filter(context.Background(), simulated.Clone(), pod, nodeInfo)
-		if want := "chaos: no pod is evicted in an attempt in which a coin fell against a node"; !dryRun &&
+		if want := "node(s) were left out of preemption, because a coin of Chaos fell against a node"; !dryRun &&
 			(status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != want) {
 			t.Errorf("Filter in a simulation = %v, want unresolvable, %q", status, want)
 		}

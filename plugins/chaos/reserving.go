@@ -28,14 +28,14 @@ import (
 //     that cycle would find neither the nomination nor the pod.
 //  2. It is nominated in Reserve, in the goroutine of the scheduling cycles: no cycle comes between the filters that found
 //     the node feasible and the nomination.
-//  3. It is given up when the pod has not got the node (Unreserve; PostBind if somebody else bound the pod), or when a
+//  3. It is given up when the pod has not got the node (Unreserve; PostBind if another plugin bound the pod), or when a
 //     snapshot holds the pod on the node (PreFilter): then all later cycles count the pod itself.
 //  4. PreFilter is called for pods of this profile only. If none comes, the place is given up when the pod was seen bound
 //     or gone twice in the informer's cache, lookInterval apart. The scheduler's cache is fed by the same informer and
 //     lags behind by milliseconds, and so do the filters of a cycle behind its snapshot. A cycle with slow HTTP extenders
 //     may take longer than lookInterval, but they are called after the filters, by which alone nodes are found to fit.
 //     Preemption reads nominations after the extenders: it may then take the node for emptier than it is, and evict too
-//     little. Nothing is bound on its word, the filters of the next attempt count anew.
+//     little. Nothing is bound on its word, the filters of the next attempt count again.
 //  5. Between the binding and rule 3 or 4 the node counts the pod twice; it may look full, never empty.
 const (
 	lookInterval = 5 * time.Second
@@ -60,7 +60,7 @@ func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1
 		return nil
 	}
 	current.redirecting = true
-	pl.log("pod goes to a random node", pod, current, "node", current.drawn, "best", nodeName)
+	pl.log("Pod goes to a random node", pod, current, "node", current.drawn, "best", nodeName)
 	if pl.args.DryRun {
 		// Bind counts, when it is done; a dry run does not come so far.
 		pl.counters.redirected.Inc()
@@ -83,7 +83,7 @@ func (pl *Chaos) tellChoice(pod *v1.Pod, current *attempt) {
 		done = append(done, "a die scored the nodes (randomScore)")
 	}
 	if len(done) > 0 {
-		pl.tell(pod, "Choose", "%s", strings.Join(done, "; "))
+		pl.tell(pod, "Choose", "The choice of a node was disturbed: %s", strings.Join(done, "; "))
 	}
 }
 

@@ -68,7 +68,7 @@ func TestRedirect(t *testing.T) {
 	if got, want := w.bound(), []string{node}; !reflect.DeepEqual(got, want) {
 		t.Errorf("bound to %v, want %v", got, want)
 	}
-	want := []string{pod.Name + ": Normal Chaos Redirect: chaos: bound to " + node +
+	want := []string{pod.Name + ": Normal Chaos Redirect: Bound to " + node +
 		", drawn from the nodes that fit; the best was node-1 (randomBindPercent 100)"}
 	if got := w.events.with(""); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %q, want %q", got, want)

@@ -19,7 +19,7 @@ func (pl *Chaos) PreScore(_ context.Context, state *framework.CycleState, pod *v
 	}
 	if pl.args.RandomScore {
 		pl.counters.scored.Inc()
-		pl.log("scores are thrown with a die", pod, current, "nodes", len(nodes))
+		pl.log("Scores are thrown with a die", pod, current, "nodes", len(nodes))
 	}
 	if current.redirects(pl.args.RandomBindPercent) && !usesClaims(pod) {
 		current.drawn = current.drawNode(nodes)

@@ -25,7 +25,7 @@ import (
 const configurationKind = "KubeSchedulerConfiguration"
 
 // Explain returns, in place of the error that the scheduler's decoder stopped at, all that is wrong with a configuration
-// file: fields that nobody knows, values of the wrong type, and the values that validation refuses in what is left without
+// file: unknown fields, values of the wrong type, and the values that validation refuses in what is left without
 // those. It is an aggregate; each of its errors names the path of the field. An error that is not the decoder's is returned
 // as it is, and so is one about a file in which nothing is found to be wrong, or that is no YAML at all.
 func Explain(configFile string, err error) error {
@@ -73,7 +73,7 @@ func (r reader) explain(data []byte, original error) error {
 	}
 
 	check := &fieldCheck{scheme: r.scheme, version: gv}
-	mended := check.document(document, object)
+	fixed := check.document(document, object)
 	for _, wrong := range check.numbers {
 		wrong.err.Detail = r.allowed(document, object, check.version, wrong)
 	}
@@ -81,7 +81,7 @@ func (r reader) explain(data []byte, original error) error {
 	if len(errs) == 0 {
 		return original
 	}
-	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(mended, check.removed)...))
+	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(fixed, check.removed)...))
 }
 
 // errorsOfTheRest decodes and validates a document without the fields that were removed from it. An error that their

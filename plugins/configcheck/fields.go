@@ -43,8 +43,8 @@ type fieldCheck struct {
 
 // document checks a JSON document that is to be decoded into object, and returns it without what is wrong in it.
 func (c *fieldCheck) document(document json.RawMessage, object interface{}) json.RawMessage {
-	mended, _ := c.value(nil, document, reflect.TypeOf(object).Elem())
-	return mended
+	fixed, _ := c.value(nil, document, reflect.TypeOf(object).Elem())
+	return fixed
 }
 
 var (
@@ -108,8 +108,8 @@ func (c *fieldCheck) structure(path *field.Path, value json.RawMessage, t reflec
 			c.remove(given, name, fieldPath)
 			continue
 		}
-		if mended, ok := c.value(fieldPath, given[name], fieldType); ok {
-			given[name] = mended
+		if fixed, ok := c.value(fieldPath, given[name], fieldType); ok {
+			given[name] = fixed
 		} else {
 			c.remove(given, name, fieldPath)
 		}
@@ -126,12 +126,12 @@ func (c *fieldCheck) list(path *field.Path, value json.RawMessage, t reflect.Typ
 		return c.wrong(path, shown(path, value, t), "must be a list")
 	}
 	for i := range given {
-		mended, ok := c.value(path.Index(i), given[i], t)
+		fixed, ok := c.value(path.Index(i), given[i], t)
 		if !ok {
 			c.removed = append(c.removed, path.Index(i).String())
 		}
 		// One that is wrong becomes null, and is not taken out of the list: the others keep their numbers.
-		given[i] = mended
+		given[i] = fixed
 	}
 	return encode(given), true
 }
@@ -142,8 +142,8 @@ func (c *fieldCheck) mapping(path *field.Path, value json.RawMessage, t reflect.
 		return c.wrong(path, shown(path, value, t), "must be an object")
 	}
 	for _, name := range keys(given) {
-		if mended, ok := c.value(path.Key(name), given[name], t); ok {
-			given[name] = mended
+		if fixed, ok := c.value(path.Key(name), given[name], t); ok {
+			given[name] = fixed
 		} else {
 			c.remove(given, name, path.Key(name))
 		}
@@ -169,8 +169,8 @@ func (c *fieldCheck) pluginConfig(path *field.Path, given map[string]json.RawMes
 		c.argsKind(argsPath, fields, gvk)
 		args = encode(fields)
 	}
-	if mended, ok := c.value(argsPath, args, reflect.TypeOf(object).Elem()); ok {
-		given["args"] = mended
+	if fixed, ok := c.value(argsPath, args, reflect.TypeOf(object).Elem()); ok {
+		given["args"] = fixed
 	} else {
 		c.remove(given, "args", argsPath)
 	}
@@ -226,7 +226,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// known lists the fields that somebody who mistyped one may have meant.
+// known lists the fields that may have been meant by one that is mistyped.
 func known(fields map[string]reflect.Type) string {
 	names := sets.StringKeySet(fields).Delete("apiVersion", "kind")
 	return strings.Join(names.List(), ", ")
@@ -255,7 +255,7 @@ type text string
 
 func (t text) String() string { return string(t) }
 
-// access is where the args of a plugin say how a server is reached: in passwords too, if somebody puts them into its URL, into
+// access is where the args of a plugin say how a server is reached: in passwords too, if they are put into its URL, into
 // a header, or in the place of a file's name.
 var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
 

@@ -18,7 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 const (
@@ -28,13 +28,13 @@ const (
 	sourcesTimeout = 2 * time.Minute
 )
 
-// source is a plugin that asks somebody, in a profile.
+// source is a plugin that asks a server, in a profile.
 type source struct {
 	profile, plugin string
 	checker         services.SourceChecker
 }
 
-// sourcesOf returns those of a profile's plugins that ask somebody, by their names.
+// sourcesOf returns those of a profile's plugins that ask a server, by their names.
 func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
 	var sources []source
 	for name, plugin := range plugins {
@@ -46,7 +46,7 @@ func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
 	return sources
 }
 
-// checkSources has plugins ask their sources, and prints what they found. Without such plugins, nobody is asked anything.
+// checkSources has plugins ask their sources, and prints what they found. Without such plugins, nothing is asked.
 func (s Start) checkSources(out io.Writer, sources []source) {
 	if len(sources) == 0 {
 		return
@@ -54,7 +54,7 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	warn := func(format string, args ...interface{}) { fmt.Fprintf(out, "warning: "+format+"\n", args...) }
 	nodes, err := s.nodes()
 	if err != nil {
-		warn("the nodes of the cluster are not known, so nobody can say which of them a source knows: %s; "+
+		warn("the nodes of the cluster are not known, so it cannot be said which of them a source knows: %s; "+
 			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
 	}
 	for _, source := range sources {
@@ -82,7 +82,7 @@ func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err
 	defer func() {
 		if problem := recover(); problem != nil {
 			err = fmt.Errorf("panic: %v; next: report this as a bug of the plugin, with the stack from the log", problem)
-			klog.ErrorS(err, "check of a plugin's sources panicked", "plugin", s.plugin, "stack", string(debug.Stack()))
+			klog.ErrorS(err, "Check of a plugin's sources panicked", "plugin", s.plugin, "stack", string(debug.Stack()))
 		}
 	}()
 	return s.checker.CheckSources(ctx, nodes, out)

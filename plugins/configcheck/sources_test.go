@@ -208,8 +208,8 @@ func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAskedInVain has an API server that must hear nothing: where no plugin asks anybody, and where the configuration is wrong.
-func TestNobodyIsAskedInVain(t *testing.T) {
+// TestNoServerIsAskedInVain has an API server that must hear nothing: where no plugin asks a server, and where the configuration is wrong.
+func TestNoServerIsAskedInVain(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{
 		"Scorer": newScorer,

@@ -49,7 +49,7 @@ type Start struct {
 // Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
 // that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
 // client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on this machine; and it makes the
-// leader election. Up to here it contacts nobody; it listens nowhere and writes nothing.
+// leader election. Up to here it contacts no server; it listens nowhere and writes nothing.
 //
 // What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
 // Without errors, a summary of the profiles and notes on what may surprise go to out. Then each plugin that is a

@@ -4,7 +4,6 @@ package configcheck
 
 import (
 	"fmt"
-	"net/url"
 	"os"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/extendernodes"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 	kjson "sigs.k8s.io/json"
 )
@@ -59,7 +59,7 @@ func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) 
 		summary = append(summary, differences...)
 	}
 	for _, extender := range s.Config.Extenders {
-		summary = append(summary, fmt.Sprintf("extender %s: %s", withoutCredentials(extender.URLPrefix), strings.Join(asked(extender), ", ")))
+		summary = append(summary, fmt.Sprintf("extender %s: %s", extendernodes.WithoutCredentials(extender.URLPrefix), strings.Join(asked(extender), ", ")))
 	}
 	return summary
 }
@@ -175,16 +175,6 @@ func asked(extender schedulerconfig.Extender) []string {
 	return asked
 }
 
-// withoutCredentials leaves a user and a password out of a URL.
-func withoutCredentials(prefix string) string {
-	parsed, err := url.Parse(prefix)
-	if err != nil {
-		return "(not a URL)"
-	}
-	parsed.User = nil
-	return parsed.String()
-}
-
 // notes are about what a scheduler accepts, and yet is seldom meant.
 func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
 	var notes []string
@@ -208,7 +198,7 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 			if _, found := registry[pluginConfig.Name]; !found {
 				note("%s: this scheduler has no plugin named %s", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			} else if !enabled.Has(pluginConfig.Name) && !isDefault.Has(pluginConfig.Name) {
-				// Default plugins have args even where nobody wrote them.
+				// Default plugins have args even where none were written.
 				note("%s: %s is enabled nowhere in this profile", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 	"k8s.io/utils/clock"
 )
 

@@ -19,7 +19,7 @@ import (
 const redactedLength = 12
 
 // processKey is what names are hashed with. It is the one thing that the profiles share, so that a node has the same hash
-// in the lines of all of them; it is never written anywhere, so that nobody can try names and see whether the hashes match.
+// in the lines of all of them; it is never written anywhere, so that names cannot be tried to see whether the hashes match.
 var processKey struct {
 	once  sync.Once
 	bytes [sha256.Size]byte

@@ -8,7 +8,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 

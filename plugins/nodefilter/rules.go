@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/namepattern"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/namepattern"
 )
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 var _ services.SourceChecker = &NodeLoad{}

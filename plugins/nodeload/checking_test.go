@@ -52,7 +52,7 @@ func TestCheckSources(t *testing.T) {
 	}
 }
 
-func TestCheckSourcesWhenNobodyAnswers(t *testing.T) {
+func TestCheckSourcesWithoutAnAnswer(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	args := arguments(cpu(80))

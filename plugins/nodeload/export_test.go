@@ -9,10 +9,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
-	"k8s.io/utils/clock"
 )
 
 // Measurements are a source that a test fills.
@@ -59,30 +57,6 @@ func (m *Measurements) open(_ *NodeLoad, swapped func(*measured.Snapshot)) (meas
 	defer m.mu.Unlock()
 	m.swapped = append(m.swapped, swapped)
 	return m, nil
-}
-
-// Renamed is the plugin by another name, under which the scheduler has no plugin of its own.
-type Renamed struct {
-	*NodeLoad
-	name string
-}
-
-// Name returns that name.
-func (r Renamed) Name() string { return r.name }
-
-// NewRenamed makes the plugin with measurements that a test fills.
-func NewRenamed(name string, args *config.NodeLoadArgs, handle framework.Handle, clock clock.WithDelayedExecution, m *Measurements) (Renamed, error) {
-	pl, err := newPlugin(args, handle, clock, &group{}, m.open)
-	return Renamed{pl, name}, err
-}
-
-// InFlight returns, in the resource's unit, what the plugin takes to be in flight on a node.
-func (pl *NodeLoad) InFlight(nodeInfo *framework.NodeInfo, resource int) float64 {
-	v := pl.current()
-	var loads [maxResources]load
-	node := v.find(nodeInfo.Node().Name)
-	v.compute(node, nodeInfo, &loads)
-	return loads[resource].inFlight / loads[resource].perUnit
 }
 
 // ScoreOf returns what the plugin gives a node, rounded.

@@ -29,7 +29,7 @@ func (pl *NodeLoad) PreFilterExtensions() framework.PreFilterExtensions {
 func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {
-		return framework.NewStatus(framework.Error, "node load: node not found")
+		return framework.NewStatus(framework.Error, "node not found")
 	}
 	c := pl.cycle(state, pod)
 	if len(c.filters) == 0 {
@@ -92,7 +92,7 @@ func (pl *NodeLoad) notMeasured(c *cycle, number, r int) *framework.Status {
 		missing = measured.NoCapacity // the only reason that is not in the sample
 	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable,
-		"node load: no measurement of "+c.view.resources[r].name+" ("+missing.String()+")")
+		"node(s) had no measurement of "+c.view.resources[r].name+" ("+missing.String()+")")
 }
 
 func (pl *NodeLoad) rejected(c *cycle, number, r int) {
@@ -121,12 +121,12 @@ var ages = [...]struct {
 
 // hotMessage says how hot a node would be, rounded up to whole percent, such as:
 //
-//	node load: cpu would be at 92 % of capacity, above 80 % (measured less than 15s ago)
+//	node(s) would have cpu at 92 % of capacity, above 80 % (measured less than 15s ago)
 func hotMessage(r *resource, load float64, age time.Duration, nodes int) string {
 	text := make([]byte, 0, 128)
-	text = append(text, "node load: "...)
+	text = append(text, "node(s) would have "...)
 	text = append(text, r.name...)
-	text = append(text, " would be at "...)
+	text = append(text, " at "...)
 	percent := int64(most)
 	if load < most/100 {
 		percent = int64(math.Ceil(100 * (load - tolerance)))

@@ -10,7 +10,7 @@ import (
 
 // A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. What it lacks is in
 // flight. Nothing is written down about that: it is read off the pods that the scheduler knows to be on a node, those that it
-// has only assumed among them, and off when they started. So it is the same whoever bound a pod, and after a restart; and a
+// has only assumed among them, and off when they started. So it is the same for every scheduler that bound a pod, and after a restart; and a
 // binding that fails, a pod that is deleted and one that has ended need no attention.
 
 const (

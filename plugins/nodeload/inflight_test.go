@@ -56,7 +56,7 @@ func TestStartOf(t *testing.T) {
 		{"restarted a window later", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 200)}}, at(5)},
 		{"restarted, and nothing of it is left", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 199)}}, at(500)},
 		{"one of two restarted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{again(500, 490), runs(10, 0)}}, at(10)},
-		{"its node was started again, and nobody knows when it ended", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(500)},
+		{"its node was started again, and it is not known when it ended", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(500, 1)}}, at(500)},
 		{"nor when, although it did", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{lost}}, at(500)},
 		{"crashed once: its first start counts, however long its images took", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{first}}, at(480)},
 		{"crashed more often: since it was initialized", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, Conditions: initialized, ContainerStatuses: []v1.ContainerStatus{more}}, at(400)},

@@ -93,7 +93,7 @@ func (g *group) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = page.write(w)
 	}
 	if err != nil {
-		klog.V(4).InfoS("node load: status page was not sent", "err", err)
+		klog.V(4).InfoS("Status page was not sent", "plugin", Name, "err", err)
 	}
 }
 

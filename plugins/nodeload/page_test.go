@@ -94,7 +94,7 @@ func TestThePageBeforeTheFirstSnapshot(t *testing.T) {
 	}
 }
 
-// TestADeviationWithoutACapacity is not shown: nobody knows of what it is a share.
+// TestADeviationWithoutACapacity is not shown: it is not known of what it is a share.
 func TestADeviationWithoutACapacity(t *testing.T) {
 	r := cpu(0)
 	r.Name, r.Unit, r.Estimator.Resource = "ports", config.NodeLoadAbsolute, "example.com/ports"

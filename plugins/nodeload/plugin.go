@@ -28,7 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/utils/clock"
 )
 
@@ -57,7 +57,7 @@ type NodeLoad struct {
 
 	viewed atomic.Value // *view
 	last   atomic.Value // *cycle: the one that was begun last
-	first  sync.Mutex   // is held to begin a cycle that nobody has begun
+	first  sync.Mutex   // is held to begin a cycle that has not begun
 
 	// mu guards what a swap changes, and lets none come before the plugin is made.
 	mu       sync.Mutex
@@ -84,7 +84,7 @@ type measurements interface {
 	snapshot() *measured.Snapshot
 	// slot returns where the samples of a resource are.
 	slot(resource int) int
-	// touch says that somebody needs them.
+	// touch says that they are needed.
 	touch()
 	// status says how it goes.
 	status() sourceStatus
@@ -106,6 +106,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 	pl := &NodeLoad{
 		handle:              handle,
 		clock:               clock,
+		profile:             services.ProfileOf(handle),
 		nodes:               handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
 		pods:                handle.SharedInformerFactory().Core().V1().Pods().Lister(),
 		group:               group,
@@ -116,9 +117,6 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		closedOnStale:       args.FilterOnStale == config.NodeLoadFilterClosed,
 		exemptDaemonSets:    args.ExemptDaemonSets,
 		exemptPriorityAbove: args.ExemptPriorityAbove,
-	}
-	if fwk, ok := handle.(framework.Framework); ok {
-		pl.profile = fwk.ProfileName()
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
@@ -174,7 +172,8 @@ func (pl *NodeLoad) current() *view {
 func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	nodes, err := pl.nodes.List(labels.Everything())
 	if err != nil {
-		klog.ErrorS(err, "node load: measurements are not used, because listing the nodes failed; next: wait for the next refresh", "profile", pl.profile)
+		klog.ErrorS(err, "Measurements are not used, because listing the nodes failed; next: wait for the next refresh",
+			"plugin", Name, "profile", pl.profile)
 		return
 	}
 	pl.mu.Lock()
@@ -198,7 +197,8 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 func (pl *NodeLoad) all() []*v1.Pod {
 	pods, err := pl.pods.List(labels.Everything())
 	if err != nil {
-		klog.ErrorS(err, "node load: pods in flight are not counted, because listing the pods failed; next: wait for the next refresh", "profile", pl.profile)
+		klog.ErrorS(err, "Pods in flight are not counted, because listing the pods failed; next: wait for the next refresh",
+			"plugin", Name, "profile", pl.profile)
 	}
 	return pods
 }

@@ -33,8 +33,8 @@ func TestPrediction(t *testing.T) {
 		{"measured 30 % and 1 core to come", 0.3, nil, "1", 60, ""},
 		{"measured 70 % and 1 core to come is 80 %, which is not above", 0.7, nil, "1", 20, ""},
 		{"measured 70 % and 1.1 cores to come: 81 %", 0.7, nil, "1100m", 19,
-			"node load: cpu would be at 81 % of capacity, above 80 % (measured less than 30s ago)"},
-		{"more than the node has", 0.7, nil, "20", 0, "node load: cpu would be at 200 % of capacity or more, above 80 % (measured less than 30s ago)"},
+			"node(s) would have cpu at 81 % of capacity, above 80 % (measured less than 30s ago)"},
+		{"more than the node has", 0.7, nil, "20", 0, "node(s) would have cpu at 200 % of capacity or more, above 80 % (measured less than 30s ago)"},
 		{"a pod that is assumed: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{pod("a", "2")}, "1", 40, ""},
 		// The sample is of epoch - 20 s.
 		{"half in the measurement: 30 % + 10 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -170)}, "1", 50, ""},
@@ -42,7 +42,7 @@ func TestPrediction(t *testing.T) {
 		{"started after the measurement: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -10)}, "1", 40, ""},
 		{"no pod has more in flight than the node has: 5 % + half of 100 % + 10 %", 0.05, []*v1.Pod{on(pod("a", "9000"), "node-0", -170)}, "1", 35, ""},
 		{"what is in flight rejects too: 30 % + 60 %", 0.3, []*v1.Pod{pod("a", "3"), pod("b", "3")}, "", 10,
-			"node load: cpu would be at 90 % of capacity, above 80 % (measured less than 30s ago)"},
+			"node(s) would have cpu at 90 % of capacity, above 80 % (measured less than 30s ago)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, running := range test.running {
@@ -109,7 +109,7 @@ func TestWithoutACapacity(t *testing.T) {
 		message string
 	}{
 		{config.NodeLoadRatio, 0.4, 60, ""},
-		{config.NodeLoadAbsolute, 4, 50, "node load: no measurement of ports (no_capacity)"},
+		{config.NodeLoadAbsolute, 4, 50, "node(s) had no measurement of ports (no_capacity)"},
 	} {
 		r := cpu(50)
 		r.Name, r.Unit, r.Estimator.Resource = "ports", test.unit, resourceName
@@ -168,7 +168,7 @@ func TestMissingMeasurements(t *testing.T) {
 							wantScore = 60 // 3 of 10 cores are requested, and 1 comes
 						}
 						if policy == config.NodeLoadFilterClosed {
-							wantMessage = "node load: no measurement of cpu (" + test.why + ")"
+							wantMessage = "node(s) had no measurement of cpu (" + test.why + ")"
 						}
 					}
 					if got.scores["node-0"] != wantScore || got.rejected["node-0"] != wantMessage {
@@ -283,7 +283,7 @@ func TestDevices(t *testing.T) {
 	}
 	asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{"nvidia.com/gpu": "1"}).Obj()
 	// One of the one node that has devices is measured, which is enough: 70 % + 1 of 4.
-	if got := w.cycle(t, asking); !strings.Contains(got.rejected["node-0"], "gpu would be at 95 %") {
+	if got := w.cycle(t, asking); !strings.Contains(got.rejected["node-0"], "would have gpu at 95 %") {
 		t.Errorf("a pod that asks for a device: %v", got)
 	}
 }
@@ -301,7 +301,7 @@ func TestRiskNeedsADeviation(t *testing.T) {
 	}{
 		// Variations are roots: 0.2 and 0.4, 0.3 on the average.
 		{"(1 - (0.4 + 0.1 + 0.3) / 2) x 100; the load of 0.4 that all have, and 0.5 of requests", []float64{0.04, 0.16}, false, []int64{60, 60, 55, 65, 55}},
-		{"nobody's deviation is known: (1 - (0.4 + 0.1)) x 100", nil, false, []int64{50, 50, 40}},
+		{"no deviation is known: (1 - (0.4 + 0.1)) x 100", nil, false, []int64{50, 50, 40}},
 		{"too few are measured: by requests alone, (1 - (0 + 0.1)) x 100", []float64{0.04}, true, []int64{90, 90, 40, 90}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -363,7 +363,7 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 			map[string]int64{"node-0": 48, "node-1": 63, "node-2": 0, "node-3": 37}},
 		{"below the target the mean is that of a load", target, config.NodeLoadFallbackRequests, [3]float64{0.2, 0.2, 0.2},
 			map[string]int64{"node-0": 70, "node-1": 70, "node-2": 70, "node-3": 40}},
-		{"nobody requests any of it", network(0), config.NodeLoadFallbackRequests, [3]float64{0.8, 0.7, 0.9},
+		{"no pod requests any of it", network(0), config.NodeLoadFallbackRequests, [3]float64{0.8, 0.7, 0.9},
 			map[string]int64{"node-0": 20, "node-1": 30, "node-2": 10, "node-3": 20}},
 		{"50 points are too many", cpu(0), config.NodeLoadFallbackNeutral, [3]float64{0.8, 0.7, 0.9},
 			map[string]int64{"node-0": 20, "node-1": 30, "node-2": 10, "node-3": 20}},
@@ -418,7 +418,7 @@ func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBack leaves nobody to know how old measurements are, until the next ones come.
+// TestAClockThatIsSetBack makes the age of measurements unknown, until the next ones come.
 func TestAClockThatIsSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
@@ -457,7 +457,7 @@ func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
 	}{
 		{unknown, true, map[string]int64{"node-0": 69, "node-1": 69}},
 		{known, true, map[string]int64{"node-0": 68, "node-1": 69}},
-		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // what it is of the node, nobody knows
+		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // what it is of the node, is not known
 	} {
 		r := network(0)
 		if !test.capacity {
@@ -569,7 +569,7 @@ func TestANodeThatIsNew(t *testing.T) {
 	info := framework.NewNodeInfo()
 	info.SetNode(node("new"))
 	status := w.plugin.Filter(ctx, state, incoming, info)
-	if want := "node load: no measurement of cpu (no_series)"; status.Message() != want {
+	if want := "node(s) had no measurement of cpu (no_series)"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
 	}
 	// What came to it is in flight, as on all others.
@@ -598,12 +598,12 @@ func TestMessagesAreFew(t *testing.T) {
 		nodes int
 		want  string
 	}{
-		{0.8201, 0, 50, "node load: cpu would be at 83 % of capacity, above 82 % (measured less than 15s ago)"},
-		{0.8201, 0, 51, "node load: cpu would be at 82-85 % of capacity, above 82 % (measured less than 15s ago)"},
-		{0.85, 15 * time.Second, 51, "node load: cpu would be at 82-85 % of capacity, above 82 % (measured less than 30s ago)"},
-		{0.8501, 59 * time.Second, 51, "node load: cpu would be at 85-90 % of capacity, above 82 % (measured less than 1m ago)"},
-		{1.2, 0, 51, "node load: cpu would be at 115-120 % of capacity, above 82 % (measured less than 15s ago)"},
-		{7, time.Hour, 51, "node load: cpu would be at 200 % of capacity or more, above 82 % (measured more than an hour ago)"},
+		{0.8201, 0, 50, "node(s) would have cpu at 83 % of capacity, above 82 % (measured less than 15s ago)"},
+		{0.8201, 0, 51, "node(s) would have cpu at 82-85 % of capacity, above 82 % (measured less than 15s ago)"},
+		{0.85, 15 * time.Second, 51, "node(s) would have cpu at 82-85 % of capacity, above 82 % (measured less than 30s ago)"},
+		{0.8501, 59 * time.Second, 51, "node(s) would have cpu at 85-90 % of capacity, above 82 % (measured less than 1m ago)"},
+		{1.2, 0, 51, "node(s) would have cpu at 115-120 % of capacity, above 82 % (measured less than 15s ago)"},
+		{7, time.Hour, 51, "node(s) would have cpu at 200 % of capacity or more, above 82 % (measured more than an hour ago)"},
 	} {
 		if got := hotMessage(&r, test.load, test.age, test.nodes); got != test.want {
 			t.Errorf("got %q, want %q", got, test.want)

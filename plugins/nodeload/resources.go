@@ -68,7 +68,7 @@ func newResource(args *config.NodeLoadResource) resource {
 	return r
 }
 
-// capacityOf returns what a node has of the resource; false if nobody knows. A capacity of nothing is none.
+// capacityOf returns what a node has of the resource; false if that is not known. A capacity of nothing is none.
 func (r *resource) capacityOf(node *v1.Node) (float64, bool) {
 	if text, found := node.Annotations[r.capacityAnnotation]; found {
 		if capacity, ok := quantityOf(text); ok && capacity > 0 {
@@ -94,9 +94,9 @@ const (
 	longestExponent = 2
 )
 
-// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any needs to be. Whoever
-// makes pods must not be able to stop a scheduler with one, and a quantity with an exponent of millions takes
-// minutes to parse.
+// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any needs to
+// be. A pod's annotation must not be able to stop a scheduler, and a quantity with an exponent of millions takes minutes to
+// parse.
 func quantityOf(text string) (float64, bool) {
 	if len(text) > longestQuantity {
 		return 0, false

@@ -58,7 +58,7 @@ func TestResultsAreThoseWithoutKeeping(t *testing.T) {
 			for step := 0; step < steps; step++ {
 				switch random.Intn(10) {
 				case 0:
-					// It is set back, too: by little, and by so much that nobody knows the ages any more.
+					// It is set back, too: by little, and by so much that the ages are not known any more.
 					w.clock.SetTime(w.clock.Now().Add(time.Duration(random.Intn(35)-15) * time.Second))
 				case 1:
 					infos[random.Intn(count)].AddPod(pod(fmt.Sprintf("assumed-%d", step), "300m"))

@@ -33,7 +33,7 @@ func TestWaitingPodsAreMoved(t *testing.T) {
 		first   [2]float64
 		steps   []step
 	}{
-		{"nobody was rejected", "", nil, [2]float64{0.3, 0.3}, []step{{[2]float64{0.1, 0.1}, 0}}},
+		{"no pod was rejected", "", nil, [2]float64{0.3, 0.3}, []step{{[2]float64{0.1, 0.1}, 0}}},
 		{"it cools, but not enough for the pod", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.75, 0.9}, 0}, {[2]float64{0.71, 0.9}, 0}}},
 		{"it cools: 70 % + 1 of 10 cores", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.85, 0.9}, 0}, {[2]float64{0.7, 0.9}, 1}}},
 		{"once, and not for every snapshot after", "", nil, [2]float64{0.9, 0.9}, []step{{[2]float64{0.5, 0.9}, 1}, {[2]float64{0.4, 0.9}, 1}}},

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 )
 
 // Name is the name of the plugin in the registry and in configurations.

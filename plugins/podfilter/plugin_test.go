@@ -48,7 +48,7 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 	notTesting := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"testing"}},
 	}}
-	const byDefault = "pod is denied by PodFilter: no rule matches it, and defaultAction is Deny"
+	const byDefault = "pod(s) were denied by PodFilter: no rule matched, and defaultAction is Deny"
 	tests := []struct {
 		name          string
 		rules         []config.PodFilterRule
@@ -61,7 +61,7 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 			name:  "a rule that denies by name",
 			rules: []config.PodFilterRule{{Name: "no-canary", Action: config.FilterDeny, PodNames: []string{"web-*", "*-canary-?"}}},
 			pod:   st.MakePod().Name("db-canary-1").Obj(),
-			want:  `pod is denied by rule "no-canary" of PodFilter`,
+			want:  `pod(s) were denied by rule "no-canary" of PodFilter`,
 		},
 		{
 			name:  "a rule that denies other names",
@@ -72,13 +72,13 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 			name:  "a rule that denies by namespace",
 			rules: []config.PodFilterRule{{Name: "no-tests", Action: config.FilterDeny, Namespaces: []string{"test-?"}}},
 			pod:   st.MakePod().Name("pod").Namespace("test-1").Obj(),
-			want:  `pod is denied by rule "no-tests" of PodFilter`,
+			want:  `pod(s) were denied by rule "no-tests" of PodFilter`,
 		},
 		{
 			name:  "a rule that denies by label",
 			rules: []config.PodFilterRule{{Name: "no-gpu", Action: config.FilterDeny, PodSelector: gpu}},
 			pod:   st.MakePod().Name("pod").Label("gpu", "true").Obj(),
-			want:  `pod is denied by rule "no-gpu" of PodFilter`,
+			want:  `pod(s) were denied by rule "no-gpu" of PodFilter`,
 		},
 		{
 			name:  "a pod without labels, and a rule for a label",
@@ -89,13 +89,13 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 			name:  "a pod without labels, and a rule for the absence of a label's value",
 			rules: []config.PodFilterRule{{Name: "only-tests", Action: config.FilterDeny, PodSelector: notTesting}},
 			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod is denied by rule "only-tests" of PodFilter`,
+			want:  `pod(s) were denied by rule "only-tests" of PodFilter`,
 		},
 		{
 			name:  "an empty selector matches every pod",
 			rules: []config.PodFilterRule{{Name: "closed", Action: config.FilterDeny, PodSelector: &metav1.LabelSelector{}}},
 			pod:   st.MakePod().Name("pod").Obj(),
-			want:  `pod is denied by rule "closed" of PodFilter`,
+			want:  `pod(s) were denied by rule "closed" of PodFilter`,
 		},
 		{
 			name: "all conditions of a rule must hold: name and label do, the namespace does not",
@@ -127,7 +127,7 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 				{Name: "but-the-team", Action: config.FilterAllow, Namespaces: []string{"team"}},
 			},
 			pod:  st.MakePod().Name("pod").Namespace("team").Label("gpu", "true").Obj(),
-			want: `pod is denied by rule "no-gpu" of PodFilter`,
+			want: `pod(s) were denied by rule "no-gpu" of PodFilter`,
 		},
 		{
 			name:          "the default action denies what no rule matches",

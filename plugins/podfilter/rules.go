@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/filterrule"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/namepattern"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/namepattern"
 )
 
 // rule is a rule of the arguments, compiled.
@@ -39,7 +39,7 @@ func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.Co
 			podNames:   namepattern.CompileList(from.PodNames),
 			namespaces: namepattern.CompileList(from.Namespaces),
 			verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
-				fmt.Sprintf("pod is denied by rule %q of %s", from.Name, Name),
+				fmt.Sprintf("pod(s) were denied by rule %q of %s", from.Name, Name),
 				rejections(from.Name)),
 		}
 		if from.PodSelector != nil {
@@ -51,6 +51,6 @@ func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.Co
 		}
 	}
 	return rules, filterrule.NewVerdict(args.DefaultAction == config.FilterDeny,
-		fmt.Sprintf("pod is denied by %s: no rule matches it, and defaultAction is %s", Name, config.FilterDeny),
+		fmt.Sprintf("pod(s) were denied by %s: no rule matched, and defaultAction is %s", Name, config.FilterDeny),
 		rejections(filterrule.DefaultActionLabel)), nil
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 )
 
 // Name is the name of the plugin in the registry and in configurations.

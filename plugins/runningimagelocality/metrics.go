@@ -8,6 +8,7 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
@@ -39,10 +40,7 @@ type counters struct {
 // newCounters returns the metrics of the profile whose framework makes the plugin; another handle has no profile.
 func newCounters(handle framework.Handle) counters {
 	registerMetrics.Do(func() { legacyregistry.MustRegister(attempts, runningImages) })
-	profile := ""
-	if fwk, ok := handle.(framework.Framework); ok {
-		profile = fwk.ProfileName()
-	}
+	profile := services.ProfileOf(handle)
 	return counters{
 		match:   attempts.WithLabelValues(profile, "match"),
 		noMatch: attempts.WithLabelValues(profile, "no_match"),

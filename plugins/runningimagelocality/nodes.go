@@ -11,7 +11,7 @@ type nodeTable struct {
 	next int32
 	// existing is the number of nodes whose object exists.
 	existing int
-	// published holds the numbers by name for readers without a lock: it is never changed, but made anew for the first
+	// published holds the numbers by name for readers without a lock: it is never changed, but made again for the first
 	// reader after a node came or went. nil if it is out of date.
 	published map[string]int32
 }

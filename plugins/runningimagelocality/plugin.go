@@ -93,7 +93,7 @@ func (pl *RunningImageLocality) ScoreExtensions() framework.ScoreExtensions {
 }
 
 // NormalizeScore changes the scores into 0 to 100: the best node scores 100, less what the weights of size and spread take. It
-// is the last that a cycle calls, so it gives back what PreScore took; a call after it would look anew.
+// is the last that a cycle calls, so it gives back what PreScore took; a call after it would look again.
 func (pl *RunningImageLocality) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	if found := pl.matches(state, pod); found != nil {
 		normaliseScores(scores, found.best(scores))

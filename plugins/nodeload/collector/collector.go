@@ -84,6 +84,8 @@ type slot struct {
 }
 
 const (
+	// plugin is the one that log lines are of.
+	plugin = "NodeLoad"
 	// syncInterval is how often it is looked whether the nodes are known.
 	syncInterval = 100 * time.Millisecond
 	// idleAfter is how long after the last scheduling cycle the refreshes get rarer, by slowdown.
@@ -94,7 +96,7 @@ const (
 )
 
 // run refreshes until the context ends. It waits for the nodes first: without them no series would match, and as their
-// informer is started after all profiles are made, the first refresh is already for all of them. Where nobody starts it,
+// informer is started after all profiles are made, the first refresh is already for all of them. Where it is not started,
 // such as in a mere check of the configuration, nothing is ever sent.
 func (c *collector) run(ctx context.Context) {
 	defer close(c.done)

@@ -220,7 +220,7 @@ func TestFailedQueries(t *testing.T) {
 		good := w.good(rows...)
 		w.source.answers <- func(to source.Row) (source.Result, error) {
 			result, err := good(to)
-			result.Failed = map[int]error{slot: errors.New("bad expression"), 99: errors.New("nobody asked")}
+			result.Failed = map[int]error{slot: errors.New("bad expression"), 99: errors.New("not asked")}
 			return result, err
 		}
 		return w.sleeping()
@@ -521,7 +521,7 @@ func TestCloseDuringARequest(t *testing.T) {
 		t.Error("the end of a collector counts as a failure")
 	}
 	if w.clock.HasWaiters() {
-		t.Error("somebody sleeps after the end")
+		t.Error("a goroutine sleeps after the end")
 	}
 }
 

@@ -70,7 +70,7 @@ const (
 // gauges are the metrics of one source.
 type gauges struct {
 	source string
-	// resources are those that have metrics. Of the goroutine; of whoever removes them when that has ended.
+	// resources are those that have metrics. Of the goroutine; of what removes them when that has ended.
 	resources map[string]bool
 }
 

@@ -93,7 +93,7 @@ func TestMetrics(t *testing.T) {
 	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 10",
 		"nodes cpu no_series 4", "nodes memory query_failed 4")
 
-	// What another profile calls cpu, but asks differently, has its own name; what nobody asks any more has none.
+	// What another profile calls cpu, but asks differently, has its own name; what is no longer asked has none.
 	other := spec("cpu")
 	other.Resources[0].Value = "other"
 	second := w.subscribe(other, "second", nil)
@@ -109,7 +109,7 @@ func TestMetrics(t *testing.T) {
 	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1")
 }
 
-// TestSamplesOfTheFutureAreTooOld: the clock was set back since, and nobody knows by how much.
+// TestSamplesOfTheFutureAreTooOld: the clock was set back since, and it is not known by how much.
 func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	refreshes.Reset()

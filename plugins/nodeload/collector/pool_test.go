@@ -280,6 +280,6 @@ func TestConcurrentUse(t *testing.T) {
 		}
 	}
 	if w.clock.HasWaiters() {
-		t.Error("somebody sleeps after the end")
+		t.Error("a goroutine sleeps after the end")
 	}
 }

@@ -23,7 +23,7 @@ import (
 type plan struct {
 	subscriptions []*Subscription
 	queries       []source.Query
-	asked         int // queries that somebody uses
+	asked         int // queries that are in use
 	slots         []slot
 	interval      time.Duration // the shortest
 	// strictest and laxest are the smallest and the largest MaxSampleAge.
@@ -93,7 +93,7 @@ func (c *collector) refresh(ctx context.Context) time.Duration {
 		c.last = o.snapshot
 	} else {
 		c.failures++
-		klog.V(4).InfoS("Node load: refresh failed", "source", c.label, "failures", c.failures, "err", o.err)
+		klog.V(4).InfoS("Refresh of the measurements failed", "plugin", plugin, "source", c.label, "failures", c.failures, "err", o.err)
 	}
 	t := c.tally(p, &o)
 	interval, sleep := c.pace(p, c.idle(o.ended))
@@ -112,7 +112,7 @@ func (c *collector) ask(ctx context.Context, p *plan, o *outcome) {
 	defer func() {
 		if problem := recover(); problem != nil {
 			o.snapshot, o.err = nil, fmt.Errorf("panic: %v; next: report this as a bug, with the stack in the scheduler's log", problem)
-			klog.ErrorS(o.err, "node load: refresh panicked", "source", c.label, "stack", stack())
+			klog.ErrorS(o.err, "Refresh of the measurements panicked", "plugin", plugin, "source", c.label, "stack", stack())
 		}
 	}()
 	nodes, err := c.lister.List(labels.Everything())
@@ -245,7 +245,7 @@ func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	return snapshot
 }
 
-// previous returns the last snapshot's sample of a node if there is one that still counts for somebody.
+// previous returns the last snapshot's sample of a node if there is one that still counts for a profile.
 func (c *collector) previous(node *v1.Node, slot int, now time.Time, maxAge time.Duration) (sample measured.Sample, found bool) {
 	if c.last == nil || slot >= c.last.Slots {
 		return sample, false
@@ -259,7 +259,7 @@ func (c *collector) previous(node *v1.Node, slot int, now time.Time, maxAge time
 }
 
 // counts says whether a sample is young enough. One that was taken in the future is of a time before this process' clock was
-// set back, so that nobody knows how old it is.
+// set back, so that its age is not known.
 func counts(at, now int64, maxAge time.Duration) bool {
 	age := time.Duration(now - at)
 	return age <= maxAge && age >= -measured.Ahead

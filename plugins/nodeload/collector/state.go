@@ -44,7 +44,7 @@ type Status struct {
 	// LastError is why the last refresh failed that did, at LastErrorTime. A success does not clear it.
 	LastError     string
 	LastErrorTime time.Time
-	// Duration is how long the last refresh took, by whatever it ended.
+	// Duration is how long the last refresh took, however it ended.
 	Duration time.Duration
 	// Interval is the time between two refreshes now; Slow says that it is longer than configured, because no scheduling
 	// cycle looked for some minutes. After a failure the next refresh comes sooner.
@@ -136,9 +136,9 @@ func (c *collector) logWarnings(o *outcome) {
 	switch {
 	case strings.Join(warnings, "\n") == before:
 	case len(warnings) == 0:
-		klog.InfoS("Node load: answers have no warnings any more", "source", c.label, "endpoint", o.result.Endpoint)
+		klog.InfoS("Answers have no warnings any more", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint)
 	default:
-		klog.InfoS("Node load: answer has warnings", "source", c.label, "endpoint", o.result.Endpoint,
+		klog.InfoS("Answer has warnings", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
 			"mayLackSeries", o.result.Partial, "warnings", warnings)
 	}
 }
@@ -172,17 +172,17 @@ func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration
 	switch state {
 	case Fresh:
 		kind = v1.EventTypeNormal
-		note = fmt.Sprintf("source %s of measurements answers; %d of %d nodes have fresh ones", c.label, t.fresh, t.nodes)
-		klog.InfoS("Node load: measurements are fresh", "source", c.label, "endpoint", o.result.Endpoint, "nodes", t.nodes,
-			"freshNodes", t.fresh, "unmatchedSeries", o.snapshot.Unmatched)
+		note = fmt.Sprintf("Source %s of measurements answers; %d of %d nodes have fresh ones", c.label, t.fresh, t.nodes)
+		klog.InfoS("Measurements are fresh", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
+			"nodes", t.nodes, "freshNodes", t.fresh, "unmatchedSeries", o.snapshot.Unmatched)
 	case Degraded:
-		note = fmt.Sprintf("source %s of measurements is degraded: %s", c.label, problem)
-		klog.InfoS("Node load: measurements are degraded", "source", c.label, "endpoint", o.result.Endpoint, "nodes", t.nodes,
-			"freshNodes", t.fresh, "problem", problem)
+		note = fmt.Sprintf("Source %s of measurements is degraded: %s", c.label, problem)
+		klog.InfoS("Measurements are degraded", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
+			"nodes", t.nodes, "freshNodes", t.fresh, "problem", problem)
 	case Down:
-		note = fmt.Sprintf("source %s of measurements does not answer, pods are scheduled without when the last ones are too old: %s",
+		note = fmt.Sprintf("Source %s of measurements does not answer, pods are scheduled without when the last ones are too old: %s",
 			c.label, problem)
-		klog.ErrorS(o.err, "node load: source of measurements does not answer", "source", c.label)
+		klog.ErrorS(o.err, "Source of measurements does not answer", "plugin", plugin, "source", c.label)
 	}
 	if len(note) > longestNote {
 		note = strings.ToValidUTF8(note[:longestNote], "") + " ..."

@@ -58,10 +58,10 @@ func TestStates(t *testing.T) {
 		fresh   int
 	}{
 		{"an answer for half of the nodes, of one resource", measuredNodes(0, "node-1", "node-2"), Fresh,
-			"Normal NodeLoadMetricsFresh source 0 of measurements answers; 2 of 4 nodes", "", 2},
+			"Normal NodeLoadMetricsFresh Source 0 of measurements answers; 2 of 4 nodes", "", 2},
 		{"another", measuredNodes(0, "node-1", "node-2", "node-3"), Fresh, "", "", 3},
 		{"for fewer than half", measuredNodes(0, "node-4"), Degraded,
-			"Warning NodeLoadMetricsDegraded source 0 of measurements is degraded: only 1 of 4 nodes", "next: see on the status page", 1},
+			"Warning NodeLoadMetricsDegraded Source 0 of measurements is degraded: only 1 of 4 nodes", "next: see on the status page", 1},
 		{"for fewer still", measuredNodes(0), Degraded, "", "only 0 of 4 nodes", 0},
 		{"the label changed", measuredNodes(0, "10.0.0.1:9100", "10.0.0.2:9100"), Degraded, "",
 			`4 series match no node, such as one whose label instance is "10.0.0.1:9100"; next: compare nodeMatch, which is by Name`, 0},
@@ -70,7 +70,7 @@ func TestStates(t *testing.T) {
 		{"old, but not too old", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "", "", 4},
 		{"and again", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "NodeLoadMetricsFresh", "", 4},
 		// The samples are now too old, though they are there.
-		{"no answer", failing("connection refused"), Down, "Warning NodeLoadMetricsDown source 0 of measurements does not answer", "connection refused", 0},
+		{"no answer", failing("connection refused"), Down, "Warning NodeLoadMetricsDown Source 0 of measurements does not answer", "connection refused", 0},
 		{"no answer for another reason", failing("timeout"), Down, "", "timeout", 0},
 		{"a query fails", partly, Degraded, "", "gpu: no such function", 0},
 		{"and again", partly, Degraded, "degraded: 1 of 2 queries failed: gpu: no such function", "gpu: no such function", 0},
@@ -176,7 +176,7 @@ func TestWarningsAreLoggedWhenTheyChange(t *testing.T) {
 	defer klog.LogToStderr(true)
 	w := newWorld(t, makeNodes(1)...)
 	s := w.subscribe(spec("cpu"), "default", nil)
-	defer s.Close() // before the log is somebody else's
+	defer s.Close() // before the log is another test's
 	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
 	for _, step := range []struct {
 		warnings []string

@@ -66,8 +66,8 @@ func (s *Subscription) deliver(snapshot *measured.Snapshot) {
 	defer s.calling.Unlock()
 	defer func() {
 		if problem := recover(); problem != nil {
-			klog.ErrorS(fmt.Errorf("panic: %v", problem), "node load: profile could not take a snapshot; "+
-				"next: report this as a bug, with the stack", "profile", s.profile, "stack", stack())
+			klog.ErrorS(fmt.Errorf("panic: %v", problem), "Profile could not take a snapshot; "+
+				"next: report this as a bug, with the stack", "plugin", plugin, "profile", s.profile, "stack", stack())
 		}
 	}()
 	if s.swapped != nil {
@@ -138,7 +138,7 @@ func (c *collector) hasLabel(label string) bool {
 	return false
 }
 
-// remove takes a subscription's slots from it, and says whether it was the last. Slots keep their index; what nobody uses
+// remove takes a subscription's slots from it, and says whether it was the last. Slots keep their index; what is not used
 // any more is not asked for.
 func (c *collector) remove(s *Subscription) (last bool) {
 	c.mu.Lock()

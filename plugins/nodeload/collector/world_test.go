@@ -199,7 +199,7 @@ func rows(lists ...[]row) (all []row) {
 	return all
 }
 
-// testClock says how long somebody sleeps.
+// testClock says how long a goroutine sleeps.
 type testClock struct {
 	*clocktesting.FakeClock
 	sleeps chan time.Duration

@@ -25,7 +25,7 @@ import (
 // the node's own clock, which is 1 for a window that is covered, is too small by the same factor, so dividing by it
 // repairs that. Where the mean is over processors, each is divided by the clock from its own target, which all labels but its own
 // tell: when the exporter's pod is replaced, a node has two sets of series for a while, and each covers another part. Without
-// that clock, or with one that leapt since somebody set it, nothing is repaired. Nor is it when the node has been restarted
+// that clock, or with one that leapt since it was set, nothing is repaired. Nor is it when the node has been restarted
 // within the window: its clock has gone on meanwhile, and so the time in which it was down counts as busy.
 //
 // The share of time that a processor was idle can come out a little above 1. What is just below zero is therefore zero. What is

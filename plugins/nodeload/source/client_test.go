@@ -381,7 +381,7 @@ func TestGivingUpIsNotTheServersFault(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if len(second.requests()) != 0 {
-		t.Error("the next endpoint was asked though nobody waits")
+		t.Error("the next endpoint was asked though no call waits")
 	}
 	first.becomes(healthy("first"))
 	mustAnswer(t, c, "first")

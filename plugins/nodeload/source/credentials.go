@@ -54,7 +54,7 @@ func newCredentials(configured config.NodeLoadPrometheus) *credentials {
 	return c
 }
 
-// refresh reads the files anew. It tells whether anything has changed, and what is wrong with files whose earlier content
+// refresh reads the files again. It tells whether anything has changed, and what is wrong with files whose earlier content
 // is used on.
 func (c *credentials) refresh() (changed bool, warnings []string, err error) {
 	warn := func(failure error) error {
@@ -226,7 +226,7 @@ func (f *file) read() ([]byte, error) {
 	if f.path == "" {
 		return nil, nil
 	}
-	// Opening a named pipe waits for somebody to write to it, for ever if need be.
+	// Opening a named pipe waits for a writer, for ever if need be.
 	if info, err := os.Stat(f.path); err != nil {
 		return nil, f.failed(cause(err))
 	} else if !info.Mode().IsRegular() {

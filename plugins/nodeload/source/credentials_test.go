@@ -398,7 +398,7 @@ func TestSecretsAreInNoMessageNotEvenAPartOfThem(t *testing.T) {
 	}
 }
 
-// Reading what is no regular file may never end: a named pipe is read until somebody writes to it.
+// Reading what is no regular file may never end: a named pipe waits for a writer.
 func TestOnlyRegularFilesAreRead(t *testing.T) {
 	for _, path := range []string{os.DevNull, t.TempDir()} {
 		given := prometheus("http://127.0.0.1:1")

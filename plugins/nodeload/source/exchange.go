@@ -66,7 +66,7 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 }
 
 // checkRedirect lets only those through that keep the request as it is and the server the same: others would show the
-// credentials to somebody else, or lose the question.
+// credentials to another server, or lose the question.
 func (e *exchange) checkRedirect(request *http.Request, response *http.Response) error {
 	switch response.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:

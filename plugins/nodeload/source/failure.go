@@ -56,7 +56,7 @@ func (r *refusal) Error() string {
 	return "the query was refused: " + said + "; next: try it in the server's own query page"
 }
 
-// lateError is of a request that nobody waited for any longer. It already says what to do next.
+// lateError is of a request that no call waited for any longer. It already says what to do next.
 type lateError string
 
 func (e lateError) Error() string { return string(e) }
@@ -67,7 +67,7 @@ func oneByOne(err error) bool {
 	return errors.As(err, &refused) && !outOfTime(err) || errors.Is(err, errTooLarge)
 }
 
-// outOfTime says whether the server, or somebody on the way to it, has given up by a time limit.
+// outOfTime says whether the server, or a proxy on the way to it, has given up by a time limit.
 func outOfTime(err error) bool {
 	var refused *refusal
 	var late lateError

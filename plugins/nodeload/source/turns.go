@@ -14,9 +14,9 @@ import (
 //  3. What runs out of time or is refused by itself is kept away from the others, until it is answered: these are asked for at
 //     once again, and it by itself after them. Of several, the one that has waited longest comes first.
 //  4. When all are kept away and the one whose turn it is runs out of time, nothing has been learnt about them but that the server
-//     is too slow: it all begins anew.
+//     is too slow: it all begins again.
 //
-// A server that hangs costs the time of one request in each refresh: for everything, then for each resource, then it begins anew.
+// A server that hangs costs the time of one request in each refresh: for everything, then for each resource, then it begins again.
 
 // apartFor is for how many refreshes every resource is asked for by itself because all at once took too long, although none of
 // them did: 5 minutes by default.

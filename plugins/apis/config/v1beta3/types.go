@@ -226,7 +226,7 @@ type NodeLoadPrometheus struct {
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
 	// TLS is how to trust a server, and to be trusted by it. Only for https.
 	TLS NodeLoadTLS `json:"tls,omitempty"`
-	// BearerTokenFile is the absolute path of a file with a token to send, read anew when it changes.
+	// BearerTokenFile is the absolute path of a file with a token to send, read again when it changes.
 	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
 	// Headers are sent with every request, such as the tenant's name. At most 16.
 	// +listType=map
@@ -234,7 +234,7 @@ type NodeLoadPrometheus struct {
 	Headers []NodeLoadHeader `json:"headers,omitempty"`
 }
 
-// NodeLoadTLS are files in PEM form, read anew when they change, by their absolute paths.
+// NodeLoadTLS are files in PEM form, read again when they change, by their absolute paths.
 type NodeLoadTLS struct {
 	// CAFile has the certificates of the authorities to trust instead of the system's.
 	CAFile string `json:"caFile,omitempty"`
@@ -251,10 +251,10 @@ type NodeLoadTLS struct {
 type NodeLoadHeader struct {
 	// Name is the header's name; not one of those that the client sets itself.
 	Name string `json:"name"`
-	// Value is its value. It can be read by whoever can read the configuration, which the scheduler logs at -v=2: secrets are
+	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2: secrets are
 	// for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
 	Value string `json:"value,omitempty"`
-	// ValueFile is the absolute path of a file with the value, read anew when it changes.
+	// ValueFile is the absolute path of a file with the value, read again when it changes.
 	ValueFile string `json:"valueFile,omitempty"`
 }
 
@@ -314,7 +314,7 @@ type NodeLoadResource struct {
 	// memory, network, diskIO and gpu, a query of raw series of node_exporter and DCGM over Window; others must give one.
 	Query string `json:"query,omitempty"`
 	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is about.
-	// Without it nobody knows a measurement's age: what has none does not count. Given if and only if Query is.
+	// Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
 	TimestampQuery string `json:"timestampQuery,omitempty"`
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy Risk
 	// if Query is given.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package validation checks the plugins' arguments when the scheduler starts. Each function returns every error it
-// finds, with the path of the field and what it may hold, so that a file is mended in one go.
+// finds, with the path of the field and what it may hold, so that a file is fixed in one go.
 package validation
 
 import (

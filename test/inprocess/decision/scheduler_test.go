@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 func TestEqualSeedsGiveEqualDecisions(t *testing.T) {

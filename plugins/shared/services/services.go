@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services says what this project's kube-scheduler offers to plugins beside upstream's framework.Handle: its queue, its
-// secure port, and a part in --validate-config. It is no plugin. A plugin asks by having the methods, and must do without the
-// service where nobody offers it: in a stock scheduler, in an extender, in a test.
+// Package services says what this project's kube-scheduler offers to plugins beside upstream's framework.Handle: its queue,
+// its secure port, and a part in --validate-config. It is no plugin. A plugin asks by having the methods, and must do
+// without the service where it is not offered: in a stock scheduler, in an extender, in a test.
 package services
 
 import (
@@ -19,7 +19,7 @@ import (
 // The scheduler calls SetPodMover once for each profile's plugin, after all plugins have been made and before any pod is
 // scheduled, on a standby too; New may have started goroutines that run already, so the plugin guards the field.
 // From then on the plugin may call move, from any goroutine except from within its own QueueSort. It moves the pods
-// that were rejected by some plugin whose EventsToRegister has such an event, or by nobody in particular, out of the pods that
+// that were rejected by some plugin whose EventsToRegister has such an event, or by no plugin in particular, out of the pods that
 // wait for an event, to be tried at once or when their back-off is over. The event's label is counted in
 // scheduler_queue_incoming_pods_total: it must be one of a few constants. move looks at every waiting pod and holds the queue's
 // lock meanwhile: it is for changes, not for every measurement. Pods that are being scheduled when move is called are tried
@@ -41,7 +41,7 @@ type Pager interface {
 	Pages() map[string]http.Handler
 }
 
-// SourceChecker is a plugin that asks somebody outside the cluster's API server, and can tell people how that goes before a
+// SourceChecker is a plugin that asks a server other than the cluster's API server, and can tell people how that goes before a
 // scheduler depends on it.
 //
 // --validate-config calls CheckSources once for each profile's plugin, after the whole configuration proved valid, on a plugin whose

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// trace is what happens in a cluster, whoever schedules: the load that its nodes have anyway, and the pods that come.
+// trace is what happens in a cluster, however it is scheduled: the load that its nodes have anyway, and the pods that come.
 type trace struct {
 	length time.Duration
 	nodes  []machine
@@ -47,7 +47,7 @@ func (w wave) String() string {
 	return fmt.Sprintf("uses %4.0fm ±%2.0f%% every %v from %v", w.mean, 100*w.swing, w.period, w.phase)
 }
 
-// machine is a node. What it does besides the pods of the trace is in nobody's requests.
+// machine is a node. What it does besides the pods of the trace is in no pod's requests.
 type machine struct {
 	name  string
 	cores int
@@ -176,7 +176,7 @@ var (
 	streamingTrace = streaming(5)
 )
 
-var update = flag.Bool("update", false, "write the traces' files anew")
+var update = flag.Bool("update", false, "write the traces' files again")
 
 // TestTraces: the traces are those that one can read in testdata, on every machine and with every release of Go.
 func TestTraces(t *testing.T) {

@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// The scheduler's random source has a seed in package decision, which takes a setting since Go 1.24.
-//
-//go:debug randseednop=0
-
 package loadtrace
 
 import (
@@ -16,8 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 const (
@@ -84,7 +80,7 @@ func (c *cluster) await(what string, done func() bool) {
 	}
 }
 
-// warm waits until the nodes' loads are known: to Prometheus, and to whoever asks it without being asked.
+// warm waits until the nodes' loads are known: to Prometheus, and to a plugin that asks it by itself.
 func (c *cluster) warm() {
 	c.t.Helper()
 	if c.prometheus == nil {

@@ -6,6 +6,7 @@ package filterrule
 import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names of
@@ -39,10 +40,7 @@ func (v *Verdict) Status() *framework.Status {
 // Counters returns what gives a profile's counter for a rule, from a vector with the labels "profile" and "rule". The
 // profile is that of the framework that makes the plugin; another handle has none.
 func Counters(handle framework.Handle, rejections *metrics.CounterVec) func(rule string) metrics.CounterMetric {
-	profile := ""
-	if fwk, ok := handle.(framework.Framework); ok {
-		profile = fwk.ProfileName()
-	}
+	profile := services.ProfileOf(handle)
 	return func(rule string) metrics.CounterMetric {
 		return rejections.WithLabelValues(profile, rule)
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package decision_test
+// Package plugins tests plugins in whole schedulers: queue, cycles, bindings, informers.
+package plugins
 
 import (
 	"context"
@@ -15,11 +16,11 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
@@ -29,6 +30,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
 
 // plugins are all of the project's, each with args that have it work for the pods of this file, and reject none of them.
@@ -41,7 +43,7 @@ var plugins = []struct {
 	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},
 	{myscoreplugin.Name, myscoreplugin.New, `{nodeLabel: disktype, preferredValues: [ssd, hdd]}`},
 	{nodefilter.Name, nodefilter.New, `{rules: [{name: no-gpu, action: Deny, nodeNames: ["gpu-*"], nodeSelector: {matchLabels: {accelerator: gpu}}}]}`},
-	// Nobody answers there: nodes are scored by the requests of their pods.
+	// Nothing answers there: nodes are scored by the requests of their pods.
 	{nodeload.Name, nodeload.Factory(), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`},
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
@@ -90,7 +92,7 @@ func TestEveryPluginIsInTheTable(t *testing.T) {
 }
 
 // TestPluginsOfAnotherProfileChangeNothing compares the default profile alone with the same beside one that enables all
-// plugins. That registering them changes nothing cannot be compared: in the patched tree they always are.
+// plugins.
 func TestPluginsOfAnotherProfileChangeNothing(t *testing.T) {
 	run := func(config string) []decision.Decision {
 		s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 1})
@@ -142,7 +144,6 @@ func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
 				delete(node.Labels, "disktype")
 			}},
 		} {
-			filter, change := filter, change
 			t.Run(filter.name+": "+change.name, func(t *testing.T) {
 				s := decision.New(t, decision.Options{
 					Config: with(filter.name, filter.args), Plugins: registered(), NoBackoff: true,
@@ -194,6 +195,10 @@ func TestEachPluginDecides(t *testing.T) {
 
 var nodesFlag = flag.Int("nodes", 5000, "how many nodes BenchmarkDecision has")
 
+// fiveResources has NodeLoad filter and score by all its built-in resources but the GPU, and by one more.
+const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, threshold: 90}, {name: memory, threshold: 90}, {name: network}, {name: diskIO},
+  {name: pressure, query: pressure, timestampQuery: timestamp(pressure), weight: 1}]}`
+
 // BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the default
 // profile alone, of the same with all plugins registered, and of the same with one plugin enabled. Run each in a process of
 // its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a pod behind.
@@ -202,10 +207,14 @@ func BenchmarkDecision(b *testing.B) {
 	benchmark(b, "default", nil, "")
 	benchmark(b, "registered", registered(), "")
 	benchmark(b, "empty", frameworkruntime.Registry{emptyName: newEmpty}, with(emptyName, "{}"))
+	loads := make(map[string]float64)
+	for i, node := range decision.MixedNodes(*nodesFlag) {
+		loads[node.Name] = float64(i%50) / 100
+	}
 	for _, plugin := range plugins {
 		args := plugin.args
 		if plugin.name == nodeload.Name {
-			args = fmt.Sprintf(fiveResources, newPrometheus(b, *nodesFlag))
+			args = fmt.Sprintf(fiveResources, newPrometheus(b, loads, time.Time{}).url)
 		}
 		benchmark(b, plugin.name, registered(), with(plugin.name, args))
 	}
@@ -302,4 +311,26 @@ func discardLog(tb testing.TB) {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	tb.Cleanup(func() { klog.LogToStderr(true) })
+}
+
+// measuredAll says whether all nodes have a measurement of all five resources.
+func measuredAll(tb testing.TB, nodes int) bool {
+	families, err := legacyregistry.DefaultGatherer.Gather()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	complete := 0
+	for _, family := range families {
+		if family.GetName() != "scheduler_node_load_nodes" {
+			continue
+		}
+		for _, metric := range family.Metric {
+			for _, label := range metric.Label {
+				if label.GetName() == "state" && label.GetValue() == "fresh" && metric.GetGauge().GetValue() == float64(nodes) {
+					complete++
+				}
+			}
+		}
+	}
+	return complete >= 5
 }

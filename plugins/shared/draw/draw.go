@@ -5,7 +5,7 @@
 //
 // The draws come from SipHash-2-4, a keyed hash whose output cannot be told from random for any choice of inputs, similar
 // ones such as node-1 and node-2 included: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input PRF",
-// INDOCRYPT 2012, https://www.aumasson.jp/siphash/siphash.pdf. They are not secrets: whoever knows the seed knows them.
+// INDOCRYPT 2012, https://www.aumasson.jp/siphash/siphash.pdf. They are not secrets: who knows the seed knows them.
 package draw
 
 import "math/bits"

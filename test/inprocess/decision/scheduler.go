@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler over a fake
-// client, with the nodes, the configuration and the plugins that it is given. Nothing in the scheduler imports it.
+// client, with the nodes, the configuration and the plugins that it is given.
 //
 // Schedule sends pods through the queue and through whole scheduling and binding cycles; Decide makes one decision and
 // nothing else, which is what a benchmark times.
@@ -9,15 +9,12 @@
 // Two runs with the same input and the same seed, at parallelism 1, make the same decisions. What that takes:
 //  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in no order, and loses
 //     what is created between an informer's list and its watch.
-//  2. The global random source, from which the scheduler draws, is seeded anew for each decision: others draw from it too,
+//  2. The global random source, from which the scheduler draws, is seeded for each decision: others draw from it too,
 //     such as the scheduler's trace of a cycle that took longer than 100 ms. So only one scheduler may decide at a time: no
 //     t.Parallel.
 //  3. The scheduler takes a pod from its queue only when Schedule, Retry or Next says so, and no backoff ends by itself. A
 //     pod that found no node is tried again by Retry alone, unless the test asks for no backoff.
 //  4. It comes for the next pod only when the pods that the one before preempted are gone.
-//
-// A plugin's tests that use this package must be in a package of their own (package myplugin_test): in the patched tree
-// the scheduler imports the plugin, so the plugin's own package cannot import the scheduler, not even in a test.
 package decision
 
 import (
@@ -37,7 +34,6 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -130,7 +126,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		scheduler.WithParallelism(parallelism(options)),
 		scheduler.WithPodInitialBackoffSeconds(backoff(options)),
 		scheduler.WithPodMaxBackoffSeconds(backoff(options)),
-		scheduler.WithFrameworkOutOfTreeRegistry(outOfTree(options.Plugins)))
+		scheduler.WithFrameworkOutOfTreeRegistry(options.Plugins))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -141,17 +137,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 	watches.await(tb, len(informers.WaitForCacheSync(ctx.Done())))
 	s.createNamespace(metav1.NamespaceDefault)
 	s.createNodes(options.Nodes)
-	needSeed(tb)
 	return s
-}
-
-// needSeed sees that the global random source can be seeded: since Go 1.24 that depends on a setting.
-func needSeed(tb testing.TB) {
-	tb.Helper()
-	rand.Seed(1)
-	if rand.Int63() != rand.New(rand.NewSource(1)).Int63() {
-		tb.Fatal("rand.Seed has no effect, so decisions cannot be repeated; next: GODEBUG=randseednop=0 go test")
-	}
 }
 
 func parallelism(options Options) int32 {
@@ -167,17 +153,6 @@ func backoff(options Options) int64 {
 		return 0
 	}
 	return never
-}
-
-// outOfTree leaves out what the scheduler has in its own registry: in the patched tree, that is every plugin.
-func outOfTree(plugins frameworkruntime.Registry) frameworkruntime.Registry {
-	inTree, left := frameworkplugins.NewInTreeRegistry(), make(frameworkruntime.Registry)
-	for name, factory := range plugins {
-		if _, found := inTree[name]; !found {
-			left[name] = factory
-		}
-	}
-	return left
 }
 
 // Complete returns copies of pods with what the API server would have filled in: namespace, UID and scheduler.

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package nodeload_test
+package plugins
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -14,41 +19,35 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
-	"k8s.io/utils/clock"
 	"k8s.io/utils/pointer"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// These tests run whole schedulers: queue, cycles, bindings, informers. The plugin has another name in them, because a
-// scheduler that has the plugin itself would take that.
-const name = "Measured"
-
-// configuration has a profile with the default plugins and NodeLoad, and one in which nothing but NodeLoad scores.
-const configuration = `
+// nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which nothing but NodeLoad scores.
+const nodeLoadConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
 - schedulerName: default-scheduler
   plugins:
     multiPoint:
-      enabled: [{name: Measured}]
+      enabled: [{name: NodeLoad}]
 - schedulerName: alone
   plugins:
     multiPoint:
-      enabled: [{name: Measured}]
+      enabled: [{name: NodeLoad}]
     score:
       disabled: [{name: "*"}]
-      enabled: [{name: Measured}]
+      enabled: [{name: NodeLoad}]
 `
 
 func arguments() *config.NodeLoadArgs {
 	return &config.NodeLoadArgs{
-		Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:9090"}, Timeout: metav1.Duration{Duration: 10 * time.Second}},
-		RefreshInterval: metav1.Duration{Duration: 30 * time.Second},
+		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
+		RefreshInterval: metav1.Duration{Duration: time.Second},
 		MaxSampleAge:    metav1.Duration{Duration: time.Hour},
 		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
 		Resources: []config.NodeLoadResource{{
@@ -63,45 +62,79 @@ func arguments() *config.NodeLoadArgs {
 	}
 }
 
-// scheduler is one with measurements that a test fills.
-type scheduler struct {
+// nodeLoadScheduler is a scheduler whose NodeLoad asks a Prometheus of the test's.
+type nodeLoadScheduler struct {
 	*decision.Scheduler
-	measurements nodeload.Measurements
-	plugins      []nodeload.Renamed
-	handles      []framework.Handle
-	snapshots    uint64
+	*prometheus
+	t       *testing.T
+	plugins []*nodeload.NodeLoad
 }
 
-func newScheduler(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, noBackoff bool) *scheduler {
+// newNodeLoad makes a scheduler, and waits until NodeLoad knows the loads of its nodes.
+func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, loads map[string]float64, at time.Time,
+	noBackoff bool) *nodeLoadScheduler {
 	t.Helper()
-	s := &scheduler{}
+	s := &nodeLoadScheduler{t: t, prometheus: newPrometheus(t, loads, at)}
+	args.Prometheus.Endpoints = []string{s.url}
+	factory := nodeload.Factory()
 	s.Scheduler = decision.New(t, decision.Options{
-		Config: configuration, Nodes: nodes, Seed: 1, Parallelism: 16, NoBackoff: noBackoff,
-		Plugins: frameworkruntime.Registry{name: func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-			plugin, err := nodeload.NewRenamed(name, args, handle, clock.RealClock{}, &s.measurements)
-			if err == nil {
-				s.plugins, s.handles = append(s.plugins, plugin), append(s.handles, handle)
-				t.Cleanup(plugin.Close)
-			}
-			return plugin, err
-		}},
+		Config: nodeLoadConfiguration, Nodes: nodes, Seed: 1, Parallelism: 16, NoBackoff: noBackoff,
+		Plugins: frameworkruntime.Registry{
+			nodeload.Name: func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+				plugin, err := factory(args, handle)
+				if err == nil {
+					s.plugins = append(s.plugins, plugin.(*nodeload.NodeLoad))
+					t.Cleanup(plugin.(*nodeload.NodeLoad).Close)
+				}
+				return plugin, err
+			},
+		},
 	})
 	// As the scheduler does that offers this.
 	for _, plugin := range s.plugins {
-		plugin.SetPodMover(func(event framework.ClusterEvent) { s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil) })
+		plugin.SetPodMover(func(event framework.ClusterEvent) {
+			s.SchedulingQueue.MoveAllToActiveOrBackoffQueue(event, nil)
+		})
 	}
+	waitFor(t, "NodeLoad has measured the nodes", func() bool {
+		for _, profile := range s.page() {
+			for _, node := range profile.Nodes {
+				if _, measured := loads[node.Node]; measured != (node.Resources[0].Measured != nil) {
+					return false
+				}
+			}
+			if len(profile.Nodes) != len(nodes) {
+				return false
+			}
+		}
+		return true
+	})
 	return s
 }
 
-// measure gives the plugins the loads of nodes, measured at a time.
-func (s *scheduler) measure(at time.Time, loads map[string]float64) {
-	s.snapshots++
-	index, samples := map[string]int32{}, []measured.Sample(nil)
-	for node, load := range loads {
-		index[node] = int32(len(samples))
-		samples = append(samples, measured.Sample{Value: load, At: at.UnixNano()})
+// profilePage is what NodeLoad's status page says of a profile, as far as a test needs it.
+type profilePage struct {
+	Nodes []struct {
+		Node      string `json:"node"`
+		Resources []struct {
+			Measured *float64 `json:"measuredPercent"`
+			InFlight float64  `json:"inFlightPercent"`
+		} `json:"resources"`
+	} `json:"nodes"`
+}
+
+// page reads NodeLoad's status page.
+func (s *nodeLoadScheduler) page() []profilePage {
+	s.t.Helper()
+	answer := httptest.NewRecorder()
+	s.plugins[0].Pages()["/node-load"].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/node-load?format=json", nil))
+	var page struct {
+		Profiles []profilePage `json:"profiles"`
 	}
-	s.measurements.Swap(measured.New(s.snapshots, at, 1, index, samples))
+	if err := json.Unmarshal(answer.Body.Bytes(), &page); err != nil {
+		s.t.Fatal(err)
+	}
+	return page.Profiles
 }
 
 func nodesOf(count int, cpu string) []*v1.Node {
@@ -122,7 +155,7 @@ func evenly(nodes []*v1.Node, load float64) map[string]float64 {
 	return loads
 }
 
-func podsOf(count int, profile, cpu string) []*v1.Pod {
+func podsWith(count int, profile, cpu string) []*v1.Pod {
 	var pods []*v1.Pod
 	for i := 0; i < count; i++ {
 		pods = append(pods, st.MakePod().Name(fmt.Sprintf("%s-%d", profile, i)).SchedulerName(profile).
@@ -160,9 +193,8 @@ func TestManyPodsSpreadThoughNoMeasurementMoves(t *testing.T) {
 		for _, size := range []string{"1", "100m"} {
 			t.Run(profile+" "+size, func(t *testing.T) {
 				nodes := nodesOf(40, "40")
-				s := newScheduler(t, arguments(), nodes, false)
-				s.measure(time.Now(), evenly(nodes, 0.2))
-				decisions := s.Schedule(podsOf(500, profile, size)...)
+				s := newNodeLoad(t, arguments(), nodes, evenly(nodes, 0.2), time.Now(), false)
+				decisions := s.Schedule(podsWith(500, profile, size)...)
 				if fewest, most := spread(t, nodes, decisions); fewest < 12 || most > 13 {
 					t.Errorf("nodes got %d to %d pods, want 12 or 13", fewest, most)
 				}
@@ -183,12 +215,11 @@ func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
 						nodes := nodesOf(40, "40")
 						args := arguments()
 						args.Fallback = fallback
-						s := newScheduler(t, args, nodes, false)
 						loads := evenly(nodes, load)
 						delete(loads, "node-7")
-						s.measure(time.Now(), loads)
+						s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
 						counts := map[string]int{}
-						for _, made := range s.Schedule(podsOf(pods, profile, size)...) {
+						for _, made := range s.Schedule(podsWith(pods, profile, size)...) {
 							counts[made.Node]++
 						}
 						if counts["node-7"] > 3 || counts[""] > 0 {
@@ -207,12 +238,11 @@ func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
 	args.Resources[0].Estimator = config.NodeLoadEstimator{Factor: 100}
-	s := newScheduler(t, args, nodes, false)
 	loads := evenly(nodes, 0.2)
 	loads["node-7"] = 0.19
-	s.measure(time.Now(), loads)
+	s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
 	// Until the node's CPUs are all requested: 40 pods, all on the one that was the coldest.
-	if _, most := spread(t, nodes, s.Schedule(podsOf(500, "alone", "1")...)); most != 40 {
+	if _, most := spread(t, nodes, s.Schedule(podsWith(500, "alone", "1")...)); most != 40 {
 		t.Errorf("the node with most pods got %d, want 40", most)
 	}
 	s.Settle()
@@ -221,14 +251,13 @@ func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 // TestHotNodesGetNoPods until they cool; then waiting pods are tried at once.
 func TestHotNodesGetNoPods(t *testing.T) {
 	nodes := nodesOf(10, "40")
-	s := newScheduler(t, arguments(), nodes, true)
 	loads := evenly(nodes, 0.79)
 	for i := 0; i < 8; i++ {
 		loads[fmt.Sprintf("node-%d", i)] = 0.9
 	}
 	loads["node-8"], loads["node-9"] = 0.5, 0.5
-	s.measure(time.Now(), loads)
-	for _, made := range s.Schedule(podsOf(20, "default-scheduler", "1")...) {
+	s := newNodeLoad(t, arguments(), nodes, loads, time.Now(), true)
+	for _, made := range s.Schedule(podsWith(20, "default-scheduler", "1")...) {
 		if made.Node != "node-8" && made.Node != "node-9" {
 			t.Errorf("%s goes to %q: %s", made.Pod, made.Node, made.Failure)
 		}
@@ -237,11 +266,10 @@ func TestHotNodesGetNoPods(t *testing.T) {
 	late := st.MakePod().Name("late").Req(map[v1.ResourceName]string{v1.ResourceCPU: "10"}).Obj()
 	if made := s.Schedule(late)[0]; made.Node != "" {
 		t.Fatalf("there is no node with 8.5 of 40 cores to spare, and still: %v", made)
-	} else if want := "0/10 nodes are available: 10 node load: cpu would be at "; len(made.Failure) < len(want) {
-		t.Errorf("the failure is %q", made.Failure)
+	} else if want := "8 node(s) would have cpu at 112 % of capacity, above 80 %"; !strings.Contains(made.Failure, want) {
+		t.Errorf("the failure is %q, which does not contain %q", made.Failure, want)
 	}
-	loads["node-3"] = 0.5
-	s.measure(time.Now(), loads)
+	s.set("node-3", 0.5, time.Now())
 	// Only an event wakes the pod; the flush comes after a minute, which is the patience of this.
 	if made := s.Next(1)[0]; made.Node != "node-3" {
 		t.Errorf("got %v, want node-3", made)
@@ -252,11 +280,12 @@ func TestHotNodesGetNoPods(t *testing.T) {
 // TestARestartCountsNothingTwice: a scheduler that finds 1,000 pods running takes the same to be in flight as the one that
 // saw them come: nothing of the old ones, half of those that began half a window before the measurement, all of the new.
 func TestARestartCountsNothingTwice(t *testing.T) {
-	nodes := nodesOf(10, "400")
+	const cores = 400
+	nodes := nodesOf(10, fmt.Sprint(cores))
 	at := time.Now()
 	began := func(seconds int) metav1.Time { return metav1.NewTime(at.Add(-time.Duration(seconds) * time.Second)) }
 	var pods []*v1.Pod
-	for i, pod := range podsOf(1000, "default-scheduler", "1") {
+	for i, pod := range podsWith(1000, "default-scheduler", "1") {
 		pod.Spec.NodeName = nodes[i%10].Name
 		pod.Status.Phase = v1.PodRunning
 		since := began(3600)
@@ -270,22 +299,8 @@ func TestARestartCountsNothingTwice(t *testing.T) {
 		pods = append(pods, pod)
 	}
 	const want = 0.85 * (4*0.5 + 2)
-	inFlight := func(s *scheduler) map[string]float64 {
-		s.measure(at, evenly(nodes, 0.25))
-		s.Schedule(podsOf(1, "alone", "0")...) // takes the cache's snapshot
-		found := map[string]float64{}
-		for _, node := range nodes {
-			info, err := s.handles[0].SnapshotSharedLister().NodeInfos().Get(node.Name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			found[node.Name] = s.plugins[0].InFlight(info, 0)
-		}
-		return found
-	}
-
 	// The first one sees each pod come, pending, and then start.
-	first := newScheduler(t, arguments(), nodes, false)
+	first := newNodeLoad(t, arguments(), nodes, evenly(nodes, 0.25), at, false)
 	var pending []*v1.Pod
 	for _, pod := range pods {
 		pod = pod.DeepCopy()
@@ -297,27 +312,30 @@ func TestARestartCountsNothingTwice(t *testing.T) {
 		if _, err := first.Client.CoreV1().Pods(pod.Namespace).Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
 			t.Fatal(err)
 		}
-		await(t, first, pod)
+		waitFor(t, pod.Name+" is in the cache as it is", func() bool {
+			cached, err := first.SchedulerCache.GetPod(pod)
+			return err == nil && cached.Status.Phase == pod.Status.Phase
+		})
 	}
-	second := newScheduler(t, arguments(), nodes, false)
+	second := newNodeLoad(t, arguments(), nodes, evenly(nodes, 0.25), at, false)
 	second.Create(pods...)
-	for which, got := range []map[string]float64{inFlight(first), inFlight(second)} {
-		for _, node := range nodes {
+	for which, s := range []*nodeLoadScheduler{first, second} {
+		for _, node := range s.page()[0].Nodes {
 			// Seconds are what the API's times have.
-			if diff := got[node.Name] - want; diff > 0.05 || diff < -0.05 {
-				t.Errorf("scheduler %d: %v cores in flight on %s, want %v", which+1, got[node.Name], node.Name, want)
+			if got := node.Resources[0].InFlight / 100 * cores; math.Abs(got-want) > 0.05 {
+				t.Errorf("scheduler %d: %v cores in flight on %s, want %v", which+1, got, node.Node, want)
 			}
 		}
-	}
-}
-
-// await waits until the scheduler's cache has the pod as it is.
-func await(t *testing.T, s *scheduler, pod *v1.Pod) {
-	t.Helper()
-	for start := time.Now(); time.Since(start) < time.Minute; time.Sleep(100 * time.Microsecond) {
-		if cached, err := s.SchedulerCache.GetPod(pod); err == nil && cached.Status.Phase == pod.Status.Phase {
-			return
+		// What a cycle makes of it: between what is measured and in flight and the threshold of 80 % are
+		// 320 - 100 - 3.4 cores, of which a pod takes 0.85 for each that it requests.
+		fits, exceeds := podsWith(1, "default-scheduler", "254")[0], podsWith(1, "default-scheduler", "256")[0]
+		fits.Name, exceeds.Name = "fits", "exceeds"
+		decisions := s.Schedule(exceeds, fits)
+		if decisions[0].Node != "" || !strings.Contains(decisions[0].Failure, "node(s) would have cpu at ") {
+			t.Errorf("scheduler %d: a pod above the threshold: %v", which+1, decisions[0])
+		}
+		if decisions[1].Node == "" {
+			t.Errorf("scheduler %d: a pod just below the threshold: %v", which+1, decisions[1])
 		}
 	}
-	t.Fatalf("waited in vain for %s in the cache", pod.Name)
 }

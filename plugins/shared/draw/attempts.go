@@ -29,7 +29,7 @@ func (a *Attempt) Clone() framework.StateData {
 }
 
 // Attempts counts the attempts to schedule each pod, because neither the cycle's state nor the pod carries their number.
-// The count is in memory: it begins anew when the scheduler does. All methods may be called in parallel.
+// The count is in memory: it begins again when the scheduler does. All methods may be called in parallel.
 type Attempts struct {
 	seed     int64
 	stateKey framework.StateKey

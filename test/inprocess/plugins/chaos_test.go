@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package chaos_test
+package plugins
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,18 +16,17 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/decision"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
 )
-
-// These tests run whole schedulers: queue, cycles, bindings, informers.
 
 const patience = 30 * time.Second
 
@@ -35,9 +37,9 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// configuration has the profile chaos, with the given args, and the profile other without Chaos. Both have the plugin
+// chaosConfiguration has the profile chaos, with the given args, and the profile other without Chaos. Both have the plugin
 // gate.
-func configuration(args string) string {
+func chaosConfiguration(args string) string {
 	return `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
@@ -98,17 +100,17 @@ func (g *gate) letGo() {
 	}
 }
 
-func newScheduler(t *testing.T, args string, g *gate, nodes []*v1.Node) *decision.Scheduler {
+func newChaos(t *testing.T, args string, g *gate, nodes []*v1.Node) *decision.Scheduler {
 	t.Helper()
-	return newSchedulerWith(t, args, g, nodes, 16)
+	return newChaosWith(t, args, g, nodes, 16)
 }
 
-func newSchedulerWith(t *testing.T, args string, g *gate, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
+func newChaosWith(t *testing.T, args string, g *gate, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
 	t.Helper()
-	return newSchedulerOf(t, configuration(args), g, nodes, parallelism)
+	return newChaosOf(t, chaosConfiguration(args), g, nodes, parallelism)
 }
 
-func newSchedulerOf(t *testing.T, config string, g *gate, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
+func newChaosOf(t *testing.T, config string, g *gate, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
 	t.Helper()
 	return decision.New(t, decision.Options{
 		Config:      config,
@@ -117,21 +119,12 @@ func newSchedulerOf(t *testing.T, config string, g *gate, nodes []*v1.Node, para
 		Parallelism: parallelism,
 		Plugins: frameworkruntime.Registry{
 			chaos.Name: chaos.New,
-			"Gate": func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+			"Gate": func(_ apiruntime.Object, handle framework.Handle) (framework.Plugin, error) {
 				g.handles = append(g.handles, handle)
 				return g, nil
 			},
 		},
 	})
-}
-
-func nodesOf(count int, cpu string) []*v1.Node {
-	var nodes []*v1.Node
-	for i := 1; i <= count; i++ {
-		nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("node-%d", i)).
-			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourcePods: "110"}).Obj())
-	}
-	return nodes
 }
 
 // podOf makes a pod that asks for one CPU, for the profile that is its namespace too.
@@ -147,6 +140,25 @@ func podsOf(profile string, count int) []*v1.Pod {
 		pods = append(pods, podOf(profile, i))
 	}
 	return pods
+}
+
+// drawnNode is the node that a pod goes to at its first attempt, if all nodes are feasible and it is redirected: each
+// node draws a number, and the lowest wins.
+func drawnNode(seed int64, uid types.UID, nodes []*v1.Node) string {
+	target := draw.Mix(draw.Key(seed, string(uid), "1"), "target")
+	return slices.MinFunc(nodes, func(a, b *v1.Node) int {
+		return cmp.Compare(draw.Mix(target, a.Name), draw.Mix(target, b.Name))
+	}).Name
+}
+
+// waitForNoGoroutines fails the test if Chaos' goroutines do not end.
+func waitForNoGoroutines(t *testing.T) {
+	t.Helper()
+	waitFor(t, "no goroutine of Chaos is left", func() bool {
+		buffer := make([]byte, 1<<22)
+		stacks := string(buffer[:runtime.Stack(buffer, true)])
+		return !strings.Contains(stacks, "created by k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos.(*")
+	})
 }
 
 // overfilled lists the nodes with more pods than they have CPUs.
@@ -178,7 +190,7 @@ func eventsOf(s *decision.Scheduler, pod *v1.Pod) []string {
 // TestPodsGoToTheDrawnNodes: every node has room, so each pod goes to the node that its name, and nothing else, draws.
 func TestPodsGoToTheDrawnNodes(t *testing.T) {
 	nodes := nodesOf(10, "100")
-	s := newScheduler(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`, &gate{}, nodes)
+	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`, &gate{}, nodes)
 	pods := append(podsOf("chaos", 30), podsOf("other", 10)...)
 	decisions := s.Schedule(pods...)
 	s.Settle()
@@ -187,7 +199,7 @@ func TestPodsGoToTheDrawnNodes(t *testing.T) {
 		name := made.Pod[strings.Index(made.Pod, "/")+1:]
 		want := made.Node
 		if strings.HasPrefix(made.Pod, "chaos/") {
-			want = chaos.DrawnNode(7, types.UID("uid-"+name), nodes)
+			want = drawnNode(7, types.UID("uid-"+name), nodes)
 		}
 		if got := bound[made.Pod]; got != want {
 			t.Errorf("%s is bound to %s, want %s", made.Pod, got, want)
@@ -196,7 +208,7 @@ func TestPodsGoToTheDrawnNodes(t *testing.T) {
 			continue
 		}
 		redirected++
-		note := fmt.Sprintf("Normal chaos: bound to %s, drawn from the nodes that fit; the best was %s (randomBindPercent 100)", want, made.Node)
+		note := fmt.Sprintf("Normal Bound to %s, drawn from the nodes that fit; the best was %s (randomBindPercent 100)", want, made.Node)
 		if notes := eventsOf(s, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "chaos", Name: name}}); len(notes) != 1 || notes[0] != note {
 			t.Errorf("events %q, want %q", notes, note)
 		}
@@ -223,7 +235,7 @@ func end(t *testing.T, s *decision.Scheduler, nodes []*v1.Node) {
 		}
 		return true
 	})
-	chaos.WaitForNoGoroutines(t)
+	waitForNoGoroutines(t)
 }
 
 // TestNodesAreNeverOverfilled: 16 redirected pods wait at Permit, so the scheduler counts each of them only where it
@@ -233,7 +245,7 @@ func TestNodesAreNeverOverfilled(t *testing.T) {
 	for seed := 1; seed <= 5; seed++ {
 		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
 			g := &gate{hold: func(pod string) bool { return strings.HasPrefix(pod, "chaos-") }}
-			s := newScheduler(t, fmt.Sprintf(`{namespaces: [chaos], seed: %d, randomBindPercent: 100}`, seed), g, nodes)
+			s := newChaos(t, fmt.Sprintf(`{namespaces: [chaos], seed: %d, randomBindPercent: 100}`, seed), g, nodes)
 			for _, pods := range [][]*v1.Pod{podsOf("chaos", 16), podsOf("other", 8)} {
 				for _, made := range s.Schedule(pods...) {
 					if made.Node == "" {
@@ -272,9 +284,9 @@ func TestACycleWithAnOldSnapshot(t *testing.T) {
 			}
 		},
 	}
-	s := newSchedulerWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100}`, g, nodes, 1)
+	s := newChaosWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100}`, g, nodes, 1)
 	best := s.Schedule(redirected)[0].Node
-	if drawn = chaos.DrawnNode(7, redirected.UID, nodes); drawn == best {
+	if drawn = drawnNode(7, redirected.UID, nodes); drawn == best {
 		t.Fatalf("%s goes to the best node", redirected.Name)
 	}
 
@@ -301,9 +313,9 @@ func TestACycleWithAnOldSnapshot(t *testing.T) {
 // equal nodes are drawn by lot.
 func redirectedPod(t *testing.T, nodes []*v1.Node) *v1.Pod {
 	t.Helper()
-	best := newSchedulerWith(t, `{namespaces: [nobody]}`, &gate{}, nodes, 1).Schedule(podOf("chaos", 1))[0].Node
+	best := newChaosWith(t, `{namespaces: [another]}`, &gate{}, nodes, 1).Schedule(podOf("chaos", 1))[0].Node
 	for number := 1; number < 100; number++ {
-		if pod := podOf("chaos", number); chaos.DrawnNode(7, pod.UID, nodes) != best {
+		if pod := podOf("chaos", number); drawnNode(7, pod.UID, nodes) != best {
 			return pod
 		}
 	}
@@ -315,9 +327,9 @@ func redirectedPod(t *testing.T, nodes []*v1.Node) *v1.Pod {
 func TestAPodIsDeletedWhileItWaits(t *testing.T) {
 	nodes := nodesOf(2, "1")
 	pod := redirectedPod(t, nodes)
-	drawn := chaos.DrawnNode(7, pod.UID, nodes)
+	drawn := drawnNode(7, pod.UID, nodes)
 	g := &gate{hold: func(name string) bool { return name == pod.Name }}
-	s := newSchedulerWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, g, nodes, 1)
+	s := newChaosWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, g, nodes, 1)
 	s.Schedule(pod)
 	other := s.Profiles["other"]
 	if got := len(other.NominatedPodsForNode(drawn)); got != 1 {
@@ -327,7 +339,7 @@ func TestAPodIsDeletedWhileItWaits(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(t, "the place is given up", func() bool { return len(other.NominatedPodsForNode(drawn)) == 0 })
-	chaos.WaitForNoGoroutines(t)
+	waitForNoGoroutines(t)
 	waitFor(t, "the scheduler forgets the pod", func() bool {
 		count, err := s.SchedulerCache.PodCount()
 		return err == nil && count == 0
@@ -339,7 +351,7 @@ func TestAPodIsDeletedWhileItWaits(t *testing.T) {
 	}
 }
 
-// v1beta2 is a configuration of that version, which knows no multiPoint, as the documentation gives it.
+// v1beta2 is a chaosConfiguration of that version, which knows no multiPoint, as the documentation gives it.
 const v1beta2 = `
 apiVersion: kubescheduler.config.k8s.io/v1beta2
 kind: KubeSchedulerConfiguration
@@ -362,16 +374,16 @@ profiles:
 
 // TestPlaceAmongBinders: Chaos comes before DefaultBinder in both versions, if it is configured as the documentation says.
 func TestPlaceAmongBinders(t *testing.T) {
-	v1beta3 := configuration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100}`)
+	v1beta3 := chaosConfiguration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100}`)
 	nodes := nodesOf(10, "100")
 	for name, config := range map[string]string{"v1beta3": v1beta3, "v1beta2": v1beta2} {
 		config := config
 		t.Run(name, func(t *testing.T) {
-			s := newSchedulerOf(t, config, &gate{}, nodes, 1)
+			s := newChaosOf(t, config, &gate{}, nodes, 1)
 			s.Schedule(podsOf("chaos", 5)...)
 			s.Settle()
 			for _, pod := range podsOf("chaos", 5) {
-				if got, want := s.Bound()["chaos/"+pod.Name], chaos.DrawnNode(7, pod.UID, nodes); got != want {
+				if got, want := s.Bound()["chaos/"+pod.Name], drawnNode(7, pod.UID, nodes); got != want {
 					t.Errorf("%s is bound to %s, want %s", pod.Name, got, want)
 				}
 			}
@@ -381,8 +393,8 @@ func TestPlaceAmongBinders(t *testing.T) {
 }
 
 func TestRejectionIsToldInTheEvent(t *testing.T) {
-	s := newScheduler(t, `{namespaces: [chaos], rejectPercent: 100, maxConsecutiveRejections: 2}`, &gate{}, nodesOf(3, "1"))
-	failure := "0/3 nodes are available: 3 chaos: the coin fell against the node (rejectPercent 100)."
+	s := newChaos(t, `{namespaces: [chaos], rejectPercent: 100, maxConsecutiveRejections: 2}`, &gate{}, nodesOf(3, "1"))
+	failure := "0/3 nodes are available: 3 node(s) were rejected by a coin of Chaos (rejectPercent 100)."
 	if got := s.Schedule(podOf("chaos", 1))[0].Failure; got != failure {
 		t.Errorf("attempt 1 failed with %q, want %q", got, failure)
 	}
@@ -404,7 +416,7 @@ func TestRejectionIsToldInTheEvent(t *testing.T) {
 	}
 }
 
-// deleted are the names of the pods that somebody deleted.
+// deleted are the names of the pods that were deleted.
 func deleted(s *decision.Scheduler) []string {
 	var names []string
 	for _, action := range s.Client.Actions() {
@@ -415,11 +427,11 @@ func deleted(s *decision.Scheduler) []string {
 	return names
 }
 
-// preempting makes a scheduler with node-1, empty, and node-2, full with the pod prod/victim; and a pod that fits on node-1,
-// or on node-2 in the victim's place.
+// preempting makes a scheduler with node-0, empty, and node-1, full with the pod prod/victim; and a pod that fits on node-0,
+// or on node-1 in the victim's place.
 func preempting(t *testing.T, args string) (*decision.Scheduler, *v1.Pod) {
-	s := newSchedulerWith(t, args, &gate{}, nodesOf(2, "1"), 16)
-	s.Create(st.MakePod().Namespace("prod").Name("victim").UID("victim").Priority(0).Node("node-2").
+	s := newChaosWith(t, args, &gate{}, nodesOf(2, "1"), 16)
+	s.Create(st.MakePod().Namespace("prod").Name("victim").UID("victim").Priority(0).Node("node-1").
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
 	pod := podOf("chaos", 1)
 	priority := int32(100)
@@ -452,7 +464,7 @@ func TestNoPodIsEvictedBecauseOfARejection(t *testing.T) {
 func TestPreemptionIsAsWithoutChaos(t *testing.T) {
 	for _, args := range []string{`rejectPercent: 100, dryRun: true`, `rejectPercent: 100`} {
 		s, pod := preempting(t, `{namespaces: [chaos], `+args+`}`)
-		full := st.MakePod().Namespace("prod").Name("stays").UID("stays").Priority(1000).Node("node-1").
+		full := st.MakePod().Namespace("prod").Name("stays").UID("stays").Priority(1000).Node("node-0").
 			Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
 		s.Create(full)
 		made := s.Schedule(pod)[0]
@@ -466,7 +478,7 @@ func TestPreemptionIsAsWithoutChaos(t *testing.T) {
 // itself does not decide the same twice.
 func TestDryRunChangesNoPlacement(t *testing.T) {
 	run := func(args string) ([]decision.Decision, map[string]string, []decision.Event) {
-		s := newSchedulerWith(t, args, &gate{}, decision.MixedNodes(30), 1)
+		s := newChaosWith(t, args, &gate{}, decision.MixedNodes(30), 1)
 		var pods []*v1.Pod
 		for _, pod := range decision.MixedPods(60) {
 			pod.Spec.SchedulerName = "chaos"
@@ -477,7 +489,7 @@ func TestDryRunChangesNoPlacement(t *testing.T) {
 		return decisions, s.Bound(), s.Events()
 	}
 	const everything = `rejectPercent: 30, randomScore: true, maxPermitDelay: 10m, randomBindPercent: 100`
-	decisions, bound, _ := run(`{namespaces: [nobody], ` + everything + `}`)
+	decisions, bound, _ := run(`{namespaces: [another], ` + everything + `}`)
 	dryDecisions, dryBound, events := run(`{namespaces: [default, other], dryRun: true, ` + everything + `}`)
 	if !reflect.DeepEqual(dryDecisions, decisions) || !reflect.DeepEqual(dryBound, bound) {
 		t.Errorf("with a dry run:\n%v\n%v\nwithout Chaos:\n%v\n%v", dryDecisions, dryBound, decisions, bound)

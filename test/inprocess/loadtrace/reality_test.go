@@ -67,7 +67,7 @@ func (r *reality) place(j job, node int, now time.Time) placement {
 	return p
 }
 
-// load is what a node is asked for at a time, as a share of what it has: above 1 somebody does not get it.
+// load is what a node is asked for at a time, as a share of what it has: above 1 a pod does not get it.
 func (r *reality) load(node int, at time.Duration) float64 {
 	sum := r.nodes[node].base.at(at)
 	for _, p := range r.on[node] {
@@ -78,7 +78,7 @@ func (r *reality) load(node int, at time.Duration) float64 {
 	return sum / float64(1000*r.nodes[node].cores)
 }
 
-// reckon adds to a node's idle time what came since it was reckoned last. Whoever changes a load reckons first.
+// reckon adds to a node's idle time what came since it was reckoned last. What changes a load reckons first.
 func (r *reality) reckon(node int, now time.Time) {
 	if took := now.Sub(r.until[node]); took > 0 {
 		r.idle[node] += took.Seconds() * (1 - min(1, r.load(node, r.at)))

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plugins
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+// logged is the scheduler's log.
+type logged struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+// captureLog collects the log until the test ends.
+func captureLog(t *testing.T) *logged {
+	l := &logged{}
+	klog.LogToStderr(false)
+	klog.SetOutput(l)
+	t.Cleanup(func() { klog.LogToStderr(true) })
+	return l
+}
+
+// Write takes a line from klog.
+func (l *logged) Write(line []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(line)
+}
+
+// call is a line of ExtensionPointLogger, by key.
+type call map[string]string
+
+// field is a key and value as klog writes them: numbers bare, everything else quoted.
+var field = regexp.MustCompile(` (\w+)=(?:"([^"]*)"|(\S+))`)
+
+// calls returns the plugin's lines so far.
+func (l *logged) calls() []call {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	var calls []call
+	for line := range strings.Lines(l.text.String()) {
+		if _, fields, found := strings.Cut(line, `] "Extension point called"`); found {
+			one := make(call)
+			for _, match := range field.FindAllStringSubmatch(fields, -1) {
+				one[match[1]] = match[2] + match[3]
+			}
+			calls = append(calls, one)
+		}
+	}
+	return calls
+}
+
+// counts counts lines by extension point.
+func counts(calls []call) map[string]int {
+	n := make(map[string]int)
+	for _, one := range calls {
+		n[one["extensionPoint"]]++
+	}
+	return n
+}
+
+// of keeps the calls that are about a pod.
+func of(pod string, calls []call) []call {
+	return slices.DeleteFunc(slices.Clone(calls), func(one call) bool { return one["pod"] != pod })
+}
+
+// everywhere has the plugin at each extension point, before all others: multiPoint enables it, and naming it at a point
+// puts it first there. %s takes further args.
+const everywhere = `
+apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint:
+        enabled: [{name: ExtensionPointLogger}]
+      queueSort:
+        disabled: [{name: PrioritySort}]
+      preFilter:
+        enabled: [{name: ExtensionPointLogger}]
+      filter:
+        enabled: [{name: ExtensionPointLogger}]
+      postFilter:
+        enabled: [{name: ExtensionPointLogger}]
+      bind:
+        enabled: [{name: ExtensionPointLogger}]
+    pluginConfig:
+      - name: ExtensionPointLogger
+        args:
+          queueSort: true
+%s`
+
+func loggerConfiguration(args ...string) string {
+	var indented strings.Builder
+	for _, arg := range args {
+		fmt.Fprintf(&indented, "          %s\n", arg)
+	}
+	return fmt.Sprintf(everywhere, indented.String())
+}
+
+// outcome is all that can be seen of what a scheduler did.
+type outcome struct {
+	Decisions []decision.Decision
+	Bound     map[string]string
+	Failures  []decision.Event
+}
+
+// crowd fills a third of the nodes with pods, schedules others, of which some fit nowhere and some preempt, and tries the
+// latter again.
+func crowd(t *testing.T, config string) outcome {
+	s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 42})
+	for i := 0; i < 150; i += 3 {
+		s.Create(st.MakePod().Name(fmt.Sprintf("low-%d", i)).Node(fmt.Sprintf("node-%d", i)).Priority(int32(-1-i)).
+			Label("app", "app-1").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1500m"}).Obj())
+	}
+	pods := decision.MixedPods(120)
+	var preemptors []string
+	for i := 0; i < 3; i++ {
+		name := fmt.Sprintf("preemptor-%d", i)
+		preemptors = append(preemptors, "default/"+name)
+		pods = append(pods, st.MakePod().Name(name).Priority(100).Req(map[v1.ResourceName]string{v1.ResourceCPU: "2"}).
+			NodeAffinityIn(v1.LabelHostname, []string{fmt.Sprintf("node-%d", 30*i), fmt.Sprintf("node-%d", 30*i+3)}).Obj())
+	}
+	result := outcome{Decisions: s.Schedule(pods...)}
+	result.Decisions = append(result.Decisions, s.Retry(preemptors...)...)
+	s.Settle()
+	result.Bound = s.Bound()
+	for _, event := range s.Events() {
+		if event.Type == v1.EventTypeWarning || event.Reason == "Preempted" {
+			result.Failures = append(result.Failures, event)
+		}
+	}
+	return result
+}
+
+func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
+	without := crowd(t, "")
+	log := captureLog(t)
+	with := crowd(t, loggerConfiguration())
+	if !reflect.DeepEqual(with.Decisions, without.Decisions) {
+		for i := range without.Decisions {
+			if with.Decisions[i] != without.Decisions[i] {
+				t.Fatalf("decision %d with the plugin: %+v, without: %+v", i, with.Decisions[i], without.Decisions[i])
+			}
+		}
+	}
+	if !reflect.DeepEqual(with, without) {
+		t.Errorf("bound and failed with the plugin: %+v\nwithout: %+v", with, without)
+	}
+
+	// The comparison is worth something only if all of this took place.
+	var failed, preempted int
+	nodes := make(map[string]bool)
+	for _, one := range without.Decisions {
+		if one.Failure != "" {
+			failed++
+		}
+		nodes[one.Node] = true
+	}
+	for _, event := range without.Failures {
+		if event.Reason == "Preempted" {
+			preempted++
+		}
+	}
+	if failed < 10 || preempted < 3 || len(nodes) < 40 {
+		t.Errorf("%d failures, %d preempted, %d nodes used: the scenario is too poor", failed, preempted, len(nodes))
+	}
+	if seen := counts(log.calls()); seen["Filter"] < 10000 || seen["QueueSort"] == 0 || seen["RemovePod"] == 0 {
+		t.Errorf("the plugin was not at work: %v", seen)
+	}
+}
+
+// smallCluster is a scenario whose calls can be counted by hand: a node that is full of a pod of low priority, and two
+// free ones. It schedules, in this order (by priority), a pod that has to preempt; one that fits on both free nodes; one
+// that fits on one node only; one whose binding fails; one that fits nowhere. Then the first once more.
+func smallCluster(t *testing.T, config string) {
+	cpu := func(amount string) map[v1.ResourceName]string {
+		return map[v1.ResourceName]string{v1.ResourceCPU: amount}
+	}
+	node := func(name string) *v1.Node {
+		return st.MakeNode().Name("secret-"+name).Label("name", name).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "2", v1.ResourcePods: "9"}).Obj()
+	}
+	pod := func(name string, priority int32) *st.PodWrapper {
+		return st.MakePod().Namespace("secret-namespace").Name("secret-" + name).UID("uid-of-" + name).Priority(priority)
+	}
+	s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: []*v1.Node{node("full"), node("left"), node("right")}})
+	s.Client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		binding, ok := action.(clienttesting.CreateAction).GetObject().(*v1.Binding)
+		return ok && binding.Name == "secret-unbindable", nil, errors.New("the test does not want it bound")
+	})
+	s.Create(pod("victim", 0).Req(cpu("2")).Node("secret-full").Obj())
+	s.Schedule(
+		pod("preemptor", 5).Req(cpu("2")).NodeSelector(map[string]string{"name": "full"}).Obj(),
+		pod("choosing", 4).Req(cpu("100m")).NodeAffinityNotIn("name", []string{"full"}).Obj(),
+		pod("pinned", 3).Req(cpu("100m")).NodeSelector(map[string]string{"name": "left"}).Obj(),
+		pod("unbindable", 2).Req(cpu("100m")).NodeSelector(map[string]string{"name": "right"}).Obj(),
+		pod("huge", 0).Req(cpu("64")).Obj(),
+	)
+	s.Settle()
+	s.Retry("secret-namespace/secret-preemptor")
+	s.Settle()
+	if bound := s.Bound(); len(bound) != 3 || bound["secret-namespace/secret-preemptor"] != "secret-full" {
+		t.Fatalf("the scenario went differently: %v", bound)
+	}
+}
+
+// lastCalls waits for what comes after the end of the scenario: three pods' PostBind.
+func lastCalls(t *testing.T, log *logged, postBinds int) []call {
+	t.Helper()
+	waitFor(t, fmt.Sprintf("%d PostBind", postBinds), func() bool { return counts(log.calls())["PostBind"] >= postBinds })
+	return log.calls()
+}
+
+func TestEveryExtensionPointIsLoggedOncePerCall(t *testing.T) {
+	log := captureLog(t)
+	smallCluster(t, loggerConfiguration())
+	calls := lastCalls(t, log, 3)
+
+	bound := map[string]int{"PreFilter": 1, "Filter": 3, "Reserve": 1, "Permit": 1, "PreBind": 1, "Bind": 1, "PostBind": 1}
+	tests := []struct {
+		pod  string
+		why  string
+		want map[string]int
+	}{
+		{
+			pod:  "choosing",
+			why:  "three nodes filtered, two of them scored; the one to which the preemptor is nominated is filtered with it added",
+			want: plus(bound, map[string]int{"AddPod": 1, "PreScore": 1, "Score": 2, "NormalizeScore": 1}),
+		},
+		{
+			pod:  "pinned",
+			why:  "a single node that fits is not scored",
+			want: plus(bound, map[string]int{"AddPod": 1}),
+		},
+		{
+			pod:  "unbindable",
+			why:  "Unreserve instead of PostBind",
+			want: plus(bound, map[string]int{"AddPod": 1, "PostBind": -1, "Unreserve": 1}),
+		},
+		{
+			pod: "huge",
+			why: "PostFilter, and no pod to preempt. The preemptor is nominated to a node, which is filtered with it added: by " +
+				"the first pass, which fails, so that there is no second one",
+			want: map[string]int{"PreFilter": 1, "Filter": 3, "AddPod": 1, "PostFilter": 1},
+		},
+		{
+			pod: "preemptor",
+			why: "first cycle: 3 nodes filtered; then on the one node that preemption might help the victim is removed (Filter " +
+				"passes), put back (Filter fails) and removed. Second cycle: bound; only one node fits",
+			want: plus(bound, map[string]int{"PreFilter": 1, "Filter": 3 + 2, "PostFilter": 1, "RemovePod": 2, "AddPod": 1}),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.pod, func(t *testing.T) {
+			got := of("secret-namespace/secret-"+tt.pod, calls)
+			n := counts(got)
+			delete(n, "QueueSort")
+			if !reflect.DeepEqual(n, tt.want) {
+				t.Errorf("%s: logged %v, want %v", tt.why, n, tt.want)
+			}
+			for _, one := range got {
+				checkFields(t, one)
+			}
+		})
+	}
+	// How often a heap of five compares is its own business.
+	if counts(calls)["QueueSort"] < 4 {
+		t.Errorf("%d comparisons of the five pods", counts(calls)["QueueSort"])
+	}
+}
+
+func plus(a, b map[string]int) map[string]int {
+	sum := maps.Clone(a)
+	for key := range b {
+		if sum[key] += b[key]; sum[key] == 0 {
+			delete(sum, key)
+		}
+	}
+	return sum
+}
+
+// checkFields checks that a line has what its extension point has to say, and nothing else.
+func checkFields(t *testing.T, one call) {
+	t.Helper()
+	keys := map[string][]string{
+		"QueueSort":      {"otherPod"},
+		"PreFilter":      {"cycle", "duration"},
+		"AddPod":         {"cycle", "duration", "node", "otherPod"},
+		"RemovePod":      {"cycle", "duration", "node", "otherPod"},
+		"Filter":         {"cycle", "duration", "node"},
+		"PostFilter":     {"cycle", "duration", "nodes", "status"},
+		"PreScore":       {"cycle", "duration", "nodes"},
+		"Score":          {"cycle", "duration", "node"},
+		"NormalizeScore": {"cycle", "duration", "nodes"},
+		"Reserve":        {"cycle", "duration", "node"},
+		"Unreserve":      {"cycle", "duration", "node"},
+		"Permit":         {"cycle", "duration", "node"},
+		"PreBind":        {"cycle", "duration", "node"},
+		"Bind":           {"cycle", "duration", "node", "status"},
+		"PostBind":       {"cycle", "duration", "node"},
+	}[one["extensionPoint"]]
+	if len(one) != len(keys)+3 || one["profile"] != "default-scheduler" {
+		t.Errorf("want extensionPoint, profile, pod and %v, got %v", keys, one)
+	}
+	for _, key := range keys {
+		if one[key] == "" {
+			t.Errorf("no %s in %v", key, one)
+		}
+	}
+	if want := map[string]string{"PostFilter": "Unschedulable", "Bind": "Skip"}[one["extensionPoint"]]; one["status"] != want {
+		t.Errorf("status %q in %v, want %q", one["status"], one, want)
+	}
+}
+
+func TestLinesOfOneCycleShareItsNumber(t *testing.T) {
+	log := captureLog(t)
+	smallCluster(t, loggerConfiguration())
+	podOf, cyclesOf := make(map[string]string), make(map[string]map[string]bool)
+	for _, one := range lastCalls(t, log, 3) {
+		pod, number := one["pod"], one["cycle"]
+		if one["extensionPoint"] == "QueueSort" {
+			continue
+		}
+		if podOf[number] != "" && podOf[number] != pod {
+			t.Errorf("cycle %s is of both %s and %s", number, podOf[number], pod)
+		}
+		podOf[number] = pod
+		if cyclesOf[pod] == nil {
+			cyclesOf[pod] = make(map[string]bool)
+		}
+		cyclesOf[pod][number] = true
+	}
+	// Highest priority first; the preemptor, first of all, once more at the end.
+	want := map[string]string{"1": "preemptor", "2": "choosing", "3": "pinned", "4": "unbindable", "5": "huge", "6": "preemptor"}
+	for number, pod := range want {
+		if podOf[number] != "secret-namespace/secret-"+pod {
+			t.Errorf("cycle %s is of %s, want %s", number, podOf[number], pod)
+		}
+	}
+	if len(podOf) != len(want) {
+		t.Errorf("cycles of %v, want %v", podOf, want)
+	}
+}
+
+func TestRedactLeavesNoName(t *testing.T) {
+	log := captureLog(t)
+	smallCluster(t, loggerConfiguration())
+	plain := lastCalls(t, log, 3)
+	smallCluster(t, loggerConfiguration("redact: true"))
+	all := lastCalls(t, log, 6)
+	redacted := all[len(plain):]
+	if !reflect.DeepEqual(without(counts(redacted), "QueueSort"), without(counts(plain), "QueueSort")) {
+		t.Fatalf("redacted %v, plain %v", counts(redacted), counts(plain))
+	}
+	hash, podHash := regexp.MustCompile(`^[0-9a-f]{12}$`), regexp.MustCompile(`^[0-9a-f]{12}/[0-9a-f]{12}$`)
+	values := map[string]map[string]bool{"pod": {}, "node": {}}
+	for _, one := range redacted {
+		for key, value := range one {
+			if strings.Contains(value, "secret") {
+				t.Fatalf("%s in %v", key, one)
+			}
+			switch key {
+			case "pod", "otherPod":
+				if !podHash.MatchString(value) {
+					t.Errorf("%s=%q", key, value)
+				}
+			case "node":
+				if !hash.MatchString(value) {
+					t.Errorf("%s=%q", key, value)
+				}
+			}
+			if values[key] != nil {
+				values[key][value] = true
+			}
+		}
+	}
+	if len(values["pod"]) != 5 || len(values["node"]) != 3 {
+		t.Errorf("5 pods and 3 nodes have the hashes %v", values)
+	}
+}
+
+func without(n map[string]int, key string) map[string]int {
+	delete(n, key)
+	return n
+}
+
+func TestSamplingTakesAllOfAPodOrNothing(t *testing.T) {
+	log := captureLog(t)
+	smallCluster(t, loggerConfiguration())
+	all := lastCalls(t, log, 3)
+	before := len(all)
+	// At a rate of a half, the draws of these UIDs take some of the five and leave some.
+	smallCluster(t, loggerConfiguration("sampleRate: 0.5"))
+	var taken, left int
+	sampled := log.calls()[before:]
+	for _, name := range []string{"preemptor", "choosing", "pinned", "unbindable", "huge"} {
+		pod := "secret-namespace/secret-" + name
+		want := without(counts(of(pod, all)), "QueueSort")
+		expectPostBind := want["PostBind"] > 0 && len(of(pod, sampled)) > 0
+		waitFor(t, name+": PostBind", func() bool {
+			sampled = log.calls()[before:]
+			return !expectPostBind || counts(of(pod, sampled))["PostBind"] > 0
+		})
+		got := without(counts(of(pod, sampled)), "QueueSort")
+		switch {
+		case len(of(pod, sampled)) == 0:
+			left++
+		case reflect.DeepEqual(got, want):
+			taken++
+		default:
+			t.Errorf("%s: logged %v of %v", name, got, want)
+		}
+	}
+	if taken == 0 || left == 0 {
+		t.Errorf("%d pods taken, %d left: the scenario says nothing", taken, left)
+	}
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plugins
+
+import (
+	"bufio"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"sync"
+	"testing"
+	"time"
+)
+
+// prometheus answers as Prometheus does to all that NodeLoad asks: with the same load for each resource.
+type prometheus struct {
+	url string
+
+	mutex sync.Mutex
+	loads map[string]float64
+	at    time.Time
+}
+
+// term finds what NodeLoad calls the expressions that it asks for: a number, and v, t or d for value, timestamp and
+// deviation.
+var term = regexp.MustCompile(`"nodeload_term", "([0-9]+)([vtd])"`)
+
+// newPrometheus serves the loads of nodes, measured at a time; at the time of the request if that is zero.
+func newPrometheus(tb testing.TB, loads map[string]float64, at time.Time) *prometheus {
+	p := &prometheus{loads: loads, at: at}
+	server := httptest.NewServer(p)
+	tb.Cleanup(server.Close)
+	p.url = server.URL
+	return p
+}
+
+// set changes a node's load, and the time of all measurements.
+func (p *prometheus) set(node string, load float64, at time.Time) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.loads[node], p.at = load, at
+}
+
+func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	now := time.Now()
+	at := p.at
+	if at.IsZero() {
+		at = now
+	}
+	out := bufio.NewWriter(w)
+	defer out.Flush()
+	fmt.Fprint(out, `{"status":"success","data":{"resultType":"vector","result":[`)
+	comma := ""
+	for _, found := range term.FindAllStringSubmatch(r.FormValue("query"), -1) {
+		for node, value := range p.loads {
+			if found[2] == "t" {
+				value = seconds(at)
+			}
+			fmt.Fprintf(out, `%s{"metric":{"instance":%q,"nodeload_term":%q},"value":[%.3f,"%f"]}`,
+				comma, node, found[1]+found[2], seconds(now), value)
+			comma = ","
+		}
+	}
+	fmt.Fprint(out, `]}}`)
+}
+
+func seconds(at time.Time) float64 { return float64(at.UnixNano()) / 1e9 }
