@@ -21,6 +21,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Options are the inputs of an image.
@@ -110,19 +112,22 @@ func New(options Options) (v1.Image, error) {
 func program(path, target, architecture string) (file, error) {
 	machine, known := machines[architecture]
 	if !known {
-		return file{}, fmt.Errorf("architecture %q is unknown; next: make image ARCH=amd64 or ARCH=arm64", architecture)
+		return file{}, nextstep.With(fmt.Errorf("architecture %q is unknown", architecture),
+			"make image ARCH=amd64 or ARCH=arm64")
 	}
 	binary, err := elf.Open(path)
 	if err != nil {
-		return file{}, fmt.Errorf("%s: %w; next: make binary", path, err)
+		return file{}, nextstep.With(fmt.Errorf("%s: %w", path, err), "make binary")
 	}
 	defer binary.Close()
 	if binary.Machine != machine {
-		return file{}, fmt.Errorf("%s is for %s, not for %s; next: make binary ARCH=%s", path, binary.Machine, architecture, architecture)
+		return file{}, nextstep.With(fmt.Errorf("%s is for %s, not for %s", path, binary.Machine, architecture),
+			"make binary ARCH=%s", architecture)
 	}
 	for _, segment := range binary.Progs {
 		if segment.Type == elf.PT_INTERP {
-			return file{}, fmt.Errorf("%s is not static and would not start in the image; next: make binary", path)
+			return file{}, nextstep.With(fmt.Errorf("%s is not static and would not start in the image", path),
+				"make binary")
 		}
 	}
 	content, err := os.ReadFile(path)
@@ -148,7 +153,8 @@ func Names(version, architecture, registry string) ([]name.Tag, error) {
 	for _, repository := range repositories {
 		tag, err := name.NewTag(repository+":"+Tag(version), name.StrictValidation)
 		if err != nil {
-			return nil, fmt.Errorf("image name: %w; next: make image REGISTRY=registry.example.com/team", err)
+			return nil, nextstep.With(fmt.Errorf("image name: %w", err),
+				"make image REGISTRY=registry.example.com/team")
 		}
 		names = append(names, tag)
 	}
@@ -221,7 +227,7 @@ func newIndex(version string, images []v1.Image) (v1.ImageIndex, error) {
 func ReadLayout(path string) (v1.ImageIndex, string, error) {
 	root, err := layout.ImageIndexFromPath(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", fmt.Errorf("%s is not there; next: make oci", path)
+		return nil, "", nextstep.With(fmt.Errorf("%s is not there", path), "make oci")
 	} else if err != nil {
 		return nil, "", err
 	}
@@ -230,7 +236,8 @@ func ReadLayout(path string) (v1.ImageIndex, string, error) {
 		return nil, "", err
 	}
 	if len(manifest.Manifests) != 1 {
-		return nil, "", fmt.Errorf("%s holds %d manifests, not one; next: rm -r %s; make oci", path, len(manifest.Manifests), path)
+		return nil, "", nextstep.With(fmt.Errorf("%s holds %d manifests, not one", path, len(manifest.Manifests)),
+			"rm -r %s; make oci", path)
 	}
 	index, err := root.ImageIndex(manifest.Manifests[0].Digest)
 	return index, manifest.Manifests[0].Annotations["org.opencontainers.image.ref.name"], err

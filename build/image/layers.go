@@ -18,6 +18,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // compressionLevel of gzip: for the scheduler's binary, 9 takes three times as long as 8 and saves half a percent.
@@ -111,7 +113,8 @@ func certificateAuthorities() []byte {
 func timeZones(zoneinfo string) ([]file, error) {
 	archive, err := zip.OpenReader(zoneinfo)
 	if err != nil {
-		return nil, fmt.Errorf("the time zones of Go: %w; next: install Go from its own archive, or unset GOROOT", err)
+		return nil, nextstep.With(fmt.Errorf("the time zones of Go: %w", err),
+			"install Go from its own archive, or unset GOROOT")
 	}
 	defer archive.Close()
 	var files []file

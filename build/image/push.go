@@ -4,6 +4,7 @@ package image
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,21 +12,25 @@ import (
 	"github.com/google/go-containerregistry/pkg/name"
 	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Push uploads a manifest list and its images to registry/kube-scheduler:tag, with the credentials that docker login or
 // podman login stored, and returns the reference by digest. A registry on the loopback interface may speak plain HTTP.
 func Push(ctx context.Context, registry, tag string, index v1.ImageIndex) (name.Digest, error) {
 	if registry == "" {
-		return name.Digest{}, fmt.Errorf("no registry is given; next: make push REGISTRY=registry.example.com/team")
+		return name.Digest{}, nextstep.With(errors.New("no registry is given"),
+			"make push REGISTRY=registry.example.com/team")
 	}
 	reference, err := name.NewTag(strings.TrimSuffix(registry, "/")+"/kube-scheduler:"+tag, name.StrictValidation)
 	if err != nil {
-		return name.Digest{}, fmt.Errorf("registry: %w; next: make push REGISTRY=registry.example.com/team", err)
+		return name.Digest{}, nextstep.With(fmt.Errorf("registry: %w", err),
+			"make push REGISTRY=registry.example.com/team")
 	}
 	if err := remote.WriteIndex(reference, index, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain)); err != nil {
-		return name.Digest{}, fmt.Errorf("pushing %s: %w; next: docker login %s, or check the registry's address, then make push REGISTRY=%s",
-			reference, err, reference.RegistryStr(), registry)
+		return name.Digest{}, nextstep.With(fmt.Errorf("pushing %s: %w", reference, err),
+			"docker login %s, or check the registry's address, then make push REGISTRY=%s", reference.RegistryStr(), registry)
 	}
 	digest, err := index.Digest()
 	if err != nil {

@@ -7,6 +7,7 @@ package newplugin
 import (
 	"bytes"
 	_ "embed"
+	"errors"
 	"fmt"
 	"go/format"
 	"go/token"
@@ -16,6 +17,8 @@ import (
 	"slices"
 	"strings"
 	"text/template"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Points are the extension points that a plugin can be begun with, in the order in which the scheduler calls them.
@@ -43,17 +46,22 @@ func Package(name string) string {
 // Check refuses a name or extension points that no plugin can have.
 func Check(name string, points []string) error {
 	if !nameForm.MatchString(name) {
-		return fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them; next: make new-plugin NAME=MyPlugin POINTS=filter,score", name)
+		return nextstep.With(
+			fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them",
+				name),
+			"make new-plugin NAME=MyPlugin POINTS=filter,score")
 	}
 	if reserved[Package(name)] || token.IsKeyword(Package(name)) {
-		return fmt.Errorf("NAME=%s would make the folder %s, which has another use; next: make new-plugin NAME=My%s POINTS=filter,score", name, Package(name), name)
+		return nextstep.With(fmt.Errorf("NAME=%s would make the folder %s, which has another use", name, Package(name)),
+			"make new-plugin NAME=My%s POINTS=filter,score", name)
 	}
 	if len(points) == 0 {
-		return fmt.Errorf("no POINTS are given; next: make new-plugin NAME=%s POINTS=filter,score", name)
+		return nextstep.With(errors.New("no POINTS are given"), "make new-plugin NAME=%s POINTS=filter,score", name)
 	}
 	for _, point := range points {
 		if !slices.Contains(Points, point) {
-			return fmt.Errorf("POINTS: %q is none of %s; next: make new-plugin NAME=%s POINTS=filter,score", point, strings.Join(Points, ","), name)
+			return nextstep.With(fmt.Errorf("POINTS: %q is none of %s", point, strings.Join(Points, ",")),
+				"make new-plugin NAME=%s POINTS=filter,score", name)
 		}
 	}
 	return nil
@@ -71,7 +79,7 @@ func Write(plugins, name string, points []string) error {
 	}
 	folder := filepath.Join(plugins, Package(name))
 	if _, err := os.Stat(folder); err == nil {
-		return fmt.Errorf("%s is there already; next: choose another NAME, or delete it", folder)
+		return nextstep.With(fmt.Errorf("%s is there already", folder), "choose another NAME, or delete it")
 	}
 	data := map[string]any{"Name": name, "Package": Package(name), "On": chosen}
 	temporary := filepath.Join(plugins, "."+Package(name)+".new")

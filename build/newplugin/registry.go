@@ -10,6 +10,8 @@ import (
 	"go/parser"
 	"go/token"
 	"strconv"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // pluginsPath is where the packages of all plugins are in the tree.
@@ -20,7 +22,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 	fileSet := token.NewFileSet()
 	file, err := parser.ParseFile(fileSet, "registry.go", registry, parser.SkipObjectResolution)
 	if err != nil {
-		return nil, fmt.Errorf("the registry cannot be read: %w; next: make tree", err)
+		return nil, nextstep.With(fmt.Errorf("the registry cannot be read: %w", err), "make tree")
 	}
 	imported := strconv.Quote(pluginsPath + Package(name))
 	var imports *ast.GenDecl
@@ -29,8 +31,8 @@ func Register(registry []byte, name string) ([]byte, error) {
 		switch node := node.(type) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
-				return nil, fmt.Errorf("a plugin %s is registered already; next: choose another NAME; to remove that one: "+
-					"docs/patches.md, 'Remove'", Package(name))
+				return nil, nextstep.With(fmt.Errorf("a plugin %s is registered already", Package(name)),
+					"choose another NAME; to remove that one: docs/patches.md, 'Remove'")
 			}
 		case *ast.GenDecl:
 			if node.Tok == token.IMPORT && node.Lparen.IsValid() && imports == nil {

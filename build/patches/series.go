@@ -15,6 +15,8 @@ import (
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Patch is one file of the series, as `git format-patch` writes it.
@@ -55,7 +57,7 @@ func Read(dir string) ([]Patch, error) {
 		return nil, err
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("there are no patches in %s; next: git checkout -- patches", dir)
+		return nil, nextstep.With(fmt.Errorf("there are no patches in %s", dir), "git checkout -- patches")
 	}
 	sort.Strings(files)
 	var series []Patch
@@ -76,7 +78,7 @@ func Read(dir string) ([]Patch, error) {
 func parse(name string, content []byte) (Patch, error) {
 	start := bytes.Index(content, []byte("\ndiff --git "))
 	if start < 0 {
-		return Patch{}, errors.New("no line starts with \"diff --git\"; next: make it with git format-patch")
+		return Patch{}, nextstep.With(errors.New("no line starts with \"diff --git\""), "make it with git format-patch")
 	}
 	diff := content[start+1:]
 	if end := bytes.LastIndex(diff, []byte("\n-- \n")); end >= 0 {
@@ -133,7 +135,8 @@ func Version(kubernetes, suffix, sum, goVersion string, series []Patch) (string,
 	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	}) {
-		return "", fmt.Errorf("version suffix %q: only letters and digits; next: make image VERSION_SUFFIX=fork", suffix)
+		return "", nextstep.With(fmt.Errorf("version suffix %q: only letters and digits", suffix),
+			"make image VERSION_SUFFIX=fork")
 	}
 	hash := sha256.New()
 	fmt.Fprintln(hash, sum)

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/source"
 )
 
@@ -43,7 +44,7 @@ func gather(options Options) ([]file, error) {
 	take := func(name, source string, mode fs.FileMode, next string) error {
 		content, err := os.ReadFile(source)
 		if err != nil {
-			return fmt.Errorf("%w; next: %s", err, next)
+			return nextstep.With(err, "%s", next)
 		}
 		files = append(files, file{name, mode, content})
 		return nil
@@ -93,7 +94,7 @@ func gather(options Options) ([]file, error) {
 	err = filepath.WalkDir(manifests, func(source string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
-			return fmt.Errorf("%w; next: git checkout -- manifests", err)
+			return nextstep.With(err, "git checkout -- manifests")
 		case source != manifests && leftBehind(entry.Name()):
 			if entry.IsDir() {
 				return fs.SkipDir
@@ -102,7 +103,8 @@ func gather(options Options) ([]file, error) {
 		case entry.IsDir():
 			return nil
 		case !entry.Type().IsRegular():
-			return fmt.Errorf("%s is not a plain file, which not every system could unpack; next: put the file itself there", source)
+			return nextstep.With(fmt.Errorf("%s is not a plain file, which not every system could unpack", source),
+				"put the file itself there")
 		}
 		below, err := filepath.Rel(options.Project, source)
 		if err != nil {
@@ -150,7 +152,7 @@ type unpacked struct {
 // unpack reads the binaries out of the image archive: what is told about them is then true of those that will run. An
 // archive of another version or architecture is refused.
 func unpack(options Options) (unpacked, error) {
-	again := "next: make image ARCH=" + options.Architecture
+	again := "make image ARCH=" + options.Architecture
 	names, err := image.Names(options.Version, options.Architecture, "")
 	if err != nil {
 		return unpacked{}, err
@@ -158,18 +160,20 @@ func unpack(options Options) (unpacked, error) {
 	// Found by name: a name of another version is not in the archive.
 	found, err := tarball.ImageFromPath(options.Image, &names[0])
 	if err != nil {
-		return unpacked{}, fmt.Errorf("%s holds no %s: %w; %s", options.Image, names[0], err, again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s holds no %s: %w", options.Image, names[0], err), "%s", again)
 	}
 	config, err := found.ConfigFile()
 	if err != nil {
-		return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
 	}
 	if config.Architecture != options.Architecture {
-		return unpacked{}, fmt.Errorf("%s is for %s, not for %s; %s", options.Image, config.Architecture, options.Architecture, again)
+		return unpacked{}, nextstep.With(
+			fmt.Errorf("%s is for %s, not for %s", options.Image, config.Architecture, options.Architecture),
+			"%s", again)
 	}
 	id, err := found.ConfigName()
 	if err != nil {
-		return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
 	}
 	contents := unpacked{id: id.String(), binaries: map[string][]byte{}}
 	layers := mutate.Extract(found)
@@ -180,17 +184,17 @@ func unpack(options Options) (unpacked, error) {
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+			return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
 		}
 		if name, wanted := programs[path.Clean(header.Name)]; wanted {
 			if contents.binaries[name], err = io.ReadAll(reader); err != nil {
-				return unpacked{}, fmt.Errorf("%s: %w; %s", options.Image, err, again)
+				return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
 			}
 		}
 	}
 	for place, name := range programs {
 		if len(contents.binaries[name]) == 0 {
-			return unpacked{}, fmt.Errorf("%s holds no /%s; %s", options.Image, place, again)
+			return unpacked{}, nextstep.With(fmt.Errorf("%s holds no /%s", options.Image, place), "%s", again)
 		}
 	}
 	return contents, nil

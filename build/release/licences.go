@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // licenceForm is how files are called that say under which terms code may be given away.
@@ -51,7 +53,7 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 	// Staging modules are links in vendor/.
 	top, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return fmt.Errorf("the licence of %s: %w; next: make tree, go -C build mod download, make release", name, err)
+		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "make tree, go -C build mod download, make release")
 	}
 	found := false
 	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
@@ -78,9 +80,9 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
 	}
 	if err != nil {
-		return fmt.Errorf("the licence of %s: %w; next: if it was deleted, make clean, go -C build mod download and make release "+
-			"fetch it again; a Go from a distribution may lack it, the one from go.dev does not; do without a module that "+
-			"never had one", name, err)
+		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "if it was deleted, make clean, "+
+			"go -C build mod download and make release fetch it again; a Go from a distribution may lack it, the one from "+
+			"go.dev does not; do without a module that never had one")
 	}
 	return nil
 }

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Options are the inputs of a bundle.
@@ -69,7 +70,8 @@ func RootsModule() (debug.Module, error) {
 			}
 		}
 	}
-	return debug.Module{}, fmt.Errorf("this program does not know its version of %s; next: build it with make release", path)
+	return debug.Module{}, nextstep.With(fmt.Errorf("this program does not know its version of %s", path),
+		"build it with make release")
 }
 
 // Write makes a bundle in a folder, with a copy of its SBOM beside it, and lists both in the folder's SHA256SUMS, last: a
@@ -139,8 +141,9 @@ func assemble(options Options) ([]file, error) {
 	contents.binaries[swapName] = named(files, swapName)
 	// A linker that is told to set a variable that is not there says nothing.
 	if !bytes.Contains(contents.binaries[swapName], []byte(options.Version)) {
-		return nil, fmt.Errorf("%s does not know its version %s; next: see that its package main has a variable named version, "+
-			"then make release", options.Swap, options.Version)
+		return nil, nextstep.With(fmt.Errorf("%s does not know its version %s", options.Swap, options.Version),
+			"see that its package main has a variable named version, "+
+				"then make release")
 	}
 	binaries := map[string]Binary{}
 	for name, content := range contents.binaries {
@@ -181,7 +184,7 @@ func readTree(options Options) (vendored, error) {
 	for i, name := range []string{"vendor/modules.txt", "go.sum"} {
 		content, err := os.ReadFile(filepath.Join(options.Tree, name))
 		if err != nil {
-			return vendored{}, fmt.Errorf("%w; next: make tree", err)
+			return vendored{}, nextstep.With(err, "make tree")
 		}
 		contents[i] = content
 	}

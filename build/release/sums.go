@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // sumLine is a line that `sha256sum --check` reads.
@@ -74,7 +76,7 @@ func replaceFile(path string, content []byte) (err error) {
 	_, err = file.Write(content)
 	// On the disk before it gets its name: after a power cut a name must not stand for half a file.
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("%w; next: make room where %s lies, then make release", err, filepath.Dir(path))
+		return nextstep.With(err, "make room where %s lies, then make release", filepath.Dir(path))
 	}
 	return os.Rename(temporary, path)
 }

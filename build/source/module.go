@@ -24,6 +24,8 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // ErrNotAvailable says that a module proxy does not offer a module at all: no fault of the network, the pin or
@@ -117,8 +119,9 @@ func downloadModules(ctx context.Context, modules []string) ([]download, error) 
 		return nil, fmt.Errorf("go env GOSUMDB: %w", err)
 	}
 	if strings.TrimSpace(string(database)) == "off" {
-		return nil, errors.New("the checksum database is switched off (GOSUMDB=off), and nothing would vouch for what is downloaded; " +
-			"next: go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
+		return nil, nextstep.With(
+			errors.New("the checksum database is switched off (GOSUMDB=off), and nothing would vouch for what is downloaded"),
+			"go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
 	}
 	// A private-module setting that covers k8s.io would switch the checksum database off for these modules.
 	command := goCommand(ctx, os.TempDir(), append([]string{"mod", "download", "-json"}, modules...)...)
@@ -155,16 +158,17 @@ func downloadError(d download) error {
 	module := d.Path + "@" + d.Version
 	switch {
 	case strings.Contains(d.Error, "checksum mismatch"), strings.Contains(d.Error, "SECURITY ERROR"):
-		return fmt.Errorf("%s: what was downloaded is not what the checksum database vouches for:\n%s\n"+
-			"next: go clean -modcache, then again; if it stays so, the module proxy in use (go env GOPROXY) is serving a changed module",
-			module, d.Error)
+		return nextstep.With(
+			fmt.Errorf("%s: what was downloaded is not what the checksum database vouches for:\n%s", module, d.Error),
+			"go clean -modcache, then again; if it stays so, the module proxy in use (go env GOPROXY) is serving a changed module")
 	case strings.Contains(d.Error, "403 Forbidden"), strings.Contains(d.Error, "404 Not Found"),
 		strings.Contains(d.Error, "410 Gone"), strings.Contains(d.Error, "unknown revision"):
-		return fmt.Errorf("%s: %w: %s; next: make image SOURCE=git, or another UPSTREAM=v1.23.x",
-			module, ErrNotAvailable, d.Error)
+		return nextstep.With(fmt.Errorf("%s: %w: %s", module, ErrNotAvailable, d.Error),
+			"make image SOURCE=git, or another UPSTREAM=v1.23.x")
 	}
-	return fmt.Errorf("%s cannot be downloaded: %s; next: see that the module proxy (go env GOPROXY) and the checksum "+
-		"database (go env GOSUMDB) can be reached, then run the same command again", module, d.Error)
+	return nextstep.With(fmt.Errorf("%s cannot be downloaded: %s", module, d.Error),
+		"see that the module proxy (go env GOPROXY) and the checksum database (go env GOSUMDB) can be reached, "+
+			"then run the same command again")
 }
 
 func factsOf(d download) (Facts, error) {
@@ -183,11 +187,12 @@ func factsOf(d download) (Facts, error) {
 func extract(d download, dir string) error {
 	sum, err := dirhash.HashZip(d.Zip, dirhash.Hash1)
 	if err != nil {
-		return fmt.Errorf("%s: %w; next: go clean -modcache", d.Zip, err)
+		return nextstep.With(fmt.Errorf("%s: %w", d.Zip, err), "go clean -modcache")
 	}
 	if sum != d.Sum {
-		return fmt.Errorf("%s@%s: the zip in the module cache has the sum %s, wanted %s; next: go clean -modcache, then again",
-			d.Path, d.Version, sum, d.Sum)
+		return nextstep.With(
+			fmt.Errorf("%s@%s: the zip in the module cache has the sum %s, wanted %s", d.Path, d.Version, sum, d.Sum),
+			"go clean -modcache, then again")
 	}
 	archive, err := zip.OpenReader(d.Zip)
 	if err != nil {
@@ -380,16 +385,17 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 	fmt.Fprintf(progress, "  modules: go mod vendor\n")
 	command := goCommand(ctx, dir, "mod", "vendor")
 	if output, err := command.CombinedOutput(); err != nil {
-		return fmt.Errorf("go mod vendor: %w: %s\nnext: see that the module proxy (go env GOPROXY) can be reached, then run the same command again",
-			err, lastLines(output, 5))
+		return nextstep.With(fmt.Errorf("go mod vendor: %w: %s", err, lastLines(output, 5)),
+			"see that the module proxy (go env GOPROXY) can be reached, then run the same command again")
 	}
 	made, err := os.ReadFile(filepath.Join(vendorDir, "modules.txt"))
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(made, published["modules.txt"]) {
-		return fmt.Errorf("vendor/modules.txt is not the one that upstream published: the tree would not be upstream's; "+
-			"next: make image SOURCE=git, and report this with `go version` (%d bytes made, %d published)",
+		return nextstep.With(
+			errors.New("vendor/modules.txt is not the one that upstream published: the tree would not be upstream's"),
+			"make image SOURCE=git, and report this with `go version` (%d bytes made, %d published)",
 			len(made), len(published["modules.txt"]))
 	}
 	if err := os.WriteFile(filepath.Join(vendorDir, "OWNERS"), published["OWNERS"], 0o644); err != nil {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/mod/semver"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Pin is the content of upstream.version.
@@ -37,8 +39,9 @@ var (
 // CheckVersion refuses anything that is not a release of the minor this project patches.
 func CheckVersion(version string) error {
 	if !versionForm.MatchString(version) {
-		return fmt.Errorf("%q is not a release of Kubernetes 1.23: the patches are made for v1.23.0 to v1.23.17; "+
-			"next: make image UPSTREAM=v1.23.17", version)
+		return nextstep.With(
+			fmt.Errorf("%q is not a release of Kubernetes 1.23: the patches are made for v1.23.0 to v1.23.17", version),
+			"make image UPSTREAM=v1.23.17")
 	}
 	return nil
 }
@@ -53,7 +56,7 @@ func StagingVersion(version string) string {
 func ReadPin(file string) (Pin, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return Pin{}, fmt.Errorf("cannot read the pin: %w; next: git checkout -- upstream.version", err)
+		return Pin{}, nextstep.With(fmt.Errorf("cannot read the pin: %w", err), "git checkout -- upstream.version")
 	}
 	var pin Pin
 	fields := map[string]struct {

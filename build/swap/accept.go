@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // schedulerConfig is what this tool needs of a KubeSchedulerConfiguration; v1beta2 and v1beta3 agree in it.
@@ -58,46 +58,69 @@ func readConfig(content []byte) (*schedulerConfig, error) {
 	return config, nil
 }
 
-// acceptTime is how long a scheduler may take to say whether it accepts a configuration; it takes a tenth of a second.
-const acceptTime = 30 * time.Second
+// acceptTime is how long a scheduler may take to check a configuration. It takes a tenth of a second, and up to two
+// minutes for each plugin with sources of its own, such as Prometheus, that do not answer.
+const acceptTime = 10 * time.Minute
 
-// accepts asks a scheduler itself whether it would start with the command line and the environment of a pod: it reads
-// the configuration, makes every profile with its plugins, writes the configuration with all defaults and ends, without
-// asking the API server. translate gives the place on this host of a file that the pod names. The answer is what the
-// scheduler made of the configuration.
-func accepts(ctx context.Context, binary string, pod *staticpod.Pod, translate func(string) string) (*schedulerConfig, error) {
-	folder, err := os.MkdirTemp(filepath.Dir(binary), "accept-")
-	if err != nil {
-		return nil, fmt.Errorf("%w; next: see that there is room in %s", err, filepath.Dir(binary))
-	}
-	defer os.RemoveAll(folder)
-	written := filepath.Join(folder, "written.yaml")
-
-	arguments := translated(pod.Command[1:], translate)
-	// Its port is in use by the scheduler that runs.
-	arguments = append(arguments, "--secure-port=0", "--write-config-to="+written)
+// accepts has a scheduler itself check the command line and the environment of a pod, with --validate-config: it reads
+// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. translate gives
+// the place on this host of a file that the pod names. The answer is the configuration, and the scheduler's warnings.
+func accepts(
+	ctx context.Context, binary string, pod *Pod, translate func(string) string,
+) (*schedulerConfig, []string, error) {
+	arguments := append(translated(pod.Command[pod.line.program+1:], translate), "--validate-config")
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, binary, arguments...)
-	var output bytes.Buffer
-	command.Stdout, command.Stderr = &output, &output
-	command.Dir = folder
+	var output, failures bytes.Buffer
+	command.Stdout, command.Stderr = &output, &failures
+	command.Dir = filepath.Dir(binary)
 	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 	for _, variable := range pod.Env {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
-	err = command.Run()
-	content, readError := os.ReadFile(written)
-	if err == nil && readError == nil {
-		return readConfig(content)
+	switch err := command.Run(); {
+	case err == nil:
+	case errors.Is(err, os.ErrPermission):
+		return nil, nil, nextstep.With(fmt.Errorf("it cannot be run from %s: %w", filepath.Dir(binary), err),
+			"mount | grep noexec")
+	case strings.Contains(failures.String(), "unknown flag: --validate-config"):
+		return nil, nil, nextstep.With(
+			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
+				"it is a stock scheduler, or was built without this project's patch 0430"),
+			"take an image that make image made, or for the stock one kube-scheduler-swap rollback")
+	case ctx.Err() != nil:
+		return nil, nil, nextstep.With(fmt.Errorf("it did not finish its check: %w", ctx.Err()), "run this again")
+	default:
+		if found := linesWith("error: ", failures.String()); len(found) > 0 {
+			return nil, nil, errors.New(strings.Join(found, "\n    "))
+		}
+		lines := strings.Split(strings.TrimSpace(failures.String()), "\n")
+		return nil, nil, fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-6):], "\n    "))
 	}
-	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("it cannot be run from %s: %w (mounted noexec?)", filepath.Dir(binary), err)
+	config := &schedulerConfig{}
+	config.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
+	if file, set := pod.Flag("config"); set && file != "" {
+		content, err := os.ReadFile(translate(file))
+		if err == nil {
+			config, err = readConfig(content)
+		}
+		if err != nil {
+			return nil, nil, nextstep.With(fmt.Errorf("its configuration: %w", err), "run this again")
+		}
 	}
-	if err == nil {
-		err = errors.New("it wrote no configuration")
+	return config, linesWith("warning: ", output.String()), nil
+}
+
+// linesWith gives the lines of a text that begin so, without the beginning.
+func linesWith(beginning, text string) []string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if rest, is := strings.CutPrefix(line, beginning); is {
+			found = append(found, strings.TrimSpace(rest))
+		}
 	}
-	return nil, fmt.Errorf("%w: %s", err, lastLines(output.String(), 6))
+	return found
 }
 
 // translated replaces the paths in a command line, --name=/path and --name /path, by those on this host.
@@ -114,14 +137,9 @@ func translated(arguments []string, translate func(string) string) []string {
 	return result
 }
 
-func lastLines(text string, count int) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.Join(lines[max(0, len(lines)-count):], "\n    ")
-}
-
 // leaseOf is the lease by which the scheduler of a pod is elected; nil without leader election. config is what its
 // configuration says; nil without one. Flags go before it: the scheduler's own rule.
-func leaseOf(pod *staticpod.Pod, config *schedulerConfig) *lease {
+func leaseOf(pod *Pod, config *schedulerConfig) *lease {
 	found := lease{namespace: "kube-system", name: "kube-scheduler"}
 	elect := true
 	if config != nil {
@@ -133,6 +151,13 @@ func leaseOf(pod *staticpod.Pod, config *schedulerConfig) *lease {
 		}
 		if config.LeaderElection.ResourceNamespace != "" {
 			found.namespace = config.LeaderElection.ResourceNamespace
+		}
+	} else {
+		if value, set := pod.Flag("lock-object-name"); set {
+			found.name = value
+		}
+		if value, set := pod.Flag("lock-object-namespace"); set {
+			found.namespace = value
 		}
 	}
 	if value, set := pod.Flag("leader-elect"); set {
@@ -151,22 +176,26 @@ func leaseOf(pod *staticpod.Pod, config *schedulerConfig) *lease {
 }
 
 // configOf reads the configuration that a pod's command line names, where it lies on this host; nil if it names none.
-func configOf(pod *staticpod.Pod) (*schedulerConfig, error) {
+func configOf(pod *Pod) (*schedulerConfig, error) {
 	inside, set := pod.Flag("config")
 	if !set || inside == "" {
 		return nil, nil
 	}
 	path, mounted := pod.HostPath(inside)
 	if !mounted {
-		return nil, fmt.Errorf("the manifest names --config=%s, and mounts no folder that holds it; next: kube-scheduler-swap rollback", inside)
+		return nil, nextstep.With(
+			fmt.Errorf("the manifest names --config=%s, and mounts no folder that holds it", inside),
+			"kube-scheduler-swap rollback")
 	}
 	content, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("the scheduler's configuration: %w; next: kube-scheduler-swap install --config FILE", err)
+		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
+			"kube-scheduler-swap install --config FILE")
 	}
 	config, err := readConfig(content)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; next: mend it, and kube-scheduler-swap install --config FILE", path, err)
+		return nil, nextstep.With(fmt.Errorf("%s: %w", path, err),
+			"correct it, and kube-scheduler-swap install --config FILE")
 	}
 	return config, nil
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // schedulerInImage is where the image has the scheduler.
@@ -40,20 +42,20 @@ type archive struct {
 
 // openArchive reads what an archive says of its image.
 func openArchive(file string) (*archive, error) {
-	cure := "next: make the archive again with make image, and copy it here whole; sha256sum -c SHA256SUMS tells"
+	const again = "make the archive again with make image, and copy it here whole; sha256sum -c SHA256SUMS tells"
 	opener := func() (io.ReadCloser, error) { return os.Open(file) }
 	manifest, err := tarball.LoadManifest(opener)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("the image archive %s is not there; next: copy it to this node", file)
+		return nil, nextstep.With(fmt.Errorf("the image archive %s is not there", file), "copy it to this node")
 	} else if err != nil {
-		return nil, fmt.Errorf("%s is not a whole image archive: %w; %s", file, err, cure)
+		return nil, nextstep.With(fmt.Errorf("%s is not a whole image archive: %w", file, err), again)
 	}
 	a := &archive{path: file}
 	for _, descriptor := range manifest {
 		a.names = append(a.names, descriptor.RepoTags...)
 	}
 	if len(a.names) == 0 {
-		return nil, fmt.Errorf("%s names no image; %s", file, cure)
+		return nil, nextstep.With(fmt.Errorf("%s names no image", file), again)
 	}
 	// kubeadm's own repository goes before all others.
 	sort.SliceStable(a.names, func(i, j int) bool {
@@ -62,13 +64,13 @@ func openArchive(file string) (*archive, error) {
 	for _, name := range a.names {
 		image, id, config, err := imageOf(opener, name)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w; %s", file, name, err, cure)
+			return nil, nextstep.With(fmt.Errorf("%s: %s: %w", file, name, err), again)
 		}
 		if a.image == nil {
 			a.name, a.image, a.id = name, image, id
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
 		} else if id != a.id {
-			return nil, fmt.Errorf("%s holds several images (%s, %s); %s", file, a.name, name, cure)
+			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name), again)
 		}
 	}
 	return a, nil
@@ -99,9 +101,10 @@ func (a *archive) extractScheduler(target string) error {
 	for {
 		header, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("%s has no /%s; next: take an image that make image made", a.path, schedulerInImage)
+			return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
+				"take an image that make image made")
 		} else if err != nil {
-			return fmt.Errorf("%s is damaged: %w; next: copy it here again", a.path, err)
+			return nextstep.With(fmt.Errorf("%s is damaged: %w", a.path, err), "copy it here again")
 		}
 		if strings.TrimPrefix(path.Clean(header.Name), "/") != schedulerInImage {
 			continue
@@ -112,7 +115,8 @@ func (a *archive) extractScheduler(target string) error {
 		}
 		if _, err := io.Copy(file, reader); err != nil {
 			file.Close()
-			return fmt.Errorf("cannot take the scheduler out of %s: %w; next: see that there is room in %s", a.path, err, filepath.Dir(target))
+			return nextstep.With(fmt.Errorf("cannot take the scheduler out of %s: %w", a.path, err),
+				"see that there is room in %s", filepath.Dir(target))
 		}
 		return file.Close()
 	}

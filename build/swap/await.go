@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 const (
@@ -74,7 +74,7 @@ func marked(manifest []byte) versions {
 }
 
 func restarted(manifest []byte) ([]byte, error) {
-	edit, err := staticpod.Restart(manifest, time.Now())
+	edit, err := Restart(manifest, time.Now())
 	return edit.Manifest, err
 }
 
@@ -82,7 +82,7 @@ func restarted(manifest []byte) ([]byte, error) {
 type replacement struct {
 	tool *Tool
 	// pod is what the manifest describes: its names are the same before and after.
-	pod      *staticpod.Pod
+	pod      *Pod
 	want     wanted
 	versions versions
 	// found is what has to lie there when the next version is written; nil: nothing.
@@ -111,11 +111,11 @@ type replacement struct {
 	leads bool
 }
 
-// changedByOther says that somebody has written the manifest while we were at work. Theirs stays.
+// changedByOther says that another program or a person has written the manifest while this one was at work. Theirs stays.
 type changedByOther struct{ manifest string }
 
 func (c *changedByOther) Error() string {
-	return fmt.Sprintf("somebody else has written %s while this run was at work; it was left as it is; next: kube-scheduler-swap status", c.manifest)
+	return fmt.Sprintf("another program or a person has written %s while this run was at work; it was left as it is", c.manifest)
 }
 
 // lookTime is how long one look at the container runtime, the scheduler and its lease may take.
@@ -187,23 +187,24 @@ func (r *replacement) write() error {
 	if content == nil || err != nil {
 		return err
 	}
-	described, err := staticpod.Describe(content)
+	described, err := Describe(content)
 	if err != nil {
 		return err
 	}
 	if there, err := readIfThere(r.tool.manifest); err != nil {
 		return err
 	} else if sum(there) != sum(r.found) {
-		return &changedByOther{r.tool.manifest}
+		return nextstep.With(&changedByOther{r.tool.manifest}, "kube-scheduler-swap status")
 	}
 	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
 		// What fails after the rename has replaced it all the same.
 		if there, _ := readIfThere(r.tool.manifest); sum(there) != sum(content) {
-			return fmt.Errorf("cannot write %s: %w; next: see that its folder can be written to and its disk has room", r.tool.manifest, err)
+			return nextstep.With(fmt.Errorf("cannot write %s: %w", r.tool.manifest, err),
+				"see that its folder can be written to and its disk has room")
 		}
 	}
 	r.found = content
-	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[staticpod.RestartedAtAnnotation]
+	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
 	return nil
 }
 
@@ -261,8 +262,8 @@ func (r *replacement) once(format string, arguments ...any) {
 func (r *replacement) look(ctx context.Context) (started, done bool, err error) {
 	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
-		// The runtime may be starting anew; the deadline tells when to give up.
-		r.lastProblem, _ = Cure(err)
+		// The runtime may be starting again; the deadline tells when to give up.
+		r.lastProblem, _ = nextstep.Split(err, "")
 		return false, false, nil
 	}
 	fresh := r.fresh(sandboxes)
@@ -325,7 +326,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.lastProblem = fmt.Sprintf("it does not get the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
 		return true, false, nil
 	case holder.renewed.Equal(r.holder.renewed):
-		r.lastProblem = fmt.Sprintf("nobody renews the lease %s/%s, which %s holds", r.want.lease.namespace, r.want.lease.name, holder.identity)
+		r.lastProblem = fmt.Sprintf("no scheduler renews the lease %s/%s, which %s holds", r.want.lease.namespace, r.want.lease.name, holder.identity)
 		return true, false, nil
 	case here:
 		r.leads = true
@@ -337,7 +338,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 }
 
 // freeLease ends the lease of the old scheduler of this node, whose process is gone. A scheduler does that itself when it
-// is asked to end, but not if it was just renewing its lease, or died: then nobody would work until the lease runs out.
+// is asked to end, but not if it was just renewing its lease, or died: then no scheduler works until the lease runs out.
 func (r *replacement) freeLease(ctx context.Context) {
 	if r.leaseFree || r.want.lease == nil {
 		return
@@ -377,7 +378,7 @@ func isHere(identity string) bool {
 	return err == nil && strings.HasPrefix(identity, name+"_")
 }
 
-// prober asks schedulers of this node only, whose certificate is their own: there is nobody to vouch for it.
+// prober asks schedulers of this node only, whose certificate is their own: no authority vouches for it.
 var prober = &http.Client{
 	Timeout:   2 * time.Second,
 	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},

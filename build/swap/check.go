@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // minor is the minor release of Kubernetes that the scheduler is built for.
@@ -40,28 +40,16 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	}
 	p, err := t.plan(ctx, request)
 	if err != nil {
-		what, cure := Cure(err)
-		findings.problem(cure, "%s", what)
+		what, next := nextstep.Split(err, otherwise)
+		findings.problem(next, "%s", what)
 		return append(findings, t.checkNode(ctx, pod, nil)...), nil
 	}
 	rest, err := t.check(ctx, p, request)
 	return append(findings, rest...), err
 }
 
-// Cure takes an error apart into what went wrong and the next command, with which those of this package end.
-func Cure(err error) (what, cure string) {
-	text := err.Error()
-	at, length := -1, 0
-	for _, separator := range []string{"; next: ", "\nnext: "} {
-		if index := strings.LastIndex(text, separator); index > at {
-			at, length = index, len(separator)
-		}
-	}
-	if at >= 0 {
-		return text[:at], text[at+length:]
-	}
-	return text, "mend what is said above, then run the same command again"
-}
+// otherwise is the next step of an error that has none.
+const otherwise = "fix what is said above, then run the same command again"
 
 // check finds what would make a plan fail.
 func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, error) {
@@ -81,12 +69,21 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would run the new one", p.swap.Image, p.archive.path)
 		}
 	}
+	t.checkForm(&findings, p)
 	t.checkConfig(ctx, &findings, p, request)
 	return findings, nil
 }
 
-// checkUndone tells whether somebody, an upgrade for one, has written over the swap.
-func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Pod) error {
+// checkForm announces that the manifest gets another form.
+func (t *Tool) checkForm(findings *Findings, p *plan) {
+	if p.reformatted && !p.unchanged() {
+		findings.warn("kube-scheduler-swap diff with the same arguments shows every line",
+			"%s", wouldReformat(t.manifest))
+	}
+}
+
+// checkUndone tells whether an upgrade, or a person, has written over the swap.
+func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
 	if err != nil {
@@ -100,7 +97,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 		return nil
 	}
 	again := fmt.Sprintf("kube-scheduler-swap install --image %s --config %s, and kube-scheduler-swap kubeadm-patch for the next upgrade",
-		last.Image, filepath.Join(t.state.configFolder(last.Config+strings.Repeat("0", 12)), configName))
+		last.Image, filepath.Join(t.state.configFolder(last.Config+strings.Repeat("0", 12)), ConfigFileName))
 	if last.Config == "" {
 		again = fmt.Sprintf("kube-scheduler-swap install --image %s, and kube-scheduler-swap kubeadm-patch for the next upgrade", last.Image)
 	}
@@ -108,7 +105,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 	switch {
 	case halfSwapped(pod):
 		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and name --patches at the next upgrade",
-			"%s names %s and mounts nothing there, so its scheduler cannot start; kubeadm without our patch does that", t.manifest, staticpod.ContainerConfigPath)
+			"%s names %s and mounts nothing there, so its scheduler cannot start; kubeadm without our patch does that", t.manifest, ContainerConfigPath)
 	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.patchThere():
 		// A node that joined with the patch of another one.
 		findings.warn("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, or remove the patch",
@@ -121,20 +118,20 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *staticpod.Po
 		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
 			t.manifest, pod.Image, at, last.Image)
 	default:
-		findings.warn("nothing, if that was meant", "%s was written anew or edited since %s; its image and configuration are those that were installed", t.manifest, at)
+		findings.warn("nothing, if that was meant", "%s was written again or edited since %s; its image and configuration are those that were installed", t.manifest, at)
 	}
 	return nil
 }
 
 // usesConfig tells whether the scheduler of a manifest reads the configuration that the manifest mounts.
-func usesConfig(pod *staticpod.Pod) bool {
+func usesConfig(pod *Pod) bool {
 	path, _ := pod.Flag("config")
-	host, mounted := pod.HostPath(staticpod.ContainerConfigPath)
-	return path == staticpod.ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, configName)
+	host, mounted := pod.HostPath(ContainerConfigPath)
+	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
 }
 
 // checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not known.
-func (t *Tool) checkNode(ctx context.Context, pod *staticpod.Pod, p *plan) Findings {
+func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	var findings Findings
 	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
 		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.cluster.kubeconfig), "the API server does not answer: %v", err)
@@ -143,8 +140,8 @@ func (t *Tool) checkNode(ctx context.Context, pod *staticpod.Pod, p *plan) Findi
 	}
 	nodes, err := t.cluster.nodes(ctx)
 	if err != nil {
-		what, cure := Cure(err)
-		findings.problem(cure, "%s", what)
+		what, next := nextstep.Split(err, otherwise)
+		findings.problem(next, "%s", what)
 	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
 		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, as kubelet's settings and the host name call this one", t.kubelet.nodeName)
 	}
@@ -202,7 +199,7 @@ func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *co
 			if !nodeReady(node) {
 				report = findings.problem
 			}
-			report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or mend the configuration of the network",
+			report("install the network plugins (Debian: containernetworking-plugins; others: the CNI plugins' release), or fix the configuration of the network",
 				"this node's network plugin is missing: %s", strings.Join(missing, ", "))
 		}
 	}
@@ -291,7 +288,7 @@ func (n *network) has(plugin string) bool {
 }
 
 // checkStray looks at the other files that kubelet would run.
-func (t *Tool) checkStray(findings *Findings, pod *staticpod.Pod) {
+func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 	folder := filepath.Dir(t.manifest)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
@@ -306,12 +303,12 @@ func (t *Tool) checkStray(findings *Findings, pod *staticpod.Pod) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}
-		stray := staticpod.Stray(entry.Name(), content, *pod)
+		stray := Stray(entry.Name(), content, *pod)
 		switch {
 		case stray.Serious():
-			findings.problem(stray.Cure, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
+			findings.problem(stray.Next, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
 		case !stray.Harmless():
-			findings.warn(stray.Cure, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
+			findings.warn(stray.Next, "%s: %s", filepath.Join(folder, entry.Name()), stray.Explanation)
 		}
 	}
 }
@@ -327,8 +324,12 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		}
 	}
 	if p.refusal != nil {
-		findings.problem("mend what it says", "the new scheduler does not accept its command line or configuration: %v", p.refusal)
+		what, next := nextstep.Split(p.refusal, "fix what it says")
+		findings.problem(next, "the new scheduler does not accept its command line or configuration: %s", what)
 		return
+	}
+	for _, warning := range p.warnings {
+		findings.warn("see to it; the scheduler starts all the same", "the new scheduler says: %s", warning)
 	}
 	served := map[string]bool{}
 	for _, profile := range p.accepted.profiles() {
@@ -353,8 +354,8 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	}
 	pending, err := t.cluster.pending(ctx)
 	if err != nil {
-		what, cure := Cure(err)
-		findings.problem(cure, "%s", what)
+		what, next := nextstep.Split(err, otherwise)
+		findings.problem(next, "%s", what)
 		return
 	}
 	var names []string
@@ -378,7 +379,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 }
 
 // servesNow tells whether the scheduler that the manifest names now has a profile of that name.
-func (t *Tool) servesNow(pod *staticpod.Pod, name string) bool {
+func (t *Tool) servesNow(pod *Pod, name string) bool {
 	config, err := configOf(pod)
 	if config == nil || err != nil {
 		return name == defaultScheduler

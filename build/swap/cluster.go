@@ -14,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // requestTimeout is how long one answer of the API server may take.
@@ -27,18 +29,21 @@ type cluster struct {
 
 func connectCluster(kubeconfig string) (*cluster, error) {
 	if _, err := os.Stat(kubeconfig); err != nil {
-		return nil, fmt.Errorf("the API server's address and credentials: %w; next: run this on a kubeadm control-plane node, or name a file with --kubeconfig", err)
+		return nil, nextstep.With(fmt.Errorf("the API server's address and credentials: %w", err),
+			"run this on a kubeadm control-plane node, or name a file with --kubeconfig")
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; next: kubectl --kubeconfig %s get nodes", kubeconfig, err, kubeconfig)
+		return nil, nextstep.With(fmt.Errorf("%s: %w", kubeconfig, err),
+			"kubectl --kubeconfig %s get nodes", kubeconfig)
 	}
 	config.Timeout = requestTimeout
 	// A person waits for these few requests.
 	config.QPS, config.Burst = 50, 100
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w; next: kubectl --kubeconfig %s get nodes", kubeconfig, err, kubeconfig)
+		return nil, nextstep.With(fmt.Errorf("%s: %w", kubeconfig, err),
+			"kubectl --kubeconfig %s get nodes", kubeconfig)
 	}
 	return &cluster{client: client, kubeconfig: kubeconfig}, nil
 }
@@ -53,13 +58,14 @@ type holder struct {
 	acquired time.Time
 }
 
-// holder gives the zero holder if nobody has ever held the lease, or its last holder has released it.
+// holder gives the zero holder if no scheduler has ever held the lease, or its last holder has released it.
 func (c *cluster) holder(ctx context.Context, lease lease) (holder, error) {
 	found, err := c.client.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return holder{}, nil
 	} else if err != nil {
-		return holder{}, fmt.Errorf("the scheduler's lease %s/%s: %w; next: kubectl -n %s get lease %s", lease.namespace, lease.name, err, lease.namespace, lease.name)
+		return holder{}, nextstep.With(fmt.Errorf("the scheduler's lease %s/%s: %w", lease.namespace, lease.name, err),
+			"kubectl -n %s get lease %s", lease.namespace, lease.name)
 	}
 	return holderOf(&found.Spec), nil
 }
@@ -79,7 +85,7 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 }
 
 // release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now. The
-// API server refuses it if anybody else has written the lease since it was read.
+// API server refuses it if another program has written the lease since it was read.
 func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, error) {
 	leases := c.client.CoordinationV1().Leases(lease.namespace)
 	found, err := leases.Get(ctx, lease.name, metav1.GetOptions{})
@@ -89,9 +95,9 @@ func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, 
 	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity != dead {
 		return true, nil
 	}
-	nobody, second := "", int32(1)
+	none, second := "", int32(1)
 	now := metav1.NowMicro()
-	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &nobody, &second
+	found.Spec.HolderIdentity, found.Spec.LeaseDurationSeconds = &none, &second
 	found.Spec.AcquireTime, found.Spec.RenewTime = &now, &now
 	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
 	return err == nil, err
@@ -101,7 +107,8 @@ func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, 
 func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"})
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the pending pods: %w; next: kubectl get pods -A --field-selector spec.nodeName=", err)
+		return nil, nextstep.With(fmt.Errorf("cannot list the pending pods: %w", err),
+			"kubectl get pods -A --field-selector spec.nodeName=")
 	}
 	found := map[string][]string{}
 	for _, pod := range pods.Items {
@@ -115,7 +122,7 @@ func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {
 func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, fmt.Errorf("cannot list the nodes: %w; next: kubectl get nodes", err)
+		return nil, nextstep.With(fmt.Errorf("cannot list the nodes: %w", err), "kubectl get nodes")
 	}
 	return nodes.Items, nil
 }

@@ -4,13 +4,14 @@ package swap
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
-// writeDurably replaces a file in one step: whoever looks, at any instant and after a power cut, finds the old content
+// writeDurably replaces a file in one step: a reader, at any instant and after a power cut, finds the old content
 // or the new one, whole. The new content is written beside the old under a name that begins with a dot, which kubelet
 // ignores, and is on the disk before it is renamed.
 func writeDurably(path string, content []byte, mode fs.FileMode) (err error) {
@@ -76,7 +77,7 @@ func readIfThere(path string) ([]byte, error) {
 // keepFolder makes a folder that survives a power cut.
 func keepFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return fmt.Errorf("%w; next: see that %s can be written to", err, filepath.Dir(path))
+		return nextstep.With(err, "see that %s can be written to", filepath.Dir(path))
 	}
 	return syncFolder(filepath.Dir(path))
 }

@@ -19,20 +19,20 @@ const (
 
 // Finding is something that check has to say, and what to do about it.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	What     string   `json:"what"`
-	Cure     string   `json:"cure"`
+	Severity Severity
+	What     string
+	Next     string
 }
 
 // Findings are all that check has to say.
 type Findings []Finding
 
-func (f *Findings) problem(cure, format string, arguments ...any) {
-	*f = append(*f, Finding{Severity: Problem, What: fmt.Sprintf(format, arguments...), Cure: cure})
+func (f *Findings) problem(next, format string, arguments ...any) {
+	*f = append(*f, Finding{Severity: Problem, What: fmt.Sprintf(format, arguments...), Next: next})
 }
 
-func (f *Findings) warn(cure, format string, arguments ...any) {
-	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Cure: cure})
+func (f *Findings) warn(next, format string, arguments ...any) {
+	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Next: next})
 }
 
 // Problems tells how many findings make a swap fail.
@@ -49,7 +49,7 @@ func (f Findings) Problems() int {
 // Write prints the findings for a person.
 func (f Findings) Write(output io.Writer) {
 	for _, finding := range f {
-		fmt.Fprintf(output, "%s: %s\n  next: %s\n", finding.Severity, finding.What, finding.Cure)
+		fmt.Fprintf(output, "%s: %s\n  next: %s\n", finding.Severity, finding.What, finding.Next)
 	}
 	if len(f) == 0 {
 		fmt.Fprintln(output, "nothing found that would make a swap fail")

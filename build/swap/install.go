@@ -11,14 +11,14 @@ import (
 	"slices"
 	"time"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Refused is returned when check found what would make the swap fail; nothing was changed.
 type Refused struct{ Findings Findings }
 
 func (r *Refused) Error() string {
-	return fmt.Sprintf("nothing was changed, because of problems that would make the swap fail: %d; next: mend what is listed above, then run this again", r.Findings.Problems())
+	return fmt.Sprintf("nothing was changed, because of problems that would make the swap fail: %d", r.Findings.Problems())
 }
 
 // UndoneError says that a change did not work and was taken back.
@@ -34,13 +34,23 @@ type UndoneError struct {
 func (e *UndoneError) Error() string {
 	switch {
 	case e.Undo == nil:
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again\nnext: mend what the lines above say, then run this again", e.Reason)
+		return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again", e.Reason)
 	case e.Kept != "":
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest could NOT be put back: %v\nnext: mend that, then cp %s %s; kube-scheduler-swap status",
-			e.Reason, e.Undo, e.Kept, e.Manifest)
+		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest could NOT be put back: %v", e.Reason, e.Undo)
 	}
-	return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v\n"+
-		"next: kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback", e.Reason, e.Undo)
+	return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v",
+		e.Reason, e.Undo)
+}
+
+// next is the next step.
+func (e *UndoneError) next() string {
+	switch {
+	case e.Undo == nil:
+		return "fix what the lines above say, then run this again"
+	case e.Kept != "":
+		return fmt.Sprintf("fix that, then cp %s %s; kube-scheduler-swap status", e.Kept, e.Manifest)
+	}
+	return "kube-scheduler-swap status; journalctl -u kubelet; kube-scheduler-swap rollback"
 }
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
@@ -67,7 +77,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		findings.Write(t.options.Output)
 	}
 	if findings.Problems() > 0 {
-		return &Refused{Findings: findings}
+		return nextstep.With(&Refused{Findings: findings}, "fix what is listed above, then run this again")
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
 	want := wanted{imageID: p.imageID, health: healthOf(p.afterPod), lease: leaseOf(p.afterPod, p.accepted)}
@@ -80,9 +90,6 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 			return err
 		}
 		t.say("kept the configuration in %s", p.swap.ConfigFolder)
-	}
-	if p.reformatted != "" {
-		t.say("the whole manifest is written anew: %s", p.reformatted)
 	}
 	unfinished, err := t.unfinished()
 	if err != nil {
@@ -101,7 +108,10 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		if problem == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
 			if err := t.probeAll(ctx, request.Probe, leads); err != nil {
-				return fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w; next: kubectl get nodes; kube-scheduler-swap status", p.swap.Image, err)
+				return nextstep.With(
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
+						p.swap.Image, err),
+					"kubectl get nodes; kube-scheduler-swap status")
 			}
 			return t.finish(p, p.before)
 		}
@@ -116,7 +126,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		}
 		marked := p.swap
 		marked.RestartedAt = time.Now()
-		edit, err := staticpod.Apply(p.before, marked)
+		edit, err := Apply(p.before, marked)
 		return edit.Manifest, err
 	}}
 	err = change.run(ctx)
@@ -139,9 +149,10 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 }
 
 // errInterruptedBefore is what is said of a run that was ended before it changed anything.
-var errInterruptedBefore = errors.New("interrupted before anything was changed; next: the same command again")
+var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),
+	"the same command again")
 
-// writeJournal says that a manifest is about to be written, which nobody has seen work, like those of the run before that did not
+// writeJournal says that a manifest is about to be written, which was never seen to work, like those of the run before that did not
 // finish.
 func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) error {
 	begun := journal{Operation: operation, Started: t.started, Process: os.Getpid(), Unproven: []string{identity(manifest)}}
@@ -149,7 +160,8 @@ func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) 
 		begun.Unproven = append(begun.Unproven, before.Unproven...)
 	}
 	if err := writeRecord(t.state.journalFile(), begun); err != nil {
-		return fmt.Errorf("cannot write the journal: %w; next: see that there is room in %s", err, t.state.folder)
+		return nextstep.With(fmt.Errorf("cannot write the journal: %w", err),
+			"see that there is room in %s", t.state.folder)
 	}
 	return nil
 }
@@ -162,7 +174,7 @@ func (t *Tool) unbegin(before *journal) error {
 	return writeRecord(t.state.journalFile(), before)
 }
 
-// doubted tells whether a manifest was put there by an unfinished run, so that nobody has seen it work.
+// doubted tells whether a manifest was put there by an unfinished run, and was never seen to work.
 func (t *Tool) doubted(unfinished *journal, manifest []byte) (bool, error) {
 	if unfinished == nil || !slices.Contains(unfinished.Unproven, identity(manifest)) {
 		return false, nil
@@ -195,7 +207,7 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes what a run that was killed had unpacked; nobody else is at work while the lock is held.
+// clearScratch removes what a run that was killed had unpacked; no other run is at work while the lock is held.
 func (t *Tool) clearScratch() error {
 	left, err := filepath.Glob(filepath.Join(t.state.folder, ".scratch-*"))
 	if err != nil {
@@ -236,8 +248,10 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 			return nil
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s; next: %s images ls",
-				p.archive.path, t.runtime.endpoint, id, p.swap.Image, p.imageID, t.runtime.tool()[0])
+			return nextstep.With(
+				fmt.Errorf("%s was loaded, but the container runtime at %s has %q under the name %s, not %s",
+					p.archive.path, t.runtime.endpoint, id, p.swap.Image, p.imageID),
+				"%s images ls", t.runtime.tool()[0])
 		}
 		select {
 		case <-time.After(pollInterval):
@@ -248,7 +262,7 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 }
 
 // keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts back:
-// the one that lies there, or, if an unfinished run put that there and nobody saw it work, the one from before.
+// the one that lies there, or, if an unfinished run put that there and it was never seen to work, the one from before.
 func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 	good := p.before
 	doubted, err := t.doubted(unfinished, p.before)
@@ -267,7 +281,8 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 	}
 	write := func(path string, content []byte) error {
 		if err := writeDurably(path, content, 0o600); err != nil {
-			return fmt.Errorf("cannot keep the way back: %w; next: see that there is room in %s", err, t.state.folder)
+			return nextstep.With(fmt.Errorf("cannot keep the way back: %w", err),
+				"see that there is room in %s", t.state.folder)
 		}
 		return nil
 	}
@@ -288,19 +303,19 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 
 // halfSwapped tells whether a manifest names our configuration and does not mount it: an upgrade by a kubeadm whose
 // ClusterConfiguration has our lines, without our patch.
-func halfSwapped(pod *staticpod.Pod) bool {
+func halfSwapped(pod *Pod) bool {
 	path, _ := pod.Flag("config")
-	_, mounted := pod.HostPath(staticpod.ContainerConfigPath)
-	return path == staticpod.ContainerConfigPath && !mounted
+	_, mounted := pod.HostPath(ContainerConfigPath)
+	return path == ContainerConfigPath && !mounted
 }
 
 // onlyRestarted tells whether a manifest is another one with the time of a restart in it, which a rollback may leave.
 func onlyRestarted(from, to []byte) bool {
-	pod, err := staticpod.Describe(to)
+	pod, err := Describe(to)
 	if err != nil || pod.Swap.RestartedAt.IsZero() {
 		return sum(from) == sum(to)
 	}
-	edit, err := staticpod.Restart(from, pod.Swap.RestartedAt)
+	edit, err := Restart(from, pod.Swap.RestartedAt)
 	return err == nil && sum(edit.Manifest) == sum(to)
 }
 
@@ -316,8 +331,8 @@ func (t *Tool) unfinished() (*journal, error) {
 
 // works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds the lease,
 // or needs none.
-func (t *Tool) works(ctx context.Context, pod *staticpod.Pod, want wanted) (leads bool, err error) {
-	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[staticpod.RestartedAtAnnotation], leaseFree: true}
+func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, err error) {
+	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {
 		if r.holder, err = t.cluster.holder(ctx, *want.lease); err != nil {
 			return false, err
@@ -360,18 +375,21 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	written, err := t.restore(ctx, found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
-		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, other)
+		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, err)
 	}
 	if err == nil {
 		if err = t.undone(good, written); err != nil {
-			return fmt.Errorf("the new scheduler does not work: %v\nthe old one runs again, but that cannot be written down: %w\nnext: see that there is room in %s", reason, err, t.state.folder)
+			return nextstep.With(
+				fmt.Errorf("the new scheduler does not work: %v\nthe old one runs again, but that cannot be written down: %w",
+					reason, err),
+				"see that there is room in %s", t.state.folder)
 		}
 	}
 	undone := &UndoneError{Reason: reason, Undo: err}
 	if written == nil {
 		undone.Kept, undone.Manifest = t.state.undo(), t.manifest
 	}
-	return undone
+	return nextstep.With(undone, "%s", undone.next())
 }
 
 // undone writes down that what was there before a failed install is there again.
@@ -394,10 +412,11 @@ func (t *Tool) undone(good, written []byte) error {
 // restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and waits until
 // its scheduler works. It gives what it has written; nil if nothing.
 func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
-	pod, err := staticpod.Describe(manifest)
+	pod, err := Describe(manifest)
 	if err != nil {
 		return nil, err
 	}
+	t.keepExact(manifest)
 	// Whether its image is there and its configuration can be read is seen when it runs.
 	id, _ := t.runtime.imageID(ctx, pod.Image)
 	config, _ := configOf(&pod)
@@ -411,11 +430,26 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	return change.found, err
 }
 
+// keepExact keeps the exact text of a manifest that gets another form when the time of the restart is set in it.
+func (t *Tool) keepExact(manifest []byte) {
+	edit, err := Restart(manifest, t.started)
+	if err != nil || !edit.Reformatted {
+		return
+	}
+	kept := "is kept as " + t.state.stamped("exact", t.started)
+	if err := writeDurably(t.state.stamped("exact", t.started), manifest, 0o600); err != nil {
+		// Nothing may stand in the way of the old scheduler.
+		kept = fmt.Sprintf("cannot be kept: %v", err)
+	}
+	t.say("the manifest from before was edited by hand: it gets another form, its content and its comments stay; its exact text %s", kept)
+}
+
 // finish writes down what was installed, and clears away what is of no use any more.
 func (t *Tool) finish(p *plan, written []byte) error {
 	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version, Config: p.swap.ConfigSHA256}
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
-		return fmt.Errorf("the new scheduler works, but that cannot be written down: %w; next: see that there is room in %s, then run this again", err, t.state.folder)
+		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be written down: %w", err),
+			"see that there is room in %s, then run this again", t.state.folder)
 	}
 	kept, err := readIfThere(t.state.undo())
 	if err != nil {
@@ -423,14 +457,19 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	}
 	if kept != nil && identity(kept) != identity(written) {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
-			return fmt.Errorf("the new scheduler works, but the way back cannot be kept: %w; next: run this again", err)
+			return nextstep.With(fmt.Errorf("the new scheduler works, but the way back cannot be kept: %w", err),
+				"run this again")
 		}
 	}
 	if err := errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo())); err != nil {
-		return fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w; next: run this again", err)
+		return nextstep.With(fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w", err),
+			"run this again")
 	}
 	if err := errors.Join(t.updatePatch(p.swap), t.clearConfigs(written)); err != nil {
-		return fmt.Errorf("the new scheduler works and is written down, but kubeadm's patch or old configurations are as they were: %w; next: mend that, then run this again", err)
+		return nextstep.With(
+			fmt.Errorf("the new scheduler works and is written down, but kubeadm's patch or old configurations are as they were: %w",
+				err),
+			"fix that, then run this again")
 	}
 	t.say("done: this node's scheduler is %s", version(p.swap.Version))
 	return nil
@@ -440,12 +479,12 @@ func (t *Tool) finish(p *plan, written []byte) error {
 // names.
 func (t *Tool) clearConfigs(written []byte) error {
 	named := [][]byte{written}
-	files := []string{t.state.original(), t.state.previous(), filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile)}
+	files := []string{t.state.original(), t.state.previous(), filepath.Join(DefaultPatches, KubeadmPatchFile)}
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
 		return err
 	} else if there {
-		files = append(files, filepath.Join(patch.Folder, staticpod.KubeadmPatchFile))
+		files = append(files, filepath.Join(patch.Folder, KubeadmPatchFile))
 	}
 	for _, file := range files {
 		content, err := readIfThere(file)

@@ -3,14 +3,59 @@
 package swap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
-	"kube-scheduler-fork/build/staticpod"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
 )
+
+// KubeadmPatchFile is the file name under which kubeadm finds the patch.
+const KubeadmPatchFile = "kube-scheduler+strategic.yaml"
+
+// KubeadmPatch gives the strategic merge patch with which `kubeadm upgrade --patches` and `kubeadm join --patches` write the
+// swapped manifest: everything of a swap but --config, which a strategic merge cannot add to a list of strings (see
+// ClusterConfigurationLines), and RestartedAt, which is of one moment on one node.
+func KubeadmPatch(swap Swap) ([]byte, error) {
+	if err := swap.check(); err != nil {
+		return nil, err
+	}
+	container := []entry{{"name", scalar(program)}, {"image", scalar(swap.Image)}}
+	spec := []entry{{"containers", nil}}
+	if swap.ConfigFolder != "" {
+		container = append(container, entry{"volumeMounts", sequence(swap.mount())})
+		spec = append(spec, entry{"volumes", sequence(swap.volume())})
+	}
+	spec[0].value = sequence(mapping(container...))
+	var annotations []entry
+	for _, e := range swap.annotations() {
+		if e.value.Value != "" && e.key != RestartedAtAnnotation {
+			annotations = append(annotations, e)
+		}
+	}
+	var patch []entry
+	if len(annotations) > 0 {
+		patch = append(patch, entry{"metadata", mapping(entry{"annotations", mapping(annotations...)})})
+	}
+	patch = append(patch, entry{"spec", mapping(spec...)})
+
+	var written bytes.Buffer
+	fmt.Fprintf(&written, "# Keeps the swapped %s when kubeadm writes its manifest: name this file %s in the folder of\n"+
+		"# `kubeadm upgrade --patches` or `kubeadm join --patches`.\n", program, KubeadmPatchFile)
+	err := yaml.NewEncoder(&written).Encode(mapping(patch...))
+	return written.Bytes(), err
+}
+
+// ClusterConfigurationLines gives the lines of kubeadm's ClusterConfiguration that add --config, for a swap with a
+// configuration. They stay the same from install to install.
+func ClusterConfigurationLines() string {
+	return "scheduler:\n  extraArgs:\n    config: " + ContainerConfigPath + "\n"
+}
 
 // DefaultPatches is where kubeadm's patches lie unless the user says otherwise.
 const DefaultPatches = "/etc/kubernetes/patches"
@@ -28,7 +73,8 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 		return "", err
 	}
 	if !pod.Swapped {
-		return "", errors.New("the scheduler of this node is not swapped: there is nothing to keep; next: kube-scheduler-swap install")
+		return "", nextstep.With(errors.New("the scheduler of this node is not swapped: there is nothing to keep"),
+			"kube-scheduler-swap install")
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
 		return "", err
@@ -37,17 +83,18 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 		return "", err
 	}
 	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder}); err != nil {
-		return "", fmt.Errorf("cannot write down where the patch lies: %w; next: see that there is room in %s", err, t.state.folder)
+		return "", nextstep.With(fmt.Errorf("cannot write down where the patch lies: %w", err),
+			"see that there is room in %s", t.state.folder)
 	}
 	if pod.Swap.ConfigFolder == "" {
 		// Nothing is mounted then for --config to name.
 		return "", nil
 	}
-	return staticpod.ClusterConfigurationLines(), nil
+	return ClusterConfigurationLines(), nil
 }
 
 // updatePatch brings kubeadm's patch up to date, if there is one.
-func (t *Tool) updatePatch(swap staticpod.Swap) error {
+func (t *Tool) updatePatch(swap Swap) error {
 	var patch patched
 	there, err := readRecord(t.state.patchedFile(), &patch)
 	if err != nil {
@@ -72,23 +119,25 @@ func (t *Tool) updatePatch(swap staticpod.Swap) error {
 
 // patchThere tells whether a patch of ours lies where kubeadm's patches lie by default.
 func (t *Tool) patchThere() bool {
-	content, err := readIfThere(filepath.Join(DefaultPatches, staticpod.KubeadmPatchFile))
-	return err == nil && strings.Contains(string(content), staticpod.VersionAnnotation)
+	content, err := readIfThere(filepath.Join(DefaultPatches, KubeadmPatchFile))
+	return err == nil && strings.Contains(string(content), VersionAnnotation)
 }
 
-func (t *Tool) writePatch(folder string, swap staticpod.Swap) error {
+func (t *Tool) writePatch(folder string, swap Swap) error {
 	if inside(folder, filepath.Dir(t.manifest)) {
-		return fmt.Errorf("the patch may not lie in %s: kubelet would run it; next: name another folder with --folder", filepath.Dir(t.manifest))
+		return nextstep.With(fmt.Errorf("the patch may not lie in %s: kubelet would run it", filepath.Dir(t.manifest)),
+			"name another folder with --folder")
 	}
-	content, err := staticpod.KubeadmPatch(swap)
+	content, err := KubeadmPatch(swap)
 	if err != nil {
 		return err
 	}
 	if err := keepFolder(folder); err != nil {
 		return err
 	}
-	if err := writeDurably(filepath.Join(folder, staticpod.KubeadmPatchFile), content, 0o600); err != nil {
-		return fmt.Errorf("cannot write kubeadm's patch: %w; next: see that there is room in %s", err, folder)
+	if err := writeDurably(filepath.Join(folder, KubeadmPatchFile), content, 0o600); err != nil {
+		return nextstep.With(fmt.Errorf("cannot write kubeadm's patch: %w", err),
+			"see that there is room in %s", folder)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/pflag"
 	kubeletconfig "k8s.io/kubelet/config/v1beta1"
 	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // kubelet is what the running kubelet of this node was told.
@@ -54,7 +56,8 @@ func findKubelet(proc string) (*kubelet, error) {
 		}
 		return readKubelet(process, arguments[1:])
 	}
-	return nil, errors.New("no kubelet runs on this node; next: systemctl status kubelet, or run this on a control-plane node")
+	return nil, nextstep.With(errors.New("no kubelet runs on this node"),
+		"systemctl status kubelet, or run this on a control-plane node")
 }
 
 // sameRoot tells whether a process sees the file system that we see: a kubelet in a container, as of a cluster inside a
@@ -78,17 +81,20 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 	endpoint := flags.String("container-runtime-endpoint", "", "")
 	nodeName := flags.String("hostname-override", "", "")
 	if err := flags.Parse(arguments); err != nil {
-		return nil, fmt.Errorf("the command line of kubelet (process %d) cannot be read: %w; next: ps -o args -p %d", process, err, process)
+		return nil, nextstep.With(
+			fmt.Errorf("the command line of kubelet (process %d) cannot be read: %w", process, err),
+			"ps -o args -p %d", process)
 	}
 	k := &kubelet{process: process, manifests: *manifests, endpoint: *endpoint, nodeName: *nodeName}
 	if *file != "" {
 		content, err := os.ReadFile(*file)
 		if err != nil {
-			return nil, fmt.Errorf("kubelet's configuration: %w; next: run this as root on the control-plane node", err)
+			return nil, nextstep.With(fmt.Errorf("kubelet's configuration: %w", err),
+				"run this as root on the control-plane node")
 		}
 		var settings kubeletconfig.KubeletConfiguration
 		if err := yaml.Unmarshal(content, &settings); err != nil {
-			return nil, fmt.Errorf("kubelet's configuration %s: %w; next: mend it", *file, err)
+			return nil, nextstep.With(fmt.Errorf("kubelet's configuration %s: %w", *file, err), "fix it")
 		}
 		if k.manifests == "" {
 			k.manifests = settings.StaticPodPath
@@ -110,7 +116,8 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 		}
 	}
 	if k.endpoint = strings.TrimPrefix(k.endpoint, "unix://"); k.endpoint == "" {
-		return nil, fmt.Errorf("kubelet (process %d) names no --container-runtime-endpoint; next: ps -o args -p %d", process, process)
+		return nil, nextstep.With(fmt.Errorf("kubelet (process %d) names no --container-runtime-endpoint", process),
+			"ps -o args -p %d", process)
 	}
 	return k, nil
 }

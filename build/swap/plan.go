@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Request is what a user asks for. What is empty stays as it is.
@@ -29,26 +29,28 @@ type Request struct {
 type plan struct {
 	// before is the manifest that lies there; pod is what it says.
 	before []byte
-	pod    *staticpod.Pod
+	pod    *Pod
 	// archive is what has to be loaded; nil for an image that is there.
 	archive *archive
 	imageID string
-	swap    staticpod.Swap
+	swap    Swap
 	// config is the content to keep; nil if none has to be.
 	config []byte
-	// after is the new manifest, and the pod that it describes; reformatted says why other lines changed, if they did.
+	// after is the new manifest, and the pod that it describes; reformatted tells whether other lines change, too.
 	after       []byte
-	afterPod    *staticpod.Pod
-	reformatted string
-	// accepted is what the new scheduler makes of its configuration; nil if it accepts none.
+	afterPod    *Pod
+	reformatted bool
+	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why it does
+	// not accept it.
 	accepted *schedulerConfig
+	warnings []string
 	refusal  error
 }
 
 // plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone afterwards.
 func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if request.Archive != "" && request.Image != "" {
-		return nil, errors.New("both an archive and an image are named; next: name one of them")
+		return nil, nextstep.With(errors.New("both an archive and an image are named"), "name one of them")
 	}
 	p := &plan{}
 	var err error
@@ -73,19 +75,19 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	}
 	// It is taken for the time of the change when it comes to that; here it shows what would stand there.
 	p.swap.RestartedAt = t.started
-	edit, err := staticpod.Apply(p.before, p.swap)
+	edit, err := Apply(p.before, p.swap)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
-	after, err := staticpod.Describe(edit.Manifest)
+	after, err := Describe(edit.Manifest)
 	if err != nil {
 		return nil, fmt.Errorf("%s, changed: %w", t.manifest, err)
 	}
 	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
 
-	p.accepted, p.refusal = accepts(ctx, binary, p.afterPod, func(path string) string {
-		if path == staticpod.ContainerConfigPath && p.config != nil {
-			staged := filepath.Join(scratch, configName)
+	p.accepted, p.warnings, p.refusal = accepts(ctx, binary, p.afterPod, func(path string) string {
+		if path == ContainerConfigPath && p.config != nil {
+			staged := filepath.Join(scratch, ConfigFileName)
 			if os.WriteFile(staged, p.config, 0o600) == nil {
 				return staged
 			}
@@ -110,7 +112,7 @@ func scratchFolder(state string) (string, error) {
 		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
 	}
 	if err != nil {
-		return "", fmt.Errorf("%w; next: see that the disk has room", err)
+		return "", nextstep.With(err, "see that the disk has room")
 	}
 	return folder, nil
 }
@@ -120,8 +122,9 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 	file, name := request.Archive, request.Image
 	if file == "" && name == "" {
 		if !p.pod.Swapped {
-			return errors.New("this node runs the scheduler that kubeadm put there, and no other is named; " +
-				"next: kube-scheduler-swap install --archive kube-scheduler.tar")
+			return nextstep.With(
+				errors.New("this node runs the scheduler that kubeadm put there, and no other is named"),
+				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		name = p.pod.Image
 	}
@@ -131,7 +134,9 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 			return err
 		}
 		if id == "" {
-			return fmt.Errorf("the image %s is not in the container runtime at %s; next: kube-scheduler-swap install --archive kube-scheduler.tar", name, t.runtime.endpoint)
+			return nextstep.With(
+				fmt.Errorf("the image %s is not in the container runtime at %s", name, t.runtime.endpoint),
+				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		file = filepath.Join(scratch, "image.tar")
 		if err := t.runtime.save(ctx, name, file); err != nil {
@@ -157,7 +162,8 @@ const unknownVersion = "unknown"
 
 func (t *Tool) takeScheduler(a *archive, binary string) error {
 	if a.architecture != goruntime.GOARCH {
-		return fmt.Errorf("%s is for %s, this node is %s; next: make image ARCH=%s", a.path, a.architecture, goruntime.GOARCH, goruntime.GOARCH)
+		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
+			"make image ARCH=%s", goruntime.GOARCH)
 	}
 	return a.extractScheduler(binary)
 }
@@ -171,17 +177,20 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		if p.swap.ConfigFolder == "" {
 			return nil
 		}
-		file := filepath.Join(p.swap.ConfigFolder, configName)
+		file := filepath.Join(p.swap.ConfigFolder, ConfigFileName)
 		if content, err := os.ReadFile(file); err != nil {
-			return fmt.Errorf("the configuration of the swap that is there: %w; next: name one with --config", err)
+			return nextstep.With(fmt.Errorf("the configuration of the swap that is there: %w", err),
+				"name one with --config")
 		} else if sum(content) != p.swap.ConfigSHA256 {
-			return fmt.Errorf("%s is not what was installed: somebody has changed it; next: copy it elsewhere, and name the copy with --config", file)
+			return nextstep.With(fmt.Errorf("%s is not what was installed: it was changed since", file),
+				"copy it elsewhere, and name the copy with --config")
 		}
 		return nil
 	}
 	content, err := os.ReadFile(request.Config)
 	if err != nil {
-		return fmt.Errorf("the configuration: %w; next: name a KubeSchedulerConfiguration with --config", err)
+		return nextstep.With(fmt.Errorf("the configuration: %w", err),
+			"name a KubeSchedulerConfiguration with --config")
 	}
 	p.config = content
 	p.swap.ConfigSHA256 = sum(content)
@@ -196,6 +205,12 @@ func (p *plan) unchanged() bool {
 	return p.pod.Swapped && now == then && strings.Join(p.pod.Command, "\x00") == strings.Join(p.afterPod.Command, "\x00")
 }
 
+// wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder first.
+func wouldReformat(manifest string) string {
+	return fmt.Sprintf("%s was edited by hand, and install writes the whole file again: indentation, blank lines, line ends and "+
+		"anchors may change, its content and its comments stay", manifest)
+}
+
 // Diff gives the exact change of the manifest that install would make; empty if there is none.
 func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	p, err := t.plan(ctx, request)
@@ -208,8 +223,8 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	if p.unchanged() {
 		return nil, nil
 	}
-	if p.reformatted != "" {
-		fmt.Fprintf(t.options.Output, "the whole file would be written anew: %s\n", p.reformatted)
+	if p.reformatted {
+		fmt.Fprintf(t.options.Output, "%s\n", wouldReformat(t.manifest))
 	}
-	return staticpod.Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
+	return Diff(t.manifest, p.before, t.manifest+" (after install)", p.after), nil
 }

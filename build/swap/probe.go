@@ -24,7 +24,7 @@ const probeLabel = "app.kubernetes.io/name"
 // probeName is the label's value, and how the names of probe pods begin.
 const probeName = "kube-scheduler-swap-probe"
 
-// clearProbes deletes probe pods that a run that was killed has left; nobody else probes from this node while the lock is held.
+// clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock is held.
 func (t *Tool) clearProbes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()

@@ -13,7 +13,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Where Rollback goes back to.
@@ -39,18 +39,19 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	case ToPrevious:
 		path = t.state.previous()
 	default:
-		return fmt.Errorf("--to %s is unknown; next: kube-scheduler-swap rollback --to %s, or --to %s", to, ToStock, ToPrevious)
+		return nextstep.With(fmt.Errorf("--to %s is unknown", to),
+			"kube-scheduler-swap rollback --to %s, or --to %s", ToStock, ToPrevious)
 	}
 	target, err := readIfThere(path)
 	if err != nil {
-		return fmt.Errorf("%w; next: the same command with sudo", err)
+		return nextstep.With(err, "the same command with sudo")
 	}
 	unfinished, err := t.unfinished()
 	if err != nil {
 		return err
 	}
 	before, pod, unreadable := t.readManifest()
-	// Only what an unfinished run has written is in doubt; what somebody has put there since is theirs.
+	// Only what an unfinished run has written is in doubt; what came there since stays.
 	doubted := false
 	if unreadable == nil {
 		if doubted, err = t.doubted(unfinished, before); err != nil {
@@ -71,25 +72,27 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		t.say("this node runs the scheduler that kubeadm put there: nothing to take back")
 		return t.settled(ctx, before)
 	case target == nil:
-		return fmt.Errorf("%s is not there: the manifest from before is not known, for one on a node that joined with kubeadm's patch; "+
-			"next: kubeadm init phase control-plane scheduler, which writes kubeadm's own", path)
+		return nextstep.With(
+			fmt.Errorf("%s is not there: the manifest from before is not known, for one on a node that joined with kubeadm's patch",
+				path),
+			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	case unreadable == nil && !doubted && onlyRestarted(target, before):
 		t.say("the manifest from before lies there already: nothing to take back")
 		return t.settled(ctx, before)
 	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
 		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
-		t.say("%s is not swapped: kubeadm, or somebody, has written it anew; nothing to take back", t.manifest)
+		t.say("%s is not swapped: it was written since, by kubeadm or by hand; nothing to take back", t.manifest)
 		return t.settled(ctx, before)
 	}
 	if unreadable != nil {
-		// A manifest that is gone or cannot be read is just what a rollback has to mend.
+		// A manifest that is gone or cannot be read is just what a rollback has to fix.
 		t.say("the manifest that lies there cannot be used: %v", unreadable)
 	}
 	if err := t.keepEdits(before, doubted); err != nil {
 		return err
 	}
 	if unreadable == nil && to == ToStock && pod.Swapped && !swapOf(target, pod) {
-		t.say("the manifest was written anew or edited since the first swap, by kubeadm upgrade for one; what is put back is from before. " +
+		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before. " +
 			"kubeadm init phase control-plane scheduler writes the one of this node's kubeadm")
 	}
 	if err := t.haveImage(ctx, target); err != nil {
@@ -97,7 +100,8 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	if before != nil && unreadable == nil && (!doubted || kept == nil) {
 		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
-			return fmt.Errorf("cannot keep the manifest that lies there: %w; next: see that there is room in %s", err, t.state.folder)
+			return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
+				"see that there is room in %s", t.state.folder)
 		}
 	}
 	if err := t.writeJournal("rollback", target, unfinished); err != nil {
@@ -115,35 +119,40 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		err = errors.Join(err, t.unbegin(unfinished))
 		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
 	case errors.Is(err, context.Canceled):
-		return errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work; next: kube-scheduler-swap status")
+		return nextstep.With(
+			errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work"),
+			"kube-scheduler-swap status")
 	default:
-		return fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; the one that it replaced is kept as %s; "+
-			"next: journalctl -u kubelet; kube-scheduler-swap status", err, t.state.undo())
+		return nextstep.With(
+			fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; the one that it replaced is kept as %s",
+				err, t.state.undo()),
+			"journalctl -u kubelet; kube-scheduler-swap status")
 	}
 	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to],
-		staticpod.RestartedAtAnnotation)
+		RestartedAtAnnotation)
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w; next: see that %s can be written to", err, t.state.folder)
+			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
+				"see that %s can be written to", t.state.folder)
 		}
 	}
 	return t.settled(ctx, written)
 }
 
 // swapOf tells whether a pod is what a manifest becomes by nothing but the pod's swap.
-func swapOf(manifest []byte, pod *staticpod.Pod) bool {
-	edit, err := staticpod.Apply(manifest, pod.Swap)
+func swapOf(manifest []byte, pod *Pod) bool {
+	edit, err := Apply(manifest, pod.Swap)
 	if err != nil {
 		return false
 	}
-	expected, err := staticpod.Describe(edit.Manifest)
+	expected, err := Describe(edit.Manifest)
 	return err == nil && equality.Semantic.DeepEqual(expected.Manifest, pod.Manifest)
 }
 
 // haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away that
 // nothing has used for a while.
 func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
-	pod, err := staticpod.Describe(manifest)
+	pod, err := Describe(manifest)
 	if err != nil {
 		return err
 	}
@@ -153,15 +162,17 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	}
 	t.say("pulling %s, which is not on this node any more", pod.Image)
 	if err := t.runtime.pull(ctx, pod.Image); err != nil {
-		return fmt.Errorf("%s, the image to go back to, is not on this node and cannot be pulled: %w; next: load it (%s), then run this again",
-			pod.Image, err, strings.Join(append(t.runtime.tool(), map[bool]string{true: "load --input FILE", false: "images import FILE"}[t.runtime.docker]), " "))
+		return nextstep.With(
+			fmt.Errorf("%s, the image to go back to, is not on this node and cannot be pulled: %w",
+				pod.Image, err), "load it (%s), then run this again", strings.Join(append(t.runtime.tool(), map[bool]string{true: "load --input FILE", false: "images import FILE"}[t.runtime.docker]),
+				" "))
 	}
 	return nil
 }
 
 // settled writes down what lies there after a rollback: a swap from before, or none.
 func (t *Tool) settled(ctx context.Context, manifest []byte) error {
-	pod, err := staticpod.Describe(manifest)
+	pod, err := Describe(manifest)
 	if err != nil {
 		return err
 	}
@@ -173,7 +184,8 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 		err = writeRecord(t.state.installedFile(), installed{At: time.Now().UTC(), Manifest: sum(manifest), Image: pod.Image, ImageID: id,
 			Version: pod.Swap.Version, Config: pod.Swap.ConfigSHA256})
 		if err != nil {
-			return fmt.Errorf("cannot write down what lies there now: %w; next: see that there is room in %s", err, t.state.folder)
+			return nextstep.With(fmt.Errorf("cannot write down what lies there now: %w", err),
+				"see that there is room in %s", t.state.folder)
 		}
 	} else if err := removeDurably(t.state.installedFile()); err != nil {
 		return err
@@ -193,11 +205,11 @@ func (t *Tool) sayPatched() {
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); there && err == nil {
 		t.say("kubeadm would bring the swap back at its next upgrade: if that is not meant, take scheduler.extraArgs.config out of its ClusterConfiguration, "+
-			"and rm %s %s", filepath.Join(patch.Folder, staticpod.KubeadmPatchFile), t.state.patchedFile())
+			"and rm %s %s", filepath.Join(patch.Folder, KubeadmPatchFile), t.state.patchedFile())
 	}
 }
 
-// keepEdits saves a manifest that is not what the last install wrote: somebody's edits must not be lost.
+// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost.
 // A doubted one is that of an unfinished run.
 func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
 	var last installed
@@ -215,9 +227,10 @@ func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
 			return nil
 		}
 	}
-	path := filepath.Join(t.state.folder, "edited-"+t.started.UTC().Format("20060102T150405Z")+".yaml")
+	path := t.state.stamped("edited", t.started)
 	if err := writeDurably(path, manifest, 0o600); err != nil {
-		return fmt.Errorf("cannot keep the manifest that somebody has edited: %w; next: see that there is room in %s", err, t.state.folder)
+		return nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
+			"see that there is room in %s", t.state.folder)
 	}
 	t.say("the manifest was edited since the last install; kept as %s", path)
 	return nil

@@ -21,7 +21,7 @@ import (
 	"google.golang.org/grpc/status"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // runtime is the container runtime that kubelet uses, seen through the interface that kubelet uses.
@@ -79,8 +79,9 @@ func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime
 			break
 		}
 	}
-	return nil, fmt.Errorf("the container runtime at %s does not answer: %w; next: systemctl status containerd docker",
-		endpoint, errors.Join(failures...))
+	return nil, nextstep.With(
+		fmt.Errorf("the container runtime at %s does not answer: %w", endpoint, errors.Join(failures...)),
+		"systemctl status containerd docker")
 }
 
 func ping(ctx context.Context, r *runtime) error {
@@ -96,7 +97,8 @@ func (r *runtime) close() { r.connection.Close() }
 func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
 	answer, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 	if err != nil {
-		return "", fmt.Errorf("the container runtime does not tell about the image %s: %w; next: systemctl status containerd docker", name, err)
+		return "", nextstep.With(fmt.Errorf("the container runtime does not tell about the image %s: %w", name, err),
+			"systemctl status containerd docker")
 	}
 	if answer.Image == nil {
 		return "", nil
@@ -139,14 +141,16 @@ func (r *runtime) run(ctx context.Context, arguments ...string) error {
 	line := strings.Join(arguments, " ")
 	program, err := exec.LookPath(arguments[0])
 	if err != nil {
-		return fmt.Errorf("%s is not installed, which comes with the container runtime at %s; next: install it, then run this again: %s",
-			arguments[0], r.endpoint, line)
+		return nextstep.With(
+			fmt.Errorf("%s is not installed, which comes with the container runtime at %s", arguments[0], r.endpoint),
+			"install it, then run this again: %s", line)
 	}
 	var output bytes.Buffer
 	command := exec.CommandContext(ctx, program, arguments[1:]...)
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("%s: %w: %s; next: mend what it says, then run this again", line, err, strings.TrimSpace(output.String()))
+		return nextstep.With(fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(output.String())),
+			"fix what it says, then run this again")
 	}
 	return nil
 }
@@ -167,7 +171,8 @@ func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string)
 		podNamespaceLabel: namespace, podNameLabel: pod, containerNameLabel: name,
 	}}})
 	if err != nil {
-		return nil, fmt.Errorf("the container runtime does not list its containers: %w; next: systemctl status containerd docker", err)
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
+			"systemctl status containerd docker")
 	}
 	var found []container
 	for _, c := range answer.Containers {
@@ -197,14 +202,15 @@ func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]san
 		podNamespaceLabel: namespace, podNameLabel: pod,
 	}}})
 	if err != nil {
-		return nil, fmt.Errorf("the container runtime does not list its pods: %w; next: systemctl status containerd docker", err)
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not list its pods: %w", err),
+			"systemctl status containerd docker")
 	}
 	var found []sandbox
 	for _, item := range answer.Items {
 		found = append(found, sandbox{
 			id:          item.Id,
 			podUID:      item.Labels[podUIDLabel],
-			restartedAt: item.Annotations[staticpod.RestartedAtAnnotation],
+			restartedAt: item.Annotations[RestartedAtAnnotation],
 		})
 	}
 	return found, nil
@@ -296,7 +302,8 @@ type network struct {
 func (r *runtime) network(ctx context.Context) (*network, error) {
 	answer, err := r.containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
-		return nil, fmt.Errorf("the container runtime does not tell its state: %w; next: systemctl status containerd docker", err)
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not tell its state: %w", err),
+			"systemctl status containerd docker")
 	}
 	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
 	for _, condition := range answer.Status.Conditions {

@@ -16,7 +16,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // StateFolder is where the way back lies: never in the folder that kubelet watches.
@@ -33,6 +33,11 @@ func (s state) previous() string { return filepath.Join(s.folder, "previous.yaml
 
 // undo is the manifest from before a running change: what an install puts back if the new one does not work.
 func (s state) undo() string { return filepath.Join(s.folder, "undo.yaml") }
+
+// stamped is a manifest of a person's own, by the time of the run that kept it.
+func (s state) stamped(kind string, at time.Time) string {
+	return filepath.Join(s.folder, kind+"-"+at.UTC().Format("20060102T150405Z")+".yaml")
+}
 
 func (s state) configs() string { return filepath.Join(s.folder, "configs") }
 
@@ -52,14 +57,14 @@ type journal struct {
 	Started   time.Time `json:"started"`
 	// Process is the id of the process at work.
 	Process int `json:"process"`
-	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: nobody has seen
-	// them work.
+	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: they were never seen
+	// to work.
 	Unproven []string `json:"unproven,omitempty"`
 }
 
 // identity is the sum of a manifest without the time of the restart, which changes whenever it is put into place.
 func identity(manifest []byte) string {
-	edit, err := staticpod.Restart(manifest, time.Unix(0, 0))
+	edit, err := Restart(manifest, time.Unix(0, 0))
 	if err != nil {
 		return sum(manifest)
 	}
@@ -95,7 +100,8 @@ func readRecord(path string, record any) (bool, error) {
 		return false, err
 	}
 	if err := json.Unmarshal(content, record); err != nil {
-		return false, fmt.Errorf("%s is damaged: %w; next: look at it, and remove it if it says nothing to you", path, err)
+		return false, nextstep.With(fmt.Errorf("%s is damaged: %w", path, err),
+			"look at it, and remove it if it says nothing to you")
 	}
 	return true, nil
 }
@@ -116,20 +122,22 @@ func (s state) lock() (unlock func(), err error) {
 	path := filepath.Join(s.folder, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, fmt.Errorf("%w; next: see that %s can be written to", err, s.folder)
+		return nil, nextstep.With(err, "see that %s can be written to", s.folder)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(path)
 		file.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			return nil, fmt.Errorf("cannot lock %s: %w; next: see that %s is on a local disk", path, err, s.folder)
+			return nil, nextstep.With(fmt.Errorf("cannot lock %s: %w", path, err),
+				"see that %s is on a local disk", s.folder)
 		}
-		return nil, fmt.Errorf("another run (process %s) is changing the scheduler; next: wait until it ends, then kube-scheduler-swap status",
-			strings.TrimSpace(string(holder)))
+		return nil, nextstep.With(
+			fmt.Errorf("another run (process %s) is changing the scheduler", strings.TrimSpace(string(holder))),
+			"wait until it ends, then kube-scheduler-swap status")
 	}
 	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("cannot write %s: %w; next: see that there is room on its disk", path, err)
+		return nil, nextstep.With(fmt.Errorf("cannot write %s: %w", path, err), "see that there is room on its disk")
 	}
 	return func() { file.Close() }, nil
 }
@@ -148,8 +156,9 @@ func (s state) keepConfig(content []byte) (string, error) {
 	if err := keepFolder(folder); err != nil {
 		return "", err
 	}
-	if err := writeDurably(filepath.Join(folder, configName), content, 0o644); err != nil {
-		return "", fmt.Errorf("cannot keep the configuration: %w; next: see that there is room in %s", err, s.folder)
+	if err := writeDurably(filepath.Join(folder, ConfigFileName), content, 0o644); err != nil {
+		return "", nextstep.With(fmt.Errorf("cannot keep the configuration: %w", err),
+			"see that there is room in %s", s.folder)
 	}
 	return folder, nil
 }

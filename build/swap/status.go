@@ -59,10 +59,10 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	if s.ConfigSHA256 != "" {
-		if found, err := os.ReadFile(filepath.Join(pod.Swap.ConfigFolder, configName)); err != nil {
+		if found, err := os.ReadFile(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
 			note("the configuration cannot be read: %v", err)
 		} else if sum(found) != s.ConfigSHA256 {
-			note("%s is not what was installed: somebody has changed it; the running scheduler has read one or the other", s.Config)
+			note("%s is not what was installed: it was changed since; the running scheduler has read one or the other", s.Config)
 		}
 	}
 	if id, err := t.runtime.imageID(ctx, pod.Image); err != nil {
@@ -95,7 +95,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		return nil, err
 	}
 	for _, finding := range findings {
-		note("%s; next: %s", finding.What, finding.Cure)
+		note("%s; next: %s", finding.What, finding.Next)
 	}
 	return s, nil
 }
@@ -164,7 +164,7 @@ func (s *Status) Write(output io.Writer) error {
 	case s.Lease == "":
 		line("lease", "none: no leader election")
 	case s.Holder == "":
-		line("lease", "%s: nobody holds it", s.Lease)
+		line("lease", "%s: no scheduler holds it", s.Lease)
 	case s.Here:
 		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
 	default:

@@ -22,14 +22,12 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/name"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 const (
 	// manifestName is what kubeadm calls the scheduler's manifest.
 	manifestName = "kube-scheduler.yaml"
-	// configName is the configuration's name in its folder.
-	configName = staticpod.ConfigFileName
 	// DefaultKubeconfig is what kubeadm gives the administrator.
 	DefaultKubeconfig = "/etc/kubernetes/admin.conf"
 	// defaultScheduler is the profile of pods that name none.
@@ -65,7 +63,8 @@ type Tool struct {
 func Open(ctx context.Context, options Options) (*Tool, error) {
 	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
 	if os.Geteuid() != 0 {
-		return nil, errors.New("this needs root: it reads kubelet's settings and writes its manifests; next: the same command with sudo")
+		return nil, nextstep.With(errors.New("this needs root: it reads kubelet's settings and writes its manifests"),
+			"the same command with sudo")
 	}
 	var err error
 	if t.kubelet, err = findKubelet("/proc"); err != nil {
@@ -73,8 +72,9 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 	}
 	if t.manifest = options.Manifest; t.manifest == "" {
 		if t.kubelet.manifests == "" {
-			return nil, errors.New("kubelet runs no static pods here (no staticPodPath): this is not a kubeadm control-plane node; " +
-				"next: run this on one, or use the second scheduler (manifests/second-scheduler)")
+			return nil, nextstep.With(
+				errors.New("kubelet runs no static pods here (no staticPodPath): this is not a kubeadm control-plane node"),
+				"run this on one, or use the second scheduler (manifests/second-scheduler)")
 		}
 		t.manifest = filepath.Join(t.kubelet.manifests, manifestName)
 	}
@@ -84,7 +84,9 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		}
 	}
 	if inside(t.state.folder, filepath.Dir(t.manifest)) {
-		return nil, fmt.Errorf("the backups may not lie in %s: kubelet would run them; next: name another folder with --state", filepath.Dir(t.manifest))
+		return nil, nextstep.With(
+			fmt.Errorf("the backups may not lie in %s: kubelet would run them", filepath.Dir(t.manifest)),
+			"name another folder with --state")
 	}
 	if t.cluster, err = connectCluster(options.Kubeconfig); err != nil {
 		return nil, err
@@ -110,15 +112,16 @@ func (t *Tool) say(format string, arguments ...any) {
 }
 
 // readManifest reads the scheduler's manifest.
-func (t *Tool) readManifest() ([]byte, *staticpod.Pod, error) {
+func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	content, err := os.ReadFile(t.manifest)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil, fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm; "+
-			"next: run this on a control-plane node, name the file with --manifest, or make it again with kubeadm init phase control-plane scheduler", t.manifest)
+		return nil, nil, nextstep.With(
+			fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm", t.manifest),
+			"run this on a control-plane node, name the file with --manifest, or make it again with kubeadm init phase control-plane scheduler")
 	} else if err != nil {
-		return nil, nil, fmt.Errorf("%w; next: the same command with sudo", err)
+		return nil, nil, nextstep.With(err, "the same command with sudo")
 	}
-	pod, err := staticpod.Describe(content)
+	pod, err := Describe(content)
 	if err != nil {
 		return content, nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
@@ -126,13 +129,13 @@ func (t *Tool) readManifest() ([]byte, *staticpod.Pod, error) {
 }
 
 // podName is the name under which the API server knows a static pod.
-func (t *Tool) podName(pod *staticpod.Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
+func (t *Tool) podName(pod *Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
 
 // endpoint is where the scheduler of a pod answers.
 type endpoint struct{ scheme, host, port, path string }
 
 // healthOf gives the address that kubelet's own probe asks, and without a probe the one that the flags say.
-func healthOf(pod *staticpod.Pod) endpoint {
+func healthOf(pod *Pod) endpoint {
 	e := endpoint{scheme: "https", host: "127.0.0.1", port: "10259", path: "/healthz"}
 	if port, set := pod.Flag("secure-port"); set && port != "0" {
 		e.port = port

@@ -15,8 +15,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
-
-	"kube-scheduler-fork/build/staticpod"
 )
 
 // The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs none.
@@ -124,7 +122,7 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 			t.Errorf("configuration %d: %v, want it there: %v", i, err, want)
 		}
 	}
-	if got := get(t, filepath.Join(folders[2], configName)); got != "three" {
+	if got := get(t, filepath.Join(folders[2], ConfigFileName)); got != "three" {
 		t.Errorf("content %q", got)
 	}
 }
@@ -310,13 +308,13 @@ spec:
 `
 
 // podWith is the scheduler with more flags.
-func podWith(t *testing.T, flags ...string) *staticpod.Pod {
+func podWith(t *testing.T, flags ...string) *Pod {
 	t.Helper()
 	lines := ""
 	for _, flag := range flags {
 		lines += "    - " + flag + "\n"
 	}
-	pod, err := staticpod.Describe([]byte(strings.Replace(stock, "    image:", lines+"    image:", 1)))
+	pod, err := Describe([]byte(strings.Replace(stock, "    image:", lines+"    image:", 1)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +335,7 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 }
 
 func TestHealthIsAskedWhereKubeletAsks(t *testing.T) {
-	pod, err := staticpod.Describe([]byte(stock))
+	pod, err := Describe([]byte(stock))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -365,14 +363,14 @@ func toolFor(t *testing.T, manifest string) *Tool {
 
 func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 	swapped := func(image string) string {
-		edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: image, Version: "v1"})
+		edit, err := Apply([]byte(stock), Swap{Image: image, Version: "v1"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return string(edit.Manifest)
 	}
 	planFor := func(manifest string) *plan {
-		pod, err := staticpod.Describe([]byte(manifest))
+		pod, err := Describe([]byte(manifest))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +420,7 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 }
 
 func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testing.T) {
-	half := strings.Replace(stock, "    image:", "    - --config="+staticpod.ContainerConfigPath+"\n    image:", 1)
+	half := strings.Replace(stock, "    image:", "    - --config="+ContainerConfigPath+"\n    image:", 1)
 	tool := toolFor(t, half)
 	content, pod, err := tool.readManifest()
 	if err != nil {
@@ -457,7 +455,7 @@ func TestEditsSinceTheInstallAreKept(t *testing.T) {
 }
 
 func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
-	edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: "ours:1", Version: "v1"})
+	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -469,7 +467,7 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 		{"as it was installed", string(edit.Manifest), "", ""},
 		{"kubeadm's own again", stock, Problem, "the swap was undone"},
 		{"another image", strings.Replace(string(edit.Manifest), "ours:1", "ours:2", 1), Problem, "the swap was undone"},
-		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was written anew or edited"},
+		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was written again or edited"},
 	} {
 		tool := toolFor(t, c.manifest)
 		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", At: time.Now()}); err != nil {
@@ -485,7 +483,7 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 		}
 		switch {
 		case c.want == "" && len(findings) == 0:
-		case len(findings) == 1 && findings[0].Severity == c.want && strings.Contains(findings[0].What, c.words) && findings[0].Cure != "":
+		case len(findings) == 1 && findings[0].Severity == c.want && strings.Contains(findings[0].What, c.words) && findings[0].Next != "":
 		default:
 			t.Errorf("%s: %+v, want %s %q", c.name, findings, c.want, c.words)
 		}
@@ -493,12 +491,12 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 }
 
 func TestCheckFindsASwapThatIsHalfThere(t *testing.T) {
-	swap := staticpod.Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
-	edit, err := staticpod.Apply([]byte(stock), swap)
+	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
+	edit, err := Apply([]byte(stock), swap)
 	if err != nil {
 		t.Fatal(err)
 	}
-	half := strings.Replace(string(edit.Manifest), "    - --config="+staticpod.ContainerConfigPath+"\n", "", 1)
+	half := strings.Replace(string(edit.Manifest), "    - --config="+ContainerConfigPath+"\n", "", 1)
 	tool := toolFor(t, half)
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, At: time.Now()}); err != nil {
 		t.Fatal(err)
@@ -535,11 +533,11 @@ func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
 }
 
 func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
-	edit, err := staticpod.Apply([]byte(stock), staticpod.Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()})
+	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1", RestartedAt: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod, err := staticpod.Describe(edit.Manifest)
+	pod, err := Describe(edit.Manifest)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -575,7 +573,7 @@ func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 }
 
 func TestANodeThatJoinedSwappedNoticesAnUpgrade(t *testing.T) {
-	half := strings.Replace(stock, "    image:", "    - --config="+staticpod.ContainerConfigPath+"\n    image:", 1)
+	half := strings.Replace(stock, "    image:", "    - --config="+ContainerConfigPath+"\n    image:", 1)
 	tool := toolFor(t, half)
 	content, pod, err := tool.readManifest()
 	if err != nil {
@@ -622,23 +620,56 @@ func TestStrayFilesAreFound(t *testing.T) {
 	}
 }
 
-func TestAnErrorIsTakenApart(t *testing.T) {
-	what, cure := Cure(errors.New("it failed: inner; next: inner cure; next: kubectl get nodes"))
-	if what != "it failed: inner; next: inner cure" || cure != "kubectl get nodes" {
-		t.Errorf("%q, %q", what, cure)
-	}
-	if what, _ := Cure(errors.New("the lease; next: inner\nthe old one runs again\nnext: mend it")); !strings.HasSuffix(what, "the old one runs again") {
-		t.Errorf("what: %q", what)
-	}
-	if _, cure := Cure(errors.New("disk full")); cure == "" {
-		t.Error("no cure")
-	}
-}
-
 func TestAReleaseIsComparedByItsMinor(t *testing.T) {
 	for version, want := range map[string]string{"v1.23.17": "1.23", "v1.24.0-rc.1+x": "1.24", "1.23.0": "1.23", "odd": "odd"} {
 		if got := minorOf(version); got != want {
 			t.Errorf("%s: %s, want %s", version, got, want)
 		}
+	}
+}
+
+func TestAnotherFormOfTheManifestIsAnnouncedAndItsExactTextIsKept(t *testing.T) {
+	for _, c := range []struct {
+		name, manifest string
+		want           bool
+	}{
+		{"as kubeadm writes it", string(readFile(t, "testdata/kubeadm/before.yaml")), false},
+		{"edited by hand", string(readFile(t, "testdata/comments-everywhere/before.yaml")), true},
+	} {
+		tool := toolFor(t, c.manifest)
+		content, pod, err := tool.readManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		edit, err := Apply(content, withConfig)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := describe(t, string(edit.Manifest))
+		var findings Findings
+		tool.checkForm(&findings, &plan{before: content, pod: pod, afterPod: &after, reformatted: edit.Reformatted})
+		if got := len(findings) == 1 && findings.Problems() == 0 && strings.Contains(findings[0].What, "edited by hand"); got != c.want {
+			t.Errorf("%s: check says %+v", c.name, findings)
+		}
+		tool.keepExact(content)
+		kept, _ := filepath.Glob(filepath.Join(tool.state.folder, "exact-*"))
+		if got := len(kept) == 1 && get(t, kept[0]) == c.manifest; got != c.want {
+			t.Errorf("%s: kept %q", c.name, kept)
+		}
+		if said := tool.options.Output.(*strings.Builder).String(); strings.Contains(said, "exact text is kept as") != c.want {
+			t.Errorf("%s: it says %q", c.name, said)
+		}
+	}
+}
+
+func TestWhatARollbackPutsBackIsKubeadmsToTheByte(t *testing.T) {
+	stock := readFile(t, "testdata/kubeadm/before.yaml")
+	back, err := restarted(stock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone, come := lineChanges(stock, back)
+	if len(gone) != 0 || len(come) != 2 || come[0] != "  annotations:" || !strings.Contains(come[1], RestartedAtAnnotation) {
+		t.Errorf("these lines went: %q, and these came: %q", gone, come)
 	}
 }

@@ -27,7 +27,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 
-	"kube-scheduler-fork/build/staticpod"
 	"kube-scheduler-fork/build/swap"
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
@@ -241,12 +240,12 @@ func (o *operator) expectOneManifest(t *testing.T) {
 	if want := []string{"etcd.yaml", "kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml"}; !slices.Equal(names, want) {
 		t.Errorf("the folder that kubelet watches holds %q, want %q", names, want)
 	}
-	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if folder := pod.Swap.ConfigFolder; folder != "" {
-		content := o.read(t, folder+"/"+staticpod.ConfigFileName)
+		content := o.read(t, folder+"/"+swap.ConfigFileName)
 		if got := fmt.Sprintf("%x", sha256.Sum256(content)); got != pod.Swap.ConfigSHA256 {
 			t.Errorf("the configuration in %s is not the one of the manifest: %s, want %s", folder, got, pod.Swap.ConfigSHA256)
 		}
@@ -255,11 +254,11 @@ func (o *operator) expectOneManifest(t *testing.T) {
 
 func (o *operator) expectConfig(t *testing.T, words string) {
 	t.Helper()
-	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, string(o.read(t, pod.Swap.ConfigFolder+"/"+staticpod.ConfigFileName)), words)
+	expect(t, string(o.read(t, pod.Swap.ConfigFolder+"/"+swap.ConfigFileName)), words)
 }
 
 func (o *operator) install(t *testing.T, load *load) {
@@ -267,7 +266,7 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.page.folder = strings.TrimSpace(o.run(t, "realpath kube-scheduler-*/"))
 	before := o.sums(t)
 	output := o.page.do(t, o.node, "check")
-	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+staticpod.ContainerConfigPath)
+	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+swap.ContainerConfigPath)
 	if after := o.sums(t); after != before {
 		t.Errorf("check or diff has changed something:\n%s\nbefore:\n%s", after, before)
 	}
@@ -332,7 +331,7 @@ func (o *operator) network(t *testing.T) {
 func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	before := o.sums(t)
 	for name, change := range map[string]struct{ script, want string }{
-		"unknown plugin":     {"s/name: MyScorePlugin/name: Nope/", `\"Nope\" does not exist`},
+		"unknown plugin":     {"s/name: MyScorePlugin/name: Nope/", "[Nope]: this scheduler has no plugin of that name"},
 		"wrong type":         {"s/nodeLabel: disktype/nodeLabel: 3/", "nodeLabel"},
 		"no kubeconfig":      {"/kubeconfig:/d; s/^clientConnection:/clientConnection: {}/", "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"},
 		"no default profile": {"s/schedulerName: default-scheduler/schedulerName: other/", "- schedulerName: default-scheduler"},
@@ -495,7 +494,7 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
 // otherConfig is a configuration that the manifest does not name.
 func (o *operator) otherConfig(t *testing.T) string {
 	t.Helper()
-	pod, err := staticpod.Describe(o.read(t, manifestFile))
+	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -516,7 +515,7 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "the swap was undone")
 	o.measure(t, load, "install again after an upgrade", func() { expect(t, o.page.do(t, o.node, "repair"), "done:") })
 
-	expect(t, o.page.do(t, o.node, "patch"), "config: "+staticpod.ContainerConfigPath)
+	expect(t, o.page.do(t, o.node, "patch"), "config: "+swap.ContainerConfigPath)
 	expect(t, o.page.do(t, o.node, "cluster-configuration"), "replaced")
 	o.measure(t, load, "kubeadm upgrade with the patch, which keeps it", func() {
 		o.page.do(t, o.node, "upgrade", "kubeadm upgrade apply v1.23.17", command+offline)
@@ -562,12 +561,12 @@ func (o *operator) expectStock(t *testing.T) {
 	now := o.read(t, manifestFile)
 	var rest []string
 	for _, line := range strings.SplitAfter(string(now), "\n") {
-		if !strings.Contains(line, staticpod.RestartedAtAnnotation) && line != "  annotations:\n" {
+		if !strings.Contains(line, swap.RestartedAtAnnotation) && line != "  annotations:\n" {
 			rest = append(rest, line)
 		}
 	}
 	if got := strings.Join(rest, ""); got != string(o.original) {
-		t.Errorf("the manifest is not kubeadm's:\n%s", staticpod.Diff("kubeadm's", o.original, "now", []byte(got)))
+		t.Errorf("the manifest is not kubeadm's:\n%s", swap.Diff("kubeadm's", o.original, "now", []byte(got)))
 	}
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "registry.k8s.io/kube-scheduler:v1.23.17 ", "health     ok")
 }
@@ -576,7 +575,7 @@ func (o *operator) expectStock(t *testing.T) {
 func (o *operator) usualWays(t *testing.T, load *load) {
 	o.measure(t, load, "by hand: the manifest edited in place", func() {
 		since := time.Now()
-		edit, err := staticpod.Restart(o.read(t, manifestFile), since)
+		edit, err := swap.Restart(o.read(t, manifestFile), since)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -584,7 +583,7 @@ func (o *operator) usualWays(t *testing.T, load *load) {
 		o.awaitRestart(t, since)
 	})
 	o.measure(t, load, "by hand: the manifest moved out and back", func() {
-		edit, err := staticpod.Restart(o.read(t, manifestFile), time.Now())
+		edit, err := swap.Restart(o.read(t, manifestFile), time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 	schedulerv1beta3 "k8s.io/kube-scheduler/config/v1beta3"
 	"sigs.k8s.io/yaml"
 
-	"kube-scheduler-fork/build/staticpod"
+	"kube-scheduler-fork/build/swap"
 )
 
 const (
@@ -122,8 +122,8 @@ func TestSecondSchedulerWithNodeLoadMayOnlyReadPrometheusBesides(t *testing.T) {
 
 // As kubeadm does with the files of the folder, in the order of their names.
 func TestStaticPodWithBothKubeadmPatchesHasTheFilesOfNodeLoad(t *testing.T) {
-	manifest := readFile(t, root+"/build/staticpod/testdata/kubeadm/before.yaml")
-	for _, patch := range []string{folder + "/kubeadm/" + staticpod.KubeadmPatchFile, nodeLoadPatch} {
+	manifest := readFile(t, root+"/build/swap/testdata/kubeadm/before.yaml")
+	for _, patch := range []string{folder + "/kubeadm/" + swap.KubeadmPatchFile, nodeLoadPatch} {
 		original, err := yaml.YAMLToJSON(manifest)
 		if err != nil {
 			t.Fatal(err)

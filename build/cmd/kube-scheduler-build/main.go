@@ -7,30 +7,18 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/signal"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/source"
 )
 
 // exitNotAvailable tells a script that a module proxy does not offer something: an outcome of its own.
 const exitNotAvailable = 3
-
-// message takes an error apart into what went wrong and the next command, which most errors of this project end with; one
-// of the system's, a full disk for one, does not.
-func message(err error) (what, next string) {
-	for _, separator := range []string{"; next: ", "\nnext: "} {
-		if what, next, found := strings.Cut(err.Error(), separator); found {
-			return what, next
-		}
-	}
-	return err.Error(), "fix what is said above, then run the same command again; finished steps are kept"
-}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -43,8 +31,7 @@ func main() {
 	}
 	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
-		what, next := message(err)
-		fmt.Fprintf(os.Stderr, "error: %s\nnext:  %s\n", what, next)
+		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again; finished steps are kept")
 		if errors.Is(err, source.ErrNotAvailable) {
 			os.Exit(exitNotAvailable)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/patches"
 )
 
@@ -23,7 +24,8 @@ func patchesCommand() *cobra.Command {
 				return err
 			}
 			if faults := patches.Lint(series); len(faults) > 0 {
-				return fmt.Errorf("%s\nnext: fix the messages; docs/patches.md, 'Edit', tells how", strings.Join(faults, "\n"))
+				return nextstep.With(fmt.Errorf("%s", strings.Join(faults, "\n")),
+					"fix the messages; docs/patches.md, 'Edit', tells how")
 			}
 			fmt.Fprintf(command.OutOrStdout(), "patches: %d patches are in order\n", len(series))
 			return nil

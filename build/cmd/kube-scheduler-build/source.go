@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/source"
 )
 
@@ -41,8 +42,10 @@ func sourceCommand() *cobra.Command {
 					return fmt.Errorf("no checksum to hold the checkout against: %w", err)
 				}
 				if vouched != facts.Sum {
-					return fmt.Errorf("the checkout of %s has the sum %s, but the checksum database vouches for %s; "+
-						"next: do not build it; see where it comes from (KUBERNETES_GIT_URL)", arguments[0], facts.Sum, vouched)
+					return nextstep.With(
+						fmt.Errorf("the checkout of %s has the sum %s, but the checksum database vouches for %s",
+							arguments[0], facts.Sum, vouched),
+						"do not build it; see where it comes from (KUBERNETES_GIT_URL)")
 				}
 			}
 			printFacts(command, facts)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/swap"
 )
 
@@ -25,7 +26,7 @@ var version = "unreleased"
 var errProblems = errors.New("problems were found")
 
 func main() {
-	// A lost connection is a signal like Ctrl-C; that nobody reads what is printed is no reason to stop half-way.
+	// A lost connection is a signal like Ctrl-C; that no one reads what is printed is no reason to stop half-way.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {
@@ -61,8 +62,7 @@ one after the other, and the one that holds the lease last.`,
 		os.Exit(1)
 	}
 	if err != nil {
-		what, cure := swap.Cure(err)
-		fmt.Fprintf(os.Stderr, "error: %s\nnext:  %s\n", what, cure)
+		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again")
 		os.Exit(1)
 	}
 }
@@ -91,7 +91,7 @@ func checkCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Find everything that would make the swap fail, each with its cure; changes nothing",
+		Short: "Find everything that would make the swap fail, each with its next step; changes nothing",
 		Args:  cobra.NoArgs,
 		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			findings, err := tool.Check(ctx, request)
@@ -155,7 +155,8 @@ func statusCommand(options *swap.Options) *cobra.Command {
 			case "":
 				return status.Write(command.OutOrStdout())
 			}
-			return fmt.Errorf("--output %s is unknown; next: kube-scheduler-swap status --output json", output)
+			return nextstep.With(fmt.Errorf("--output %s is unknown", output),
+				"kube-scheduler-swap status --output json")
 		}),
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "json: for a program")

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// ask has a script in the place of a scheduler check the configuration of a pod.
+func ask(t *testing.T, script string, pod *Pod) (*schedulerConfig, []string, error) {
+	t.Helper()
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "on-the-host.yaml"), "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
+	binary := put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\n"+script)
+	return accepts(context.Background(), binary, pod, func(path string) string {
+		if path == "/in/the/container.yaml" {
+			return filepath.Join(folder, "on-the-host.yaml")
+		}
+		return path
+	})
+}
+
+func TestASchedulerIsAskedWithItsOwnCheck(t *testing.T) {
+	pod := podWith(t, "--config=/in/the/container.yaml")
+	config, warnings, err := ask(t, `for last; do :; done
+[ "$last" = --validate-config ] && grep -q schedulerName "${2#--config=}" || exit 1
+echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.profiles(); !slices.Equal(got, []string{"a", defaultScheduler}) {
+		t.Errorf("its profiles are %q", got)
+	}
+	if got := leaseOf(pod, config); *got != (lease{"kube-system", "mine"}) {
+		t.Errorf("its lease is %v", got)
+	}
+	if !slices.Equal(warnings, []string{"no answer"}) {
+		t.Errorf("its warnings are %q", warnings)
+	}
+}
+
+func TestWithoutAConfigurationTheFlagsCount(t *testing.T) {
+	pod := podWith(t, "--lock-object-name=old", "--kubeconfig=/other.conf")
+	config, _, err := ask(t, "exit 0", pod)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := config.profiles(); !slices.Equal(got, []string{defaultScheduler}) || config.ClientConnection.Kubeconfig != "/other.conf" {
+		t.Errorf("its profiles are %q, its kubeconfig %s", got, config.ClientConnection.Kubeconfig)
+	}
+}
+
+func TestAWrapperIsNotAskedFor(t *testing.T) {
+	pod := describe(t, string(readFile(t, "testdata/log-runner/before.yaml")))
+	if _, _, err := ask(t, `[ "$*" = "--kubeconfig=/etc/kubernetes/scheduler.conf --validate-config" ]`, &pod); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestARefusalSaysWhy(t *testing.T) {
+	for name, c := range map[string]struct{ script, what, next string }{
+		"errors": {`echo "error: profiles[0]: one" >&2; echo "error: profiles[1]: two" >&2; echo "E1122 command failed" >&2; exit 1`,
+			"profiles[0]: one\n    profiles[1]: two", "otherwise"},
+		"a scheduler without the flag": {`echo "Usage:" >&2; echo "Error: unknown flag: --validate-config" >&2; exit 1`,
+			"it has no flag --validate-config", "kube-scheduler-swap rollback"},
+		"a crash": {`echo "panic: x" >&2; exit 2`, "exit status 2: panic: x", "otherwise"},
+	} {
+		_, _, err := ask(t, c.script, podWith(t))
+		if err == nil {
+			t.Errorf("%s: it is accepted", name)
+			continue
+		}
+		if what, next := nextstep.Split(err, "otherwise"); !strings.HasPrefix(what, c.what) || !strings.HasSuffix(next, c.next) {
+			t.Errorf("%s: %q, %q", name, what, next)
+		}
+	}
+}

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/rogpeppe/go-internal/diff"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+const (
+	// ContainerConfigFolder is where the container sees the folder with its configuration.
+	ContainerConfigFolder = "/etc/kubernetes/kube-scheduler-swap"
+	// ConfigFileName is the configuration's file name in that folder, on the host too.
+	ConfigFileName = "config.yaml"
+	// ContainerConfigPath is the value of --config. It never changes, so that kubeadm's ClusterConfiguration can hold it; what
+	// changes from install to install is the host folder behind it.
+	ContainerConfigPath = ContainerConfigFolder + "/" + ConfigFileName
+	// VolumeName is the name of the volume that brings the configuration into the container.
+	VolumeName = "kube-scheduler-swap"
+
+	// ConfigSHA256Annotation holds the SHA-256 of the configuration, 64 hexadecimal digits.
+	ConfigSHA256Annotation = "kube-scheduler-swap/config-sha256"
+	// VersionAnnotation holds the version label of the image.
+	VersionAnnotation = "kube-scheduler-swap/version"
+	// RestartedAtAnnotation holds a time, RFC 3339 with nanoseconds. No program reads it as a time; a new value makes kubelet
+	// start a new pod.
+	RestartedAtAnnotation = "kube-scheduler-swap/restarted-at"
+)
+
+// Swap is what a swapped manifest has and the original one has not.
+type Swap struct {
+	// Image is the image that the container runs.
+	Image string
+	// ConfigFolder is the folder on the host that holds ConfigFileName, an absolute path. Empty: the image alone is swapped.
+	// The path has to change with the content (the manifest alone then decides what runs).
+	ConfigFolder string
+	// ConfigSHA256 is the SHA-256 of the configuration, 64 hexadecimal digits; empty just when ConfigFolder is.
+	ConfigSHA256 string
+	// Version is the image's version label; empty: the annotation is left out.
+	Version string
+	// RestartedAt becomes RestartedAtAnnotation; the zero time leaves that annotation as it is.
+	RestartedAt time.Time
+}
+
+// Edit is an edited manifest.
+type Edit struct {
+	Manifest []byte
+	// Reformatted says that lines outside the change differ too: indentation, blank lines, line ends, the space before
+	// comments and anchors; in JSON the order of keys. The content and the comments are the same. It never happens to a
+	// manifest that kubeadm or an earlier edit has written.
+	Reformatted bool
+}
+
+// Diff gives the change from one text to another as a unified diff; nil when there is none.
+func Diff(oldName string, old []byte, newName string, new []byte) []byte {
+	return diff.Diff(oldName, old, newName, new)
+}
+
+// Apply swaps a manifest: the image, --config, a volume and its mount, and the annotations. It proves on the decoded pods
+// that nothing else changed. Applied twice it changes nothing the second time; on a manifest that is swapped already, it
+// replaces the values in place. An existing --config of the operator is replaced in place, too; other volumes of theirs stay.
+// Without Swap.ConfigFolder, what an earlier swap added for its configuration is taken out, and an operator's --config stays.
+//
+// An error says what about the manifest is wrong and ends with what to do next.
+func Apply(manifest []byte, swap Swap) (Edit, error) {
+	if err := swap.check(); err != nil {
+		return Edit{}, err
+	}
+	return edit(manifest, swap.plan, swap.proof)
+}
+
+// Restart sets RestartedAtAnnotation and nothing else, in a swapped or in an original manifest.
+func Restart(manifest []byte, at time.Time) (Edit, error) {
+	plan := func(t tree, _ Pod) {
+		t.setEntries(place{"metadata", "annotations"}, entry{RestartedAtAnnotation, quoted(formatTime(at))})
+	}
+	proof := func(before, after Pod) error {
+		swap := before.Swap
+		if swap.RestartedAt = at.UTC(); after.Swap != swap {
+			return fmt.Errorf("it would say %+v", after.Swap)
+		}
+		return nil
+	}
+	return edit(manifest, plan, proof)
+}
+
+// nextDefect is for what only the calling program can get wrong.
+const nextDefect = "report this as a defect of the program"
+
+// check refuses a swap that would make a manifest that kubelet or the scheduler does not accept.
+func (s Swap) check() error {
+	switch {
+	case !imageName.MatchString(s.Image):
+		return nextstep.With(fmt.Errorf("%q is not the name of an image", s.Image),
+			"give one like kube-scheduler:v1.23.17")
+	case (s.ConfigFolder == "") != (s.ConfigSHA256 == ""):
+		return nextstep.With(
+			errors.New("a swap needs both the folder of its configuration and the SHA-256, or neither"), nextDefect)
+	case s.ConfigFolder != "" && (!path.IsAbs(s.ConfigFolder) || path.Clean(s.ConfigFolder) != s.ConfigFolder):
+		return nextstep.With(
+			fmt.Errorf("the folder of the configuration, %q, is not a clean absolute path", s.ConfigFolder), nextDefect)
+	case s.ConfigSHA256 != "" && !sha256Text.MatchString(s.ConfigSHA256):
+		return nextstep.With(fmt.Errorf("%q is not a SHA-256 in 64 hexadecimal digits", s.ConfigSHA256), nextDefect)
+	}
+	return nil
+}
+
+var (
+	imageName  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
+	sha256Text = regexp.MustCompile(`^[0-9a-f]{64}$`)
+)
+
+func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
+
+// mount and volume are what a swap adds for its configuration.
+func (s Swap) mount() *yaml.Node {
+	return mapping(
+		entry{"mountPath", scalar(ContainerConfigFolder)},
+		entry{"name", scalar(VolumeName)},
+		entry{"readOnly", &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagBool, Value: "true"}},
+	)
+}
+
+func (s Swap) volume() *yaml.Node {
+	host := mapping(entry{"path", scalar(s.ConfigFolder)}, entry{"type", scalar("Directory")})
+	return mapping(entry{"hostPath", host}, entry{"name", scalar(VolumeName)})
+}
+
+// annotations are those of the swap; an empty value is for one that is not wanted. The one of the restart comes only when a
+// time is given.
+func (s Swap) annotations() []entry {
+	entries := []entry{
+		{ConfigSHA256Annotation, quoted(s.ConfigSHA256)},
+		{VersionAnnotation, quoted(s.Version)},
+	}
+	if !s.RestartedAt.IsZero() {
+		entries = append(entries, entry{RestartedAtAnnotation, quoted(formatTime(s.RestartedAt))})
+	}
+	return entries
+}
+
+// plan makes the tree of a manifest a swapped one.
+func (s Swap) plan(t tree, pod Pod) {
+	annotations := place{"metadata", "annotations"}
+	for _, e := range s.annotations() {
+		if e.value.Value != "" {
+			t.setEntries(annotations, e)
+		} else {
+			t.drop(annotations.with(e.key))
+		}
+	}
+	container := place{"spec", "containers", pod.containerIndex}
+	s.planConfig(t, container, pod.line)
+	t.set(container.with("image"), scalar(s.Image))
+	mounts, volumes := container.with("volumeMounts"), place{"spec", "volumes"}
+	if s.ConfigFolder == "" {
+		t.dropItems(mounts, isOurs)
+		t.dropItems(volumes, isOurs)
+		return
+	}
+	t.setItem(mounts, func(mount *yaml.Node) bool {
+		// kubelet refuses two mounts at one path.
+		at := find(mount, "mountPath")
+		return isOurs(mount) || at != nil && path.Clean(at.Value) == ContainerConfigFolder
+	}, s.mount())
+	t.setItem(volumes, isOurs, s.volume())
+}
+
+// planConfig brings --config into the command line, or takes ours out of it.
+func (s Swap) planConfig(t tree, container place, line commandLine) {
+	existing := line.find("config")
+	at := func(index int) place {
+		if index < line.command {
+			return container.with("command", index)
+		}
+		return container.with("args", index-line.command)
+	}
+	remove := func(f flagPlace) {
+		// From the end, since each removal moves what follows.
+		for index := f.last; index >= f.first; index-- {
+			t.drop(at(index))
+		}
+	}
+	if s.ConfigFolder == "" {
+		for _, f := range slices.Backward(existing) {
+			if path.Clean(f.value) == ContainerConfigPath {
+				remove(f)
+			}
+		}
+		return
+	}
+	argument := scalar("--config=" + ContainerConfigPath)
+	if len(existing) == 0 {
+		// Where the flags are: a command line in both keys has them in args.
+		end := t.find(container.with("command"))
+		if len(line.elements) > line.command {
+			end = t.find(container.with("args"))
+		}
+		end.Content = append(end.Content, argument)
+		return
+	}
+	for _, f := range slices.Backward(existing[1:]) {
+		remove(f)
+	}
+	// "--config" and the path in two elements stay two elements.
+	if f := existing[0]; f.first == f.last {
+		t.set(at(f.first), argument)
+	} else {
+		t.set(at(f.last), scalar(ContainerConfigPath))
+	}
+}
+
+// isOurs tells whether a volume or a mount is that of a swap.
+func isOurs(node *yaml.Node) bool {
+	name := find(node, "name")
+	return name != nil && name.Value == VolumeName
+}
+
+// proof tells whether a manifest says what the swap wants.
+func (s Swap) proof(before, after Pod) error {
+	config, found := after.Flag("config")
+	folder, mounted := after.HostPath(ContainerConfigPath)
+	wanted := s
+	if wanted.RestartedAt = s.RestartedAt.UTC(); s.RestartedAt.IsZero() {
+		wanted.RestartedAt = before.Swap.RestartedAt
+	}
+	switch formerConfig, hadConfig := before.Flag("config"); {
+	case after.Swap != wanted:
+		return fmt.Errorf("it would say %+v", after.Swap)
+	case s.ConfigFolder != "" && (!found || config != ContainerConfigPath):
+		return fmt.Errorf("--config would be %q", config)
+	case s.ConfigFolder != "" && (!mounted || folder != path.Join(s.ConfigFolder, ConfigFileName)):
+		return fmt.Errorf("the container would see %q at %s", folder, ContainerConfigPath)
+	case s.ConfigFolder == "" && found && path.Clean(config) == ContainerConfigPath:
+		return errors.New("--config would stay")
+	case s.ConfigFolder == "" && hadConfig && path.Clean(formerConfig) != ContainerConfigPath && config != formerConfig:
+		return fmt.Errorf("--config would change to %q", config)
+	}
+	return nil
+}
+
+// withoutSwap gives a pod without everything that a swap may change. What is left has to stay the same.
+func withoutSwap(described Pod) *corev1.Pod {
+	pod := described.Manifest.DeepCopy()
+	for _, name := range []string{ConfigSHA256Annotation, VersionAnnotation, RestartedAtAnnotation} {
+		delete(pod.Annotations, name)
+	}
+	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == VolumeName })
+	container := &pod.Spec.Containers[described.containerIndex]
+	container.Image = ""
+	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
+		return m.Name == VolumeName || path.Clean(m.MountPath) == ContainerConfigFolder
+	})
+	// The command line without --config, still split into command and args.
+	container.Command, container.Args = nil, nil
+	existing := described.line.find("config")
+	for index, element := range described.line.elements {
+		switch {
+		case slices.ContainsFunc(existing, func(f flagPlace) bool { return f.first <= index && index <= f.last }):
+		case index < described.line.command:
+			container.Command = append(container.Command, element)
+		default:
+			container.Args = append(container.Args, element)
+		}
+	}
+	return pod
+}
+
+// edit changes a manifest and proves the result: proof says whether it is what is wanted, and without what a swap may change it
+// has to be equal to what was there.
+func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) error) (Edit, error) {
+	before, err := Describe(manifest)
+	if err != nil {
+		return Edit{}, err
+	}
+	plain, err := normalize(manifest)
+	if err != nil {
+		return Edit{}, err
+	}
+	document, err := parse(plain)
+	if err != nil {
+		return Edit{}, err
+	}
+	plan(tree{document.Content[0]}, before)
+	changed, err := encode(document, plain)
+	if err != nil {
+		return Edit{}, err
+	}
+	if bytes.Equal(changed, plain) {
+		return Edit{Manifest: manifest}, nil
+	}
+	if len(changed) > maxManifest {
+		return Edit{}, nextstep.With(
+			fmt.Errorf("the changed manifest would have more than %d bytes, which kubelet refuses", maxManifest), "shorten it")
+	}
+	after, err := Describe(changed)
+	if err == nil {
+		err = proof(before, after)
+	}
+	if err == nil && !equality.Semantic.DeepEqual(withoutSwap(before), withoutSwap(after)) {
+		err = errors.New("something else would change, too")
+	}
+	if err != nil {
+		return Edit{}, nextstep.With(
+			fmt.Errorf("the manifest is written in a way that cannot be changed safely: %w", err),
+			"write its anchors out and its lists one item a line, then run again")
+	}
+	return Edit{Manifest: changed, Reformatted: !bytes.Equal(plain, manifest)}, nil
+}

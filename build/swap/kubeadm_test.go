@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	kubernetesyaml "sigs.k8s.io/yaml"
+)
+
+// patchedByKubeadm does what `kubeadm --patches` does with a manifest.
+func patchedByKubeadm(t *testing.T, manifest, patch []byte) *corev1.Pod {
+	t.Helper()
+	original, err := kubernetesyaml.YAMLToJSON(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := kubernetesyaml.YAMLToJSON(patch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, err := strategicpatch.StrategicMergePatch(original, change, corev1.Pod{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	if err := kubernetesyaml.UnmarshalStrict(merged, pod); err != nil {
+		t.Fatal(err)
+	}
+	return pod
+}
+
+func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
+	stock := string(readFile(t, "testdata/kubeadm/before.yaml"))
+	// This is where kubeadm puts the extra argument of the ClusterConfiguration.
+	const before = "    - --kubeconfig="
+	extra := strings.Replace(stock, before, "    - --config="+ContainerConfigPath+"\n"+before, 1)
+	older := withConfig
+	older.Image, older.ConfigFolder, older.ConfigSHA256 = "older:1", "/older", strings.Repeat("a", 64)
+	for name, test := range map[string]struct {
+		manifest string
+		swap     Swap
+	}{
+		"with a configuration":    {extra, withConfig},
+		"of the image alone":      {stock, imageOnly},
+		"over an older swap":      {string(apply(t, []byte(extra), older).Manifest), withConfig},
+		"without a version label": {extra, Swap{Image: withConfig.Image, ConfigFolder: withConfig.ConfigFolder, ConfigSHA256: withConfig.ConfigSHA256}},
+		"with nothing but image":  {stock, Swap{Image: withConfig.Image}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patch, err := KubeadmPatch(test.swap)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if strings.Contains(string(patch), RestartedAtAnnotation) {
+				t.Errorf("the time of a restart is of one moment on one node:\n%s", patch)
+			}
+			got := patchedByKubeadm(t, []byte(test.manifest), patch)
+			swap := test.swap
+			swap.RestartedAt = older.RestartedAt
+			if !strings.Contains(test.manifest, RestartedAtAnnotation) {
+				swap.RestartedAt = Swap{}.RestartedAt
+			}
+			want := describe(t, string(apply(t, []byte(test.manifest), swap).Manifest)).Manifest
+			inOneOrder(got)
+			inOneOrder(want)
+			if change := Diff("Apply", yamlOf(t, want), "kubeadm", yamlOf(t, got)); change != nil {
+				t.Errorf("%s", change)
+			}
+		})
+	}
+}
+
+// inOneOrder puts ours first: the place in these lists means nothing, and a strategic merge puts new items before the others.
+func inOneOrder(pod *corev1.Pod) {
+	mounts := pod.Spec.Containers[0].VolumeMounts
+	for i := range mounts {
+		if mounts[i].Name == VolumeName {
+			mounts[0], mounts[i] = mounts[i], mounts[0]
+		}
+	}
+	volumes := pod.Spec.Volumes
+	for i := range volumes {
+		if volumes[i].Name == VolumeName {
+			volumes[0], volumes[i] = volumes[i], volumes[0]
+		}
+	}
+}
+
+func yamlOf(t *testing.T, object interface{}) []byte {
+	t.Helper()
+	text, err := kubernetesyaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func TestTheClusterConfigurationLinesSetTheFlag(t *testing.T) {
+	var configuration struct {
+		Scheduler struct {
+			ExtraArgs map[string]string `json:"extraArgs"`
+		} `json:"scheduler"`
+	}
+	if err := kubernetesyaml.UnmarshalStrict([]byte(ClusterConfigurationLines()), &configuration); err != nil {
+		t.Fatal(err)
+	}
+	if got := configuration.Scheduler.ExtraArgs["config"]; got != ContainerConfigPath {
+		t.Errorf("--config would be %q", got)
+	}
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// StrayKind is what kubelet makes of another file in the manifests folder.
+type StrayKind string
+
+const (
+	// IgnoredFile is a file that kubelet does not look at: its name begins with a dot.
+	IgnoredFile StrayKind = "ignored"
+	// OtherPod is an ordinary other static pod.
+	OtherPod StrayKind = "other pod"
+	// SecondScheduler is a pod that would be a kube-scheduler as well, or takes its name. It makes a swap fail.
+	SecondScheduler StrayKind = "second scheduler"
+	// BackupPod is a pod under the name of a backup copy; kubelet runs it all the same.
+	BackupPod StrayKind = "backup pod"
+	// Unreadable is a file that kubelet cannot run; it logs an error for it again and again.
+	Unreadable StrayKind = "unreadable"
+)
+
+// StrayFile is the judgement of a file in the manifests folder.
+type StrayFile struct {
+	Name string
+	Kind StrayKind
+	// Explanation is a sentence for the operator without its full stop, Next what to do; both are empty when nothing is to
+	// be said.
+	Explanation, Next string
+}
+
+// Serious tells whether the file makes a swap fail.
+func (f StrayFile) Serious() bool { return f.Kind == SecondScheduler }
+
+// Harmless tells whether there is nothing to do about the file.
+func (f StrayFile) Harmless() bool { return f.Kind == IgnoredFile || f.Kind == OtherPod }
+
+// backupName is how editors, package managers and people call the copy of a file.
+var backupName = regexp.MustCompile(`(?i)(` +
+	`~|#|` +
+	`\.(bak|backup|old|orig|original|save|saved|copy|prev|previous|disabled|swp|swo|rej|tmp|rpmsave|rpmnew|rpmorig|` +
+	`(dpkg|ucf)-(old|new|dist|bak|tmp))([.~_-].*)?|` +
+	`\.[0-9-]+|` +
+	`[._-][0-9]{8}.*|` +
+	`[ _-](backup|bak|old|orig|copy)[0-9]*\.(yaml|yml|json)` +
+	`)$`)
+
+// Stray judges another file of the manifests folder, by its name and content, beside the scheduler's own manifest.
+func Stray(name string, content []byte, scheduler Pod) StrayFile {
+	file := StrayFile{Name: path.Base(name)}
+	if strings.HasPrefix(file.Name, ".") {
+		file.Kind = IgnoredFile
+		return file
+	}
+	file.Next = fmt.Sprintf("move %s out of the manifests folder", file.Name)
+	pod, err := decodeStray(content)
+	if err != nil {
+		file.Kind = Unreadable
+		// What the error says is to be done is for the scheduler's manifest.
+		reason, _ := nextstep.Split(err, "")
+		file.Explanation = fmt.Sprintf("kubelet cannot run %s and logs an error for it every time it reads the folder: %s", file.Name,
+			strings.Replace(reason, "the manifest ", "it ", 1))
+		return file
+	}
+	switch container := schedulerContainer(pod); {
+	case pod.Name == scheduler.Name && pod.Namespace == scheduler.Namespace:
+		file.Kind = SecondScheduler
+		file.Explanation = fmt.Sprintf("%s holds a pod with the scheduler's own name, %s/%s: kubelet runs only one of the two, "+
+			"whichever it read last", file.Name, pod.Namespace, pod.Name)
+	case container != "":
+		file.Kind = SecondScheduler
+		file.Explanation = fmt.Sprintf("%s holds a second kube-scheduler, in container %q of pod %s/%s: "+
+			"the two want the same port and the same lease", file.Name, container, pod.Namespace, pod.Name)
+	case backupName.MatchString(file.Name):
+		file.Kind = BackupPod
+		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the folder, whatever its file is "+
+			"called: this one is %s/%s", file.Name, pod.Namespace, pod.Name)
+	default:
+		file.Kind, file.Next = OtherPod, ""
+	}
+	return file
+}
+
+// decodeStray tells what kubelet makes of a file.
+func decodeStray(content []byte) (*corev1.Pod, error) {
+	switch {
+	case len(content) > maxManifest:
+		return nil, fmt.Errorf("it has more than %d bytes", maxManifest)
+	case len(bytes.TrimSpace(content)) == 0:
+		return nil, errors.New("it is empty")
+	}
+	pod, err := decodePod(content)
+	if err == nil && len(pod.Spec.Containers) == 0 {
+		err = errors.New("it has no containers")
+	}
+	return pod, err
+}
+
+// schedulerContainer gives the name of a container that runs kube-scheduler; empty: there is none. Where the command does not
+// tell, the image's name does.
+func schedulerContainer(pod *corev1.Pod) string {
+	for i := range pod.Spec.Containers {
+		container := &pod.Spec.Containers[i]
+		line := newCommandLine(container)
+		repository, _, _ := strings.Cut(path.Base(container.Image), "@")
+		repository, _, _ = strings.Cut(repository, ":")
+		if line.program == 0 || len(line.elements) > 0 && line.program > 0 && container.Name == program ||
+			line.inShell() || len(container.Command) == 0 && repository == program {
+			return container.Name
+		}
+	}
+	return ""
+}
