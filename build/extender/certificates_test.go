@@ -218,8 +218,13 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 		t.Error("not the first ones while they are being replaced")
 	}
 
-	files.write(t, second, second, "server")
-	eventually(t, "the second ones are served", func() bool { return works(second, second) && !works(first, first) })
+	// One after the other: each is noticed by itself.
+	files.write(t, second, first, "server")
+	eventually(t, "the second certificate is served", func() bool { return works(second, first) && !works(first, first) })
+	if err := os.WriteFile(files.clientCA, second.pem, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the second authority counts", func() bool { return works(second, second) && !works(second, first) })
 
 	// As cert-manager and kubelet do it: a new file takes the name of the old one.
 	renewed := newTLSFiles(t)
