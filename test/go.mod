@@ -10,7 +10,6 @@ replace kube-scheduler-fork/build => ../build
 require (
 	github.com/google/go-containerregistry v0.22.1
 	github.com/rogpeppe/go-internal v1.16.0
-	golang.org/x/sync v0.23.0
 	golang.org/x/sys v0.49.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
@@ -19,6 +18,8 @@ require (
 	k8s.io/kube-scheduler v0.23.17
 	sigs.k8s.io/yaml v1.6.0
 )
+
+require golang.org/x/sync v0.23.0 // indirect
 
 require (
 	github.com/PuerkitoBio/purell v1.1.1 // indirect
@@ -65,6 +66,7 @@ require (
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
 	k8s.io/component-base v0.23.17 // indirect
+	k8s.io/component-helpers v0.23.17
 	k8s.io/cri-api v0.23.17 // indirect
 	k8s.io/klog/v2 v2.30.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20211115234752-e816edb12b65 // indirect

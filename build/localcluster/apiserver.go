@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
+	"k8s.io/client-go/util/keyutil"
 
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
@@ -31,7 +32,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 	if err != nil {
 		return err
 	}
-	encoded, err := encodeKey(serviceAccountKey)
+	encoded, err := keyutil.MarshalPrivateKeyToPEM(serviceAccountKey)
 	if err != nil {
 		return err
 	}
@@ -54,7 +55,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 				"--secure-port=" + strconv.Itoa(port),
 				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
 				"--advertise-address=" + supervisor.Loopback,
-				// Nobody reaches the API through the service "kubernetes", and a loopback address would be refused as its endpoint.
+				// No pod needs the service "kubernetes", and a loopback address would be refused as its endpoint.
 				"--endpoint-reconciler-type=none",
 				"--service-cluster-ip-range=10.96.0.0/16",
 				"--tls-cert-file=" + certificate,
@@ -68,8 +69,8 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 				"--service-account-issuer=https://kubernetes.default.svc",
 				"--service-account-key-file=" + serviceAccounts,
 				"--service-account-signing-key-file=" + serviceAccounts,
-				// Without a controller manager nobody makes the service account "default", which ServiceAccount asks of every
-				// pod, and nobody takes away the not-ready taint that TaintNodesByCondition gives to every new node.
+				// A controller manager would make the service account "default", which ServiceAccount asks of every
+				// pod, and take away the not-ready taint that TaintNodesByCondition gives to every new node.
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 			}, more...)
 		},

@@ -10,83 +10,81 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"encoding/pem"
 	"math/big"
 	"net"
 	"time"
 
+	"k8s.io/client-go/util/cert"
+	"k8s.io/client-go/util/keyutil"
+
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// certificateLife is how long the certificates of a run are valid: longer than anybody leaves one running.
+// certificateLife is how long the certificates of a run are valid: longer than a run is kept.
 const certificateLife = 30 * 24 * time.Hour
 
-// authority signs the certificates of one run. Everything that listens has one and asks for one, because loopback is
+// Authority signs the certificates of one run. Everything that listens has one and asks for one, because loopback is
 // shared with every user of the machine.
-type authority struct {
+type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
-	// pem is the certificate, as the programs read it.
-	pem []byte
 }
 
-// keyPair is a certificate with its private key, both PEM.
-type keyPair struct {
-	certificate, key []byte
+// KeyPair is a certificate with its private key, both PEM.
+type KeyPair struct {
+	Certificate, Key []byte
 }
 
-func newAuthority() (*authority, error) {
-	key, err := newKey()
-	if err != nil {
-		return nil, err
-	}
-	template, err := certificateTemplate(pkix.Name{CommonName: "local control plane"})
+// NewAuthority makes an authority of a name.
+func NewAuthority(name string) (*Authority, error) {
+	template, err := certificateTemplate(pkix.Name{CommonName: name})
 	if err != nil {
 		return nil, err
 	}
 	template.IsCA = true
 	template.BasicConstraintsValid = true
-	template.KeyUsage = x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, err
-	}
-	certificate, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, err
-	}
-	return &authority{certificate: certificate, key: key, pem: encodeCertificate(der)}, nil
+	template.KeyUsage |= x509.KeyUsageCertSign
+	a := &Authority{certificate: template}
+	a.certificate, a.key, err = a.sign(template)
+	return a, err
 }
 
-// server gives a key pair for a program that listens on loopback.
-func (a *authority) server(name string) (keyPair, error) {
+// PEM is the authority's certificate, as programs read it.
+func (a *Authority) PEM() []byte {
+	// An error would say that there is no certificate.
+	content, _ := cert.EncodeCertificates(a.certificate)
+	return content
+}
+
+// Server gives a key pair for a program that listens on loopback, and that is itself a client of others.
+func (a *Authority) Server(name string) (KeyPair, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: name})
 	if err != nil {
-		return keyPair{}, err
+		return KeyPair{}, err
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.DNSNames = []string{"localhost"}
 	template.IPAddresses = []net.IP{net.ParseIP(supervisor.Loopback)}
-	return a.sign(template)
+	return a.pair(template)
 }
 
-// client gives a key pair that the API server knows as a user in some groups.
-func (a *authority) client(user string, groups ...string) (keyPair, error) {
+// Client gives a key pair that the API server knows as a user in some groups.
+func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
-		return keyPair{}, err
+		return KeyPair{}, err
 	}
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
-	return a.sign(template)
+	return a.pair(template)
 }
 
-// clientConfig is how a client talks TLS that trusts this authority alone, and is known as a user in some groups.
-func (a *authority) clientConfig(user string, groups ...string) (*tls.Config, error) {
-	pair, err := a.client(user, groups...)
+// ClientConfig is how a client talks TLS that trusts this authority alone, and is known as a user in some groups.
+func (a *Authority) ClientConfig(user string, groups ...string) (*tls.Config, error) {
+	pair, err := a.Client(user, groups...)
 	if err != nil {
 		return nil, err
 	}
-	certificate, err := tls.X509KeyPair(pair.certificate, pair.key)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 	if err != nil {
 		return nil, err
 	}
@@ -95,20 +93,35 @@ func (a *authority) clientConfig(user string, groups ...string) (*tls.Config, er
 	return &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{certificate}}, nil
 }
 
-func (a *authority) sign(template *x509.Certificate) (keyPair, error) {
+func (a *Authority) pair(template *x509.Certificate) (KeyPair, error) {
+	certificate, key, err := a.sign(template)
+	if err != nil {
+		return KeyPair{}, err
+	}
+	var pair KeyPair
+	if pair.Certificate, err = cert.EncodeCertificates(certificate); err != nil {
+		return KeyPair{}, err
+	}
+	pair.Key, err = keyutil.MarshalPrivateKeyToPEM(key)
+	return pair, err
+}
+
+// sign makes a key and a certificate for it. Without a key of its own yet, the authority's is signed with the new one.
+func (a *Authority) sign(template *x509.Certificate) (*x509.Certificate, crypto.Signer, error) {
 	key, err := newKey()
 	if err != nil {
-		return keyPair{}, err
+		return nil, nil, err
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	signer := a.key
+	if signer == nil {
+		signer = key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), signer)
 	if err != nil {
-		return keyPair{}, err
+		return nil, nil, err
 	}
-	encoded, err := encodeKey(key)
-	if err != nil {
-		return keyPair{}, err
-	}
-	return keyPair{certificate: encodeCertificate(der), key: encoded}, nil
+	certificate, err := x509.ParseCertificate(der)
+	return certificate, key, err
 }
 
 func certificateTemplate(subject pkix.Name) (*x509.Certificate, error) {
@@ -128,16 +141,3 @@ func certificateTemplate(subject pkix.Name) (*x509.Certificate, error) {
 }
 
 func newKey() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
-
-func encodeCertificate(der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-}
-
-// encodeKey writes a key in the form that every release of Kubernetes reads, for service accounts too.
-func encodeKey(key *ecdsa.PrivateKey) ([]byte, error) {
-	der, err := x509.MarshalECPrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), nil
-}

@@ -14,7 +14,7 @@ import (
 const nextEtcd = "build it with: GOWORK=off go -C build/pins/etcd build -o FILE go.etcd.io/etcd/server/v3; " +
 	"if it is there, look whether the disk is full: df -h \"${TMPDIR:-/tmp}\""
 
-// startEtcd starts a single etcd that nobody but the holders of this run's certificates can talk to, and gives its address.
+// startEtcd starts a single etcd that only the holders of this run's certificates can talk to, and gives its address.
 func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string, error) {
 	certificate, key, err := c.writeServerPair("etcd")
 	if err != nil {

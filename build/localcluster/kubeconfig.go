@@ -18,12 +18,12 @@ const (
 // writeKubeconfig writes a kubeconfig with a new client certificate into the folder, and gives its path. It refers to
 // no other file, so it can be copied.
 func (c *ControlPlane) writeKubeconfig(name, user string, groups ...string) (string, error) {
-	pair, err := c.authority.client(user, groups...)
+	pair, err := c.authority.Client(user, groups...)
 	if err != nil {
 		return "", err
 	}
 	return c.writeKubeconfigFor(name, user, &clientcmdapi.AuthInfo{
-		ClientCertificateData: pair.certificate, ClientKeyData: pair.key,
+		ClientCertificateData: pair.Certificate, ClientKeyData: pair.Key,
 	})
 }
 
@@ -35,7 +35,7 @@ func (c *ControlPlane) writeTokenKubeconfig(name, token string) (string, error) 
 func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *clientcmdapi.AuthInfo) (string, error) {
 	const local = "local"
 	config := clientcmdapi.NewConfig()
-	config.Clusters[local] = &clientcmdapi.Cluster{Server: c.server, CertificateAuthorityData: c.authority.pem}
+	config.Clusters[local] = &clientcmdapi.Cluster{Server: c.server, CertificateAuthorityData: c.authority.PEM()}
 	config.AuthInfos[user] = credentials
 	config.Contexts[local] = &clientcmdapi.Context{Cluster: local, AuthInfo: user}
 	config.CurrentContext = local
@@ -45,7 +45,7 @@ func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *client
 
 // writeServerPair writes the key pair with which a component serves, NAME.crt and NAME.key, and gives both paths.
 func (c *ControlPlane) writeServerPair(name string) (certificate, key string, err error) {
-	pair, err := c.authority.server(name)
+	pair, err := c.authority.Server(name)
 	if err != nil {
 		return "", "", err
 	}
@@ -54,17 +54,17 @@ func (c *ControlPlane) writeServerPair(name string) (certificate, key string, er
 
 // writeClientPair writes the key pair by which a user is known, NAME.crt and NAME.key, and gives both paths.
 func (c *ControlPlane) writeClientPair(name, user string) (certificate, key string, err error) {
-	pair, err := c.authority.client(user)
+	pair, err := c.authority.Client(user)
 	if err != nil {
 		return "", "", err
 	}
 	return c.writePair(name, pair)
 }
 
-func (c *ControlPlane) writePair(name string, pair keyPair) (certificate, key string, err error) {
-	if certificate, err = c.write(name+".crt", pair.certificate); err != nil {
+func (c *ControlPlane) writePair(name string, pair KeyPair) (certificate, key string, err error) {
+	if certificate, err = c.write(name+".crt", pair.Certificate); err != nil {
 		return "", "", err
 	}
-	key, err = c.write(name+".key", pair.key)
+	key, err = c.write(name+".key", pair.Key)
 	return certificate, key, err
 }

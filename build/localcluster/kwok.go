@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
+	nodeutil "k8s.io/component-helpers/node/util"
 
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
@@ -56,14 +57,14 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	return err
 }
 
-// AddNodes makes fake nodes and waits until they are ready; it returns their names. They have 8 CPUs, 32 GiB and room
-// for 110 pods; the zones zone-a, zone-b and zone-c take turns, and so do the disk types ssd and hdd.
+// AddNodes makes fake nodes, node-1 and so on, and waits until they are ready; it returns their names. They have 8
+// CPUs, 32 GiB and room for 110 pods; the zones zone-a, zone-b and zone-c take turns, and so do the disk types ssd and
+// hdd.
 func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error) {
 	var nodes []*corev1.Node
 	var names []string
-	for range count {
-		node := newNode(c.nodes)
-		c.nodes++
+	for number := range count {
+		node := newNode(number)
 		nodes = append(nodes, node)
 		names = append(names, node.Name)
 	}
@@ -85,7 +86,7 @@ func (c *ControlPlane) CreateNodes(ctx context.Context, nodes ...*corev1.Node) e
 	}
 	list := cache.NewListWatchFromClient(c.client.CoreV1().RESTClient(), "nodes", "", fields.Everything())
 	err := c.until(ctx, list, &corev1.Node{}, func(event watch.Event) (bool, error) {
-		if node, ok := event.Object.(*corev1.Node); ok && nodeReady(node) {
+		if node, ok := event.Object.(*corev1.Node); ok && NodeReady(node) {
 			waiting.Delete(node.Name)
 		}
 		return waiting.Len() == 0, nil
@@ -141,11 +142,8 @@ func completeNode(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-func nodeReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
+// NodeReady tells whether a node says that it is ready.
+func NodeReady(node *corev1.Node) bool {
+	_, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
+	return condition != nil && condition.Status == corev1.ConditionTrue
 }

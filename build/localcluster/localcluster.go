@@ -7,6 +7,10 @@
 // of the parent, kill -9 included, the kernel ends the children and the next Start removes the folder.
 //
 // There is no controller manager: nodes, pods and their bindings are all that a scheduler needs.
+//
+// envtest of sigs.k8s.io/controller-runtime starts etcd and kube-apiserver, too. It is not used: its etcd takes
+// requests from every user of the machine, its programs outlive a parent that is killed, and schedulers and KWOK would
+// need the supervisor all the same.
 package localcluster
 
 import (
@@ -33,24 +37,23 @@ type Options struct {
 	APIServerArguments []string
 	// Parent is the directory in which the folder of the run is made; empty is the system's directory for temporary files.
 	Parent string
-	// Progress receives a line for each thing that starts or ends; nil is nobody.
+	// Progress receives a line for each thing that starts or ends; it may be nil.
 	Progress io.Writer
 }
 
 // ControlPlane is a running control plane.
 type ControlPlane struct {
 	supervisor *supervisor.Supervisor
-	authority  *authority
+	authority  *Authority
 	server     string
 	kubeconfig string
 	client     kubernetes.Interface
 	// environment is what etcd, the API server and KWOK get: nothing of the caller's, which may hold ETCD_… or KWOK_…
 	// settings, or point to configuration in the home directory.
 	environment []string
-	nodes       int
 
 	mutex sync.Mutex
-	// schedulers are those that run, and those that are being started.
+	// schedulers are those that run.
 	schedulers []*Scheduler
 }
 
@@ -95,11 +98,11 @@ func checkExecutable(name, path, next string) error {
 
 // newControlPlane makes a control plane in which nothing runs yet.
 func newControlPlane(options Options) (*ControlPlane, error) {
-	authority, err := newAuthority()
+	authority, err := NewAuthority("local control plane")
 	if err != nil {
 		return nil, err
 	}
-	probing, err := authority.clientConfig(adminUser, adminGroup)
+	probing, err := authority.ClientConfig(adminUser, adminGroup)
 	if err != nil {
 		return nil, err
 	}
@@ -112,7 +115,7 @@ func newControlPlane(options Options) (*ControlPlane, error) {
 }
 
 func (c *ControlPlane) start(ctx context.Context, options Options) error {
-	if _, err := c.write(authorityFile, c.authority.pem); err != nil {
+	if _, err := c.write(authorityFile, c.authority.PEM()); err != nil {
 		return err
 	}
 	etcd, err := c.startEtcd(ctx, options.Etcd)

@@ -4,16 +4,12 @@ package localcluster
 
 import (
 	"context"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -22,8 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
-
-	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
 // configHead is how a scheduler configuration starts.
@@ -65,22 +59,6 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 				t.Error("the original was changed")
 			}
 		})
-	}
-}
-
-func TestLocalCopyForLeaderElectionKeepsTheLease(t *testing.T) {
-	const election = "leaderElection: {leaderElect: true, resourceName: my-scheduler}\n"
-	config, err := readSchedulerConfig(writeFile(t, configHead+election))
-	if err != nil {
-		t.Fatal(err)
-	}
-	copied := filepath.Join(t.TempDir(), "copy.yaml")
-	if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig", leaderElection: true}); err != nil {
-		t.Fatal(err)
-	}
-	want := canonical(t, configHead+"clientConnection: {kubeconfig: /run/kubeconfig}\n"+election)
-	if got := canonical(t, readFile(t, copied)); got != want {
-		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 	}
 }
 
@@ -170,31 +148,6 @@ func TestConfigurationThatIsNoneIsRefusedWithTheNextStep(t *testing.T) {
 	}
 }
 
-func TestServerCertificateIsGoodForLoopbackOnly(t *testing.T) {
-	authority, err := newAuthority()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pair, err := authority.server("etcd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	block, _ := pem.Decode(pair.certificate)
-	certificate, err := x509.ParseCertificate(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := certificate.CheckSignatureFrom(authority.certificate); err != nil {
-		t.Error(err)
-	}
-	if err := certificate.VerifyHostname(supervisor.Loopback); err != nil {
-		t.Error(err)
-	}
-	if certificate.VerifyHostname("192.0.2.1") == nil {
-		t.Error("the certificate is good for an address that is not loopback")
-	}
-}
-
 func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]%s}\n"
 	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: c}\n"
@@ -230,109 +183,6 @@ func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	}
 }
 
-func TestSchedulersThatWouldGetInEachOthersWayAreRefusedWithTheNextStep(t *testing.T) {
-	c := newTestPlane(t)
-	first := &Scheduler{plane: c, name: "kube-scheduler", profiles: []string{"default-scheduler", "a"}}
-	for _, scheduler := range []*Scheduler{first, {plane: c, name: "second", profiles: []string{"b", "c"}}} {
-		if err := c.enlist(scheduler); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for what, test := range map[string]struct {
-		scheduler Scheduler
-		says      string
-	}{
-		"the same name":           {Scheduler{name: "kube-scheduler", profiles: []string{"d"}}, "kube-scheduler runs already"},
-		"a profile that is there": {Scheduler{name: "third", profiles: []string{"d", "c"}}, "second has a profile c already"},
-		"a component's name":      {Scheduler{name: "etcd", profiles: []string{"d"}}, `"etcd"`},
-		"no name for a file":      {Scheduler{name: "../x", profiles: []string{"d"}}, `"../x"`},
-	} {
-		err := c.enlist(&test.scheduler)
-		if err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "next: ") {
-			t.Errorf("%s: got %v, want an error that says %q and the next step", what, err, test.says)
-		}
-	}
-	if got, want := c.profiles().List(), []string{"a", "b", "c", "default-scheduler"}; !reflect.DeepEqual(got, want) {
-		t.Errorf("profiles: %v, want %v", got, want)
-	}
-	c.strike(first)
-	if err := c.enlist(&Scheduler{name: "kube-scheduler", profiles: []string{"a"}}); err != nil {
-		t.Errorf("after the first one has ended: %v", err)
-	}
-}
-
-func TestSchedulersThatElectALeaderMayHaveTheSameProfiles(t *testing.T) {
-	c := newTestPlane(t)
-	for _, name := range []string{"first", "second"} {
-		if err := c.enlist(&Scheduler{plane: c, name: name, profiles: []string{"a"}, elects: true}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.enlist(&Scheduler{plane: c, name: "third", profiles: []string{"a"}}); err == nil {
-		t.Error("one that leads without an election may have their profile, too")
-	}
-}
-
-func TestKilledSchedulerIsNoFailureAndLeavesItsNameToOthers(t *testing.T) {
-	c := newTestPlane(t)
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, _, err := c.supervisor.Start(t.Context(), supervisor.Component{
-		Name: "kube-scheduler", Executable: sleep, Arguments: func(int) []string { return []string{"3600"} },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	process := c.Processes()["kube-scheduler"]
-	killed := &Scheduler{plane: c, name: "kube-scheduler", process: p}
-	if err := c.enlist(killed); err != nil {
-		t.Fatal(err)
-	}
-	if err := killed.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	if err := syscall.Kill(process, 0); !errors.Is(err, syscall.ESRCH) || c.Failure() != nil {
-		t.Errorf("whether it runs: %v; the control plane's failure: %v", err, c.Failure())
-	}
-	if err := c.enlist(&Scheduler{plane: c, name: "kube-scheduler"}); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestSchedulerSeesTheNodesWhenItsMetricsCountThem(t *testing.T) {
-	const head = "# TYPE scheduler_scheduler_cache_size gauge\n" + `scheduler_scheduler_cache_size{type="pods"} 9` + "\n"
-	for metrics, missing := range map[string]string{
-		"": "it sees 0 of 3 nodes",
-		head + `scheduler_scheduler_cache_size{type="nodes"} 2` + "\n": "it sees 2 of 3 nodes",
-		head + `scheduler_scheduler_cache_size{type="nodes"} 3` + "\n": "",
-	} {
-		if err := seesNodes([]byte(metrics), 3); missing == "" && err != nil || missing != "" && (err == nil || err.Error() != missing) {
-			t.Errorf("%s: got %v, want %q", metrics, err, missing)
-		}
-	}
-}
-
-func TestSchedulerThatDoesNotStartLeavesItsNameAndProfilesToOthers(t *testing.T) {
-	c := newTestPlane(t)
-	c.client = fake.NewSimpleClientset()
-	ends, err := exec.LookPath("true")
-	if err != nil {
-		t.Fatal(err)
-	}
-	config := writeFile(t, configHead)
-	for range 2 {
-		var failure *supervisor.Failure
-		if _, err := c.StartScheduler(t.Context(), ends, config); !errors.As(err, &failure) {
-			t.Fatalf("got %v, want a Failure", err)
-		}
-	}
-	if left := c.profiles().List(); len(left) != 0 {
-		t.Errorf("profiles: %v, want none", left)
-	}
-}
-
 func TestNodeOfAManifestIsCompletedWhereItSaysNothing(t *testing.T) {
 	given := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "h"}}}
 	node := completeNode(given)
@@ -354,15 +204,6 @@ func TestNodeOfAManifestIsCompletedWhereItSaysNothing(t *testing.T) {
 	given.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
 	if allocatable := completeNode(given).Status.Allocatable; len(allocatable) != 1 || allocatable.Cpu().String() != "2" {
 		t.Errorf("allocatable %v, want the capacity that is given", allocatable)
-	}
-}
-
-func TestNodesTakeTurnsInZonesAndDiskTypes(t *testing.T) {
-	for number, want := range []string{"zone-a ssd", "zone-b hdd", "zone-c ssd", "zone-a hdd", "zone-b ssd"} {
-		labels := newNode(number).Labels
-		if got := labels[corev1.LabelTopologyZone] + " " + labels[DiskType]; got != want {
-			t.Errorf("node %d: got %s, want %s", number, got, want)
-		}
 	}
 }
 
@@ -424,7 +265,7 @@ func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
 	failing.Status.Conditions = []corev1.PodCondition{{
 		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
 	}}
-	// How long it takes until the pod is seen, nobody knows; and the client forgets a pod that is created before it watches.
+	// It takes some time until the pod is seen; and the client forgets a pod that is created before it watches.
 	var ctx context.Context
 	for deadline := time.Second; ; deadline *= 2 {
 		plane.client = fake.NewSimpleClientset()
@@ -442,17 +283,6 @@ func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
 	_, err := plane.Place(ctx, NewPod("late", "s"))
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
 		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
-	}
-}
-
-func TestEventNamesTheProfileInEitherAPI(t *testing.T) {
-	for _, event := range []corev1.Event{
-		{ObjectMeta: metav1.ObjectMeta{Name: "events.k8s.io"}, ReportingController: "my-scheduler"},
-		{ObjectMeta: metav1.ObjectMeta{Name: "core"}, Source: corev1.EventSource{Component: "my-scheduler"}},
-	} {
-		if got := boundBy(&event); got != "my-scheduler" {
-			t.Errorf("%s: got %q", event.Name, got)
-		}
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,8 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
-
-	"kube-scheduler-fork/build/localcluster/observations"
 )
 
 // scheduledReason is the reason of the event that a scheduler sends when it has bound a pod.
@@ -30,7 +29,7 @@ type Placement struct {
 	Namespace, Name string
 	// Asked is the scheduler that the pod asks for.
 	Asked string
-	// Served says that a profile of a running scheduler has that name. Nobody ever looks at a pod that is not served.
+	// Served says that a profile of a running scheduler has that name. No scheduler looks at a pod that is not served.
 	Served bool
 	// Node is where the pod was bound to; empty if it is not bound.
 	Node string
@@ -80,8 +79,8 @@ type observation struct {
 }
 
 // settled tells whether there is nothing more to wait for: the pod is bound and it is known by whom, or the scheduler
-// found no node for it, or nobody looks at it. An attempt that failed otherwise (reason SchedulerError, as of an extender that
-// does not answer) is made again soon, so only the deadline ends the wait for that pod.
+// found no node for it, or no scheduler looks at it. An attempt that failed otherwise (reason SchedulerError, as of an
+// extender that does not answer) is made again soon, so only the deadline ends the wait for that pod.
 func (o *observation) settled(served bool) bool {
 	switch {
 	case o.pod == nil:
@@ -104,17 +103,44 @@ func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// observer watches pods and their Scheduled events.
+// observer keeps what is seen of pods and of their Scheduled events, for one that waits for it.
 type observer struct {
-	*observations.Observations[types.UID, observation]
+	mutex sync.Mutex
+	seen  map[types.UID]observation
+	// changed holds one token when something was noted since it was last taken.
+	changed chan struct{}
 }
 
-func (o observer) pod(object any) {
+func newObserver() *observer {
+	return &observer{seen: map[types.UID]observation{}, changed: make(chan struct{}, 1)}
+}
+
+// note changes what is known of a pod.
+func (o *observer) note(uid types.UID, change func(*observation)) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	known := o.seen[uid]
+	change(&known)
+	o.seen[uid] = known
+	select {
+	case o.changed <- struct{}{}:
+	default:
+	}
+}
+
+// of gives what is known of a pod.
+func (o *observer) of(uid types.UID) observation {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.seen[uid]
+}
+
+func (o *observer) pod(object any) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return
 	}
-	o.Note(pod.UID, func(seen *observation) {
+	o.note(pod.UID, func(seen *observation) {
 		if seen.bound.IsZero() && pod.Spec.NodeName != "" {
 			seen.bound = time.Now()
 		}
@@ -122,12 +148,12 @@ func (o observer) pod(object any) {
 	})
 }
 
-func (o observer) event(object any) {
+func (o *observer) event(object any) {
 	event, ok := object.(*corev1.Event)
 	if !ok {
 		return
 	}
-	o.Note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
+	o.note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
 }
 
 // boundBy gives the profile that sent an event. Which of the two fields holds it depends on the events API that the
@@ -149,7 +175,7 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	if ctx.Err() != nil {
 		return nil, endOf(ctx, fmt.Sprintf("%d pods are not created", len(pods)))
 	}
-	o := observer{observations.New[types.UID, observation]()}
+	o := newObserver()
 	stop, err := c.observe(ctx, o)
 	if err != nil {
 		return nil, err
@@ -177,7 +203,7 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	profiles := c.profiles()
 	for !allSettled(o, created, profiles) {
 		select {
-		case <-o.Changed():
+		case <-o.changed:
 			continue
 		case <-ctx.Done():
 		}
@@ -191,7 +217,7 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 		if pod == nil {
 			placements[i] = NotCreated(pods[i])
 		} else {
-			placements[i] = placementOf(pod, requested[i], o.Of(pod.UID))
+			placements[i] = placementOf(pod, requested[i], o.of(pod.UID))
 		}
 		placements[i].Served = profiles.Has(placements[i].Asked)
 	}
@@ -206,7 +232,7 @@ func NotCreated(pod *corev1.Pod) Placement {
 // late tells whether it is its deadline that ended a context.
 func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), context.DeadlineExceeded) }
 
-// endOf is why a context ended, for whoever waited for something.
+// endOf is why a context ended, for one that waited for something.
 func endOf(ctx context.Context, waitedFor string) error {
 	if late(ctx) {
 		return fmt.Errorf("%s: the time ran out (%w); next: run again with a longer --timeout, or with --keep to look around",
@@ -262,12 +288,12 @@ func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement)
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func allSettled(o observer, pods []*corev1.Pod, profiles sets.String) bool {
+func allSettled(o *observer, pods []*corev1.Pod, profiles sets.String) bool {
 	for _, pod := range pods {
 		if pod == nil {
 			continue // it was not created
 		}
-		if seen := o.Of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
+		if seen := o.of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
 			return false
 		}
 	}
@@ -288,7 +314,7 @@ func placementOf(pod *corev1.Pod, requested time.Time, seen observation) Placeme
 }
 
 // observe watches all pods and all Scheduled events until ctx ends or stop is called.
-func (c *ControlPlane) observe(ctx context.Context, o observer) (stop func(), err error) {
+func (c *ControlPlane) observe(ctx context.Context, o *observer) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	handler := func(handle func(any)) cache.ResourceEventHandlerFuncs {
 		return cache.ResourceEventHandlerFuncs{AddFunc: handle, UpdateFunc: func(_, object any) { handle(object) }}

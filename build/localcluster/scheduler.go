@@ -13,16 +13,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
 // nextScheduler is what to do when there is no scheduler to run.
 const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
-
-// taken are the names under which other files lie in the run's folder.
-var taken = []string{"admin", "ca", "etcd", "kube-apiserver", "kwok", "scheduler-extender", "scheduler-extender-client", "service-accounts"}
 
 // Scheduler is a kube-scheduler that runs against a control plane.
 type Scheduler struct {
@@ -31,8 +27,6 @@ type Scheduler struct {
 	profiles []string
 	process  *supervisor.Process
 	url      string
-	// elects says that it leads only if it is elected.
-	elects bool
 }
 
 // schedulerOptions are what can be different about a scheduler.
@@ -82,7 +76,8 @@ func ReadProfiles(configFile string) ([]string, error) {
 
 // StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is
 // not changed: the scheduler reads a copy in which the API server is this one and leader election is off, unless an option
-// says otherwise. There can be several at a time, each with a name and with profiles of its own.
+// says otherwise. There can be several at a time, each with a name of its own, and with profiles of its own unless they
+// elect a leader.
 func (c *ControlPlane) StartScheduler(
 	ctx context.Context, executable, configFile string, options ...SchedulerOption,
 ) (*Scheduler, error) {
@@ -101,42 +96,14 @@ func (c *ControlPlane) StartScheduler(
 	if err != nil {
 		return nil, err
 	}
-	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles, elects: chosen.leaderElection}
-	if err := c.enlist(scheduler); err != nil {
-		return nil, err
-	}
+	scheduler := &Scheduler{plane: c, name: chosen.name, profiles: profiles}
 	if err := scheduler.start(ctx, executable, config, chosen); err != nil {
-		c.strike(scheduler)
 		return nil, err
-	}
-	return scheduler, nil
-}
-
-// enlist adds a scheduler to those of the control plane, unless they would get in each other's way.
-func (c *ControlPlane) enlist(scheduler *Scheduler) error {
-	if messages := validation.IsDNS1123Label(scheduler.name); len(messages) > 0 || slices.Contains(taken, scheduler.name) {
-		return fmt.Errorf("a scheduler cannot be called %q: its files would be called so, too; "+
-			"next: give it another name, of small letters, digits and '-'", scheduler.name)
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	for _, other := range c.schedulers {
-		if other.name == scheduler.name {
-			return fmt.Errorf("a scheduler that is called %s runs already; next: stop it first, or give one of the two another name",
-				other.name)
-		}
-		if other.elects && scheduler.elects {
-			continue
-		}
-		for _, profile := range scheduler.profiles {
-			if slices.Contains(other.profiles, profile) {
-				return fmt.Errorf("%s has a profile %s already: two would bind the same pods; "+
-					"next: stop it first, or give the profile of %s another schedulerName", other.name, profile, scheduler.name)
-			}
-		}
-	}
 	c.schedulers = append(c.schedulers, scheduler)
-	return nil
+	return scheduler, nil
 }
 
 // strike takes a scheduler off the list.

@@ -83,7 +83,7 @@ func (s *schedulerConfig) profiles() ([]string, error) {
 type localSettings struct {
 	// kubeconfig says where the API server is.
 	kubeconfig string
-	// leaderElection leaves leader election as it is; else it is switched off, since there is nobody to elect a leader from.
+	// leaderElection leaves leader election as it is; else it is switched off, since there is one scheduler.
 	leaderElection bool
 	// extender takes the place of extenders on loopback; nil leaves them alone.
 	extender *Extender
@@ -114,7 +114,7 @@ func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) er
 	if settings.extender != nil {
 		extenders := localExtenders(local.Object, settings.replaces)
 		if len(extenders) == 0 {
-			return fmt.Errorf("%s names no extender on loopback, so nobody would ask the one that runs; "+
+			return fmt.Errorf("%s names no extender on loopback, so no scheduler would ask the one that runs; "+
 				"next: add one to its extenders, with urlPrefix: %s, or start none", s.file, DocumentedExtender)
 		}
 		for _, extender := range extenders {
@@ -137,7 +137,7 @@ func localExtenders(config map[string]any, only string) []map[string]any {
 		fields, _ := entry.(map[string]any)
 		prefix, _ := fields["urlPrefix"].(string)
 		address, err := url.Parse(prefix)
-		if err != nil || !isLoopback(address.Hostname()) {
+		if err != nil || address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
 			continue
 		}
 		if only == "" || address.Scheme+"://"+address.Host == only {
@@ -145,9 +145,4 @@ func localExtenders(config map[string]any, only string) []map[string]any {
 		}
 	}
 	return local
-}
-
-func isLoopback(host string) bool {
-	ip := net.ParseIP(host)
-	return host == "localhost" || (ip != nil && ip.IsLoopback())
 }

@@ -46,8 +46,8 @@ func Register(registry []byte, name string) ([]byte, error) {
 		}
 	}
 	if imports == nil || entries == nil {
-		return nil, errors.New("the registry has no list of imports or no runtime.Registry{…} with entries; " +
-			"next: add the plugin by hand: docs/patches.md, 'Edit'")
+		return nil, nextstep.With(errors.New("the registry has no list of imports or no runtime.Registry{…} with entries"),
+			"add the plugin by hand: docs/patches.md, 'Edit'")
 	}
 	// Text is inserted, and gofmt puts it in order: go/printer would move comments near nodes without a position.
 	opened, last := fileSet.Position(imports.Lparen).Offset+1, fileSet.Position(entries.Elts[len(entries.Elts)-1].End()).Offset

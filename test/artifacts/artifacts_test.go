@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package artifacts tests what `make image` made: the tree, the binary and the archive under _output. It fails where they
-// are missing; `make test` makes them first.
+// Package artifacts tests what people get: what `make image` made, the tree, the binary and the archive under _output,
+// and the manifests. It fails where something is missing; `make test` makes it first.
 package artifacts
 
 import (

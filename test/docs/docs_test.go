@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 const root = "../.."
@@ -30,7 +30,7 @@ func pages(t *testing.T) map[string]string {
 	pages := map[string]string{}
 	for _, pattern := range []string{"README.md", "docs/*.md", "patches/README.md"} {
 		for _, file := range glob(t, pattern) {
-			pages[file] = testinput.Read(t, file)
+			pages[file] = cluster.Read(t, file)
 		}
 	}
 	return pages
@@ -102,7 +102,7 @@ func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 	for _, pattern := range []string{"manifests/config/*.yaml", "test/integration/schedulers/*.go"} {
 		for _, file := range glob(t, pattern) {
 			// The verb stands where that test puts the name of a pool.
-			run[file] = lines(strings.ReplaceAll(testinput.Read(t, file), "[%s]", "[ours]"))
+			run[file] = lines(strings.ReplaceAll(cluster.Read(t, file), "[%s]", "[ours]"))
 		}
 	}
 	// A block is indented by four blanks, or fenced.

@@ -3,13 +3,9 @@
 package e2e
 
 import (
-	"bytes"
-	"encoding/json"
-	"os"
 	"testing"
 
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
-
+	"kube-scheduler-fork/test/cluster"
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
@@ -38,17 +34,8 @@ const auditConfiguration = `apiServer:
 // asked for and not answered with success, which may be one whose scheduler was ended before the answer came.
 func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
 	t.Helper()
-	log, err := os.ReadFile(node.Root() + auditLogFile)
-	if err != nil {
-		t.Fatal(err)
-	}
 	bound := map[string]int{}
-	// The last line may be half written.
-	for line := range bytes.Lines(log[:bytes.LastIndexByte(log, '\n')+1]) {
-		var event auditv1.Event
-		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatalf("audit log: %v: %s", err, line)
-		}
+	for _, event := range cluster.ReadAudit(t, node.Root()+auditLogFile) {
 		if event.ObjectRef == nil || event.ObjectRef.Namespace != namespace {
 			continue
 		}

@@ -36,7 +36,7 @@ kill -KILL "$leader"`)
 			return holder != "" && holder != leader, nil
 		})
 		if err != nil {
-			t.Fatalf("nobody else took over from %s: %v", leader, err)
+			t.Fatalf("no other took over from %s: %v", leader, err)
 		}
 	})
 	o.measure(t, ours, "second scheduler: its leader's pod deleted", func() {

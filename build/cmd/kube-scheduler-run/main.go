@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/build/localcluster/run"
 )
 
 // interrupted is the cause of a context that a signal ended.
@@ -60,7 +61,7 @@ func untilSignal() context.Context {
 }
 
 func newCommand() *cobra.Command {
-	var o options
+	var o run.Options
 	command := &cobra.Command{
 		Use:   "kube-scheduler-run",
 		Short: "Start a local control plane with fake nodes and show where a scheduler places pods",
@@ -70,30 +71,30 @@ func newCommand() *cobra.Command {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, _ []string) error {
-			o.out = command.OutOrStdout()
-			return o.run(command.Context())
+			o.Out = command.OutOrStdout()
+			return o.Run(command.Context())
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&o.apiServer, "kube-apiserver", "", "the kube-apiserver `FILE` to run")
-	flags.StringVar(&o.scheduler, "kube-scheduler", "", "the kube-scheduler `FILE` to run")
-	flags.StringVar(&o.etcd, "etcd", "", "the etcd `FILE` to run")
-	flags.StringVar(&o.kwok, "kwok", "", "the kwok `FILE` to run")
-	flags.StringVar(&o.config, "config", "", "the scheduler's configuration `FILE` (KubeSchedulerConfiguration); it is not changed")
-	flags.StringVar(&o.extender, "scheduler-extender", "", "the scheduler-extender `FILE` to run, if one is started")
-	flags.StringVar(&o.extenderConfig, "extender-config", "", "start an extender with the plugins of this configuration `FILE`, "+
+	flags.StringVar(&o.KubeAPIServer, "kube-apiserver", "", "the kube-apiserver `FILE` to run")
+	flags.StringVar(&o.KubeScheduler, "kube-scheduler", "", "the kube-scheduler `FILE` to run")
+	flags.StringVar(&o.Etcd, "etcd", "", "the etcd `FILE` to run")
+	flags.StringVar(&o.KWOK, "kwok", "", "the kwok `FILE` to run")
+	flags.StringVar(&o.Config, "config", "", "the scheduler's configuration `FILE` (KubeSchedulerConfiguration); it is not changed")
+	flags.StringVar(&o.Extender, "scheduler-extender", "", "the scheduler-extender `FILE` to run, if one is started")
+	flags.StringVar(&o.ExtenderConfig, "extender-config", "", "start an extender with the plugins of this configuration `FILE`, "+
 		"for all extenders on loopback in --config; none: start none, not even with --default-extender-config")
-	flags.StringVar(&o.defaultExtenderConfig, "default-extender-config", "", "without --extender-config, start an extender with the "+
+	flags.StringVar(&o.DefaultExtenderConfig, "default-extender-config", "", "without --extender-config, start an extender with the "+
 		"plugins of this configuration `FILE` for those in --config at "+localcluster.DocumentedExtender+", if there are any")
-	flags.StringVar(&o.extenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
+	flags.StringVar(&o.ExtenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
 		"if its configuration has several")
-	flags.IntVar(&o.nodes, "nodes", 5, "how many fake nodes there are")
-	flags.IntVar(&o.pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
-	flags.StringArrayVar(&o.manifests, "manifest", nil, "create the pods and nodes of this `FILE` too, the pods when those before run; "+
+	flags.IntVar(&o.Nodes, "nodes", 5, "how many fake nodes there are")
+	flags.IntVar(&o.Pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
+	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods and nodes of this `FILE` too, the pods when those before run; "+
 		"may be given more than once")
-	flags.DurationVar(&o.timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
-	flags.StringVar(&o.showLog, "show-log", "", "print the lines of the scheduler's log that hold this `TEXT`, after the table")
-	flags.BoolVar(&o.keep, "keep", false, "leave everything running after the table, until Ctrl-C")
+	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
+	flags.StringVar(&o.ShowLog, "show-log", "", "print the lines of the scheduler's log that hold this `TEXT`, after the table")
+	flags.BoolVar(&o.Keep, "keep", false, "leave everything running after the table, until Ctrl-C")
 	for _, name := range []string{"kube-apiserver", "kube-scheduler", "etcd", "kwok", "config"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // a flag that was not defined above

@@ -27,7 +27,7 @@ const (
 	probeInterval = 50 * time.Millisecond
 	// probeDeadline is how long one of these questions may take.
 	probeDeadline = 5 * time.Second
-	// portAttempts is how often a component is started anew because somebody took its port first.
+	// portAttempts is how often a component is started again because another program took its port first.
 	portAttempts = 5
 )
 
@@ -56,7 +56,7 @@ type Component struct {
 	Next string
 }
 
-// freePort finds a port of loopback that nobody listens on. Until the component listens on it somebody else can take
+// freePort finds a port of loopback on which no program listens. Until the component does, another one can take
 // it; Start starts the component again on another one then.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(Loopback, "0"))
@@ -132,7 +132,8 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 	defer cancel()
 	ctx, cancelDeadline := context.WithTimeoutCause(ctx, StartDeadline, errNotReady)
 	defer cancelDeadline()
-	// Whoever took the port first may accept the connection and never answer: a probe must not outlive the component.
+	// A program that took the port first may accept the connection and never answer: a probe must not outlive the
+	// component.
 	probing, cancelProbes := context.WithCancel(ctx)
 	defer cancelProbes()
 	go func() {

@@ -3,18 +3,15 @@
 package supervisor
 
 import (
-	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"strings"
+
+	"kube-scheduler-fork/build/logtail"
 )
 
-// tailLines and tailBytes bound how much of a component's log a Failure shows.
-const (
-	tailLines = 15
-	tailBytes = 16 << 10
-)
+// tailLines bounds how much of a component's log a Failure shows.
+const tailLines = 15
 
 // Failure says that a component did not come up, or ended when it should not have.
 type Failure struct {
@@ -40,26 +37,13 @@ func (f *Failure) Error() string {
 
 // failure reads the end of a component's log for a Failure.
 func (p *Process) failure(reason, next string) *Failure {
-	tail, err := logTail(p.logFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	var tail []string
+	content, err := os.ReadFile(p.logFile)
+	switch text := logtail.Last(string(content), tailLines); {
+	case err != nil:
 		tail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}
+	case text != "":
+		tail = strings.Split(text, "\n")
 	}
 	return &Failure{Component: p.name, Reason: reason, LogTail: tail, Next: next}
-}
-
-// logTail gives the last lines of a file.
-func logTail(file string) ([]string, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	content = bytes.TrimSpace(content)
-	if len(content) > tailBytes {
-		content = content[len(content)-tailBytes:]
-	}
-	if len(content) == 0 {
-		return nil, nil
-	}
-	lines := strings.Split(string(content), "\n")
-	return lines[max(0, len(lines)-tailLines):], nil
 }

@@ -43,8 +43,8 @@ type Supervisor struct {
 
 // New makes the folder of a run, mode 0700, in which nothing runs yet, and removes those that runs that crashed left in
 // parent; an empty parent is the system's directory for temporary files. Components are asked whether they are ready with
-// the roots and the certificate of probing. Progress receives a line for each thing that starts or ends; nil is nobody. The
-// caller calls Stop.
+// the roots and the certificate of probing. Progress receives a line for each thing that starts or ends; it may be nil.
+// The caller calls Stop.
 func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, error) {
 	if parent == "" {
 		parent = os.TempDir()

@@ -21,18 +21,6 @@ import (
 	"time"
 )
 
-func TestFreePortCanBeListenedOn(t *testing.T) {
-	port, err := freePort()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", Loopback, port))
-	if err != nil {
-		t.Fatal(err)
-	}
-	listener.Close()
-}
-
 func TestComponentWhosePortWasTakenIsStartedOnAnother(t *testing.T) {
 	taken, err := net.Listen("tcp", Loopback+":0")
 	if err != nil {
@@ -69,24 +57,6 @@ func TestComponentWhosePortWasTakenIsStartedOnAnother(t *testing.T) {
 	}
 	if len(picked) != 2 {
 		t.Errorf("ports picked: %v, want two", picked)
-	}
-}
-
-func TestComponentIsReadyWhenItAnswers200(t *testing.T) {
-	s := newTestSupervisor(t)
-	component := testComponent(t, roleReady)
-	component.Listens = true
-	component.Ready = "/path"
-	component.Arguments = func(port int) []string { return []string{fmt.Sprintf("%s:%d", Loopback, port)} }
-	p, port, err := s.Start(context.Background(), component)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if said, want := readFile(t, p.LogFile()), "503 /path\n503 /path\n200 /path\n"; !strings.HasSuffix(said, want) {
-		t.Errorf("it says that it answered\n%s\nbefore it was taken for ready, want\n%s", said, want)
-	}
-	if running := s.Processes(); port == 0 || !reflect.DeepEqual(running, map[string]int{roleReady: p.pid()}) {
-		t.Errorf("port %d, processes %v, want a port and %d", port, running, p.pid())
 	}
 }
 
@@ -149,43 +119,6 @@ func TestComponentThatEndsLaterMakesTheRunFail(t *testing.T) {
 	<-waiting.Done()
 	if context.Cause(waiting) != s.Failure() {
 		t.Errorf("a wait ends with %v, want the failure", context.Cause(waiting))
-	}
-}
-
-func TestComponentThatIsEndedOrKilledIsNoFailure(t *testing.T) {
-	s := newTestSupervisor(t)
-	var processes []*Process
-	for _, name := range []string{"ended", "killed", "failed"} {
-		component := testComponent(t, roleStubborn)
-		component.Name = name
-		p, _, err := s.Start(context.Background(), component)
-		if err != nil {
-			t.Fatal(err)
-		}
-		processes = append(processes, p)
-	}
-	if err := s.End(processes[0]); err != nil {
-		t.Error(err)
-	}
-	if err := s.Kill(processes[1]); err != nil {
-		t.Error(err)
-	}
-	for _, p := range processes[:2] {
-		if err := syscall.Kill(p.pid(), 0); !errors.Is(err, syscall.ESRCH) {
-			t.Errorf("%s is still there: %v", p.name, err)
-		}
-	}
-	// The first failure counts: it would be one of theirs.
-	if err := syscall.Kill(processes[2].pid(), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	<-s.Failed()
-	var failure *Failure
-	if !errors.As(s.Failure(), &failure) || failure.Component != "failed" {
-		t.Errorf("the failure is %v, want that of the third", s.Failure())
-	}
-	if running := s.Processes(); len(running) != 0 {
-		t.Errorf("processes: %v, want none", running)
 	}
 }
 

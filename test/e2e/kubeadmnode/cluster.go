@@ -22,6 +22,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/localcluster"
 )
 
 const (
@@ -51,8 +53,8 @@ type JoinOptions struct {
 	Patches string
 }
 
-// cluster is what a node must know to join.
-type cluster struct {
+// invitation is what a node must know to join.
+type invitation struct {
 	endpoint string
 	// token is the bootstrap token, certificateKey decrypts the control plane's certificates, authorityHash is that of the
 	// cluster's certificate authority.
@@ -67,7 +69,7 @@ type document map[string]any
 func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	// "abcdef.0123456789abcdef", and 32 bytes in hex.
 	token := randomHex(11)
-	c := &cluster{endpoint: n.address + ":6443", token: token[:6] + "." + token[6:], certificateKey: randomHex(32)}
+	c := &invitation{endpoint: n.address + ":6443", token: token[:6] + "." + token[6:], certificateKey: randomHex(32)}
 	own := document{}
 	if err := yaml.Unmarshal([]byte(options.ClusterConfiguration), &own); err != nil {
 		return fmt.Errorf("the lines for ClusterConfiguration: %w; next: correct them", err)
@@ -220,7 +222,7 @@ func (n *Node) missing(ctx context.Context, client kubernetes.Interface) error {
 	if err != nil {
 		return err
 	}
-	if !nodeReady(node) {
+	if !localcluster.NodeReady(node) {
 		return fmt.Errorf("the node %s is not ready", n.name)
 	}
 	_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
@@ -233,15 +235,6 @@ func (n *Node) missing(ctx context.Context, client kubernetes.Interface) error {
 func podReady(pod *corev1.Pod) bool {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodReady {
-			return condition.Status == corev1.ConditionTrue
-		}
-	}
-	return false
-}
-
-func nodeReady(node *corev1.Node) bool {
-	for _, condition := range node.Status.Conditions {
-		if condition.Type == corev1.NodeReady {
 			return condition.Status == corev1.ConditionTrue
 		}
 	}

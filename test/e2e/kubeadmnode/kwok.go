@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the taint
@@ -54,7 +56,7 @@ func (n *Node) FakeNodes(ctx context.Context, count int) error {
 		}
 		ready = 0
 		for _, node := range nodes.Items {
-			if nodeReady(&node) {
+			if localcluster.NodeReady(&node) {
 				ready++
 			}
 		}

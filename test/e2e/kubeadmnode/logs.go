@@ -9,13 +9,12 @@ import (
 	"path/filepath"
 	"sort"
 	"strings"
+
+	"kube-scheduler-fork/build/logtail"
 )
 
-// tailLines and tailBytes bound how much of a log is shown.
-const (
-	tailLines = 20
-	tailBytes = 16 << 10
-)
+// tailLines bounds how much of a log is shown.
+const tailLines = 20
 
 // LogTail gives the last lines of the node's logs whose path, in the log folder, contains one of the words: "kubelet",
 // "containerd", "boot", or a part of a pod's name. Without a word it gives those of all.
@@ -35,7 +34,7 @@ func (n *Node) LogTail(words ...string) string {
 		if err != nil {
 			content = []byte(err.Error())
 		}
-		fmt.Fprintf(&text, "the last lines of %s:\n%s\n", file, indent(lastLines(string(content))))
+		fmt.Fprintf(&text, "the last lines of %s:\n%s\n", file, indent(logtail.Last(string(content), tailLines)))
 	}
 	if text.Len() == 0 {
 		fmt.Fprintf(&text, "no logs of %s in %s (%v)\n", strings.Join(words, ", "), n.logs, err)
@@ -51,16 +50,6 @@ func contains(text string, words []string) bool {
 		}
 	}
 	return len(words) == 0
-}
-
-// lastLines gives the end of a text.
-func lastLines(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) > tailBytes {
-		text = text[len(text)-tailBytes:]
-	}
-	lines := strings.Split(text, "\n")
-	return strings.Join(lines[max(0, len(lines)-tailLines):], "\n")
 }
 
 func indent(text string) string { return "    " + strings.ReplaceAll(text, "\n", "\n    ") }

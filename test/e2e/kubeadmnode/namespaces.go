@@ -14,6 +14,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"kube-scheduler-fork/build/logtail"
 )
 
 // nodeNamespaces are all that a process needs to be of a node.
@@ -69,7 +71,7 @@ func (c *Command) Start() error {
 	return nil
 }
 
-// inOwnThread calls a function in a thread that ends with it: what the function does to its thread nobody else sees.
+// inOwnThread calls a function in a thread that ends with it: no other code sees what the function does to its thread.
 func inOwnThread(function func()) {
 	done := make(chan struct{})
 	go func() {
@@ -138,7 +140,7 @@ func (n *Node) Run(ctx context.Context, script string) (string, error) {
 	}
 	if err = errors.Join(err, readError); err != nil {
 		return string(output), fmt.Errorf("on %s: %w\n%s\nnext: see above the last lines that this script wrote:\n%s",
-			n.name, err, lastLines(string(output)), indent(script))
+			n.name, err, logtail.Last(string(output), tailLines), indent(script))
 	}
 	return string(output), nil
 }

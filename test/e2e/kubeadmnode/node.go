@@ -25,6 +25,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"kube-scheduler-fork/build/logtail"
 )
 
 // bootDeadline is how long a node may take until containerd answers: many times what it takes on a slow, busy machine.
@@ -52,7 +54,7 @@ type Node struct {
 	cgroup       string
 
 	// cluster is what a node needs to join, once the cluster is there; see Init.
-	cluster *cluster
+	cluster *invitation
 
 	mutex sync.Mutex
 	// first is the node's first process; nil while it is off.
@@ -302,7 +304,7 @@ func (n *Node) Import(ctx context.Context, archive string) error {
 	load := n.Command(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
 	load.Stdin = content
 	if output, err := load.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s does not take %s: %w: %s; next: tar tf %s", n.name, archive, err, lastLines(string(output)), archive)
+		return fmt.Errorf("%s does not take %s: %w: %s; next: tar tf %s", n.name, archive, err, logtail.Last(string(output), tailLines), archive)
 	}
 	return nil
 }

@@ -4,16 +4,25 @@ package configurations
 
 import (
 	"fmt"
-	"os/exec"
-	"path/filepath"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/build/localcluster/run"
+	"kube-scheduler-fork/test/cluster"
 )
 
-// root is the project's folder, from this package's; paths in the configurations' comments are relative to it.
-const root = "../../.."
+var shared cluster.Shared
+
+// Paths in the configurations' comments are relative to the project's folder, so that is where the tests run.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../.."); err != nil {
+		panic(err)
+	}
+	cluster.Main(m, &shared)
+}
 
 // variables are those of a `make run`, by name.
 type variables map[string]string
@@ -60,64 +69,58 @@ func parseVariables(command string) (variables, error) {
 	return parsed, nil
 }
 
-// flags gives what scripts/run.sh makes of the variables, and more time.
-func (v variables) flags(t *testing.T) []string {
+// options gives what scripts/run.sh makes of the variables, and more time.
+func (v variables) options(t *testing.T) run.Options {
 	t.Helper()
-	flags := []string{
-		"--kube-scheduler=" + testinput.File(t, "KUBE_SCHEDULER"), "--kube-apiserver=" + testinput.File(t, "KUBE_APISERVER"),
-		"--etcd=" + testinput.File(t, "ETCD"), "--kwok=" + testinput.File(t, "KWOK"),
-		"--default-extender-config=manifests/config/extender-plugins.yaml",
+	o := run.Options{
+		KubeScheduler: cluster.Program(t, "KUBE_SCHEDULER"), Nodes: 5, Pods: 10,
+		DefaultExtenderConfig: "manifests/config/extender-plugins.yaml",
 		// A pod for which an extender answered too late is tried again after 60 to 90 s.
-		"--timeout=3m",
+		Timeout: 3 * time.Minute,
 	}
-	if v["EXTENDER"] != "" || strings.Contains(testinput.Read(t, filepath.Join(root, v["CONFIG"])), "extenders") {
-		flags = append(flags, "--scheduler-extender="+testinput.File(t, "SCHEDULER_EXTENDER"))
+	if v["EXTENDER"] != "" || strings.Contains(cluster.Read(t, v["CONFIG"]), "extenders") {
+		o.Extender = cluster.Program(t, "SCHEDULER_EXTENDER")
+	}
+	number := func(value string) int {
+		number, err := strconv.Atoi(value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return number
 	}
 	for name, value := range v {
 		switch name {
 		case "CONFIG":
-			flags = append(flags, "--config="+value)
+			o.Config = value
 		case "NODES":
-			flags = append(flags, "--nodes="+value)
+			o.Nodes = number(value)
 		case "PODS":
-			flags = append(flags, "--pods="+value)
+			o.Pods = number(value)
 		case "LOG":
-			flags = append(flags, "--show-log="+value)
+			o.ShowLog = value
 		case "EXTENDER":
-			flags = append(flags, "--extender-config="+value)
+			o.ExtenderConfig = value
 		case "EXTENDER_PROFILE":
-			flags = append(flags, "--extender-profile="+value)
+			o.ExtenderProfile = value
 		case "MANIFEST":
-			for _, manifest := range strings.Fields(value) {
-				flags = append(flags, "--manifest="+manifest)
-			}
+			o.Manifests = strings.Fields(value)
 		default:
 			t.Fatalf("the variable %s is none of `make run`", name)
 		}
 	}
-	return flags
+	return o
 }
 
-// build compiles the command that `make run` runs.
-func build(t *testing.T) string {
+// runWith does on the shared control plane what `make run` does with the variables, and gives what it prints.
+func runWith(t *testing.T, v variables) *outcome {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "kube-scheduler-run")
-	output, err := exec.Command("go", "build", "-o", program, "kube-scheduler-fork/build/cmd/kube-scheduler-run").CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
-	return program
-}
-
-// run does what `make run` does with the variables, and gives what it prints.
-func run(t *testing.T, program string, v variables) *outcome {
-	t.Helper()
-	command := exec.CommandContext(t.Context(), program, v.flags(t)...)
-	command.Dir = root
-	output, err := command.CombinedOutput()
-	t.Logf("%v\n%s", v, output)
+	var output strings.Builder
+	options := v.options(t)
+	options.Out = &output
+	err := options.On(t.Context(), shared.Get(t).ControlPlane)
+	t.Logf("%v\n%s", v, output.String())
 	if err != nil {
 		t.Fatalf("%v: %v", v, err)
 	}
-	return parseOutput(string(output))
+	return parseOutput(output.String())
 }

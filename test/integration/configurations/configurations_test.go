@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configurations runs every configuration of manifests/config as the comment in it says, through the command of
-// `make run`, and looks for its effect in the tables. It needs programs that were built before, so it is run by its own make
-// target.
+// Package configurations runs every configuration of manifests/config as the comment in it says, with what `make run`
+// does, and looks for its effect in the tables.
 package configurations
 
 import (
+	"fmt"
 	"maps"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"reflect"
@@ -16,7 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // checks look for the effect of each configuration.
@@ -69,7 +68,7 @@ var checks = map[string]func(*testing.T, *outcome){
 	"extender.yaml":         func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"extender-plugins.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"rand-score.yaml":       func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
-	// Nobody answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
+	// No server answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
 	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-streaming.yaml": func(t *testing.T, o *outcome) {
@@ -116,11 +115,10 @@ var checks = map[string]func(*testing.T, *outcome){
 }
 
 func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
-	files, err := filepath.Glob(root + "/manifests/config/*.yaml")
+	files, err := filepath.Glob("manifests/config/*.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	program := build(t)
 	unused := maps.Clone(checks)
 	for _, file := range files {
 		name := filepath.Base(file)
@@ -128,18 +126,17 @@ func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
 		t.Run(strings.TrimSuffix(name, ".yaml"), func(t *testing.T) {
 			check := checks[name]
 			if check == nil {
-				t.Fatalf("nobody looks for the effect of %s; next: add it to checks", name)
+				t.Fatalf("no check looks for the effect of %s; next: add it to checks", name)
 			}
-			path := "manifests/config/" + name
-			commands, err := commandsIn(path, testinput.Read(t, file))
+			commands, err := commandsIn(file, cluster.Read(t, file))
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, command := range commands {
-				if command["CONFIG"] != path {
+			for i, command := range commands {
+				if command["CONFIG"] != file {
 					t.Fatalf("the command in its comment runs %s", command["CONFIG"])
 				}
-				check(t, run(t, program, command))
+				t.Run(fmt.Sprintf("command %d", i+1), func(t *testing.T) { check(t, runWith(t, command)) })
 			}
 		})
 	}
@@ -231,13 +228,13 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 	t.Helper()
 	folder := t.TempDir()
 	kubeconfig, config, written := folder+"/kubeconfig", folder+"/config.yaml", folder+"/written.yaml"
-	writeFile(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: none\n"+
+	cluster.Write(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: none\n"+
 		"clusters: [{name: none, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: none, context: {cluster: none}}]\n")
 	// It wants to know where a cluster is, and does not go there.
-	writeFile(t, config, strings.ReplaceAll(
-		testinput.Read(t, root+"/manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
+	cluster.Write(t, config, strings.ReplaceAll(
+		cluster.Read(t, "manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
 	// Without the last flag it would listen before it writes, on a port that others may have.
-	output, err := exec.CommandContext(t.Context(), testinput.File(t, "KUBE_SCHEDULER"),
+	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"),
 		"--config="+config, "--write-config-to="+written, "--secure-port=0").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
@@ -253,7 +250,7 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 			}
 		}
 	}
-	if err := yaml.Unmarshal([]byte(testinput.Read(t, written)), &read); err != nil {
+	if err := yaml.Unmarshal([]byte(cluster.Read(t, written)), &read); err != nil {
 		t.Fatal(err)
 	}
 	profiles := map[string]effect{}
@@ -274,13 +271,6 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 		profiles[profile.SchedulerName] = e
 	}
 	return profiles
-}
-
-func writeFile(t *testing.T, file, content string) {
-	t.Helper()
-	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func TestCommandsStandInTheCommentThatAConfigurationBeginsWith(t *testing.T) {

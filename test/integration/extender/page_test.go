@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package extender
 
 import (
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
+
+	"kube-scheduler-fork/test/cluster"
 )
 
 // page is the documentation, with the commands that make certificates.
@@ -14,12 +16,8 @@ const page = "../../../docs/extender.md"
 
 // TestCertificatesMadeAsThePageSays has a scheduler and an extender know each other by them.
 func TestCertificatesMadeAsThePageSays(t *testing.T) {
-	content, err := os.ReadFile(page)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var commands []string
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(cluster.Read(t, page)) {
 		if command, is := strings.CutPrefix(line, "    openssl "); is {
 			commands = append(commands, "openssl "+strings.TrimSpace(command))
 		}
@@ -30,7 +28,7 @@ func TestCertificatesMadeAsThePageSays(t *testing.T) {
 	if _, err := exec.LookPath("openssl"); err != nil && os.Getenv("CI") != "true" {
 		t.Skip("openssl is not installed; next: apt-get install openssl")
 	}
-	c := newCluster(t)
+	c := newStand(t)
 	c.certificates = t.TempDir()
 	for _, command := range commands {
 		made := exec.CommandContext(t.Context(), "sh", "-c", command)
@@ -41,5 +39,5 @@ func TestCertificatesMadeAsThePageSays(t *testing.T) {
 	}
 	c.startScheduler(t)
 	c.startExtender(t)
-	c.awaitBound(t, c.createPods(t, 2)...)
+	c.expectSSD(t, c.createPods(t, 2)...)
 }

@@ -1,301 +1,596 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package leastprivilege measures what the scheduler of manifests/second-scheduler needs to be allowed: it runs it on a
+// local control plane as the service account that it has in a cluster, lets it do everything that it can do, and
+// compares the API server's audit log with the rules. It needs programs that were built before, so it is run by its own
+// make target.
 package leastprivilege
 
 import (
-	"maps"
-	"reflect"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os/exec"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	storagev1beta1 "k8s.io/api/storage/v1beta1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/kubernetes"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/cluster"
 )
 
-// The account of all tests, and a line of an audit log of its.
-var account = ServiceAccount{Namespace: "kube-system", Name: "my-scheduler"}
+const (
+	// schedulerName is the base's one profile, and the name of everything that the base makes.
+	schedulerName = "my-scheduler"
+	base          = "../../../manifests/second-scheduler"
+)
 
-// line is an event as the API server writes it; more are further fields, each with a comma before it.
-func line(id, verb, more, decided string) string {
-	return `{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"` + id + `",` +
-		`"stage":"ResponseComplete","requestURI":"/somewhere?watch=true","verb":"` + verb + `","user":{"username":"` + account.User() + `"}` + more +
-		`,"annotations":{"authorization.k8s.io/decision":"` + decided + `"}}` + "\n"
+var account = cluster.Account{Namespace: metav1.NamespaceSystem, Name: schedulerName}
+
+// auditPolicy logs who asked for what, once it is answered or, for a watch, begun.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+`
+
+var shared = cluster.Shared{AuditPolicy: auditPolicy}
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
+
+// stand is the control plane with the base applied to it.
+type stand struct {
+	*cluster.Cluster
+	client kubernetes.Interface
+	nodes  []string
 }
 
-// object is the field that says what a request was about.
-func object(fields string) string { return `,"objectRef":{` + fields + `}` }
+// newStand applies the base, with kubectl, as an operator would, and removes it at the end of the test.
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	s := &stand{Cluster: shared.Get(t)}
+	s.client = s.Client()
+	s.nodes = s.AddNodes(t, 4)
+	s.kubectl(t, t.Context(), "apply", "-k", base)
+	t.Cleanup(func() { s.kubectl(t, context.Background(), "delete", "-k", base) })
+	return s
+}
 
-func TestAuditLogTellsWhatTheAuthorizerWasAsked(t *testing.T) {
-	for name, test := range map[string]struct {
-		log  string
-		want Usage
-	}{
-		"a list of everything, and once more": {
-			line("1", "list", object(`"resource":"pods","apiVersion":"v1"`), "allow") +
-				line("2", "list", object(`"resource":"pods","apiVersion":"v1"`), "allow"),
-			Usage{{Verb: "list", Resource: "pods", Allowed: true}: 2},
-		},
-		"a watch that began and ended": {
-			strings.ReplaceAll(line("1", "watch", object(`"resource":"pods"`), "allow"), "ResponseComplete", "ResponseStarted") +
-				line("1", "watch", object(`"resource":"pods"`), "allow"),
-			Usage{{Verb: "watch", Resource: "pods", Allowed: true}: 1},
-		},
-		"one object": {
-			line("1", "update", object(`"resource":"leases","namespace":"a","name":"x","apiGroup":"coordination.k8s.io"`), "allow"),
-			Usage{{Verb: "update", Group: "coordination.k8s.io", Resource: "leases", Namespace: "a", Name: "x", Allowed: true}: 1},
-		},
-		"a new object, whose name the authorizer did not know": {
-			line("1", "create", object(`"resource":"events","namespace":"a","name":"x"`), "allow"),
-			Usage{{Verb: "create", Resource: "events", Namespace: "a", Allowed: true}: 1},
-		},
-		"a part of an object, whose name it did know": {
-			line("1", "create", object(`"resource":"pods","subresource":"binding","namespace":"a","name":"x"`), "allow"),
-			Usage{{Verb: "create", Resource: "pods/binding", Namespace: "a", Name: "x", Allowed: true}: 1},
-		},
-		"a refusal": {
-			line("1", "get", object(`"resource":"secrets","namespace":"a","name":"x"`), "forbid"),
-			Usage{{Verb: "get", Resource: "secrets", Namespace: "a", Name: "x"}: 1},
-		},
-		"a path": {line("1", "get", "", "allow"), Usage{{Verb: "get", Path: "/somewhere", Allowed: true}: 1}},
-		"somebody else": {
-			strings.ReplaceAll(line("1", "list", object(`"resource":"pods"`), "allow"), account.User(), "system:apiserver"), Usage{},
-		},
-		"one that the authorizer never saw": {line("1", "list", object(`"resource":"pods"`), ""), Usage{}},
-		"an empty line, and half a line at the end": {
-			"\n" + strings.TrimSuffix(line("1", "list", object(`"resource":"pods"`), "allow"), "}\n"), Usage{},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := ReadAudit(strings.NewReader(test.log), account.User())
-			if err != nil || !maps.Equal(got, test.want) {
-				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
-			}
-		})
+func (s *stand) kubectl(t *testing.T, ctx context.Context, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(ctx, cluster.Program(t, "KUBECTL"), arguments...)
+	// It keeps what it learns about an API server in the home directory.
+	command.Env = []string{"KUBECONFIG=" + s.Kubeconfig(), "HOME=" + s.Folder()}
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}
 }
 
-func TestFileThatIsNoAuditLogIsRefusedWithTheNextStep(t *testing.T) {
-	for name, log := range map[string]string{
-		"no JSON":         "I1120 22:24:00 started\n",
-		"another kind":    `{"kind":"Pod","apiVersion":"v1"}` + "\n",
-		"another version": `{"kind":"Event","apiVersion":"audit.k8s.io/v1beta1"}` + "\n",
-	} {
-		if _, err := ReadAudit(strings.NewReader(log), "u"); err == nil || !strings.Contains(err.Error(), "; next: ") {
-			t.Errorf("%s: %v", name, err)
+func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
+	s := newStand(t)
+	grants := s.grants(t)
+	s.awaitGrants(t, grants)
+	config := s.writeConfig(t)
+	// The steps stop at the first refusal. A scheduler that may not list nodes does not start; its log says so.
+	running := s.startScheduler(t, config)
+	s.awaitLeader(t, 1)
+	for _, namespace := range []string{"team-a", "team-b"} {
+		s.bind(t, namespace)
+		s.preempt(t, namespace)
+		s.bindVolumes(t, namespace)
+	}
+	s.repeatFailures(t, "team-a", "team-b")
+	s.readMetrics(t, running)
+	// The second time it finds the lease there.
+	if err := running.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	s.startScheduler(t, config)
+	s.awaitLeader(t, 2)
+
+	requests := requests(s.Audit(t))
+	t.Logf("%s may:\n%s\nit asked for:\n%s", account.User(), lines(grants), lines(requests))
+	if findings := compare(grants, requests); len(findings) > 0 {
+		t.Fatal(strings.Join(findings, "\n"))
+	}
+	t.Run("without any one grant it would have been refused", func(t *testing.T) {
+		for i, grant := range grants {
+			if len(compare(slices.Delete(slices.Clone(grants), i, i+1), requests)) == 0 {
+				t.Errorf("%s: no request misses it", grant)
+			}
+		}
+	})
+	t.Run("one more grant would have been noticed", func(t *testing.T) {
+		secrets := rbacv1.PolicyRule{Verbs: []string{"get"}, APIGroups: []string{""}, Resources: []string{"secrets"}}
+		if len(compare(append(slices.Clone(grants), grant{rule: secrets}), requests)) == 0 {
+			t.Error("get secrets: no finding")
+		}
+	})
+	t.Run("a refusal would have been noticed", func(t *testing.T) {
+		refused := request{verb: "get", resource: "secrets", namespace: "team-a", name: "x"}
+		if len(compare(grants, append(slices.Clone(requests), refused))) == 0 {
+			t.Error("get secrets: no finding")
+		}
+	})
+}
+
+// lines gives each thing on a line.
+func lines[T fmt.Stringer](things []T) string {
+	var text strings.Builder
+	for _, thing := range things {
+		fmt.Fprintf(&text, "  %s\n", thing)
+	}
+	return text.String()
+}
+
+func TestPodsOfTheDeploymentAreAllowedWherePodSecurityIsRestricted(t *testing.T) {
+	s := newStand(t)
+	deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.namespace(t, "restricted", map[string]string{
+		"pod-security.kubernetes.io/enforce": "restricted", "pod-security.kubernetes.io/enforce-version": "v1.23",
+	})
+	if err := s.dryRun(t, deployment, "restricted", func(*corev1.PodSpec) {}); err != nil {
+		t.Error(err)
+	}
+	err = s.dryRun(t, deployment, "restricted", func(pod *corev1.PodSpec) { pod.HostNetwork = true })
+	if !apierrors.IsForbidden(err) {
+		t.Errorf("the API server looks at no pod's security: of one with hostNetwork it said %v", err)
+	}
+}
+
+// dryRun asks the API server whether it would take a pod of a Deployment.
+func (s *stand) dryRun(t *testing.T, deployment *appsv1.Deployment, namespace string, change func(*corev1.PodSpec)) error {
+	t.Helper()
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "of-the-deployment", Namespace: namespace},
+		Spec:       *deployment.Spec.Template.Spec.DeepCopy(),
+	}
+	change(&pod.Spec)
+	onlyAsk := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
+	_, err := s.client.CoreV1().Pods(namespace).Create(t.Context(), pod, onlyAsk)
+	return err
+}
+
+// writeConfig writes the configuration that the Deployment mounts to a file, and gives its path. Only the lease is a
+// longer one: a scheduler that cannot renew it in time, as on a slow, busy machine, ends.
+func (s *stand) writeConfig(t *testing.T) string {
+	t.Helper()
+	deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := deployment.Spec.Template.Spec
+	if pod.ServiceAccountName != account.Name || len(pod.Volumes) != 1 || pod.Volumes[0].ConfigMap == nil {
+		t.Fatalf("the Deployment should have the service account %s and one ConfigMap: %+v", account.Name, pod)
+	}
+	name := pod.Volumes[0].ConfigMap.Name
+	configMap, err := s.client.CoreV1().ConfigMaps(account.Namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const elect = "  leaderElect: true\n"
+	before, after, found := strings.Cut(configMap.Data["config.yaml"], elect)
+	if !found {
+		t.Fatalf("the configuration in the ConfigMap %s does not say %q", name, elect)
+	}
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	cluster.Write(t, file, before+elect+"  leaseDuration: 60s\n  renewDeadline: 50s\n"+after)
+	return file
+}
+
+// awaitGrants waits until the API server allows what is in the rules.
+func (s *stand) awaitGrants(t *testing.T, grants []grant) {
+	t.Helper()
+	for _, grant := range grants {
+		for _, groups := range grant.rule.APIGroups {
+			resource, subresource, _ := strings.Cut(grant.rule.Resources[0], "/")
+			s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
+				User: account.User(),
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: grant.rule.Verbs[0], Group: groups, Resource: resource, Subresource: subresource,
+					Namespace: grant.namespace, Name: strings.Join(grant.rule.ResourceNames, ""),
+				},
+			})
 		}
 	}
 }
 
-const (
-	clusterBinding = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: b}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: r}
-subjects: [{kind: ServiceAccount, namespace: kube-system, name: my-scheduler}]
-`
-	clusterRole = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: r}
-rules:
-- {apiGroups: ["", apps], resources: [one, two], verbs: [list]}
-- {nonResourceURLs: [/metrics], verbs: [get]}
-`
-	role = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: Role
-metadata: {name: r, namespace: kube-system}
-rules:
-- {apiGroups: [""], resources: [configmaps], resourceNames: [a, b], verbs: [get]}
-`
-	roleBinding = `
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: RoleBinding
-metadata: {name: b, namespace: kube-system}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: r}
-subjects: [{kind: ServiceAccount, namespace: kube-system, name: my-scheduler}]
-`
-	// foreign is of a kind that nobody here knows.
-	foreign = "\n---\napiVersion: example.com/v1\nkind: Thing\n"
-)
-
-func TestGrantsAreTheSmallestPartsOfTheBoundRules(t *testing.T) {
-	const inCluster, inNamespace = "ClusterRole r", "Role r"
-	for name, test := range map[string]struct {
-		manifests string
-		want      []Grant
-	}{
-		"everywhere": {clusterRole + foreign + clusterBinding, []Grant{
-			{Role: inCluster, Verb: "list", Resource: "one"},
-			{Role: inCluster, Verb: "list", Resource: "two"},
-			{Role: inCluster, Verb: "list", Group: "apps", Resource: "one"},
-			{Role: inCluster, Verb: "list", Group: "apps", Resource: "two"},
-			{Role: inCluster, Verb: "get", Path: "/metrics"},
-		}},
-		"in a namespace": {roleBinding + role, []Grant{
-			{Role: inNamespace, Verb: "get", Resource: "configmaps", Namespace: "kube-system", Name: "a"},
-			{Role: inNamespace, Verb: "get", Resource: "configmaps", Namespace: "kube-system", Name: "b"},
-		}},
-		"a role that nobody binds": {clusterRole, nil},
-	} {
-		t.Run(name, func(t *testing.T) {
-			got, err := ReadGrants(strings.NewReader(test.manifests), account)
-			if err != nil || !reflect.DeepEqual(got, test.want) {
-				t.Errorf("got %+v, %v, want %+v", got, err, test.want)
-			}
-		})
-	}
-}
-
-func TestClusterRoleBoundInANamespaceGrantsThereOnly(t *testing.T) {
-	binding := strings.ReplaceAll(roleBinding, "kind: Role,", "kind: ClusterRole,")
-	grants, err := ReadGrants(strings.NewReader(clusterRole+binding), account)
-	if err != nil || len(grants) == 0 || grants[0].Namespace != "kube-system" {
-		t.Errorf("got %+v, %v", grants, err)
-	}
-}
-
-func TestBindingsWhoseEffectTheManifestsDoNotTellAreRefused(t *testing.T) {
-	for name, manifests := range map[string]string{
-		"a role that is elsewhere": clusterBinding,
-		"somebody else":            clusterRole + strings.ReplaceAll(clusterBinding, "name: my-scheduler", "name: default"),
-		"one more subject": clusterRole + strings.ReplaceAll(clusterBinding, "my-scheduler}",
-			"my-scheduler}, {kind: Group, apiGroup: rbac.authorization.k8s.io, name: system:authenticated}"),
-		"a role of the same name in another namespace": strings.ReplaceAll(role, "kube-system", "other") + roleBinding,
-		"a role that is put together": strings.ReplaceAll(clusterRole, "rules:",
-			"aggregationRule: {clusterRoleSelectors: [{}]}\nrules:") + clusterBinding,
-	} {
-		refuse(t, name, manifests)
-	}
-}
-
-// refuse sees that manifests are refused and that the error says what is next.
-func refuse(t *testing.T, name, manifests string) {
+// startScheduler starts the scheduler with the configuration of the base and a token of its service account.
+func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Scheduler {
 	t.Helper()
-	grants, err := ReadGrants(strings.NewReader(manifests), account)
-	if err == nil || !strings.Contains(err.Error(), "; next: ") {
-		t.Errorf("%s: %+v, %v", name, grants, err)
-	}
+	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config,
+		localcluster.WithToken(s.Token(t, account)), localcluster.WithLeaderElection())
 }
 
-func TestManifestsThatCannotBeReadAreRefused(t *testing.T) {
-	for name, manifests := range map[string]string{
-		"no YAML":                 "{",
-		"no kind":                 "apiVersion: v1\n",
-		"a field of another type": strings.ReplaceAll(role, "verbs: [get]", "verbs: get"),
-	} {
-		refuse(t, name, manifests)
-	}
-}
-
-func TestComparisonFindsWhatIsGrantedTooMuchAndWhatIsMissing(t *testing.T) {
-	var (
-		listPods   = Grant{Role: "ClusterRole r", Verb: "list", Resource: "pods"}
-		listed     = Request{Verb: "list", Resource: "pods", Allowed: true}
-		bindPods   = Grant{Role: "ClusterRole r", Verb: "create", Resource: "pods/binding"}
-		bound      = Request{Verb: "create", Resource: "pods/binding", Namespace: "a", Name: "x", Allowed: true}
-		readConfig = Grant{Role: "Role r", Verb: "get", Resource: "configmaps", Namespace: "a", Name: "x"}
-		read       = Request{Verb: "get", Resource: "configmaps", Namespace: "a", Name: "x", Allowed: true}
-		path       = Request{Verb: "get", Path: "/apis", Allowed: true}
-	)
-	in := func(request Request, namespace, name string) Request {
-		request.Namespace, request.Name = namespace, name
-		return request
-	}
-	refused := func(request Request) Request {
-		request.Allowed = false
-		return request
-	}
-	for name, test := range map[string]struct {
-		grants   []Grant
-		requests []Request
-		// want are parts of the findings, in their order.
-		want []string
-	}{
-		"what was used is granted, and nothing else": {
-			[]Grant{listPods, bindPods, readConfig}, []Request{listed, bound, in(bound, "b", "y"), read, path}, nil,
-		},
-		"nothing at all": {nil, nil, nil},
-		"never used": {
-			[]Grant{listPods, readConfig}, []Request{listed}, []string{"Role r: get configmaps x in a: it was never used"},
-		},
-		"refused": {
-			[]Grant{listPods}, []Request{listed, refused(read)}, []string{"get configmaps x in a: it was asked for and refused"},
-		},
-		"refused although granted, as before the rule was there": {
-			[]Grant{readConfig}, []Request{refused(read)}, []string{"get configmaps x in a: it was asked for and refused"},
-		},
-		"a path refused": {nil, []Request{refused(path)}, []string{"get /apis: it was asked for and refused"}},
-		"allowed by another role": {
-			[]Grant{listPods}, []Request{listed, read}, []string{"get configmaps x in a: it was allowed, but not by these rules"},
-		},
-		"another name": {
-			[]Grant{readConfig}, []Request{read, in(read, "a", "y")}, []string{"get configmaps y in a: it was allowed, but not by"},
-		},
-		"another namespace": {
-			[]Grant{readConfig}, []Request{read, in(read, "b", "x")}, []string{"get configmaps x in b: it was allowed, but not by"},
-		},
-		"used in one namespace only": {
-			[]Grant{bindPods}, []Request{bound, in(bound, "a", "y")},
-			[]string{"create pods/binding: it holds everywhere, but was only used in a"},
-		},
-		"used for one name only": {
-			[]Grant{bindPods}, []Request{bound, in(bound, "b", "x")},
-			[]string{"create pods/binding: it holds for all objects, but was only used for x"},
-		},
-		"granted twice": {
-			[]Grant{listPods, listPods}, []Request{listed},
-			[]string{"list pods: another rule grants all of it", "list pods: another rule grants all of it"},
-		},
-		"granted everywhere and once more in a namespace": {
-			[]Grant{bindPods, {Role: "Role r", Verb: "create", Resource: "pods/binding", Namespace: "a"}},
-			[]Request{bound, in(bound, "b", "y")}, []string{"Role r: create pods/binding in a: another rule grants all of it"},
-		},
-		"a wildcard": {
-			[]Grant{{Role: "ClusterRole r", Verb: "*", Resource: "pods"}}, []Request{listed},
-			[]string{"list pods: it was allowed, but not by these rules", "ClusterRole r: * pods: a wildcard"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			usage := Usage{}
-			for _, request := range test.requests {
-				usage[request]++
-			}
-			c := Compare(test.grants, usage)
-			var lines []string
-			if err := c.Err(); err != nil {
-				lines = strings.Split(err.Error(), "\n")
-			}
-			if len(lines) != len(test.want) {
-				t.Fatalf("findings: %q, want %q", lines, test.want)
-			}
-			for i, want := range test.want {
-				if !strings.Contains(lines[i], want) || !strings.Contains(lines[i], "; next: ") {
-					t.Errorf("finding %q, want %q and what is next", lines[i], want)
+// await asks until a condition holds. It fails the test as soon as the scheduler was refused something.
+func (s *stand) await(t *testing.T, what string, condition func() error) {
+	t.Helper()
+	tick := 0
+	s.Await(t, what, func() error {
+		if tick++; tick%10 == 0 {
+			for _, request := range requests(s.Audit(t)) {
+				if !request.allowed {
+					t.Fatalf("while waiting for %s: the scheduler asked for this, and was refused: %s; next: grant it in "+
+						"manifests/second-scheduler, or find out what asks", what, request)
 				}
 			}
-		})
+		}
+		return condition()
+	})
+}
+
+// awaitLeader waits until the scheduler holds the lease of the base and has renewed it, and an event says so; elections
+// is how often that has happened then.
+func (s *stand) awaitLeader(t *testing.T, elections int) {
+	t.Helper()
+	var first *coordinationv1.Lease
+	s.await(t, "the lease "+schedulerName+" to be taken and renewed", func() error {
+		lease, err := s.client.CoordinationV1().Leases(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
+			return errors.New("it has no holder")
+		}
+		if first == nil || *first.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
+			first = lease
+		}
+		return unless(lease.Spec.RenewTime.After(first.Spec.RenewTime.Time), "it is not renewed")
+	})
+	s.await(t, "the event that says who leads", func() error {
+		ofElections := metav1.ListOptions{FieldSelector: "reason=LeaderElection"}
+		events, err := s.client.CoreV1().Events(account.Namespace).List(t.Context(), ofElections)
+		if err != nil {
+			return err
+		}
+		leaders := 0
+		for _, event := range events.Items {
+			if strings.HasSuffix(event.Message, "became leader") {
+				leaders++
+			}
+		}
+		return unless(leaders == elections, "there are %d, want %d", leaders, elections)
+	})
+}
+
+func (s *stand) namespace(t *testing.T, name string, labels map[string]string) {
+	t.Helper()
+	_, err := s.client.CoreV1().Namespaces().Create(t.Context(),
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 
-func TestTableCountsTheRequestsOfEachGrant(t *testing.T) {
-	lease := Grant{Role: "Role r", Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Namespace: "a", Name: "x"}
-	c := Compare([]Grant{lease, {Role: "ClusterRole r", Verb: "list", Resource: "pods"}}, Usage{
-		{Verb: "get", Group: "coordination.k8s.io", Resource: "leases", Namespace: "a", Name: "x", Allowed: true}: 7,
-		{Verb: "get", Path: "/apis", Allowed: true}:                                                               2,
+// newPod describes a pod for the second scheduler with a request for CPU.
+func newPod(namespace, name, cpu string) *corev1.Pod {
+	pod := localcluster.NewPod(name, schedulerName)
+	pod.Namespace = namespace
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	return pod
+}
+
+// place creates a pod, and waits until it is bound.
+func (s *stand) place(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	s.CreatePod(t, pod)
+	s.awaitBound(t, pod)
+}
+
+func (s *stand) awaitBound(t *testing.T, pod *corev1.Pod) {
+	t.Helper()
+	s.await(t, "the pod "+pod.Namespace+"/"+pod.Name+" to be bound", func() error {
+		seen, err := s.Pod(t, pod.Namespace, pod.Name)
+		if err != nil {
+			return err
+		}
+		return unless(seen.Spec.NodeName != "", "it is not: %s", cluster.WhyPending(seen))
 	})
-	var table strings.Builder
-	if err := c.WriteTable(&table); err != nil {
+}
+
+// unless is for conditions: no error if all is well.
+func unless(well bool, format string, arguments ...any) error {
+	if well {
+		return nil
+	}
+	return fmt.Errorf(format, arguments...)
+}
+
+// bind has pods placed by what the scheduler knows of other objects: the services that select them, and the labels of
+// namespaces. For these it reads the same lists as it does for replica sets and the like.
+func (s *stand) bind(t *testing.T, namespace string) {
+	t.Helper()
+	s.namespace(t, namespace, map[string]string{"team": namespace})
+	labels := map[string]string{"app": "web"}
+	_, err := s.client.CoreV1().Services(namespace).Create(t.Context(), &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Name: "web"},
+		Spec:       corev1.ServiceSpec{Selector: labels, Ports: []corev1.ServicePort{{Port: 80}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "" +
-		"RESOURCE                     VERB   WHERE        NAME   REQUESTS   GRANTED BY\n" +
-		"pods                         list   everywhere   any    0          ClusterRole r\n" +
-		"leases.coordination.k8s.io   get    a            x      7          Role r\n" +
-		"/apis                        get                        2          (every user)\n"
-	if table.String() != want {
-		t.Errorf("got\n%swant\n%s", table.String(), want)
+	for _, name := range []string{"web-1", "web-2"} {
+		pod := newPod(namespace, name, "100m")
+		pod.Labels = labels
+		pod.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey:       corev1.LabelHostname,
+				LabelSelector:     &metav1.LabelSelector{MatchLabels: labels},
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": namespace}},
+			}},
+		}}
+		s.place(t, pod)
+	}
+}
+
+// preempt fills a node with a pod and then wants room there for a pod of higher priority.
+func (s *stand) preempt(t *testing.T, namespace string) {
+	t.Helper()
+	_, err := s.client.SchedulingV1().PriorityClasses().Create(t.Context(),
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: "important"}, Value: 1000}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	onFirstNode := map[string]string{corev1.LabelHostname: s.nodes[0]}
+	victim, important := newPod(namespace, "victim-in-"+namespace, "6"), newPod(namespace, "important", "6")
+	victim.Spec.NodeSelector, important.Spec.NodeSelector = onFirstNode, onFirstNode
+	important.Spec.PriorityClassName = "important"
+	s.place(t, victim)
+	s.place(t, important)
+	s.await(t, "the victim to be gone", func() error {
+		_, err := s.Pod(t, namespace, victim.Name)
+		if err == nil {
+			return errors.New("it is there")
+		}
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+	// The next one needs the room.
+	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
+	if err := s.client.CoreV1().Pods(namespace).Delete(t.Context(), important.Name, now); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// bindVolumes has pods placed whose volumes wait for them: one that exists already, and one that has yet to be made.
+// The test does what the controller manager and the driver of the storage would do.
+func (s *stand) bindVolumes(t *testing.T, namespace string) {
+	t.Helper()
+	ready, made := namespace+"-ready", namespace+"-made"
+	s.storageClass(t, ready, "kubernetes.io/no-provisioner")
+	s.storageClass(t, made, "storage.example.com")
+	yes := true
+	_, err := s.client.StorageV1().CSIDrivers().Create(t.Context(), &storagev1.CSIDriver{
+		ObjectMeta: metav1.ObjectMeta{Name: "storage.example.com"}, Spec: storagev1.CSIDriverSpec{StorageCapacity: &yes},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+	capacity := resource.MustParse("100Gi")
+	_, err = s.client.StorageV1beta1().CSIStorageCapacities(namespace).Create(t.Context(), &storagev1beta1.CSIStorageCapacity{
+		ObjectMeta:       metav1.ObjectMeta{Name: made},
+		StorageClassName: made, Capacity: &capacity, NodeTopology: &metav1.LabelSelector{},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	s.volume(t, newVolume(ready, ready))
+	pod := s.podWithClaim(t, namespace, ready)
+	s.await(t, "the volume "+ready+" to be reserved", func() error {
+		volume, err := s.client.CoreV1().PersistentVolumes().Get(t.Context(), ready, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return unless(volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == ready, "it is for %v", volume.Spec.ClaimRef)
+	})
+	s.bindClaim(t, namespace, ready)
+	s.awaitBound(t, pod)
+
+	pod = s.podWithClaim(t, namespace, made)
+	var claim *corev1.PersistentVolumeClaim
+	s.await(t, "the claim "+made+" to say the node", func() error {
+		var err error
+		claim, err = s.client.CoreV1().PersistentVolumeClaims(namespace).Get(t.Context(), made, metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		return unless(claim.Annotations["volume.kubernetes.io/selected-node"] != "", "annotations %v", claim.Annotations)
+	})
+	volume := newVolume(made, made)
+	volume.Spec.ClaimRef = &corev1.ObjectReference{
+		Kind: "PersistentVolumeClaim", APIVersion: "v1", Namespace: namespace, Name: made, UID: claim.UID,
+	}
+	s.volume(t, volume)
+	s.bindClaim(t, namespace, made)
+	s.awaitBound(t, pod)
+}
+
+func (s *stand) storageClass(t *testing.T, name, provisioner string) {
+	t.Helper()
+	wait := storagev1.VolumeBindingWaitForFirstConsumer
+	_, err := s.client.StorageV1().StorageClasses().Create(t.Context(), &storagev1.StorageClass{
+		ObjectMeta: metav1.ObjectMeta{Name: name}, Provisioner: provisioner, VolumeBindingMode: &wait,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newVolume describes a volume on the disk of any node.
+func newVolume(name, class string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeSpec{
+			StorageClassName:       class,
+			AccessModes:            []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Capacity:               corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			PersistentVolumeSource: corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: "/srv/" + name}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpExists}},
+			}}}},
+		},
+	}
+}
+
+// volume creates a volume, and says as the controller manager does that it can be had.
+func (s *stand) volume(t *testing.T, volume *corev1.PersistentVolume) {
+	t.Helper()
+	created, err := s.client.CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created.Status.Phase = corev1.VolumeAvailable
+	if _, err := s.client.CoreV1().PersistentVolumes().UpdateStatus(t.Context(), created, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// podWithClaim creates a claim for a volume of the class with the same name, and a pod that uses it.
+func (s *stand) podWithClaim(t *testing.T, namespace, name string) *corev1.Pod {
+	t.Helper()
+	_, err := s.client.CoreV1().PersistentVolumeClaims(namespace).Create(t.Context(), &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			StorageClassName: &name,
+			AccessModes:      []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			Resources: corev1.ResourceRequirements{
+				Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := newPod(namespace, name, "100m")
+	pod.Spec.Volumes = []corev1.Volume{{
+		Name:         "data",
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: name}},
+	}}
+	s.CreatePod(t, pod)
+	return pod
+}
+
+// bindClaim ties a claim to the volume of the same name, as the controller manager does at last.
+func (s *stand) bindClaim(t *testing.T, namespace, name string) {
+	t.Helper()
+	claims := s.client.CoreV1().PersistentVolumeClaims(namespace)
+	patch := func(content string, subresources ...string) {
+		t.Helper()
+		_, err := claims.Patch(t.Context(), name, types.MergePatchType, []byte(content), metav1.PatchOptions{}, subresources...)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	patch(fmt.Sprintf(`{"metadata":{"annotations":{"pv.kubernetes.io/bind-completed":"yes"}},"spec":{"volumeName":%q}}`, name))
+	patch(`{"status":{"phase":"Bound"}}`, "status")
+}
+
+// repeatFailures has a pod in each namespace that fits on no node, and lets the scheduler look at it again until it
+// says the same once more: then the event that it sent is patched, where at first it was created.
+func (s *stand) repeatFailures(t *testing.T, namespaces ...string) {
+	t.Helper()
+	for _, namespace := range namespaces {
+		pod := newPod(namespace, "fits-nowhere", "100m")
+		// Not for a reason that a look at a single node would tell: then a change of a node would be no reason to try
+		// again.
+		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
+				TopologyKey:   corev1.LabelHostname,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"no-pod": "has-this"}},
+			}},
+		}}
+		s.CreatePod(t, pod)
+	}
+	ofFailures := metav1.ListOptions{FieldSelector: "reason=FailedScheduling"}
+	round := 0
+	what := "a repeated FailedScheduling event in each of " + strings.Join(namespaces, ", ")
+	s.await(t, what, func() error {
+		// A change of a node's labels is a reason to look again.
+		round++
+		patch := fmt.Sprintf(`{"metadata":{"labels":{"round":"%d"}}}`, round)
+		nodes := s.client.CoreV1().Nodes()
+		if _, err := nodes.Patch(t.Context(), s.nodes[0], types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			return err
+		}
+		for _, namespace := range namespaces {
+			events, err := s.client.EventsV1().Events(namespace).List(t.Context(), ofFailures)
+			if err != nil {
+				return err
+			}
+			if !hasSeries(events.Items) {
+				return fmt.Errorf("%s has none", namespace)
+			}
+		}
+		return nil
+	})
+}
+
+func hasSeries(events []eventsv1.Event) bool {
+	for _, event := range events {
+		if event.Regarding.Name == "fits-nowhere" && event.Series != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// readMetrics reads the scheduler's metrics as Prometheus does, with the token of a service account that may.
+func (s *stand) readMetrics(t *testing.T, scheduler *localcluster.Scheduler) {
+	t.Helper()
+	prometheus := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "prometheus"}
+	_, err := s.client.RbacV1().ClusterRoles().Create(t.Context(), &rbacv1.ClusterRole{
+		ObjectMeta: metav1.ObjectMeta{Name: prometheus.Name},
+		Rules:      []rbacv1.PolicyRule{{Verbs: []string{"get"}, NonResourceURLs: []string{"/metrics"}}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.CreateAccount(t, prometheus, rbacv1.RoleRef{Kind: "ClusterRole", Name: prometheus.Name})
+	// The scheduler would keep a refusal for a while, too.
+	s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
+		User:                  prometheus.User(),
+		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"},
+	})
+	get := func(path, token string) (int, string) {
+		code, content, err := s.GetAs(t.Context(), scheduler.URL()+path, token)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return code, string(content)
+	}
+	if code, body := get("/metrics", s.Token(t, prometheus)); code != http.StatusOK ||
+		!strings.Contains(body, "scheduler_schedule_attempts_total") {
+		t.Errorf("/metrics with a token that may read it: status %d, want 200 and the scheduler's metrics", code)
+	}
+	for whose, token := range map[string]string{"of an account that may not": s.Token(t, account), "of no account": ""} {
+		if code, _ := get("/metrics", token); code != http.StatusForbidden {
+			t.Errorf("/metrics with the token %s: status %d, want 403", whose, code)
+		}
+	}
+	if code, _ := get("/healthz", ""); code != http.StatusOK {
+		t.Errorf("/healthz without a token, as kubelet asks: status %d, want 200", code)
 	}
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+// Package monitoring tries what manifests/monitoring has for Prometheus and Grafana: by promtool, and with a real
+// Prometheus that scrapes a real scheduler, whose plugin NodeLoad asks that same Prometheus, and has much to complain
+// about.
 package monitoring
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -13,7 +15,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 const (
@@ -28,10 +30,7 @@ func TestPrometheusTakesTheAlerts(t *testing.T) {
 
 // The unit tests say which alert fires when, and there is one in which each fires.
 func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
-	content, err := os.ReadFile("testdata/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := cluster.Read(t, "testdata/alerts.yaml")
 	var unitTests struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -40,7 +39,7 @@ func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
 			} `json:"alert_rule_test"`
 		}
 	}
-	if err := yaml.Unmarshal(content, &unitTests); err != nil {
+	if err := yaml.Unmarshal([]byte(content), &unitTests); err != nil {
 		t.Fatal(err)
 	}
 	fires, silent := map[string]bool{}, map[string]bool{}
@@ -69,9 +68,7 @@ func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
 	}
 	work := t.TempDir()
 	write(t, work, groups)
-	if err := os.WriteFile(filepath.Join(work, "alerts.yaml"), content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Write(t, filepath.Join(work, "alerts.yaml"), content)
 	promtool(t, "test", "rules", filepath.Join(work, "alerts.yaml"))
 }
 
@@ -106,10 +103,6 @@ func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
 	}
 	var promQL []string
 	for _, file := range files {
-		content, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		var config struct {
 			Profiles []struct {
 				PluginConfig []struct {
@@ -119,7 +112,7 @@ func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
 				}
 			}
 		}
-		if err := yaml.Unmarshal(content, &config); err != nil {
+		if err := yaml.Unmarshal([]byte(cluster.Read(t, file)), &config); err != nil {
 			t.Fatal(err)
 		}
 		for _, profile := range config.Profiles {
@@ -145,17 +138,8 @@ func parse(t *testing.T, promQL []string) {
 		fmt.Fprintf(&recording, "      - {record: expression_%d, expr: %q}\n", i, expression)
 	}
 	file := filepath.Join(t.TempDir(), "parsed.yaml")
-	if err := os.WriteFile(file, []byte(recording.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Write(t, file, recording.String())
 	promtool(t, "check", "rules", file)
-}
-
-func TestMetricsAreTheNamesInAnExpression(t *testing.T) {
-	got := fmt.Sprint(Metrics(`sum by (scheduler) (scheduler_b{a="x"}) / scheduler_a > on () my_scheduler_c or scheduler_b`))
-	if want := "[scheduler_a scheduler_b]"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
 }
 
 func rules(t *testing.T) Groups {
@@ -178,15 +162,13 @@ func write(t *testing.T, work string, groups Groups) string {
 		t.Fatal(err)
 	}
 	file := filepath.Join(work, "rules.yaml")
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Write(t, file, string(content))
 	return file
 }
 
 func promtool(t *testing.T, arguments ...string) {
 	t.Helper()
-	output, err := exec.CommandContext(t.Context(), testinput.File(t, "PROMTOOL"), arguments...).CombinedOutput()
+	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "PROMTOOL"), arguments...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("promtool %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}

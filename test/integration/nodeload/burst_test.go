@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -16,10 +17,9 @@ import (
 
 // Half of the nodes are a little busier than the others, by less than a pod, and stay it: what is measured tells nothing of the
 // pods that come. Two profiles of one scheduler differ in nothing but what they expect of a pod: what it requests, or nothing.
-func TestManyPodsAtOnceAreSpreadEvenlyBeforeAnyMetricMovesAndNotWithoutAccountingForThem(t *testing.T) {
-	t.Parallel()
+func burst(t *testing.T) {
 	const pods = 500
-	s := newStand(t)
+	s := newStand(t, &shared)
 	busier := s.nodes[:nodeCount/2]
 	s.exporters.load(0.12, busier...)
 	with, without := cpuThatStays(time.Hour), cpuThatStays(time.Hour)
@@ -28,13 +28,13 @@ func TestManyPodsAtOnceAreSpreadEvenlyBeforeAnyMetricMovesAndNotWithoutAccountin
 	without["name"] = "unaccounted"
 	scheduler := s.startScheduler(t, "kube-scheduler", s.configuration(t, "burst",
 		profile("with", s.args(time.Second, 5*time.Minute, with)), profile("without", s.args(time.Second, 5*time.Minute, without))))
-	s.await(t, "all nodes to be measured for both", func() (string, error) {
+	s.await(t, "all nodes to be measured for both", func() error {
 		page, err := s.page(scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		measured := func(node string, percent float64) bool { return percent > 11 == slices.Contains(busier, node) }
-		return page.loads("with", "cpu", measured) + page.loads("without", "unaccounted", measured), nil
+		return errors.Join(page.loads("with", "cpu", measured), page.loads("without", "unaccounted", measured))
 	})
 
 	spread := func(profile string) (least, most int) {
@@ -62,23 +62,23 @@ func TestManyPodsAtOnceAreSpreadEvenlyBeforeAnyMetricMovesAndNotWithoutAccountin
 func (s *stand) removePods(t *testing.T, schedulers ...*localcluster.Scheduler) {
 	t.Helper()
 	now := metav1.DeleteOptions{GracePeriodSeconds: new(int64)}
-	err := s.plane.Client().CoreV1().Pods(corev1.NamespaceDefault).DeleteCollection(t.Context(), now, metav1.ListOptions{})
+	err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).DeleteCollection(t.Context(), now, metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.await(t, "all pods to be gone", func() (string, error) {
+	s.await(t, "all pods to be gone", func() error {
 		if left := len(s.pods(t)); left > 0 {
-			return fmt.Sprintf("%d are left", left), nil
+			return fmt.Errorf("%d are left", left)
 		}
 		for _, scheduler := range schedulers {
 			m, err := s.metrics(scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			if left := m.sumOf("scheduler_scheduler_cache_size", "type=pods"); left > 0 {
-				return fmt.Sprintf("the scheduler still counts %v", left), nil
+				return fmt.Errorf("the scheduler still counts %v", left)
 			}
 		}
-		return "", nil
+		return nil
 	})
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
 	"fmt"
@@ -90,7 +90,7 @@ func (e *exporters) load(busy float64, nodes ...string) {
 	}
 }
 
-// breaks makes something be wrong with the exporters of some nodes; with the zero fault they are mended.
+// breaks makes something be wrong with the exporters of some nodes; with the zero fault they work again.
 func (e *exporters) breaks(fault fault, nodes ...string) {
 	for _, node := range nodes {
 		exporter := e.of[node]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // faultRefresh is how often the scheduler in these tests asks, and faultAge how old a measurement may be there.
@@ -34,10 +34,10 @@ type faulty struct {
 
 func TestSchedulingGoesOnWhateverGoesWrongWithTheMeasurements(t *testing.T) {
 	t.Parallel()
-	s := &faulty{stand: newStand(t)}
+	s := &faulty{stand: newStand(t, &sharedByFaults)}
 	s.scheduler = s.startScheduler(t, "kube-scheduler", s.configuration(t, "faults",
 		profile(corev1.DefaultSchedulerName, s.args(faultRefresh, faultAge, builtIn("cpu"), builtIn("memory"), pressure()))))
-	s.process = s.plane.Processes()["kube-scheduler"]
+	s.process = s.Processes()["kube-scheduler"]
 	s.awaitFresh(t, s.scheduler, everyResource...)
 	s.place(t, s.newPods(1, "", "100m"))
 
@@ -54,7 +54,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 		name          string
 		begins, mends func(*testing.T)
 	}{
-		{"is killed", func(*testing.T) { s.prometheus.kill() }, s.prometheus.start},
+		{"is killed", func(*testing.T) { s.prometheus.Kill() }, func(t *testing.T) { s.prometheus.Start(t) }},
 		{"hangs", behaves(hangs), behaves(passes)},
 		{"answers 500", behaves(answers500), behaves(passes)},
 		{"answers garbage", behaves(answersGarbage), behaves(passes)},
@@ -65,7 +65,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 			s.write(t, "next-ca.crt", string(s.proxy.rotateCertificate(t)))
 			s.proxy.server.CloseClientConnections()
 		}, func(t *testing.T) {
-			s.write(t, "ca.crt", testinput.Read(t, s.file("next-ca.crt")))
+			s.write(t, "ca.crt", cluster.Read(t, s.file("next-ca.crt")))
 		}},
 	} {
 		t.Run(fault.name, func(t *testing.T) {
@@ -73,14 +73,14 @@ func (s *faulty) sourceFaults(t *testing.T) {
 			before := s.mustMetrics(t, s.scheduler)
 			fault.begins(t)
 			s.awaitAllMiss(t, "too_old")
-			s.await(t, "failed refreshes to be counted", func() (string, error) {
+			s.await(t, "failed refreshes to be counted", func() error {
 				m, err := s.metrics(s.scheduler)
 				if err != nil {
-					return "", err
+					return err
 				}
 				_, bad := m.refreshes()
 				_, badBefore := before.refreshes()
-				return missing(bad > badBefore, "%v before, %v now", badBefore, bad), nil
+				return missing(bad > badBefore, "%v before, %v now", badBefore, bad)
 			})
 			page := s.mustPage(t, s.scheduler)
 			t.Logf("the status page says: %s: %s", page.state, page.problem)
@@ -179,18 +179,18 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		for _, resource := range everyResource {
 			s.awaitCounts(t, resource)
 		}
-		s.await(t, "the series of nobody to be counted", func() (string, error) {
+		s.await(t, "the series of no node to be counted", func() error {
 			page, err := s.page(s.scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			m, err := s.metrics(s.scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			counted := m.sum("unmatched_series")
 			return missing(page.unmatched > 0 && counted > 0 && strings.HasPrefix(page.example, "renamed-"),
-				"%d on the page, such as %q; %v in the metrics", page.unmatched, page.example, counted), nil
+				"%d on the page, such as %q; %v in the metrics", page.unmatched, page.example, counted)
 		})
 	})
 	s.exporters.breaks(fault{}, victims...)
@@ -214,12 +214,12 @@ func (s *faulty) clockFaults(t *testing.T) {
 			s.awaitFresh(t, s.scheduler, everyResource...)
 			s.proxy.behave(shifts(off, off))
 			begun := s.mustPage(t, s.scheduler).snapshot
-			s.await(t, "some more snapshots", func() (string, error) {
+			s.await(t, "some more snapshots", func() error {
 				page, err := s.page(s.scheduler)
 				if err != nil {
-					return "", err
+					return err
 				}
-				return missing(page.snapshot > begun+3, "it is number %d, and was %d", page.snapshot, begun), nil
+				return missing(page.snapshot > begun+3, "it is number %d, and was %d", page.snapshot, begun)
 			})
 			s.awaitFresh(t, s.scheduler, everyResource...)
 			s.place(t, s.newPods(1, "", "100m"))
@@ -256,33 +256,33 @@ func (s *faulty) clockFaults(t *testing.T) {
 func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
 	t.Helper()
 	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)
-	s.await(t, what, func() (string, error) {
+	s.await(t, what, func() error {
 		page, err := s.page(s.scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		marks := page.marks(corev1.DefaultSchedulerName, resource)
 		for _, node := range nodes {
 			reason, marked := marks[node]
 			if marked != (len(reasons) > 0) || marked && !slices.Contains(reasons, reason) {
-				return fmt.Sprintf("%s: %q (%d nodes are marked)", node, reason, len(marks)), nil
+				return fmt.Errorf("%s: %q (%d nodes are marked)", node, reason, len(marks))
 			}
 		}
-		return "", nil
+		return nil
 	})
 }
 
 // awaitCounts waits until the metrics count as many nodes in each state as the status page marks.
 func (s *faulty) awaitCounts(t *testing.T, resource string) {
 	t.Helper()
-	s.await(t, "the metrics to count the nodes that miss "+resource, func() (string, error) {
+	s.await(t, "the metrics to count the nodes that miss "+resource, func() error {
 		page, err := s.page(s.scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		m, err := s.metrics(s.scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		want := map[string]int{"fresh": nodeCount}
 		for _, reason := range page.marks(corev1.DefaultSchedulerName, resource) {
@@ -291,10 +291,10 @@ func (s *faulty) awaitCounts(t *testing.T, resource string) {
 		}
 		for _, state := range sorted(want) {
 			if counted := m.sum("nodes", "resource="+resource, "state="+state); counted != float64(want[state]) {
-				return fmt.Sprintf("%s: %v are counted, %d are on the page", state, counted, want[state]), nil
+				return fmt.Errorf("%s: %v are counted, %d are on the page", state, counted, want[state])
 			}
 		}
-		return "", nil
+		return nil
 	})
 }
 
@@ -303,13 +303,13 @@ func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 	t.Helper()
 	for _, resource := range everyResource {
 		s.awaitMarks(t, resource, s.nodes, reason)
-		s.await(t, "the metrics to count them", func() (string, error) {
+		s.await(t, "the metrics to count them", func() error {
 			m, err := s.metrics(s.scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			counted := m.sum("nodes", "resource="+resource, "state="+reason)
-			return missing(counted == nodeCount, "%v nodes miss %s", counted, resource), nil
+			return missing(counted == nodeCount, "%v nodes miss %s", counted, resource)
 		})
 	}
 }
@@ -317,17 +317,17 @@ func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 // awaitEvent waits until there is an event about the source's state.
 func (s *faulty) awaitEvent(t *testing.T, reason string) {
 	t.Helper()
-	s.await(t, "the event "+reason, func() (string, error) {
-		events, err := s.plane.Client().EventsV1().Events(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
+	s.await(t, "the event "+reason, func() error {
+		events, err := s.Client().EventsV1().Events(metav1.NamespaceSystem).List(t.Context(), metav1.ListOptions{})
 		if err != nil {
-			return "", err
+			return err
 		}
 		for _, event := range events.Items {
 			if event.Reason == reason {
-				return "", nil
+				return nil
 			}
 		}
-		return fmt.Sprintf("%d others", len(events.Items)), nil
+		return fmt.Errorf("%d others", len(events.Items))
 	})
 }
 
@@ -342,15 +342,15 @@ func (s *faulty) recovers(t *testing.T) {
 // moment.
 func (s *faulty) works(t *testing.T) {
 	t.Helper()
-	s.await(t, "a pod to be placed by what is measured", func() (string, error) {
+	s.await(t, "a pod to be placed by what is measured", func() error {
 		before := s.mustMetrics(t, s.scheduler)
 		s.place(t, s.newPods(1, "", "100m"))
 		state := s.mustPage(t, s.scheduler).state
 		was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total")
 		return missing(state == "Fresh" && was == is,
-			"the source is %q; %v cycles without measurements were counted, then %v", state, was, is), nil
+			"the source is %q; %v cycles without measurements were counted, then %v", state, was, is)
 	})
-	if process := s.plane.Processes()["kube-scheduler"]; process != s.process {
+	if process := s.Processes()["kube-scheduler"]; process != s.process {
 		t.Errorf("process %d schedules now, and did not begin: that was %d", process, s.process)
 	}
 }

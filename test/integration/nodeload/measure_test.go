@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
 	"crypto/tls"
@@ -17,7 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // What the other tests stand on: loads that the exporters are told are what Prometheus answers, and the proxy does to the
@@ -34,14 +34,14 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 	s.exporters.breaks(fault{pressure: "NaN"}, mute)
 	ask := func(query string) (map[string]float64, float64, error) { return s.ask(t, query) }
 
-	s.await(t, "the loads", func() (string, error) {
+	s.await(t, "the loads", func() error {
 		cpu, _, err := ask(`1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[5s]))`)
 		if err != nil {
-			return "", err
+			return err
 		}
 		pressure, _, err := ask(pressureSeries)
 		if err != nil {
-			return "", err
+			return err
 		}
 		for i, node := range s.nodes {
 			instance, want := s.instances[node], 0.1
@@ -49,28 +49,28 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 				want = 0.9
 			}
 			if got, known := cpu[instance]; !known || math.Abs(got-want) > 0.1 {
-				return fmt.Sprintf("%s: CPU %v (%t), want %v", node, got, known, want), nil
+				return fmt.Errorf("%s: CPU %v (%t), want %v", node, got, known, want)
 			}
 			if got, known := pressure[instance]; !known || math.IsNaN(got) != (node == mute) || got > want+1e-9 {
-				return fmt.Sprintf("%s: pressure %v (%t), want %v", node, got, known, want), nil
+				return fmt.Errorf("%s: pressure %v (%t), want %v", node, got, known, want)
 			}
 		}
-		return "", nil
+		return nil
 	})
 
 	s.proxy.behave(shifts(time.Hour, time.Hour))
-	s.await(t, "times that are an hour ahead", func() (string, error) {
+	s.await(t, "times that are an hour ahead", func() error {
 		times, evaluated, err := ask("timestamp(" + pressureSeries + ")")
 		if err != nil {
-			return "", err
+			return err
 		}
 		ahead := time.Now().Add(time.Hour)
 		for _, got := range []float64{evaluated, times[s.instances[mute]]} {
-			if at := time.Unix(int64(got), 0); at.Sub(ahead).Abs() > patience {
-				return fmt.Sprintf("evaluated at %f, scraped at %f, want about %s", evaluated, times[s.instances[mute]], ahead), nil
+			if at := time.Unix(int64(got), 0); at.Sub(ahead).Abs() > cluster.Patience {
+				return fmt.Errorf("evaluated at %f, scraped at %f, want about %s", evaluated, times[s.instances[mute]], ahead)
 			}
 		}
-		return "", nil
+		return nil
 	})
 	s.proxy.rotateToken("another")
 	if _, _, err := ask("up"); err == nil || !strings.Contains(err.Error(), "401") {
@@ -88,11 +88,11 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 		t.Errorf("with an authority that is not trusted: %v", err)
 	}
 	s.write(t, "ca.crt", string(next))
-	s.prometheus.kill()
+	s.prometheus.Kill()
 	if _, _, err := ask("up"); err == nil || !strings.Contains(err.Error(), "EOF") {
 		t.Errorf("without Prometheus: %v", err)
 	}
-	s.prometheus.start(t)
+	s.prometheus.Start(t)
 	if _, _, err := ask("up"); err != nil {
 		t.Error(err)
 	}
@@ -102,7 +102,7 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 // and the time of the answer.
 func (s *stand) ask(t *testing.T, query string) (map[string]float64, float64, error) {
 	roots := x509.NewCertPool()
-	roots.AppendCertsFromPEM([]byte(testinput.Read(t, s.file("ca.crt"))))
+	roots.AppendCertsFromPEM([]byte(cluster.Read(t, s.file("ca.crt"))))
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.proxy.url()+"/api/v1/query",
 		strings.NewReader(url.Values{"query": {query}}.Encode()))
@@ -110,7 +110,7 @@ func (s *stand) ask(t *testing.T, query string) (map[string]float64, float64, er
 		return nil, 0, err
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	request.Header.Set("Authorization", "Bearer "+testinput.Read(t, s.file("token")))
+	request.Header.Set("Authorization", "Bearer "+cluster.Read(t, s.file("token")))
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return nil, 0, err

@@ -1,45 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
+	"context"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/localcluster"
 )
-
-// get asks the scheduler itself for a page, as an administrator.
-func (s *stand) get(scheduler *localcluster.Scheduler, path string) ([]byte, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", s.plane.Kubeconfig())
-	if err != nil {
-		return nil, err
-	}
-	client, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	client.Timeout = 10 * time.Second // it is asked again if it does not answer
-	response, err := client.Get(scheduler.URL() + path)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("%s: %s: %s", path, response.Status, content)
-	}
-	return content, err
-}
 
 // metric is a line of /metrics.
 type metric struct {
@@ -57,7 +29,7 @@ var (
 )
 
 func (s *stand) metrics(scheduler *localcluster.Scheduler) (metrics, error) {
-	content, err := s.get(scheduler, "/metrics")
+	content, err := s.Get(context.Background(), scheduler.URL()+"/metrics")
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +52,9 @@ func (s *stand) metrics(scheduler *localcluster.Scheduler) (metrics, error) {
 func (s *stand) mustMetrics(t *testing.T, scheduler *localcluster.Scheduler) metrics {
 	t.Helper()
 	var all metrics
-	s.await(t, "the metrics", func() (_ string, err error) {
+	s.await(t, "the metrics", func() (err error) {
 		all, err = s.metrics(scheduler)
-		return "", err
+		return err
 	})
 	return all
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sort"
@@ -57,7 +58,7 @@ type content struct {
 }
 
 func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
-	raw, err := s.get(scheduler, "/node-load?format=json")
+	raw, err := s.Get(context.Background(), scheduler.URL()+"/node-load?format=json")
 	if err != nil {
 		return nil, err
 	}
@@ -90,32 +91,32 @@ func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
 func (s *stand) mustPage(t *testing.T, scheduler *localcluster.Scheduler) *page {
 	t.Helper()
 	var p *page
-	s.await(t, "the status page", func() (_ string, err error) {
+	s.await(t, "the status page", func() (err error) {
 		p, err = s.page(scheduler)
-		return "", err
+		return err
 	})
 	return p
 }
 
 // loads checks the measured load of all nodes, and says of the first that is not as it should be.
-func (p *page) loads(profile, resource string, expected func(node string, percent float64) bool) string {
+func (p *page) loads(profile, resource string, expected func(node string, percent float64) bool) error {
 	nodes := p.of[profile]
 	if len(nodes) != nodeCount {
-		return fmt.Sprintf("%d nodes are on the page", len(nodes))
+		return fmt.Errorf("%d nodes are on the page", len(nodes))
 	}
 	for _, node := range sorted(nodes) {
 		seen, known := nodes[node][resource]
 		if !known {
-			return fmt.Sprintf("%s has no %s", node, resource)
+			return fmt.Errorf("%s has no %s", node, resource)
 		}
 		if seen.missing != "" {
-			return fmt.Sprintf("%s has no measurement: %s", node, seen.missing)
+			return fmt.Errorf("%s has no measurement: %s", node, seen.missing)
 		}
 		if !expected(node, seen.percent) {
-			return fmt.Sprintf("%s is at %.1f %%", node, seen.percent)
+			return fmt.Errorf("%s is at %.1f %%", node, seen.percent)
 		}
 	}
-	return ""
+	return nil
 }
 
 // marks gives the nodes that miss a resource, and why.
@@ -141,35 +142,35 @@ func (p *page) inFlight(profile, resource string) float64 {
 // awaitFresh waits until all nodes have a measurement of some resources that counts, by the page and by the metrics.
 func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, resources ...string) {
 	t.Helper()
-	s.await(t, "all nodes to be measured", func() (string, error) {
+	s.await(t, "all nodes to be measured", func() error {
 		page, err := s.page(scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		m, err := s.metrics(scheduler)
 		if err != nil {
-			return "", err
+			return err
 		}
 		for profile := range page.of {
 			for _, resource := range resources {
-				if problem := page.loads(profile, resource, func(string, float64) bool { return true }); problem != "" {
-					return resource + ": " + problem, nil
+				if err := page.loads(profile, resource, func(string, float64) bool { return true }); err != nil {
+					return fmt.Errorf("%s: %w", resource, err)
 				}
 				if fresh := m.sum("nodes", "resource="+resource, "state=fresh"); fresh != nodeCount {
-					return fmt.Sprintf("%s: the metrics count %v fresh nodes", resource, fresh), nil
+					return fmt.Errorf("%s: the metrics count %v fresh nodes", resource, fresh)
 				}
 			}
 		}
-		return missing(len(page.of) > 0, "the page has no profile"), nil
+		return missing(len(page.of) > 0, "the page has no profile")
 	})
 }
 
-// missing is for await: nothing if all is well, and else what is said.
-func missing(well bool, format string, arguments ...any) string {
+// missing is for await: no error if all is well, and else what is said.
+func missing(well bool, format string, arguments ...any) error {
 	if well {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf(format, arguments...)
+	return fmt.Errorf(format, arguments...)
 }
 
 func sorted[V any](of map[string]V) []string {

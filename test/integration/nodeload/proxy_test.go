@@ -1,22 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
-	"math/big"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
@@ -25,13 +17,15 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"kube-scheduler-fork/build/localcluster"
 )
 
 // behaviour is how the proxy answers a request. pass asks Prometheus; changed is closed when the behaviour changes.
 type behaviour func(w http.ResponseWriter, r *http.Request, pass http.Handler, changed <-chan struct{})
 
 // proxy stands before Prometheus: with TLS, a bearer token, and whatever the test has go wrong. Without Prometheus it closes
-// the connection, as nobody would be there.
+// the connection, as if no server were there.
 type proxy struct {
 	server *httptest.Server
 	pass   *httputil.ReverseProxy
@@ -87,29 +81,26 @@ func (p *proxy) rotateToken(token string) {
 	p.token = token
 }
 
-// rotateCertificate changes the certificate to one that only who trusts it trusts, and returns it in PEM form. Connections
-// that there are must be closed for it to be seen.
+// rotateCertificate changes the certificate to one of a new authority, and returns that in PEM form. Connections that
+// there are must be closed for it to be seen.
 func (p *proxy) rotateCertificate(t *testing.T) []byte {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	authority, err := localcluster.NewAuthority("prometheus-ca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(now.UnixNano()), Subject: pkix.Name{CommonName: "prometheus"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	pair, err := authority.Server("prometheus")
+	if err != nil {
+		t.Fatal(err)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	certificate, err := tls.X509KeyPair(pair.Certificate, pair.Key)
 	if err != nil {
 		t.Fatal(err)
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	p.certificate = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+	p.certificate = certificate
+	return authority.PEM()
 }
 
 func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {

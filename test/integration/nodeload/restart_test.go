@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package endtoend
+package nodeload
 
 import (
 	"context"
@@ -14,12 +14,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // Two profiles of one scheduler differ in the time in which a pod shows: for one, all pods here show already when the scheduler
-// is started anew, and for the other none does.
-func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing.T) {
-	t.Parallel()
+// is started again, and for the other none does.
+func restart(t *testing.T) {
 	const (
 		pods   = 1000
 		slow   = "slow"
@@ -29,7 +29,7 @@ func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing
 		// rounding is what the page's rounding, to thousandths of a percent of each node, can add up to.
 		rounding = nodeCount * 32 * 0.00001
 	)
-	s := newStand(t)
+	s := newStand(t, &shared)
 	short, long := builtIn("cpu"), cpuThatStays(window)
 	for _, cpu := range []object{short, long} {
 		cpu["estimator"] = object{"resource": "cpu", "factor": 100}
@@ -38,28 +38,28 @@ func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing
 		profile(slow, s.args(time.Second, time.Minute, long)))
 	scheduler := s.startScheduler(t, "kube-scheduler", config)
 	s.awaitFresh(t, scheduler, "cpu")
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
 	// As if they had been bound by whomever: half by the one profile and half by the other.
-	placements, err := s.plane.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
+	placements, err := s.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.plane.AwaitRunning(ctx, placements); err != nil {
+	if err := s.AwaitRunning(ctx, placements); err != nil {
 		t.Fatal(err)
 	}
 
 	first := s.firstStart(t)
 	// counted checks what is in flight by the status page: all that was requested, and nothing.
 	counted := func(when string) {
-		s.await(t, "pods to show in the mean of some seconds and not in that of an hour, "+when, func() (string, error) {
+		s.await(t, "pods to show in the mean of some seconds and not in that of an hour, "+when, func() error {
 			page, err := s.page(scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			m, err := s.metrics(scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			inFlight := page.inFlight(corev1.DefaultSchedulerName, "cpu")
 			inMetrics := m.sum("in_flight_pods", "profile="+corev1.DefaultSchedulerName)
@@ -69,7 +69,7 @@ func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing
 			well := inFlight == 0 && inMetrics == 0 && got <= cores+rounding && got >= cores*(1-age)-rounding && running == pods
 			return missing(well, "%v cores of pods do not show in the mean of some seconds, %v pods in the metrics; "+
 				"%v cores do not in that of an hour, want up to %v; %v pods in the metrics, want %d",
-				inFlight, inMetrics, got, float64(cores), running, pods), nil
+				inFlight, inMetrics, got, float64(cores), running, pods)
 		})
 	}
 	counted("before the restart")
@@ -78,7 +78,7 @@ func TestAfterARestartPodsThatRunAreCountedOnceOrNotAtAllOnceTheyShow(t *testing
 	}
 	scheduler = s.startScheduler(t, "kube-scheduler", config)
 	s.awaitFresh(t, scheduler, "cpu")
-	// Nothing changed, but the scheduler has seen them all anew; one more pod is a cycle in which it counts.
+	// Nothing changed, but the scheduler has seen them all again; one more pod is a cycle in which it counts.
 	counted("after the restart")
 	s.place(t, s.newPods(1, "", "100m"))
 }
@@ -95,9 +95,8 @@ func (s *stand) firstStart(t *testing.T) time.Time {
 	return first
 }
 
-func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.T) {
-	t.Parallel()
-	s := newStand(t)
+func standby(t *testing.T) {
+	s := newStand(t, &shared)
 	cool := s.nodes[57]
 	s.exporters.load(0.95, slices.DeleteFunc(slices.Clone(s.nodes), func(node string) bool { return node == cool })...)
 	config := s.configuration(t, "leader",
@@ -107,14 +106,14 @@ func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.
 	standby := s.startScheduler(t, "standby", config, localcluster.WithLeaderElection())
 
 	for _, scheduler := range []*localcluster.Scheduler{leader, standby} {
-		s.await(t, "the nodes to be seen hot but for one", func() (string, error) {
+		s.await(t, "the nodes to be seen hot but for one", func() error {
 			page, err := s.page(scheduler)
 			if err != nil {
-				return "", err
+				return err
 			}
 			return page.loads(corev1.DefaultSchedulerName, "cpu", func(node string, percent float64) bool {
 				return percent > 80 == (node != cool)
-			}), nil
+			})
 		})
 	}
 	if holder := s.awaitLeader(t, ""); *holder.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
@@ -127,7 +126,7 @@ func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.
 		t.Fatalf("the standby has scheduled %v pods", attempts)
 	}
 
-	// From now on nobody can ask Prometheus any more.
+	// From now on Prometheus does not answer.
 	s.proxy.behave(hangs)
 	warm := s.mustPage(t, standby)
 	if warm.snapshot == 0 {
@@ -141,7 +140,7 @@ func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.
 		t.Errorf("the standby bound its first pod to %v, want %s", on, cool)
 	}
 	if holder := s.awaitLeader(t, *lease.Spec.HolderIdentity); holder == nil {
-		t.Error("nobody leads")
+		t.Error("there is no leader")
 	}
 	after := s.mustMetrics(t, standby)
 	if cycles := after.sum("fallback_cycles_total"); cycles != 0 {
@@ -159,15 +158,15 @@ func TestWhenTheLeaderDiesTheStandbyDecidesByWhatItHasMeasuredBefore(t *testing.
 func (s *stand) awaitLeader(t *testing.T, before string) *coordinationv1.Lease {
 	t.Helper()
 	var lease *coordinationv1.Lease
-	s.await(t, "a leader", func() (string, error) {
+	s.await(t, "a leader", func() error {
 		var err error
-		leases := s.plane.Client().CoordinationV1().Leases(metav1.NamespaceSystem)
+		leases := s.Client().CoordinationV1().Leases(metav1.NamespaceSystem)
 		lease, err = leases.Get(t.Context(), "kube-scheduler", metav1.GetOptions{})
 		if err != nil {
-			return "", err
+			return err
 		}
 		holder := lease.Spec.HolderIdentity
-		return missing(holder != nil && *holder != "" && *holder != before, "the lease's holder is %v", fmt.Sprint(holder)), nil
+		return missing(holder != nil && *holder != "" && *holder != before, "the lease's holder is %v", fmt.Sprint(holder))
 	})
 	return lease
 }

@@ -1,28 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endtoend has the plugin NodeLoad look at a real Prometheus, which scrapes exporters that the test controls, and place
-// pods on 200 fake nodes by what it sees there; then everything goes wrong that can. It needs programs that were built before,
-// and one that was downloaded, so it is run by its own make target.
-package endtoend
+// Package nodeload has the plugin NodeLoad look at a real Prometheus, which scrapes exporters that the test controls,
+// and place pods on 200 fake nodes by what it sees there; then everything goes wrong that can. It needs programs that
+// were built before, and one that was downloaded, so it is run by its own make target.
+package nodeload
 
 import (
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 const (
@@ -31,10 +28,6 @@ const (
 	nodeCPU   = "32"
 	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what somebody's own query is about.
 	pressureSeries = "node_test_pressure_ratio"
-	// patience is how long anything may take: many times what it takes on a slow, busy machine.
-	patience = 2 * time.Minute
-	// poll is the time between two looks at something that is waited for.
-	poll = 100 * time.Millisecond
 	// firstToken is the bearer token that the proxy asks for at first.
 	firstToken = "the-first-token"
 )
@@ -44,42 +37,41 @@ type object map[string]any
 
 // stand is a control plane with its nodes, whose exporters are scraped by a Prometheus that is reached by the proxy only.
 type stand struct {
-	plane      *localcluster.ControlPlane
+	// Cluster is nil where there is nothing but what is measured.
+	*cluster.Cluster
 	folder     string
 	nodes      []string
 	instances  map[string]string
 	exporters  *exporters
-	prometheus *prometheus
+	prometheus *cluster.Prometheus
 	proxy      *proxy
-	// logs are those of the schedulers that were started.
-	logs []string
 	// lastPod numbers the pods.
 	lastPod int
 }
 
-func newStand(t *testing.T) *stand {
+// Two tests run at the same time: that of faults takes as long as the others together.
+var shared, sharedByFaults cluster.Shared
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
+
+// TestPlacement has what NodeLoad does while nothing is wrong.
+func TestPlacement(t *testing.T) {
+	t.Parallel()
+	t.Run("many pods at once are spread evenly before any metric moves, and not without accounting for them", burst)
+	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
+	t.Run("after a restart pods that run are counted once, or not at all once they show", restart)
+	t.Run("when the leader dies the standby decides by what it has measured before", standby)
+}
+
+func newStand(t *testing.T, shared *cluster.Shared) *stand {
 	t.Helper()
 	var nodes []*corev1.Node
 	for i := range nodeCount {
 		nodes = append(nodes, newNode(i))
 	}
 	s := newMeasuredStand(t, nodes)
-	var err error
-	s.plane, err = localcluster.Start(t.Context(), localcluster.Options{
-		Etcd: testinput.File(t, "ETCD"), KubeAPIServer: testinput.File(t, "KUBE_APISERVER"), KWOK: testinput.File(t, "KWOK"),
-		Parent: s.folder, Progress: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := s.plane.CreateNodes(t.Context(), nodes...); err != nil {
-		t.Fatal(err)
-	}
+	s.Cluster = shared.Get(t)
+	s.CreateNodes(t, nodes...)
 	return s
 }
 
@@ -109,7 +101,7 @@ func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 	s.exporters = newExporters(t, s.instances)
 	s.prometheus = newPrometheus(t, s.exporters)
 	var trusted []byte
-	s.proxy, trusted = newProxy(t, s.prometheus.url(), firstToken)
+	s.proxy, trusted = newProxy(t, s.prometheus.URL(), firstToken)
 	s.write(t, "ca.crt", string(trusted))
 	s.write(t, "token", firstToken)
 	return s
@@ -120,9 +112,7 @@ func (s *stand) file(name string) string { return filepath.Join(s.folder, name) 
 // write puts a file in its place at once, as a kubelet does with what it projects.
 func (s *stand) write(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(s.file(name+".new"), []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	cluster.Write(t, s.file(name+".new"), content)
 	if err := os.Rename(s.file(name+".new"), s.file(name)); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +144,7 @@ func cpuThatStays(window time.Duration) object {
 	return cpu
 }
 
-// pressure is a resource that is nobody's but ours, by the raw series. A scrape that fails ends a raw series until the next one,
+// pressure is a resource of our own, by the raw series. A scrape that fails ends a raw series until the next one,
 // so it is looked for in some seconds, too.
 func pressure() object {
 	const recent, at = "last_over_time(" + pressureSeries + "[10s])", "timestamp(" + pressureSeries + ")"
@@ -197,15 +187,7 @@ func (s *stand) startScheduler(
 	t *testing.T, name, config string, options ...localcluster.SchedulerOption,
 ) *localcluster.Scheduler {
 	t.Helper()
-	scheduler, err := s.plane.StartScheduler(t.Context(), testinput.File(t, "KUBE_SCHEDULER"), config,
-		append(options, localcluster.WithName(name))...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !slices.Contains(s.logs, scheduler.LogFile()) {
-		s.logs = append(s.logs, scheduler.LogFile())
-	}
-	return scheduler
+	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config, append(options, localcluster.WithName(name))...)
 }
 
 // newPods describes pods that request so much CPU and ask for a profile.
@@ -222,16 +204,16 @@ func (s *stand) newPods(count int, profile, cpu string) []*corev1.Pod {
 // place creates pods and gives for each node how many of them were bound to it, once all are.
 func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	placements, err := s.plane.Place(ctx, pods...)
+	placements, err := s.Place(ctx, pods...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	on := map[string]int{}
 	for _, placement := range placements {
 		if err := placement.Err(); err != nil {
-			t.Fatalf("%v\n%s", err, s.ends())
+			t.Fatal(err)
 		}
 		on[placement.Node]++
 	}
@@ -241,7 +223,7 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 // pods gives the pods that there are, by name.
 func (s *stand) pods(t *testing.T) map[string]corev1.Pod {
 	t.Helper()
-	list, err := s.plane.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	list, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -252,31 +234,35 @@ func (s *stand) pods(t *testing.T) map[string]corev1.Pod {
 	return pods
 }
 
-// await asks until a condition holds. What it answers, or the error, says in the end what was missing.
-func (s *stand) await(t *testing.T, what string, condition func() (missing string, err error)) {
+// await asks until a condition holds.
+func (s *stand) await(t *testing.T, what string, condition func() error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var missing string
-	var lastErr error
-	err := wait.PollImmediateUntilWithContext(ctx, poll, func(context.Context) (bool, error) {
-		if s.plane != nil && s.plane.Failure() != nil {
-			return false, s.plane.Failure()
-		}
-		missing, lastErr = condition()
-		return missing == "" && lastErr == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for %s: %v; missing: %s; the last error: %v; next: look into the ends of the logs:\n%s",
-			what, err, missing, lastErr, s.ends())
+	if s.Cluster == nil {
+		cluster.Await(t, what, condition, s.prometheus.LogFile())
+	} else {
+		s.Await(t, what, condition, s.prometheus.LogFile())
 	}
 }
 
-// ends gives the ends of all logs, which are removed with the folders they are in.
-func (s *stand) ends() string {
-	var all []string
-	for _, file := range append(s.logs, s.prometheus.file("log")) {
-		all = append(all, endOf(file))
+// newPrometheus starts a Prometheus that scrapes exporters.
+func newPrometheus(t *testing.T, exporters *exporters) *cluster.Prometheus {
+	t.Helper()
+	p := cluster.NewPrometheus(t)
+	var targets []any
+	for node, exporter := range exporters.of {
+		targets = append(targets, map[string]any{
+			"targets": []string{exporters.address()},
+			"labels":  map[string]string{"__metrics_path__": "/metrics/" + node, "instance": exporter.instance},
+		})
 	}
-	return strings.Join(all, "\n")
+	p.Configure(t, map[string]any{
+		"global": map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []any{map[string]any{
+			"job_name": "node", "static_configs": targets,
+			// Exporters may say who they are, and when it was.
+			"honor_labels": true, "honor_timestamps": true,
+		}},
+	})
+	p.Start(t)
+	return p
 }

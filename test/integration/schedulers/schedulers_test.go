@@ -6,31 +6,23 @@
 package schedulers
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/wait"
-	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 const (
@@ -39,8 +31,6 @@ const (
 	// podCPU is what each of them requests: twenty of them fill a node.
 	podCPU      = "400m"
 	podsPerNode = 20
-	// patience is how long anything may take: many times what it takes on a slow, busy machine.
-	patience = 3 * time.Minute
 )
 
 // auditPolicy logs who bound which pod, or tried to.
@@ -54,6 +44,10 @@ rules:
   - level: None
 `
 
+var shared = cluster.Shared{AuditPolicy: auditPolicy}
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
+
 // scheduler is one of the three. Its name is also that of its service account, by which the audit log knows it.
 type scheduler struct {
 	name, profile, program string
@@ -63,8 +57,8 @@ type scheduler struct {
 	ownPool string
 }
 
-func (s scheduler) user() string {
-	return "system:serviceaccount:" + metav1.NamespaceSystem + ":" + s.name
+func (s scheduler) account() cluster.Account {
+	return cluster.Account{Namespace: metav1.NamespaceSystem, Name: s.name}
 }
 
 // three gives the three schedulers. Stock keeps to its pool with what it has, ours with NodeFilter.
@@ -92,7 +86,7 @@ func three(t *testing.T) []scheduler {
               nodeSelector:
                 matchExpressions: [{key: pool, operator: NotIn, values: [%s]}]
 `
-	stock, ours := testinput.File(t, "STOCK_SCHEDULER"), testinput.File(t, "KUBE_SCHEDULER")
+	stock, ours := cluster.Program(t, "STOCK_SCHEDULER"), cluster.Program(t, "KUBE_SCHEDULER")
 	return []scheduler{
 		{"stock", "stock-scheduler", stock, 340, 17, stockPool},
 		{"ours", corev1.DefaultSchedulerName, ours, 340, 17, fmt.Sprintf(ourPool, "ours")},
@@ -124,7 +118,7 @@ func packing(scheduler) string {
 func TestWithRoomEachBindsItsOwnPodsAndNoNodeIsFull(t *testing.T) {
 	s := newStand(t)
 	// Twice the room that is needed.
-	s.addNodes(t, 2*total/podsPerNode)
+	s.AddNodes(t, 2*total/podsPerNode)
 	s.startAll(t, stockProfile)
 	s.place(t, s.newPods())
 	s.checkBindings(t)
@@ -134,7 +128,7 @@ func TestWithRoomEachBindsItsOwnPodsAndNoNodeIsFull(t *testing.T) {
 
 	// What would happen to a second scheduler of the same name.
 	pod := s.activePods(t)[0]
-	err := s.plane.Client().CoreV1().Pods(pod.Namespace).Bind(t.Context(), &corev1.Binding{
+	err := s.Client().CoreV1().Pods(pod.Namespace).Bind(t.Context(), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"},
 	}, metav1.CreateOptions{})
 	if !apierrors.IsConflict(err) || !strings.Contains(err.Error(), "already assigned to node") {
@@ -152,9 +146,7 @@ func TestWithAPoolForEachTheLastFreeSlotIsUsedAndNoNodeIsOverfull(t *testing.T) 
 			}})
 		}
 	}
-	if err := s.plane.CreateNodes(t.Context(), nodes...); err != nil {
-		t.Fatal(err)
-	}
+	s.CreateNodes(t, nodes...)
 	s.startAll(t, ownPool)
 	s.place(t, s.newPods())
 	s.checkBindings(t)
@@ -170,7 +162,7 @@ func TestWithAPoolForEachTheLastFreeSlotIsUsedAndNoNodeIsOverfull(t *testing.T) 
 // kubelet does, which rejects a pod for which there is no room, and what a controller does, which makes another one.
 func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *testing.T) {
 	s := newStand(t)
-	s.addNodes(t, total/podsPerNode)
+	s.AddNodes(t, total/podsPerNode)
 	s.startAll(t, packing)
 	s.place(t, s.newPods())
 	s.checkBindings(t)
@@ -184,7 +176,7 @@ func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *test
 			t.Fatalf("still, after %d rounds: %v", round-1, over)
 		}
 		replacements := s.reject(t, over, round)
-		t.Logf("round %d: %d nodes were given more than they have; %d pods are OutOfcpu and made anew",
+		t.Logf("round %d: %d nodes were given more than they have; %d pods are OutOfcpu and made again",
 			round, len(over), len(replacements))
 		s.place(t, replacements)
 	}
@@ -198,9 +190,7 @@ func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *test
 
 // stand is a control plane with the three schedulers.
 type stand struct {
-	plane      *localcluster.ControlPlane
-	folder     string
-	auditLog   string
+	*cluster.Cluster
 	schedulers []scheduler
 	// asked is the user that should bind each pod, by the pod's name.
 	asked map[string]string
@@ -208,103 +198,32 @@ type stand struct {
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	s := &stand{folder: t.TempDir(), schedulers: three(t), asked: map[string]string{}}
-	s.auditLog = filepath.Join(s.folder, "audit.log")
-	policy := filepath.Join(s.folder, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	s.plane, err = localcluster.Start(t.Context(), localcluster.Options{
-		Etcd: testinput.File(t, "ETCD"), KubeAPIServer: testinput.File(t, "KUBE_APISERVER"), KWOK: testinput.File(t, "KWOK"),
-		Parent: s.folder, Progress: t.Output(),
-		APIServerArguments: []string{"--audit-policy-file=" + policy, "--audit-log-path=" + s.auditLog},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return s
-}
-
-func (s *stand) addNodes(t *testing.T, count int) {
-	t.Helper()
-	if _, err := s.plane.AddNodes(t.Context(), count); err != nil {
-		t.Fatal(err)
-	}
+	return &stand{Cluster: shared.Get(t), schedulers: three(t), asked: map[string]string{}}
 }
 
 // startAll starts the three schedulers, each as a service account of its own with the roles of the stock scheduler, and with
 // one profile.
 func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 	t.Helper()
+	folder := t.TempDir()
 	for _, scheduler := range s.schedulers {
-		s.createAccount(t, scheduler)
-		config := filepath.Join(s.folder, scheduler.name+".yaml")
-		content := "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n" +
-			"profiles:\n  - schedulerName: " + scheduler.profile + profile(scheduler)
-		if err := os.WriteFile(config, []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		_, err := s.plane.StartScheduler(t.Context(), scheduler.program, config,
-			localcluster.WithName(scheduler.name+"-scheduler"), localcluster.WithToken(s.token(t, scheduler)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		account := scheduler.account()
+		const authentication = "extension-apiserver-authentication"
+		s.CreateAccount(t, account, rbacv1.RoleRef{Kind: "ClusterRole", Name: "system:kube-scheduler"},
+			rbacv1.RoleRef{Kind: "ClusterRole", Name: "system:volume-scheduler"},
+			rbacv1.RoleRef{Kind: "Role", Name: authentication + "-reader"})
+		// Of the bindings, the API server learns of the last one last.
+		s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
+			User: account.User(), ResourceAttributes: &authorizationv1.ResourceAttributes{
+				Verb: "get", Resource: "configmaps", Namespace: account.Namespace, Name: authentication,
+			},
+		})
+		config := filepath.Join(folder, scheduler.name+".yaml")
+		cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
+			"profiles:\n  - schedulerName: "+scheduler.profile+profile(scheduler))
+		s.StartScheduler(t, scheduler.program, config,
+			localcluster.WithName(scheduler.name+"-scheduler"), localcluster.WithToken(s.Token(t, account)))
 	}
-}
-
-func (s *stand) createAccount(t *testing.T, scheduler scheduler) {
-	t.Helper()
-	client := s.plane.Client()
-	meta := metav1.ObjectMeta{Name: scheduler.name, Namespace: metav1.NamespaceSystem}
-	subjects := []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Name: meta.Name, Namespace: meta.Namespace}}
-	_, err := client.CoreV1().ServiceAccounts(meta.Namespace).Create(
-		t.Context(), &corev1.ServiceAccount{ObjectMeta: meta}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, role := range []string{"system:kube-scheduler", "system:volume-scheduler"} {
-		_, err := client.RbacV1().ClusterRoleBindings().Create(t.Context(), &rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: scheduler.name + ":" + role},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role}, Subjects: subjects,
-		}, metav1.CreateOptions{})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	_, err = client.RbacV1().RoleBindings(meta.Namespace).Create(t.Context(), &rbacv1.RoleBinding{
-		ObjectMeta: meta,
-		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: "extension-apiserver-authentication-reader"},
-		Subjects:   subjects,
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The API server learns of the bindings a moment after it has stored them; it was the last one that came last.
-	question := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: scheduler.user(), ResourceAttributes: &authorizationv1.ResourceAttributes{
-			Verb: "get", Resource: "configmaps", Namespace: meta.Namespace, Name: "extension-apiserver-authentication",
-		},
-	}}
-	s.await(t, scheduler.user()+" to be allowed what the stock scheduler is", func() (bool, error) {
-		answer, err := client.AuthorizationV1().SubjectAccessReviews().Create(t.Context(), question, metav1.CreateOptions{})
-		return err == nil && answer.Status.Allowed, err
-	})
-}
-
-func (s *stand) token(t *testing.T, scheduler scheduler) string {
-	t.Helper()
-	request, err := s.plane.Client().CoreV1().ServiceAccounts(metav1.NamespaceSystem).CreateToken(
-		t.Context(), scheduler.name, &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return request.Status.Token
 }
 
 // newPods describes all pods, those of the three schedulers mixed.
@@ -323,7 +242,7 @@ func (s *stand) newPods() []*corev1.Pod {
 func (s *stand) newPod(name string, scheduler scheduler) *corev1.Pod {
 	pod := localcluster.NewPod(name, scheduler.profile)
 	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(podCPU)
-	s.asked[name] = scheduler.user()
+	s.asked[name] = scheduler.account().User()
 	return pod
 }
 
@@ -331,9 +250,9 @@ func (s *stand) newPod(name string, scheduler scheduler) *corev1.Pod {
 // asks for.
 func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	placements, err := s.plane.Place(ctx, pods...)
+	placements, err := s.Place(ctx, pods...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,20 +267,20 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 			t.Error(err)
 		}
 	}
-	s.await(t, fmt.Sprintf("the %d pods that found no node at first", waiting), func() (bool, error) {
+	s.Await(t, fmt.Sprintf("the %d pods that found no node at first", waiting), func() error {
 		for _, pod := range s.activePods(t) {
 			if pod.Spec.NodeName == "" {
-				return false, nil
+				return fmt.Errorf("%s has none: %s", pod.Name, cluster.WhyPending(&pod))
 			}
 		}
-		return true, nil
+		return nil
 	})
 }
 
 // activePods are those that a node has to have room for, in the order in which they were bound.
 func (s *stand) activePods(t *testing.T) []corev1.Pod {
 	t.Helper()
-	list, err := s.plane.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
+	list, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +312,7 @@ func (s *stand) podsOnNodes(t *testing.T) map[string]int {
 // many.
 func (s *stand) overcommitted(t *testing.T) map[string][]corev1.Pod {
 	t.Helper()
-	list, err := s.plane.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	list, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -417,20 +336,23 @@ func (s *stand) overcommitted(t *testing.T) map[string][]corev1.Pod {
 // reject does as a kubelet with pods that it has no room for, and gives the pods that a controller would make instead.
 func (s *stand) reject(t *testing.T, over map[string][]corev1.Pod, round int) []*corev1.Pod {
 	t.Helper()
-	api := s.plane.Client().CoreV1().Pods(corev1.NamespaceDefault)
+	api := s.Client().CoreV1().Pods(corev1.NamespaceDefault)
 	var replacements []*corev1.Pod
 	for node, pods := range over {
 		for _, pod := range pods {
-			s.await(t, "the status of "+pod.Name+" on "+node, func() (bool, error) {
+			s.Await(t, "the status of "+pod.Name+" on "+node, func() error {
 				// KWOK says of every pod once that it runs, also of one that has failed: not before that.
 				seen, err := api.Get(t.Context(), pod.Name, metav1.GetOptions{})
-				if err != nil || seen.Status.Phase != corev1.PodRunning {
-					return false, err
+				if err == nil && seen.Status.Phase != corev1.PodRunning {
+					err = fmt.Errorf("it is %s", seen.Status.Phase)
+				}
+				if err != nil {
+					return err
 				}
 				seen.Status.Phase, seen.Status.Reason = corev1.PodFailed, "OutOfcpu"
 				seen.Status.Message = "Pod Node didn't have enough resource: cpu"
 				_, err = api.UpdateStatus(t.Context(), seen, metav1.UpdateOptions{})
-				return err == nil, err
+				return err
 			})
 			at := slices.IndexFunc(s.schedulers, func(scheduler scheduler) bool { return scheduler.profile == pod.Spec.SchedulerName })
 			replacements = append(replacements, s.newPod(fmt.Sprintf("%s-r%d", pod.Name, round), s.schedulers[at]))
@@ -445,16 +367,22 @@ func (s *stand) checkBindings(t *testing.T) {
 	var boundBy map[string][]string
 	var refused map[string]int
 	// A pod can be seen on its node before the log is written.
-	s.await(t, fmt.Sprintf("the audit log to say who bound the %d pods", len(s.asked)), func() (bool, error) {
+	s.Await(t, fmt.Sprintf("the audit log to say who bound the %d pods", len(s.asked)), func() error {
 		boundBy, refused = map[string][]string{}, map[string]int{}
-		for _, event := range s.bindings(t) {
+		for _, event := range s.Audit(t) {
+			if event.ObjectRef == nil || event.ResponseStatus == nil || event.ObjectRef.Subresource != "binding" {
+				t.Fatalf("the audit log has an event that its policy does not ask for: %+v", event)
+			}
 			if code := event.ResponseStatus.Code; code >= 300 {
 				refused[fmt.Sprintf("%d %s", code, event.ResponseStatus.Reason)]++
 				continue
 			}
 			boundBy[event.ObjectRef.Name] = append(boundBy[event.ObjectRef.Name], event.User.Username)
 		}
-		return len(boundBy) >= len(s.asked), nil
+		if len(boundBy) < len(s.asked) {
+			return fmt.Errorf("it says so of %d", len(boundBy))
+		}
+		return nil
 	})
 	for pod, user := range s.asked {
 		if users := boundBy[pod]; !slices.Equal(users, []string{user}) {
@@ -469,62 +397,4 @@ func (s *stand) checkBindings(t *testing.T) {
 		count[users[0]]++
 	}
 	t.Logf("bindings: %v; refused: %v", count, refused)
-}
-
-// bindings gives the requests to bind a pod that the log has so far. Half a line at its end is left out.
-func (s *stand) bindings(t *testing.T) []auditv1.Event {
-	t.Helper()
-	log, err := os.Open(s.auditLog)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	var events []auditv1.Event
-	for reader := bufio.NewReader(log); ; {
-		line, err := reader.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return events
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		var event auditv1.Event
-		if err := json.Unmarshal(line, &event); err != nil {
-			t.Fatal(err)
-		}
-		if event.ObjectRef == nil || event.ResponseStatus == nil || event.ObjectRef.Subresource != "binding" {
-			t.Fatalf("the audit log has a line that its policy does not ask for: %s", line)
-		}
-		events = append(events, event)
-	}
-}
-
-// await asks until a condition holds.
-func (s *stand) await(t *testing.T, what string, condition func() (bool, error)) {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	var lastErr error
-	err := wait.PollImmediateUntilWithContext(ctx, 100*time.Millisecond, func(context.Context) (bool, error) {
-		if err := s.plane.Failure(); err != nil {
-			return false, err
-		}
-		done, err := condition()
-		lastErr = err
-		return done && err == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("waiting for %s: %v (the last error: %v); next: look into the ends of the logs:\n%s", what, err, lastErr, s.logs())
-	}
-}
-
-// logs gives the ends of the schedulers' logs, which are removed with the control plane.
-func (s *stand) logs() string {
-	var text strings.Builder
-	for _, scheduler := range s.schedulers {
-		content, err := os.ReadFile(filepath.Join(s.plane.Folder(), scheduler.name+"-scheduler.log"))
-		lines := strings.Split(strings.TrimSpace(string(content)), "\n")
-		fmt.Fprintf(&text, "%s: %v\n%s\n", scheduler.name, err, strings.Join(lines[max(0, len(lines)-10):], "\n"))
-	}
-	return text.String()
 }

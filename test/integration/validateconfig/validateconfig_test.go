@@ -20,7 +20,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // versions are those of the configuration that Kubernetes 1.23 reads.
@@ -146,7 +146,7 @@ var plugins = []struct {
 			`.filterOnStale: Unsupported value: "Shut": supported values: "Open", "Closed"`,
 			".minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive",
 		},
-		// Nobody answers there, which is known at once.
+		// No server answers there, which is known at once.
 		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
 		defaulted: "{prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
 			"nodeMatch: {label: instance, by: Name}, resources: [" +
@@ -202,7 +202,7 @@ func run(t *testing.T, arguments ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
 	folder := t.TempDir()
-	command := exec.CommandContext(t.Context(), testinput.File(t, "KUBE_SCHEDULER"), arguments...)
+	command := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"), arguments...)
 	command.Dir, command.Env = folder, []string{}
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
@@ -495,7 +495,7 @@ profiles:
 			code: 1,
 		},
 		{
-			name: "an extender that anybody could be", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true}]` + "\n",
+			name: "an extender that any server could be", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true}]` + "\n",
 			want: []string{"error: extenders[0].tlsConfig: Required value: HTTPS needs caFile or caData"}, code: 1,
 		},
 		{

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program pause is the first process of a pod: it holds the pod's namespaces, waits for processes that nobody else waits
+// Program pause is the first process of a pod: it holds the pod's namespaces, waits for processes that no other waits
 // for, and ends when it is told to. It stands in for the program of the same name in Kubernetes' pause image.
 package main
 

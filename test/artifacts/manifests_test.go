@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package manifests tests what an operator copies from the folder manifests/: that kubectl renders it, that it says what its
-// comments promise, and that it is what the tools write. It needs a kubectl that was built before, so it is run by its own make target.
-package manifests
+package artifacts
+
+// Here is what an operator copies from the folder manifests/: that kubectl renders it, that it says what its comments
+// promise, and that it is what the tools write.
 
 import (
 	"bytes"
@@ -33,26 +34,26 @@ import (
 
 	"kube-scheduler-fork/build/source"
 	"kube-scheduler-fork/build/swap"
+	"kube-scheduler-fork/test/cluster"
 )
 
 const (
-	// root is the project's folder, from this package's.
-	root       = "../.."
-	folder     = root + "/manifests"
-	base       = folder + "/second-scheduler"
-	configFile = folder + "/config/my-scheduler.yaml"
+	folder          = root + "/manifests"
+	secondScheduler = folder + "/second-scheduler"
+	configFile      = folder + "/config/my-scheduler.yaml"
 	// placeholder stands for the hash in the versions of the manifests: each build has another.
 	placeholder = "0123456789ab"
 	// profile is the profile of the second scheduler, and the name of what it is made of.
 	profile = "my-scheduler"
 )
 
-// update writes the manifests that tools make, to be read before they are committed: UPDATE=1 go test ./manifests
+// update writes the manifests that tools make, to be read before they are committed: UPDATE=1 go test -C test
+// ./artifacts
 var update = os.Getenv("UPDATE") != ""
 
 func TestBaseHasEveryPartOfASecondScheduler(t *testing.T) {
 	var kinds []string
-	for _, object := range render(t, base) {
+	for _, object := range render(t, secondScheduler) {
 		meta := object.(metav1.Object)
 		kind := object.GetObjectKind().GroupVersionKind()
 		kinds = append(kinds, kind.Kind)
@@ -78,7 +79,7 @@ func TestBaseHasEveryPartOfASecondScheduler(t *testing.T) {
 }
 
 func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
-	objects := render(t, base)
+	objects := render(t, secondScheduler)
 	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
 	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
 		t.Fatalf("containers: %+v, want one", pod.Containers)
@@ -102,15 +103,15 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		"it has namespaces of its own":     !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
 		"it has nothing but its configuration": len(pod.Volumes) == 1 && pod.Volumes[0].ConfigMap != nil &&
 			len(container.VolumeMounts) == 1 && container.VolumeMounts[0].ReadOnly,
-		"it has a service account of its own":    pod.ServiceAccountName == profile && isTrue(pod.AutomountServiceAccountToken),
-		"no other pod has the account's token":   isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
-		"no services are in its environment":     isFalse(pod.EnableServiceLinks),
-		"its memory is limited":                  !limits.Memory().IsZero(),
-		"its CPU is not limited":                 limits.Cpu().IsZero(),
-		"room is kept for it":                    !requests.Cpu().IsZero() && !requests.Memory().IsZero(),
-		"the stock scheduler places it":          pod.SchedulerName == "",
-		"it is not evicted for other pods":       pod.PriorityClassName == "system-cluster-critical",
-		"what is on the node is not pulled anew": container.ImagePullPolicy == corev1.PullIfNotPresent,
+		"it has a service account of its own":     pod.ServiceAccountName == profile && isTrue(pod.AutomountServiceAccountToken),
+		"no other pod has the account's token":    isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
+		"no services are in its environment":      isFalse(pod.EnableServiceLinks),
+		"its memory is limited":                   !limits.Memory().IsZero(),
+		"its CPU is not limited":                  limits.Cpu().IsZero(),
+		"room is kept for it":                     !requests.Cpu().IsZero() && !requests.Memory().IsZero(),
+		"the stock scheduler places it":           pod.SchedulerName == "",
+		"it is not evicted for other pods":        pod.PriorityClassName == "system-cluster-critical",
+		"what is on the node is not pulled again": container.ImagePullPolicy == corev1.PullIfNotPresent,
 	} {
 		if !good {
 			t.Errorf("not so: %s", what)
@@ -133,7 +134,7 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 }
 
 func TestOneOfTheTwoSecondSchedulersIsAlwaysThere(t *testing.T) {
-	objects := render(t, base)
+	objects := render(t, secondScheduler)
 	deployment := the[*appsv1.Deployment](t, objects)
 	pod := deployment.Spec.Template
 	if replicas := deployment.Spec.Replicas; replicas == nil || *replicas != 2 {
@@ -174,7 +175,7 @@ func TestOneOfTheTwoSecondSchedulersIsAlwaysThere(t *testing.T) {
 }
 
 func TestSecondSchedulerLeavesTheStockSchedulersPodsAndLeaseAlone(t *testing.T) {
-	objects := render(t, base)
+	objects := render(t, secondScheduler)
 	deployment := the[*appsv1.Deployment](t, objects)
 	configMap := the[*corev1.ConfigMap](t, objects)
 	pod := deployment.Spec.Template.Spec
@@ -209,23 +210,23 @@ func TestSecondSchedulerLeavesTheStockSchedulersPodsAndLeaseAlone(t *testing.T) 
 }
 
 func TestProfileIsTheSameInTheSecondSchedulerAndInTheSwap(t *testing.T) {
-	second, swapped := readConfig(t, readFile(t, base+"/config.yaml")), readConfig(t, readFile(t, configFile))
+	second, swapped := readConfig(t, readFile(t, secondScheduler+"/config.yaml")), readConfig(t, readFile(t, configFile))
 	at := slices.Index(profileNames(swapped), profile)
 	if at < 0 || !reflect.DeepEqual(second.Profiles[0], swapped.Profiles[at]) {
-		t.Errorf("%s and %s/config.yaml have different profiles %s", configFile, base, profile)
+		t.Errorf("%s and %s/config.yaml have different profiles %s", configFile, secondScheduler, profile)
 	}
 }
 
 func TestChangedConfigurationRollsTheDeployment(t *testing.T) {
 	changed := t.TempDir()
-	if err := os.CopyFS(changed, os.DirFS(base)); err != nil {
+	if err := os.CopyFS(changed, os.DirFS(secondScheduler)); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(changed, "config.yaml")
 	if err := os.WriteFile(file, append(readFile(t, file), "podMaxBackoffSeconds: 20\n"...), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	before := the[*appsv1.Deployment](t, render(t, base)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
+	before := the[*appsv1.Deployment](t, render(t, secondScheduler)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
 	after := the[*appsv1.Deployment](t, render(t, changed)).Spec.Template.Spec.Volumes[0].ConfigMap.Name
 	if before == after {
 		t.Errorf("the ConfigMap is called %s with either configuration", before)
@@ -234,7 +235,7 @@ func TestChangedConfigurationRollsTheDeployment(t *testing.T) {
 
 func TestImageOfTheSecondSchedulerHasToBeSet(t *testing.T) {
 	for kustomization, want := range map[string]string{
-		base:                                  "registry.k8s.io/kube-scheduler:set-the-tag-in-kustomization.yaml",
+		secondScheduler:                       "registry.k8s.io/kube-scheduler:set-the-tag-in-kustomization.yaml",
 		folder + "/examples/second-scheduler": "registry.example.com/team/kube-scheduler:v1.23.17_fork." + placeholder,
 	} {
 		if got := the[*appsv1.Deployment](t, render(t, kustomization)).Spec.Template.Spec.Containers[0].Image; got != want {
@@ -330,7 +331,7 @@ func compare(t *testing.T, file, want string) {
 		return
 	}
 	if !update {
-		t.Errorf("%s is not what the tools write:\n%s\nnext: UPDATE=1 go test ./manifests in build/, and read what changed",
+		t.Errorf("%s is not what the tools write:\n%s\nnext: UPDATE=1 go test -C test ./artifacts, and read what changed",
 			file, want)
 		return
 	}
@@ -382,13 +383,8 @@ func profileNames(config schedulerv1beta3.KubeSchedulerConfiguration) []string {
 // render gives the objects that kubectl makes of a kustomization.
 func render(t *testing.T, kustomization string) []runtime.Object {
 	t.Helper()
-	kubectl := os.Getenv("KUBECTL")
-	if !filepath.IsAbs(kubectl) {
-		t.Fatalf("the environment variable KUBECTL is %q, not the absolute path of a kubectl; next: run this test with make, "+
-			"which builds one (make help lists the target)", kubectl)
-	}
 	var failure bytes.Buffer
-	command := exec.CommandContext(t.Context(), kubectl, "kustomize", kustomization)
+	command := exec.CommandContext(t.Context(), cluster.Program(t, "KUBECTL"), "kustomize", kustomization)
 	command.Stderr = &failure
 	output, err := command.Output()
 	if err != nil {
@@ -442,9 +438,5 @@ func isFalse(value *bool) bool { return value != nil && !*value }
 
 func readFile(t *testing.T, file string) []byte {
 	t.Helper()
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return content
+	return []byte(cluster.Read(t, file))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"fmt"
@@ -26,30 +26,30 @@ type extenderPlan struct {
 	notes []string
 }
 
-// planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of the
-// user's own only if the user says so with --extender-config; without, only of those at the documented address.
-func (o *options) planExtender() (extenderPlan, error) {
-	local, err := localcluster.ReadExtenders(o.config, "")
+// planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of
+// the user's own only if the user says so with --extender-config; without, only of those at the documented address.
+func (o *Options) planExtender() (extenderPlan, error) {
+	local, err := localcluster.ReadExtenders(o.Config, "")
 	if err != nil {
 		return extenderPlan{}, err
 	}
-	p := extenderPlan{config: o.extenderConfig, profile: o.extenderProfile, replaced: local}
+	p := extenderPlan{config: o.ExtenderConfig, profile: o.ExtenderProfile, replaced: local}
 	switch p.config {
 	case noExtender:
 		p.config, p.replaced = "", nil
 	case "":
-		documented, err := localcluster.ReadExtenders(o.config, localcluster.DocumentedExtender)
+		documented, err := localcluster.ReadExtenders(o.Config, localcluster.DocumentedExtender)
 		if err != nil {
 			return extenderPlan{}, err
 		}
-		if p.replaced = nil; len(documented) > 0 && o.defaultExtenderConfig != "" {
-			p.config, p.replaces, p.replaced = o.defaultExtenderConfig, localcluster.DocumentedExtender, documented
+		if p.replaced = nil; len(documented) > 0 && o.DefaultExtenderConfig != "" {
+			p.config, p.replaces, p.replaced = o.DefaultExtenderConfig, localcluster.DocumentedExtender, documented
 		}
 	default:
 		if len(local) == 0 {
-			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so nobody would ask the one with %s; "+
+			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so no scheduler would ask the one with %s; "+
 				"next: add one to its extenders, with urlPrefix: %s, or leave --extender-config (EXTENDER) out",
-				o.config, p.config, localcluster.DocumentedExtender)
+				o.Config, p.config, localcluster.DocumentedExtender)
 		}
 	}
 	p.notes = o.extenderNotes(p, local)
@@ -64,7 +64,7 @@ func (o *options) planExtender() (extenderPlan, error) {
 }
 
 // extenderNotes says what may come as a surprise.
-func (o *options) extenderNotes(p extenderPlan, local []string) []string {
+func (o *Options) extenderNotes(p extenderPlan, local []string) []string {
 	var alone []string
 	for _, url := range local {
 		if !slices.Contains(p.replaced, url) {
@@ -76,19 +76,19 @@ func (o *options) extenderNotes(p extenderPlan, local []string) []string {
 		return []string{fmt.Sprintf("note: the configuration asks an extender on this machine (%s), and none is started for it;\n"+
 			"  the cure, if it is not yours: make run EXTENDER=FILE with the scheduler configuration whose plugins one should serve",
 			strings.Join(alone, ", "))}
-	case p.config == "" && o.extender != "" && o.extenderConfig != noExtender:
-		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.config, localcluster.DocumentedExtender)}
+	case p.config == "" && o.Extender != "" && o.ExtenderConfig != noExtender:
+		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.Config, localcluster.DocumentedExtender)}
 	}
 	return nil
 }
 
 // checkExtender checks the files and the profile of the extender that is started.
-func (o *options) checkExtender(p extenderPlan) error {
-	if o.extender == "" {
+func (o *Options) checkExtender(p extenderPlan) error {
+	if o.Extender == "" {
 		return fmt.Errorf("an extender with %s is to be started, and it is not said which program that is; "+
 			"next: give --scheduler-extender, or --extender-config %s", p.config, noExtender)
 	}
-	if _, err := exec.LookPath(o.extender); err != nil {
+	if _, err := exec.LookPath(o.Extender); err != nil {
 		return fmt.Errorf("--scheduler-extender: %w; next: build it with: "+
 			"GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender", err)
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"reflect"
@@ -46,7 +46,7 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 		"nothing of the kind":       {asksNone, "", "", "", extenderPlan{}, "", ""},
 		"none":                      {asks(documented), "none", "", "", extenderPlan{}, documented, ""},
 		"given":                     {asks(documented, own, remote), given, "", program, start(given, "", documented, own), "", ""},
-		"given, nobody asks":        {asks(remote), given, "", program, extenderPlan{}, "", "nobody would ask"},
+		"given, none is asked":      {asks(remote), given, "", program, extenderPlan{}, "", "no scheduler would ask"},
 		"given, several profiles":   {asks(own), several, "", program, extenderPlan{}, "", "several profiles (a, b)"},
 		"given, one of several":     {asks(own), several, "b", program, named, "", ""},
 		"given, another profile":    {asks(own), several, "c", program, extenderPlan{}, "", "no profile c"},
@@ -56,9 +56,9 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 		"profile without extender":  {asks(own), "", "a", program, extenderPlan{}, "", "no extender is started"},
 		"profile, and none started": {asks(documented), "none", "a", program, extenderPlan{}, "", "no extender is started"},
 	} {
-		o := options{
-			config: test.config, extender: test.program, extenderConfig: test.given, extenderProfile: test.profile,
-			defaultExtenderConfig: plain,
+		o := Options{
+			Config: test.config, Extender: test.program, ExtenderConfig: test.given, ExtenderProfile: test.profile,
+			DefaultExtenderConfig: plain,
 		}
 		got, err := o.planExtender()
 		if test.fails != "" {

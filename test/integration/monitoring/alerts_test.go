@@ -1,45 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endtoend loads the alerts and the dashboard of manifests/monitoring into a real Prometheus that scrapes a real
-// scheduler, whose plugin NodeLoad asks that same Prometheus, and has much to complain about. It needs programs that were
-// built before, so it is run by its own make target.
-package endtoend
+package monitoring
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/test/integration/monitoring"
-	"kube-scheduler-fork/test/testinput"
-)
-
-const (
-	folder        = "../../../../manifests/monitoring"
-	ruleFile      = folder + "/prometheus-rule.yaml"
-	dashboardFile = folder + "/node-load-dashboard.json"
-	// patience is how long anything may take: many times what it takes on a slow, busy machine.
-	patience = 3 * time.Minute
-	poll     = 200 * time.Millisecond
+	"kube-scheduler-fork/test/cluster"
 )
 
 // exported is what an exporter says of four nodes: the first is hot, the last has no measurement, only one has one of its
@@ -53,8 +32,8 @@ test_cpu_ratio{instance="stranger"} 0.1
 test_memory_ratio{instance="node-1"} 0.5
 `
 
-// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and nobody answers at %[2]s. A scrape
-// that fails ends the raw series until the next one, so the last sample of a minute is asked for.
+// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and no program answers at
+// %[2]s. A scrape that fails ends the raw series until the next one, so the last sample of a minute is asked for.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
@@ -99,7 +78,7 @@ profiles:
           refreshInterval: 1s
           nodeMatch: {label: job, by: Name}
           resources: [*cpu]
-  - schedulerName: nobody-there
+  - schedulerName: no-answer
     plugins: *plugins
     pluginConfig:
       - name: NodeLoad
@@ -113,29 +92,25 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	s := newStand(t)
 	s.schedule(t)
 
-	expressions, err := monitoring.ReadDashboard(dashboardFile, "1m")
+	expressions, err := ReadDashboard(dashboardFile, "1m")
 	if err != nil {
 		t.Fatal(err)
 	}
-	groups, err := monitoring.ReadRules(ruleFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	groups := rules(t)
 	for _, expression := range expressions {
-		expression := expression
 		t.Run("panel "+expression.Panel, func(t *testing.T) {
-			s.eventually(t, func() error {
+			s.Await(t, "data for the panel", func() error {
 				if series := s.query(t, expression.PromQL); len(series) == 0 {
 					return fmt.Errorf("no data for %s", expression.PromQL)
 				}
 				return nil
-			})
+			}, s.prometheus.LogFile())
 		})
 	}
 	for _, rule := range groups.Rules() {
 		t.Run("alert "+rule.Alert, func(t *testing.T) {
 			// What it is about is there, so it begins to wait for the time that the rule gives it.
-			s.eventually(t, func() error {
+			s.Await(t, "the alert to wait for its time", func() error {
 				loaded, found := s.alerts(t)[rule.Alert]
 				switch {
 				case !found:
@@ -146,7 +121,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 					return fmt.Errorf("inactive, though there is data for it: %s", rule.Expr)
 				}
 				return nil
-			})
+			}, s.prometheus.LogFile())
 			for _, alert := range s.alerts(t)[rule.Alert].Alerts {
 				for name, text := range alert.Annotations {
 					if strings.Contains(text, "<no value>") || strings.Contains(text, "<error") {
@@ -161,12 +136,12 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	scraped := s.metrics(t)
 	named := map[string]bool{}
 	for _, expression := range expressions {
-		for _, name := range monitoring.Metrics(expression.PromQL) {
+		for _, name := range Metrics(expression.PromQL) {
 			named[name] = true
 		}
 	}
 	for _, rule := range groups.Rules() {
-		for _, name := range monitoring.Metrics(rule.Expr) {
+		for _, name := range Metrics(rule.Expr) {
 			named[name] = true
 		}
 	}
@@ -175,7 +150,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 			t.Errorf("%s is no metric of the scheduler", name)
 		}
 	}
-	// The other way round: a metric of NodeLoad that nobody sees is forgotten.
+	// The other way round: a metric of NodeLoad that no person sees is forgotten.
 	for _, name := range scraped {
 		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
 			!named[name] && !named[base+"_bucket"] {
@@ -184,68 +159,41 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	}
 }
 
+var shared cluster.Shared
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
+
 // stand is a scheduler that Prometheus scrapes, and that asks Prometheus.
 type stand struct {
-	plane      *localcluster.ControlPlane
-	prometheus string
-	log        string
+	*cluster.Cluster
+	prometheus *cluster.Prometheus
 }
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	work := t.TempDir()
-	plane, err := localcluster.Start(t.Context(), localcluster.Options{
-		Etcd: testinput.File(t, "ETCD"), KubeAPIServer: testinput.File(t, "KUBE_APISERVER"), KWOK: testinput.File(t, "KWOK"),
-		Parent: work, Progress: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	if _, err := plane.AddNodes(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
+	s := &stand{Cluster: shared.Get(t), prometheus: cluster.NewPrometheus(t)}
+	s.AddNodes(t, 4)
 	exporter := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, exported) }))
 	t.Cleanup(exporter.Close)
-
-	s := &stand{plane: plane, log: filepath.Join(work, "prometheus.log")}
-	address := freeAddress(t)
-	s.prometheus = "http://" + address
-	config := filepath.Join(work, "scheduler.yaml")
-	writeFile(t, config, fmt.Appendf(nil, schedulerConfig, s.prometheus, "http://"+freeAddress(t)))
-	scheduler, err := plane.StartScheduler(t.Context(), testinput.File(t, "KUBE_SCHEDULER"), config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.startPrometheus(t, work, address, exporter.URL, scheduler.URL())
+	config := filepath.Join(t.TempDir(), "scheduler.yaml")
+	silent := "http://" + cluster.FreeAddress(t, "127.0.0.1")
+	cluster.Write(t, config, fmt.Sprintf(schedulerConfig, s.prometheus.URL(), silent))
+	scheduler := s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config)
+	s.startPrometheus(t, exporter.URL, scheduler.URL())
 	return s
 }
 
-// startPrometheus starts Prometheus with the alerts, and waits until it answers.
-func (s *stand) startPrometheus(t *testing.T, work, address, exporter, scheduler string) {
+// startPrometheus starts Prometheus with the alerts.
+func (s *stand) startPrometheus(t *testing.T, exporter, scheduler string) {
 	t.Helper()
-	groups, err := monitoring.ReadRules(ruleFile)
+	folder := s.prometheus.Folder
+	write(t, folder, rules(t))
+	client, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
-		t.Fatal(err)
-	}
-	rules, err := yaml.Marshal(groups)
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(work, "rules.yaml"), rules)
-	client, err := clientcmd.BuildConfigFromFlags("", s.plane.Kubeconfig())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := rest.LoadTLSFiles(client); err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{"ca.crt": client.CAData, "client.crt": client.CertData, "client.key": client.KeyData} {
-		writeFile(t, filepath.Join(work, name), content)
+		cluster.Write(t, filepath.Join(folder, name), string(content))
 	}
 	static := func(target string) []any {
 		parsed, err := url.Parse(target)
@@ -254,7 +202,7 @@ func (s *stand) startPrometheus(t *testing.T, work, address, exporter, scheduler
 		}
 		return []any{map[string]any{"targets": []string{parsed.Host}}}
 	}
-	config, err := yaml.Marshal(map[string]any{
+	s.prometheus.Configure(t, map[string]any{
 		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
 		"rule_files": []string{"rules.yaml"},
 		"scrape_configs": []any{
@@ -265,69 +213,26 @@ func (s *stand) startPrometheus(t *testing.T, work, address, exporter, scheduler
 			},
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, filepath.Join(work, "prometheus.yaml"), config)
-
-	log, err := os.Create(s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	command := exec.Command(testinput.File(t, "PROMETHEUS"), "--config.file="+filepath.Join(work, "prometheus.yaml"),
-		"--storage.tsdb.path="+filepath.Join(work, "data"), "--web.listen-address="+address)
-	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, exited := make(chan error, 1), make(chan struct{})
-	go func() {
-		// The kernel ends the child with the thread that forked it, so that thread waits for it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(exited)
-		err := command.Start()
-		started <- err
-		if err == nil {
-			_ = command.Wait() // it is killed, or its log says why it ended
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = command.Process.Kill() // an error says that it has ended
-		<-exited
-	})
-	s.eventually(t, func() error {
-		response, err := http.Get(s.prometheus + "/-/ready")
-		if err != nil {
-			return err
-		}
-		response.Body.Close()
-		if response.StatusCode != http.StatusOK {
-			return fmt.Errorf("Prometheus is not ready: %s", response.Status)
-		}
-		return nil
-	})
+	s.prometheus.Start(t)
 }
 
 // schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may only go
 // to the one that is.
 func (s *stand) schedule(t *testing.T) {
 	t.Helper()
-	s.eventually(t, func() error {
+	s.Await(t, "NodeLoad to measure three nodes", func() error {
 		if len(s.query(t, `scheduler_node_load_nodes{resource="cpu", state="fresh"} == 3`)) == 0 {
 			return fmt.Errorf("three nodes should be measured")
 		}
 		return nil
-	})
+	}, s.prometheus.LogFile())
 	var pods []*corev1.Pod
 	for i := range 8 {
 		pods = append(pods, localcluster.NewPod(fmt.Sprintf("pod-%d", i), ""))
 	}
 	hot := localcluster.NewPod("wants-the-hot-node", "")
 	hot.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "node-1"}
-	placements, err := s.plane.Place(t.Context(), append(pods, hot)...)
+	placements, err := s.Place(t.Context(), append(pods, hot)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +283,7 @@ func (s *stand) alerts(t *testing.T) map[string]alert {
 // get asks Prometheus for something that it must know.
 func (s *stand) get(t *testing.T, path string, data any) {
 	t.Helper()
-	response, err := http.Get(s.prometheus + path)
+	response, err := http.Get(s.prometheus.URL() + path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,44 +294,5 @@ func (s *stand) get(t *testing.T, path string, data any) {
 	}{Data: data}
 	if err := json.NewDecoder(response.Body).Decode(&answer); err != nil || answer.Status != "success" {
 		t.Fatalf("%s: %v %s %s", path, err, answer.Status, answer.Error)
-	}
-}
-
-// eventually waits until there is no error.
-func (s *stand) eventually(t *testing.T, check func() error) {
-	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(s.log)
-			t.Fatalf("after %s: %v\nPrometheus says:\n%s", patience, err, log)
-		}
-		select {
-		case <-time.After(poll):
-		case <-s.plane.Failed():
-			t.Fatal(s.plane.Failure())
-		}
-	}
-}
-
-// freeAddress gives an address on loopback at which nobody listens.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
-
-func writeFile(t *testing.T, file string, content []byte) {
-	t.Helper()
-	if err := os.WriteFile(file, content, 0o600); err != nil {
-		t.Fatal(err)
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// staysPending is the annotation, "true", of an example pod that the configuration should leave Pending: it is wrong only if
-// it is bound.
+// staysPending is the annotation, "true", of an example pod that the configuration should leave Pending: it is wrong
+// only if it is bound.
 const staysPending = "kube-scheduler-run/stays-pending"
 
 // plan is what a run creates.
@@ -26,7 +26,8 @@ type plan struct {
 	orphan bool
 }
 
-// newPlan reads the manifests. The first wave are count pods that ask for the profiles in turn; each manifest is one more.
+// newPlan reads the manifests. The first wave are count pods that ask for the profiles in turn; each manifest is one
+// more.
 func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 	p := &plan{orphan: !slices.Contains(profiles, corev1.DefaultSchedulerName)}
 	dealt := dealPods(count, profiles)
@@ -77,7 +78,7 @@ func (r result) err() error {
 		return fmt.Errorf("pod %s/%s should stay Pending, as its annotation %s says, but is bound to %s; "+
 			"next: see whether it asks for the right profile, and what that one enables", r.Namespace, r.Name, staysPending, r.Node)
 	case r.Served && r.Message == "":
-		return r.Err() // nobody has looked at it yet
+		return r.Err() // no scheduler has looked at it yet
 	}
 	return nil
 }

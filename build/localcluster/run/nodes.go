@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"fmt"
@@ -40,8 +40,8 @@ func loads(results []result) map[string]*load {
 	return byNode
 }
 
-// printNodes prints a line for each node: how many pods each profile has bound to it, and what they request; and then how
-// many nodes have any.
+// printNodes prints a line for each node: how many pods each profile has bound to it, and what they request; and then
+// how many nodes have any.
 func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result) error {
 	byNode := loads(results)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package testinput finds what a test works with and does not make itself: programs that were built before, and files.
-package testinput
+package cluster
 
 import (
 	"os"
@@ -9,9 +8,9 @@ import (
 	"testing"
 )
 
-// File gives the value of an environment variable that names a file. It fails the test when it is missing: a test that
-// passed without having run would say that all is well.
-func File(t testing.TB, variable string) string {
+// Program gives the value of an environment variable that names a program. It fails the test when it is missing: a test
+// that passed without having run would say that all is well.
+func Program(t testing.TB, variable string) string {
 	t.Helper()
 	file := os.Getenv(variable)
 	if file == "" {
@@ -35,4 +34,12 @@ func Read(t testing.TB, file string) string {
 		t.Fatal(err)
 	}
 	return string(content)
+}
+
+// Write writes a file that only its owner may read. It fails the test when it cannot be written.
+func Write(t testing.TB, file, content string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }

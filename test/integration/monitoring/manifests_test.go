@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring reads what manifests/monitoring has for Prometheus and Grafana, so that tests can try it on the real parts.
 package monitoring
 
 import (
@@ -44,7 +43,7 @@ func (g Groups) Rules() []Rule {
 	return rules
 }
 
-// ReadRules reads a PrometheusRule. A field that Prometheus does not know, or that nobody here uses, is an error.
+// ReadRules reads a PrometheusRule. A field that Prometheus does not know, or that is not used here, is an error.
 func ReadRules(file string) (Groups, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

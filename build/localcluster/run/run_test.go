@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+package run
 
 import (
 	"os"
@@ -73,7 +73,7 @@ func TestPodIsWrongUnlessItIsWhereItShouldBe(t *testing.T) {
 		"pending":                              {false, pending, false},
 		"bound, and should not be":             {true, bound, false},
 		"pending, and should be":               {true, pending, true},
-		"should be pending, nobody has looked": {true, unseen, false},
+		"should be pending, not looked at yet": {true, unseen, false},
 		"should be pending, never created":     {true, localcluster.NotCreated(localcluster.NewPod("p", "s")), false},
 	} {
 		pod := localcluster.NewPod("p", "s")

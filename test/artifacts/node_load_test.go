@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package manifests
+package artifacts
 
 import (
 	"path"
@@ -78,8 +78,8 @@ func TestSecondSchedulerWithNodeLoadFindsTokenAndAuthorityWhereItLooks(t *testin
 		}
 	}
 
-	// What the base promises stays true: its own lease, and nobody else's profile.
-	base := readConfig(t, readFile(t, base+"/config.yaml"))
+	// What the base promises stays true: its own lease, and no profile but its own.
+	base := readConfig(t, readFile(t, secondScheduler+"/config.yaml"))
 	if !reflect.DeepEqual(config.LeaderElection, base.LeaderElection) || !slices.Equal(profileNames(config), profileNames(base)) ||
 		config.ClientConnection.Kubeconfig != "" {
 		t.Errorf("leader election, profiles or kubeconfig are not those of the base")
@@ -103,7 +103,7 @@ func TestSecondSchedulerWithNodeLoadMayOnlyReadPrometheusBesides(t *testing.T) {
 		}
 		return rules
 	}
-	before := rules(base)
+	before := rules(secondScheduler)
 	more := slices.DeleteFunc(rules(nodeLoadOverlay), func(rule rbacv1.PolicyRule) bool {
 		return slices.ContainsFunc(before, func(known rbacv1.PolicyRule) bool { return reflect.DeepEqual(rule, known) })
 	})

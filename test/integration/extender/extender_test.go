@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package endtoend sees a stock kube-scheduler place pods as a plugin says that it does not have, through scheduler-extender,
-// in a local control plane. It needs programs that were built before, so it is run by its own make target.
-package endtoend
+// Package extender sees a stock kube-scheduler place pods as a plugin says that it does not have, through
+// scheduler-extender, in a local control plane. It needs programs that were built before, so it is run by its own make
+// target.
+package extender
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -21,11 +22,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/cert"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/test/testinput"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // long is a time that nothing here takes.
@@ -47,78 +48,57 @@ const (
 	httpTimeout       = "httpTimeout: 5s"
 )
 
-// inputs are the programs the test works with, each the value of an environment variable. The scheduler is a stock one.
-type inputs struct {
-	scheduler, extender, apiServer, etcd, kwok string
-}
+var shared cluster.Shared
 
-// readInputs fails the test when one is missing.
-func readInputs(t *testing.T) inputs {
-	t.Helper()
-	return inputs{
-		scheduler: testinput.File(t, "STOCK_SCHEDULER"),
-		extender:  testinput.File(t, "SCHEDULER_EXTENDER"),
-		apiServer: testinput.File(t, "KUBE_APISERVER"),
-		etcd:      testinput.File(t, "ETCD"),
-		kwok:      testinput.File(t, "KWOK"),
-	}
-}
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// cluster is a control plane with nodes, and the certificates with which an extender and a scheduler know each other.
-type cluster struct {
-	inputs
-	plane        *localcluster.ControlPlane
+// stand is a control plane with nodes, and the certificates with which an extender and a scheduler know each other.
+type stand struct {
+	*cluster.Cluster
 	certificates string
 	address      string
 	pods         int
 }
 
-func newCluster(t *testing.T) *cluster {
-	c := &cluster{inputs: readInputs(t), certificates: t.TempDir(), address: freeAddress(t)}
-	writeCertificates(t, c.certificates)
-	var err error
-	c.plane, err = localcluster.Start(t.Context(), localcluster.Options{
-		Etcd: c.etcd, KubeAPIServer: c.apiServer, KWOK: c.kwok, Parent: t.TempDir(), Progress: t.Output(),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.plane.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+func newStand(t *testing.T) *stand {
+	c := &stand{Cluster: shared.Get(t), certificates: t.TempDir(), address: cluster.FreeAddress(t, "127.0.0.1")}
+	c.writeCertificates(t)
 	// Disk types take turns: ssd, hdd, ssd, hdd.
-	if _, err := c.plane.AddNodes(t.Context(), 4); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.plane.CreateNodes(t.Context(), &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare"}}); err != nil {
-		t.Fatal(err)
-	}
+	c.AddNodes(t, 4)
+	c.CreateNodes(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare"}})
 	return c
 }
 
-// freeAddress is one that nobody listens on at the moment.
-func freeAddress(t *testing.T) string {
+// writeCertificates writes what the page on extenders has an operator make: an authority of its own, ca.crt, and of it
+// a pair for the extender, server, and one for the scheduler, scheduler.
+func (c *stand) writeCertificates(t *testing.T) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	authority, err := localcluster.NewAuthority("scheduler-extender-ca")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	server, err := authority.Server("server")
+	if err != nil {
+		t.Fatal(err)
+	}
+	scheduler, err := authority.Client("scheduler")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, content := range map[string][]byte{
+		"ca.crt": authority.PEM(), "server.crt": server.Certificate, "server.key": server.Key,
+		"scheduler.crt": scheduler.Certificate, "scheduler.key": scheduler.Key,
+	} {
+		cluster.Write(t, filepath.Join(c.certificates, file), string(content))
+	}
 }
 
 // startScheduler starts the stock scheduler with the configuration in manifests/, in which the address, the certificates and the
 // time for an answer are the test's, and some more text is replaced: old, new, old, new. Had an answer come late, which it may on
 // a slow, busy machine, the pod would be tried again when something changes in the cluster, or after 60 to 90 s.
-func (c *cluster) startScheduler(t *testing.T, replacements ...string) *localcluster.Scheduler {
+func (c *stand) startScheduler(t *testing.T, replacements ...string) *localcluster.Scheduler {
 	t.Helper()
-	content, err := os.ReadFile(config)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := string(content)
+	text := cluster.Read(t, config)
 	replacements = append(replacements, certificateFolder, c.certificates, url, "https://"+c.address+"/",
 		httpTimeout, "httpTimeout: "+long.String())
 	for i := 0; i < len(replacements); i += 2 {
@@ -128,28 +108,17 @@ func (c *cluster) startScheduler(t *testing.T, replacements ...string) *localclu
 		text = strings.ReplaceAll(text, replacements[i], replacements[i+1])
 	}
 	file := filepath.Join(t.TempDir(), "extender.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	scheduler, err := c.plane.StartScheduler(t.Context(), c.scheduler, file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := scheduler.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return scheduler
+	cluster.Write(t, file, text)
+	return c.StartScheduler(t, cluster.Program(t, "STOCK_SCHEDULER"), file)
 }
 
 // startExtender starts scheduler-extender with the configuration in manifests/ as it is, and with the scheduler's own
 // kubeconfig and as much time for an answer as that waits, and waits until it can answer. What it gives ends it.
-func (c *cluster) startExtender(t *testing.T) (stop func()) {
+func (c *stand) startExtender(t *testing.T) (stop func()) {
 	t.Helper()
-	command := exec.Command(c.extender,
+	command := exec.Command(cluster.Program(t, "SCHEDULER_EXTENDER"),
 		"--config="+plugins,
-		"--kubeconfig="+filepath.Join(c.plane.Folder(), "kube-scheduler.kubeconfig"),
+		"--kubeconfig="+filepath.Join(c.Folder(), "kube-scheduler.kubeconfig"),
 		"--listen="+c.address,
 		"--bind",
 		"--request-timeout="+long.String(),
@@ -178,99 +147,82 @@ func (c *cluster) startExtender(t *testing.T) (stop func()) {
 	}
 	t.Cleanup(stop)
 	client := c.client(t, true)
-	await(t, "scheduler-extender is ready", func() (bool, error) {
+	c.Await(t, "scheduler-extender to be ready", func() error {
 		select {
 		case err := <-exited:
 			ended = true
-			return false, fmt.Errorf("it ended: %v", err)
+			t.Fatalf("scheduler-extender ended: %v", err)
 		default:
 		}
 		response, err := client.Get("https://" + c.address + "/healthz")
-		return err == nil && response.Body.Close() == nil && response.StatusCode == http.StatusOK, nil
+		if err == nil && response.StatusCode != http.StatusOK {
+			err = errors.New(response.Status)
+		}
+		if response != nil {
+			response.Body.Close()
+		}
+		return err
 	})
 	return stop
 }
 
-func await(t *testing.T, what string, condition wait.ConditionFunc) {
+// createPods creates pods that name no scheduler, with what edits change in each.
+func (c *stand) createPods(t *testing.T, count int, edits ...func(*corev1.Pod)) []*corev1.Pod {
 	t.Helper()
-	if err := wait.PollImmediate(50*time.Millisecond, long, condition); err != nil {
-		t.Fatalf("%s: %v", what, err)
-	}
-}
-
-// createPods creates pods that name no scheduler, with what edits change in each, and gives their names.
-func (c *cluster) createPods(t *testing.T, count int, edits ...func(*corev1.Pod)) []string {
-	t.Helper()
-	var created []string
+	var created []*corev1.Pod
 	for range count {
 		c.pods++
 		pod := localcluster.NewPod(fmt.Sprintf("pod-%d", c.pods), "")
 		for _, edit := range edits {
 			edit(pod)
 		}
-		if _, err := c.plane.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		created = append(created, pod.Name)
+		created = append(created, c.CreatePod(t, pod))
 	}
 	return created
 }
 
-func (c *cluster) pod(t *testing.T, name string) *corev1.Pod {
+// expectSSD waits until the pods are bound, and sees that it is to nodes with ssd.
+func (c *stand) expectSSD(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
-	pod, err := c.plane.Client().CoreV1().Pods(corev1.NamespaceDefault).Get(t.Context(), name, metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return pod
-}
-
-// awaitBound waits until the pods are bound, and sees that it is to nodes with ssd.
-func (c *cluster) awaitBound(t *testing.T, names ...string) {
-	t.Helper()
-	for _, name := range names {
-		node := ""
-		await(t, name+" is bound", func() (bool, error) {
-			node = c.pod(t, name).Spec.NodeName
-			return node != "", nil
-		})
-		if node != "node-1" && node != "node-3" {
-			t.Errorf("%s is on %s, want a node with ssd: node-1 or node-3", name, node)
+	for _, pod := range pods {
+		if node := c.AwaitBound(t, pod); node != "node-1" && node != "node-3" {
+			t.Errorf("%s is on %s, want a node with ssd: node-1 or node-3", pod.Name, node)
 		}
 	}
 }
 
 // awaitNotBound waits until the scheduler has said why it does not bind a pod.
-func (c *cluster) awaitNotBound(t *testing.T, name, why string) {
+func (c *stand) awaitNotBound(t *testing.T, pod *corev1.Pod, why string) {
 	t.Helper()
 	message := ""
-	defer func() { t.Logf("%s: %s", name, message) }()
-	await(t, name+" is not bound because: "+why, func() (bool, error) {
-		pod := c.pod(t, name)
-		if pod.Spec.NodeName != "" {
-			return false, fmt.Errorf("it is on %s", pod.Spec.NodeName)
+	defer func() { t.Logf("%s: %s", pod.Name, message) }()
+	c.Await(t, pod.Name+" to be not bound because: "+why, func() error {
+		seen, err := c.Pod(t, pod.Namespace, pod.Name)
+		if err != nil {
+			return err
 		}
-		for _, condition := range pod.Status.Conditions {
-			if condition.Type == corev1.PodScheduled {
-				message = condition.Message
-			}
+		if seen.Spec.NodeName != "" {
+			t.Fatalf("%s is on %s", pod.Name, seen.Spec.NodeName)
 		}
-		return strings.Contains(message, why), nil
+		if message = cluster.WhyPending(seen); !strings.Contains(message, why) {
+			return fmt.Errorf("it says %q", message)
+		}
+		return nil
 	})
 }
 
 // TestStockSchedulerPlacesPodsAsThePluginSays, although it does not have it: by names of nodes, and by whole nodes.
 func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
-	c := newCluster(t)
+	c := newStand(t)
 	t.Run("by names", func(t *testing.T) {
 		c.startScheduler(t)
 		c.startExtender(t)
-		c.awaitBound(t, c.createPods(t, 6)...)
+		c.expectSSD(t, c.createPods(t, 6)...)
 	})
 	t.Run("by whole nodes, bound by the extender", func(t *testing.T) {
 		c.startScheduler(t, names, "nodeCacheCapable: false", noBinding, "bindVerb: bind")
 		c.startExtender(t)
-		c.awaitBound(t, c.createPods(t, 6)...)
+		c.expectSSD(t, c.createPods(t, 6)...)
 	})
 	t.Run("the plugin's filter names its reason", func(t *testing.T) {
 		c.startScheduler(t)
@@ -292,10 +244,10 @@ func onlyOnBare(pod *corev1.Pod) {
 }
 
 // changeSomething has the scheduler try again at once; without any change in the cluster it does after 60 to 90 s.
-func (c *cluster) changeSomething(t *testing.T) {
+func (c *stand) changeSomething(t *testing.T) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"changed":"%d"}}}`, time.Now().UnixNano())
-	nodes := c.plane.Client().CoreV1().Nodes()
+	nodes := c.Client().CoreV1().Nodes()
 	if _, err := nodes.Patch(t.Context(), "bare", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -304,38 +256,37 @@ func (c *cluster) changeSomething(t *testing.T) {
 // TestExtenderThatIsDown sees what the comments in the configuration say: no pod is bound, unless it is ignorable, and then all
 // are; but if it is to bind them, none is even then. When it comes back, they are bound.
 func TestExtenderThatIsDown(t *testing.T) {
-	c := newCluster(t)
+	c := newStand(t)
 	t.Run("not ignorable", func(t *testing.T) {
 		c.startScheduler(t)
 		waiting := c.createPods(t, 1)[0]
 		c.awaitNotBound(t, waiting, "connection refused")
 		stop := c.startExtender(t)
 		c.changeSomething(t)
-		c.awaitBound(t, waiting)
+		c.expectSSD(t, waiting)
 		stop()
 		waiting = c.createPods(t, 1)[0]
 		c.awaitNotBound(t, waiting, "connection refused")
 		c.startExtender(t)
 		c.changeSomething(t)
-		c.awaitBound(t, waiting)
+		c.expectSSD(t, waiting)
 	})
 	t.Run("ignorable", func(t *testing.T) {
 		c.startScheduler(t, notIgnorable, "ignorable: true")
-		name := c.createPods(t, 1)[0]
-		await(t, name+" is bound", func() (bool, error) { return c.pod(t, name).Spec.NodeName != "", nil })
+		c.AwaitBound(t, c.createPods(t, 1)[0])
 	})
 	t.Run("ignorable, and to bind", func(t *testing.T) {
 		c.startScheduler(t, notIgnorable, "ignorable: true", noBinding, "bindVerb: bind")
 		waiting := c.createPods(t, 1)[0]
 		c.awaitNotBound(t, waiting, "binding rejected")
 		c.startExtender(t)
-		c.awaitBound(t, waiting)
+		c.expectSSD(t, waiting)
 	})
 }
 
 // TestSchedulerWithoutACertificateIsRefused starts a scheduler that cannot show who it is.
 func TestSchedulerWithoutACertificateIsRefused(t *testing.T) {
-	c := newCluster(t)
+	c := newStand(t)
 	c.startScheduler(t, "certFile:", "# certFile:", "keyFile:", "# keyFile:")
 	c.startExtender(t)
 	// Whether the scheduler reads the alert, "certificate required", before it sees the end of the connection, is left to chance.
@@ -345,7 +296,7 @@ func TestSchedulerWithoutACertificateIsRefused(t *testing.T) {
 // TestBindAgain asks the extender itself to bind a pod of a real API server twice, and then to another node, and under the name
 // of another pod.
 func TestBindAgain(t *testing.T) {
-	c := newCluster(t)
+	c := newStand(t)
 	c.startScheduler(t) // the kubeconfig is its
 	c.startExtender(t)
 	client := c.client(t, true)
@@ -366,11 +317,7 @@ func TestBindAgain(t *testing.T) {
 		return result.Error
 	}
 	// A pod that the scheduler leaves alone.
-	pod := localcluster.NewPod("by-hand", "nobody")
-	pod, err := c.plane.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "nobody"))
 	args := extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: "of-another", Node: "node-2"}
 	if problem := ask(args); !strings.Contains(problem, "UID") {
 		t.Errorf("another pod's UID: %q", problem)
@@ -389,7 +336,7 @@ func TestBindAgain(t *testing.T) {
 	if problem := ask(args); problem == "" {
 		t.Error("another pod's UID, bound: no error")
 	}
-	if node := c.pod(t, pod.Name).Spec.NodeName; node != "node-2" {
+	if node := c.AwaitBound(t, pod); node != "node-2" {
 		t.Errorf("the pod is on %s", node)
 	}
 	if _, err := c.client(t, false).Get("https://" + c.address + "/healthz"); err == nil {
@@ -398,11 +345,19 @@ func TestBindAgain(t *testing.T) {
 }
 
 // client is an HTTPS client for the extender, with the scheduler's certificate or without any.
-func (c *cluster) client(t *testing.T, certificate bool) *http.Client {
+func (c *stand) client(t *testing.T, certificate bool) *http.Client {
 	t.Helper()
-	transport, err := newTransport(c.certificates, certificate)
+	roots, err := cert.NewPool(filepath.Join(c.certificates, "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &http.Client{Transport: transport, Timeout: long}
+	config := &tls.Config{RootCAs: roots}
+	if certificate {
+		pair, err := tls.LoadX509KeyPair(filepath.Join(c.certificates, "scheduler.crt"), filepath.Join(c.certificates, "scheduler.key"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.Certificates = []tls.Certificate{pair}
+	}
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: long}
 }

@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package run is what `make run` does: it lets a scheduler place pods on a local control plane, and prints where each
+// one went.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+)
+
+// versionDeadline bounds how long a program may take to say its version.
+const versionDeadline = 30 * time.Second
+
+// Options say what is run; kube-scheduler-run --help explains each.
+type Options struct {
+	KubeAPIServer, KubeScheduler, Etcd, KWOK, Config string
+	Extender                                         string
+	ExtenderConfig, DefaultExtenderConfig            string
+	ExtenderProfile                                  string
+	Nodes, Pods                                      int
+	Manifests                                        []string
+	Timeout                                          time.Duration
+	ShowLog                                          string
+	Keep                                             bool
+
+	Out io.Writer
+}
+
+// prepared is all that can be read before anything is started.
+type prepared struct {
+	profiles []string
+	extender extenderPlan
+	plan     *plan
+}
+
+func (o *Options) prepare() (p prepared, err error) {
+	if o.Nodes < 1 || o.Pods < 0 {
+		return p, fmt.Errorf("--nodes %d --pods %d: there must be at least one node, and no fewer than no pods; "+
+			"next: give other numbers", o.Nodes, o.Pods)
+	}
+	if p.profiles, err = localcluster.ReadProfiles(o.Config); err != nil {
+		return p, err
+	}
+	if p.extender, err = o.planExtender(); err != nil {
+		return p, err
+	}
+	p.plan, err = newPlan(p.profiles, o.Pods, o.Manifests)
+	return p, err
+}
+
+// Run does everything, from the versions to the table, and leaves nothing behind.
+func (o *Options) Run(ctx context.Context) (err error) {
+	prepared, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	if err := o.printVersions(ctx); err != nil {
+		return err
+	}
+	plane, err := localcluster.Start(ctx, localcluster.Options{
+		Etcd:          o.Etcd,
+		KubeAPIServer: o.KubeAPIServer,
+		KWOK:          o.KWOK,
+		Progress:      o.Out,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		fmt.Fprintln(o.Out, "ending everything that was started, and removing "+plane.Folder())
+		err = errors.Join(err, plane.Stop())
+	}()
+	return o.on(ctx, plane, prepared)
+}
+
+// On does the same on a control plane that runs already and has no nodes, and leaves on it nodes and pods.
+func (o *Options) On(ctx context.Context, plane *localcluster.ControlPlane) error {
+	prepared, err := o.prepare()
+	if err != nil {
+		return err
+	}
+	return o.on(ctx, plane, prepared)
+}
+
+func (o *Options) on(ctx context.Context, plane *localcluster.ControlPlane, prepared prepared) (err error) {
+	plan := prepared.plan
+	nodes, err := plane.AddNodes(ctx, o.Nodes)
+	if err != nil {
+		return err
+	}
+	if err := plane.CreateNodes(ctx, plan.nodes...); err != nil {
+		return err
+	}
+	for _, node := range plan.nodes {
+		nodes = append(nodes, node.Name)
+	}
+	fmt.Fprintf(o.Out, "%d fake nodes are ready\n", len(nodes))
+	scheduler, stop, err := o.startScheduler(ctx, plane, prepared.extender)
+	defer func() { err = errors.Join(err, stop()) }()
+	if err != nil {
+		return err
+	}
+	profiles := strings.Join(prepared.profiles, ", ")
+	fmt.Fprintf(o.Out, "profiles in %s: %s\ncreating %d pods\n", o.Config, profiles, len(plan.pods()))
+	if plan.orphan {
+		fmt.Fprintf(o.Out, "note: pods that name no scheduler will stay Pending, "+
+			"because the configuration has no profile default-scheduler;\n"+
+			"  the cure: add to the profiles in %s:\n    - schedulerName: %s\n", o.Config, corev1.DefaultSchedulerName)
+	}
+	results, late := o.place(ctx, plane, plan.waves)
+	if results == nil && late != nil {
+		return late
+	}
+	if err := o.show(ctx, plane, scheduler, nodes, results); err != nil {
+		return err
+	}
+	verdict := errors.Join(judge(results), late)
+	if o.Keep {
+		return o.stay(ctx, plane, verdict)
+	}
+	return verdict
+}
+
+// startScheduler starts the scheduler, and before it the extender that it asks, if there is one. What it gives stops
+// both.
+func (o *Options) startScheduler(
+	ctx context.Context, plane *localcluster.ControlPlane, planned extenderPlan,
+) (scheduler *localcluster.Scheduler, stop func() error, err error) {
+	for _, note := range planned.notes {
+		fmt.Fprintln(o.Out, note)
+	}
+	stop = func() error { return nil }
+	var options []localcluster.SchedulerOption
+	if planned.config != "" {
+		extender, err := plane.StartExtender(ctx, o.Extender, planned.config, planned.profile)
+		if err != nil {
+			return nil, stop, err
+		}
+		stop = extender.Stop
+		for _, url := range planned.replaced {
+			fmt.Fprintf(o.Out, "extender %s is served by scheduler-extender with %s\n", url, planned.config)
+		}
+		options = append(options, localcluster.WithExtender(extender, planned.replaces))
+	}
+	if scheduler, err = plane.StartScheduler(ctx, o.KubeScheduler, o.Config, options...); err != nil {
+		return nil, stop, err
+	}
+	stopExtender := stop
+	return scheduler, func() error { return errors.Join(scheduler.Stop(), stopExtender()) }, nil
+}
+
+// place places the waves one after the other; all of them together have the time of the flag --timeout. When it runs
+// out, there are results for all pods nevertheless, beside the error, if there is one.
+func (o *Options) place(ctx context.Context, plane *localcluster.ControlPlane, waves [][]*corev1.Pod) ([]result, error) {
+	deadline, cancel := context.WithTimeout(ctx, o.Timeout)
+	defer cancel()
+	var results []result
+	for number, pods := range waves {
+		if deadline.Err() != nil && ctx.Err() == nil {
+			return append(results, notCreated(waves[number:])...), nil
+		}
+		placements, err := plane.Place(deadline, pods...)
+		if errors.Is(err, context.DeadlineExceeded) {
+			return append(results, notCreated(waves[number:])...), err
+		} else if err != nil {
+			return nil, err
+		}
+		for i, pod := range pods {
+			results = append(results, result{pod, placements[i]})
+		}
+		if number == len(waves)-1 {
+			break
+		}
+		if err := plane.AwaitRunning(deadline, placements); errors.Is(err, context.DeadlineExceeded) {
+			return append(results, notCreated(waves[number+1:])...), err
+		} else if err != nil {
+			return nil, err
+		}
+	}
+	return results, nil
+}
+
+// notCreated gives the results of waves whose turn never came.
+func notCreated(waves [][]*corev1.Pod) []result {
+	var results []result
+	for _, pod := range slices.Concat(waves...) {
+		results = append(results, result{pod, localcluster.NotCreated(pod)})
+	}
+	return results
+}
+
+// show prints what became of the pods. The nodes are named in the order in which they are shown.
+func (o *Options) show(
+	ctx context.Context, plane *localcluster.ControlPlane, scheduler *localcluster.Scheduler, names []string, results []result,
+) error {
+	client := plane.Client().CoreV1()
+	list, err := client.Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	nodes := list.Items
+	slices.SortFunc(nodes, func(a, b corev1.Node) int { return slices.Index(names, a.Name) - slices.Index(names, b.Name) })
+	events, err := client.Events(corev1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if err := printTable(o.Out, results, nodes); err != nil {
+		return err
+	}
+	if err := printNodes(o.Out, nodes, scheduler.Profiles(), results); err != nil {
+		return err
+	}
+	if err := printEvents(o.Out, results, events.Items); err != nil {
+		return err
+	}
+	if o.ShowLog == "" {
+		return nil
+	}
+	return printLog(o.Out, scheduler.LogFile(), o.ShowLog)
+}
+
+// printVersions prints what each program says about its version.
+func (o *Options) printVersions(ctx context.Context) error {
+	for _, program := range []struct{ name, file string }{
+		{"kube-scheduler", o.KubeScheduler},
+		{"kube-apiserver", o.KubeAPIServer},
+		{"etcd", o.Etcd},
+		{"kwok", o.KWOK},
+	} {
+		limited, cancel := context.WithTimeout(ctx, versionDeadline)
+		output, err := exec.CommandContext(limited, program.file, "--version").CombinedOutput()
+		cancel()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
+		if err != nil {
+			return fmt.Errorf("%s does not run (%s --version: %w); next: build it for this machine, and give the file with --%s",
+				program.name, program.file, err, program.name)
+		}
+		fmt.Fprintf(o.Out, "%-15s %s\n", program.name, line)
+	}
+	return nil
+}
+
+// stay leaves everything running until a signal comes, which is then no error, or until a component ends.
+func (o *Options) stay(ctx context.Context, plane *localcluster.ControlPlane, verdict error) error {
+	if verdict != nil {
+		fmt.Fprintf(o.Out, "%v\n", verdict)
+	}
+	fmt.Fprintf(o.Out, "everything keeps running until Ctrl-C; logs are in %s; to look around:\n  export KUBECONFIG=%s\n",
+		plane.Folder(), plane.Kubeconfig())
+	select {
+	case <-ctx.Done():
+		return verdict
+	case <-plane.Failed():
+		return plane.Failure()
+	}
+}

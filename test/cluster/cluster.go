@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster gives tests a local control plane, and what they all do with it: schedulers, accounts and tokens, the
+// audit log, waiting.
+//
+// The tests of a package have one control plane, one after the other: see Shared. Its programs come from the
+// environment: ETCD, KUBE_APISERVER and KWOK.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+)
+
+// Shared is a control plane that is started for the first test that wants it, and stopped when all tests of the package
+// have run. Parallel tests cannot share one.
+type Shared struct {
+	// AuditPolicy is the policy of the API server's audit log; without, there is no log.
+	AuditPolicy string
+
+	folder string
+	plane  *localcluster.ControlPlane
+	mutex  sync.Mutex
+}
+
+// Main runs the tests of a package, and stops what they shared. It is for TestMain, and does not return.
+func Main(m *testing.M, shared ...*Shared) {
+	code := m.Run()
+	for _, s := range shared {
+		if err := s.stop(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func (s *Shared) stop() error {
+	if s.plane == nil {
+		return nil
+	}
+	return errors.Join(s.plane.Stop(), os.RemoveAll(s.folder))
+}
+
+// Cluster is a shared control plane in the hands of one test.
+type Cluster struct {
+	*localcluster.ControlPlane
+	auditLog string
+	began    time.Time
+	// logs are those of the schedulers that the test has started.
+	logs []string
+}
+
+// Get gives the control plane to a test, without nodes, pods, events and leases. At the end of the test the schedulers
+// that it has started are stopped, and those objects are removed; what else the test has made stays, or the test
+// removes it.
+func (s *Shared) Get(t *testing.T) *Cluster {
+	t.Helper()
+	if !s.mutex.TryLock() {
+		t.Fatal("another test has the control plane; next: run tests that share one after each other")
+	}
+	t.Cleanup(s.mutex.Unlock)
+	if s.plane == nil {
+		s.start(t)
+	}
+	c := &Cluster{ControlPlane: s.plane, auditLog: filepath.Join(s.folder, "audit.log"), began: time.Now()}
+	t.Cleanup(func() { c.clear(t) })
+	return c
+}
+
+func (s *Shared) start(t *testing.T) {
+	t.Helper()
+	options := localcluster.Options{
+		Etcd: Program(t, "ETCD"), KubeAPIServer: Program(t, "KUBE_APISERVER"), KWOK: Program(t, "KWOK"),
+		Progress: os.Stdout,
+	}
+	var err error
+	// Not the test's own folder: others need it, too.
+	if s.folder, err = os.MkdirTemp("", "cluster-"); err != nil {
+		t.Fatal(err)
+	}
+	if s.AuditPolicy != "" {
+		policy := filepath.Join(s.folder, "audit-policy.yaml")
+		Write(t, policy, s.AuditPolicy)
+		options.APIServerArguments = []string{
+			"--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(s.folder, "audit.log"),
+		}
+	}
+	if s.plane, err = localcluster.Start(t.Context(), options); err != nil {
+		t.Fatal(errors.Join(err, os.RemoveAll(s.folder)))
+	}
+}
+
+// clear removes what tests have in common: what would be there for the next one, too.
+func (c *Cluster) clear(t *testing.T) {
+	t.Helper()
+	if err := c.Failure(); err != nil {
+		t.Error(err)
+		return
+	}
+	// The test's own context has ended.
+	ctx := context.Background()
+	client, now, all := c.Client(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{}
+	c.Await(t, "everything to be removed that the test has left", func() error {
+		namespaces, err := client.CoreV1().Namespaces().List(ctx, all)
+		if err != nil {
+			return err
+		}
+		for _, namespace := range namespaces.Items {
+			if err := errors.Join(
+				client.CoreV1().Pods(namespace.Name).DeleteCollection(ctx, now, all),
+				client.CoreV1().Events(namespace.Name).DeleteCollection(ctx, now, all),
+			); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(
+			client.CoreV1().Nodes().DeleteCollection(ctx, now, all),
+			client.CoordinationV1().Leases(metav1.NamespaceSystem).DeleteCollection(ctx, now, all),
+			client.CoordinationV1().Leases(corev1.NamespaceNodeLease).DeleteCollection(ctx, now, all),
+		); err != nil {
+			return err
+		}
+		pods, err := client.CoreV1().Pods(corev1.NamespaceAll).List(ctx, all)
+		if err != nil {
+			return err
+		}
+		nodes, err := client.CoreV1().Nodes().List(ctx, all)
+		if err != nil {
+			return err
+		}
+		if len(pods.Items)+len(nodes.Items) > 0 {
+			return fmt.Errorf("%d pods and %d nodes are left", len(pods.Items), len(nodes.Items))
+		}
+		return nil
+	})
+}
+
+// StartScheduler starts a scheduler with a configuration. It is stopped when the test ends.
+func (c *Cluster) StartScheduler(
+	t testing.TB, program, config string, options ...localcluster.SchedulerOption,
+) *localcluster.Scheduler {
+	t.Helper()
+	scheduler, err := c.ControlPlane.StartScheduler(t.Context(), program, config, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.logs = append(c.logs, scheduler.LogFile())
+	t.Cleanup(func() {
+		if err := scheduler.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return scheduler
+}
+
+// AddNodes makes fake nodes, node-1 and so on.
+func (c *Cluster) AddNodes(t testing.TB, count int) []string {
+	t.Helper()
+	names, err := c.ControlPlane.AddNodes(t.Context(), count)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+// CreateNodes makes fake nodes as they are described.
+func (c *Cluster) CreateNodes(t testing.TB, nodes ...*corev1.Node) {
+	t.Helper()
+	if err := c.ControlPlane.CreateNodes(t.Context(), nodes...); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// CreatePod creates a pod, and gives it as the API server has it.
+func (c *Cluster) CreatePod(t testing.TB, pod *corev1.Pod) *corev1.Pod {
+	t.Helper()
+	created, err := c.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return created
+}

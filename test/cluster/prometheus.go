@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+)
+
+// Prometheus is a real Prometheus, the program of the variable PROMETHEUS. It can be killed and started again.
+type Prometheus struct {
+	// Folder is where its configuration lies, and what that names.
+	Folder           string
+	program, address string
+	// stop ends the process, and returns when it is gone; nil while none runs.
+	stop func()
+}
+
+// NewPrometheus gives a Prometheus that is not started yet. It has its address for good: on one of which no program
+// takes ports meanwhile.
+func NewPrometheus(t testing.TB) *Prometheus {
+	t.Helper()
+	p := &Prometheus{program: Program(t, "PROMETHEUS"), Folder: t.TempDir(), address: FreeAddress(t, "127.0.0.2")}
+	t.Cleanup(p.Kill)
+	return p
+}
+
+// FreeAddress gives an address of a host at which no program listens at the moment.
+func FreeAddress(t testing.TB, host string) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().String()
+}
+
+// URL is where it answers.
+func (p *Prometheus) URL() string { return "http://" + p.address }
+
+// LogFile is the path of its log.
+func (p *Prometheus) LogFile() string { return p.file("prometheus.log") }
+
+func (p *Prometheus) file(name string) string { return filepath.Join(p.Folder, name) }
+
+// Configure writes its configuration.
+func (p *Prometheus) Configure(t testing.TB, config map[string]any) {
+	t.Helper()
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	Write(t, p.file("config.yaml"), string(content))
+}
+
+// Start starts it and waits until it answers.
+func (p *Prometheus) Start(t testing.TB) {
+	t.Helper()
+	log, err := os.OpenFile(p.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	command := exec.Command(p.program, "--config.file="+p.file("config.yaml"), "--storage.tsdb.path="+p.file("data"),
+		"--web.listen-address="+p.address, "--log.level=warn")
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, exited := make(chan error, 1), make(chan struct{})
+	go func() {
+		// The kernel ends the child with the thread that forked it, so that thread waits for it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(exited)
+		err := command.Start()
+		started <- err
+		if err == nil {
+			_ = command.Wait() // it is killed, or its log says why it ended
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	p.stop = func() {
+		_ = command.Process.Kill() // an error says that it has ended
+		<-exited
+	}
+	Await(t, "Prometheus to answer", func() error {
+		select {
+		case <-exited:
+			t.Fatalf("Prometheus ended; next: see what its log says:\n%s", Tails(p.LogFile()))
+		default:
+		}
+		response, err := http.Get(p.URL() + "/-/ready")
+		if err != nil {
+			return err
+		}
+		if response.Body.Close(); response.StatusCode != http.StatusOK {
+			return fmt.Errorf("it answers %s", response.Status)
+		}
+		return nil
+	}, p.LogFile())
+}
+
+// Kill ends it as a crash would, if it runs.
+func (p *Prometheus) Kill() {
+	if p.stop != nil {
+		p.stop()
+		p.stop = nil
+	}
+}

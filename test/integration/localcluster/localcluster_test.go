@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package localcluster sees the command kube-scheduler-run (`make run`) show a real kube-scheduler bind pods, and clean
+// up after itself.
+package localcluster
+
+import (
+	"bufio"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"kube-scheduler-fork/test/cluster"
+)
+
+const (
+	config = "../../../manifests/config/my-scheduler.yaml"
+	pod    = "../../../manifests/examples/nginx-pod.yaml"
+)
+
+func TestCommandThatIsInterruptedLeavesNothingBehind(t *testing.T) {
+	for name, test := range map[string]struct {
+		// at is the start of the line of output that Ctrl-C follows.
+		at       string
+		flags    []string
+		exitCode int
+	}{
+		"while the API server starts":      {"kube-apiserver: starting", nil, 130},
+		"while it is kept, as the way out": {"everything keeps running", []string{"--keep", "--nodes=2", "--pods=2"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run := newRun(t, test.flags...)
+			run.follow(t, test.at)
+			if err := run.command.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			run.drain(t)
+			_ = run.command.Wait() // the exit code is looked at below
+			if code := run.command.ProcessState.ExitCode(); code != test.exitCode {
+				t.Errorf("exit code %d, want %d", code, test.exitCode)
+			}
+			run.checkNothingLeft(t)
+		})
+	}
+}
+
+func TestCommandThatWasKilledIsCleanedUpAfterByTheNextWhichPrintsATable(t *testing.T) {
+	killed := newRun(t, "--keep", "--nodes=1", "--pods=1")
+	killed.follow(t, "everything keeps running")
+	if err := killed.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	killed.drain(t)
+	_ = killed.command.Wait() // "signal: killed"
+	left, err := filepath.Glob(filepath.Join(killed.temporary, "*"))
+	if err != nil || len(left) != 1 {
+		t.Fatalf("left folders: %v, %v, want one", left, err)
+	}
+	killed.waitUnlocked(t, left[0])
+
+	before := cluster.Read(t, config)
+	next := newRun(t, "--nodes=3", "--pods=4", "--manifest="+pod)
+	next.command.Env = killed.command.Env
+	output, err := next.command.CombinedOutput()
+	t.Logf("%s", output)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"removed " + left[0], "Kubernetes v", "POD", "SCHEDULER", "nginx", "my-scheduler", "default-scheduler", "ssd",
+	} {
+		if !strings.Contains(string(output), want) {
+			t.Errorf("the output does not say %q", want)
+		}
+	}
+	if cluster.Read(t, config) != before {
+		t.Errorf("%s was changed", config)
+	}
+	killed.checkNothingLeft(t)
+}
+
+// run is one run of the command kube-scheduler-run with a directory for temporary files of its own.
+type run struct {
+	command   *exec.Cmd
+	temporary string
+	output    *bufio.Reader
+}
+
+func newRun(t *testing.T, flags ...string) *run {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "kube-scheduler-run")
+	build := exec.Command("go", "build", "-C", "../../../build", "-o", program, "./cmd/kube-scheduler-run")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	r := &run{temporary: t.TempDir()}
+	r.command = exec.Command(program, append([]string{
+		"--kube-scheduler=" + cluster.Program(t, "KUBE_SCHEDULER"),
+		"--kube-apiserver=" + cluster.Program(t, "KUBE_APISERVER"),
+		"--etcd=" + cluster.Program(t, "ETCD"), "--kwok=" + cluster.Program(t, "KWOK"), "--config=" + config,
+	}, flags...)...)
+	r.command.Env = append(os.Environ(), "TMPDIR="+r.temporary)
+	return r
+}
+
+// follow starts the command and returns when it has printed a line that starts with a text.
+func (r *run) follow(t *testing.T, text string) {
+	t.Helper()
+	output, err := r.command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.command.Stderr = t.Output()
+	if err := r.command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.command.Process.Kill() }) // for a test that fails half-way
+	r.output = bufio.NewReader(output)
+	for {
+		line, err := r.output.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the command ended before it said %q: %v", text, err)
+		}
+		t.Log(strings.TrimRight(line, "\n"))
+		if strings.HasPrefix(line, text) {
+			return
+		}
+	}
+}
+
+// drain reads the command's output to its end.
+func (r *run) drain(t *testing.T) {
+	t.Helper()
+	for {
+		line, err := r.output.ReadString('\n')
+		if err != nil {
+			return
+		}
+		t.Log(strings.TrimRight(line, "\n"))
+	}
+}
+
+// waitUnlocked waits until no process of the run is left: each of them holds the lock of its folder.
+func (r *run) waitUnlocked(t *testing.T, folder string) {
+	t.Helper()
+	directory, err := os.Open(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer directory.Close()
+	if err := syscall.Flock(int(directory.Fd()), syscall.LOCK_EX); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// checkNothingLeft looks for files of the run, and for processes that were started with one of them.
+func (r *run) checkNothingLeft(t *testing.T) {
+	t.Helper()
+	if left, err := os.ReadDir(r.temporary); err != nil || len(left) != 0 {
+		t.Errorf("left in the directory for temporary files: %v, %v", left, err)
+	}
+	commandLines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(commandLines) == 0 {
+		t.Fatalf("cannot look for left processes: %v", err)
+	}
+	for _, file := range commandLines {
+		content, err := os.ReadFile(file)
+		if err == nil && strings.Contains(string(content), r.temporary) {
+			t.Errorf("%s is still there: %s", filepath.Dir(file), strings.ReplaceAll(string(content), "\x00", " "))
+		}
+	}
+}
