@@ -28,8 +28,8 @@ export REGISTRY ?=
 export NODES ?= 5
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
-# Files with pods, and nodes, of your own for it; a text whose lines of the scheduler's log are shown; and the configuration
-# of a scheduler-extender to start, with which of its profiles.
+# Files with pods, and nodes, of your own for it; a text whose lines of the scheduler's log are shown; and the
+# configuration of a scheduler-extender to start, with which of its profiles.
 export MANIFEST ?=
 export LOG ?=
 export EXTENDER ?=

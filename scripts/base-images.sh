@@ -5,7 +5,8 @@
 #
 # Inputs: _output/bin/linux/ARCH/kube-log-runner, which build-binary.sh made; ARCH; DEBIAN_SUITE, DEBIAN_MIRROR; BUILDX
 #   (see scripts/docker.sh). Debian's packages are fetched once: rm -r _output/base-images fetches newer ones.
-# Output: Docker images localhost/kube-cross and localhost/go-runner; _output/base-images/. Exit: 0 made or up to date; 1 not.
+# Output: Docker images localhost/kube-cross and localhost/go-runner; _output/base-images/. Exit: 0 made or up to date;
+# 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
@@ -34,8 +35,8 @@ sum() { sha256sum "$@" | cut -d' ' -f1; }
 # Archives whose bytes depend on the names and contents of the files alone.
 pack() { tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=gnu "$@"; }
 
-# image NAME FOLDER PLATFORM INPUTS builds an image from a folder, unless Docker has it from the same inputs. Docker has it
-# whole or not at all, so the inputs are kept as a label on the image itself.
+# image NAME FOLDER PLATFORM INPUTS builds an image from a folder, unless Docker has it from the same inputs. Docker has
+# it whole or not at all, so the inputs are kept as a label on the image itself.
 image() {
   docker buildx build --load --pull=false --network=none --progress=plain --platform "$3" --label "kube-scheduler.inputs=$4" \
     --tag "$1" "$2" > "$work/log" 2>&1 || {

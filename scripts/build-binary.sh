@@ -44,8 +44,8 @@ if ((${#stale[@]} == 0)); then
 fi
 
 say "binary: make all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
-# A clean environment: Go's own settings (GOAMD64, GOEXPERIMENT, go env -w) would change the bytes. Upstream turns cgo off for
-# all but kubelet and the generators; off for these too, they share what is compiled for the others.
+# A clean environment: Go's own settings (GOAMD64, GOEXPERIMENT, go env -w) would change the bytes. Upstream turns cgo
+# off for all but kubelet and the generators; off for these too, they share what is compiled for the others.
 env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
   CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$version_file" \
   SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH" \

@@ -85,23 +85,23 @@ use_pinned_go() {
     fail "Go $GO_VERSION, which upstream.version asks for, cannot be fetched" "see that the module proxy (go env GOPROXY) can be reached, or install $GO_VERSION, then run the same command again"
   [[ ${found%%$'\n'*} == "$GO_VERSION" ]] ||
     fail "the installed Go (${found%%$'\n'*}) is too old to fetch $GO_VERSION by itself: that takes Go 1.21" "install Go 1.21 or newer, then run the same command again"
-  # Of the user's settings for Go those stay that say where modules come from and where they are kept; GOFLAGS and the like,
-  # set with go env -w, would change what is built.
+  # Of the user's settings for Go those stay that say where modules come from and where they are kept; GOFLAGS and the
+  # like, set with go env -w, would change what is built.
   mapfile -t values < <(go env "${settings[@]}")
   for name in "${!settings[@]}"; do export "${settings[$name]}=${values[$name]}"; done
   export PATH=${found#*$'\n'}/bin:$PATH GOTOOLCHAIN=local GOENV=off
 }
 
-# build_tool NAME [MODULE] compiles cmd/NAME of build/, or of the module build/MODULE, with the pinned Go, and prints the path of
-# the binary.
+# build_tool NAME [MODULE] compiles cmd/NAME of build/, or of the module build/MODULE, with the pinned Go, and prints
+# the path of the binary.
 build_tool() {
   local binary=$OUTPUT/tools/$1
   GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build${2:+/$2}" -trimpath -buildvcs=false -o "$binary" "./cmd/$1"
   printf '%s\n' "$binary"
 }
 
-# build_server NAME… compiles programs that are not ours, as the modules below build/pins/ pin them, to $OUTPUT/tools. No patch
-# changes them: they are built again only when their module's pin, or Go, changes.
+# build_server NAME… compiles programs that are not ours, as the modules below build/pins/ pin them, to $OUTPUT/tools.
+# No patch changes them: they are built again only when their module's pin, or Go, changes.
 build_server() {
   mkdir -p "$OUTPUT/tools"
   local name pin package flags
@@ -131,8 +131,9 @@ build_server() {
   done
 }
 
-# complete_kubernetes makes what kube-apiserver is compiled from: the module, and the one file that upstream generates and does not
-# release. The tree has that once its make has run. It is said to be the same module, so what is compiled of it is shared.
+# complete_kubernetes makes what kube-apiserver is compiled from: the module, and the one file that upstream generates
+# and does not release. The tree has that once its make has run. It is said to be the same module, so what is compiled
+# of it is shared.
 complete_kubernetes() {
   local openapi=pkg/generated/openapi/zz_generated.openapi.go pin=$ROOT/build/pins/kubernetes complete=$OUTPUT/tools/kubernetes-$KUBERNETES_VERSION
   [[ -f $TREE/$openapi ]] || fail "$TREE/$openapi, which kube-apiserver is compiled with, is not generated yet" "make binary, then run the same command again"
@@ -147,15 +148,16 @@ complete_kubernetes() {
   go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"
 }
 
-# pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh does.
+# pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh
+# does.
 pinned_version() {
   [[ $KUBERNETES_VERSION =~ ^v([0-9]+)\.([0-9]+)\. ]]
   printf -- '-X %s ' "$1.gitVersion=$KUBERNETES_VERSION" "$1.gitMajor=${BASH_REMATCH[1]}" "$1.gitMinor=${BASH_REMATCH[2]}" \
     "$1.gitCommit=$KUBERNETES_COMMIT" "$1.gitTreeState=clean"
 }
 
-# recorded KEY, record KEY REPOSITORY VALUE: what is known of the base trees in $TREE, kept in its .git folder. git writes the file
-# again and renames it, so a line is there whole or not at all.
+# recorded KEY, record KEY REPOSITORY VALUE: what is known of the base trees in $TREE, kept in its .git folder. git
+# writes the file again and renames it, so a line is there whole or not at all.
 recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
 record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 
@@ -172,8 +174,8 @@ recorded_version() {
     --go "$GO_VERSION" "$PATCHES_DIR"
 }
 
-# write_version_file FILE VERSION: what upstream's version.sh would otherwise ask git. The tree is upstream's commit with
-# changes of ours: "dirty" in its words.
+# write_version_file FILE VERSION: what upstream's version.sh would otherwise ask git. The tree is upstream's commit
+# with changes of ours: "dirty" in its words.
 write_version_file() {
   [[ $2 =~ ^v([0-9]+)\.([0-9]+)\. ]]
   cat > "$1.new" << EOF

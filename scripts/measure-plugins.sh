@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what each plugin costs: a decision of the default profile with and without it, alternating, each in a process of
-# its own; and its calls per node. Prints two tables in Markdown. Takes about ten minutes; the machine should have nothing
-# else to do.
+# Measures what each plugin costs: a decision of the default profile with and without it, alternating, each in a process
+# of its own; and its calls per node. Prints two tables in Markdown. Takes about ten minutes; the machine should have
+# nothing else to do.
 #
-# Inputs (environment): NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a run with and one without each plugin.
-# Exit: 0 measured; 1 a run failed, and said why.
+# Inputs (environment): NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a run with and one without each
+# plugin. Exit: 0 measured; 1 a run failed, and said why.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 NODES=${NODES:-5000} DECISIONS=${DECISIONS:-1000} ROUNDS=${ROUNDS:-6}

@@ -17,8 +17,8 @@ trap 'rm -rf "$work"' EXIT
 build_server deepcopy-gen conversion-gen defaulter-gen
 header=$(go -C "$generators" list -m -f '{{.Dir}}' k8s.io/code-generator)/hack/boilerplate.go.txt
 
-# generate NAME SUFFIX PACKAGES ARGUMENT…: the generators find packages through the module of the folder they run in. What they
-# log about types of newer Go releases that they do not know concerns none of ours.
+# generate NAME SUFFIX PACKAGES ARGUMENT…: the generators find packages through the module of the folder they run in.
+# What they log about types of newer Go releases that they do not know concerns none of ours.
 generate() {
   local name=$1 suffix=$2 packages=$3
   shift 3

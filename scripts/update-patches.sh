@@ -3,8 +3,8 @@
 # Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
 # files, at pkg/scheduler/framework/plugins.
 #
-# Inputs: plugins/; arguments: --check (change nothing, fail on a difference).
-# Output: patches/0200-plugin-<folder>.patch. Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
+# Inputs: plugins/; arguments: --check (change nothing, fail on a difference). Output:
+# patches/0200-plugin-<folder>.patch. Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 need git

@@ -57,26 +57,37 @@ named() {
 # What goes with a release of Kubernetes names it where its own tools look, too.
 pinned_release() {
   local module missing=0
-  for module in plugins build/extender build/pins/kubernetes; do
+  for module in plugins build/extender build/pins/kubernetes test/inprocess; do
     grep -q "^	k8s.io/kubernetes $KUBERNETES_VERSION\( // indirect\)\?$" "$ROOT/$module/go.mod" || { printf '%s/go.mod does not require k8s.io/kubernetes %s\n' "$module" "$KUBERNETES_VERSION"; missing=1; }
   done
   return "$missing"
 }
 
+# Every source file names its licence; generated ones have upstream's header.
+licensed() {
+  local without
+  without=$(cd "$ROOT" && git ls-files -z --cached --others --exclude-standard -- '*.go' '*.sh' '*.mk' Makefile .ci/run |
+    xargs -0 grep -L -e 'SPDX-License-Identifier: Apache-2.0' -e 'Licensed under the Apache License' || true)
+  [[ -z $without ]] || { printf 'no SPDX-License-Identifier:\n%s\n' "$without"; return 1; }
+}
+
 check 'gofmt' formatted
+check 'licences of source files' licensed
 check 'the release that modules require' pinned_release
 check 'plugins are registered' registered
 check 'what is named is there' named
 check 'links and configurations on pages' go test -C "$ROOT/test" -count=1 -vet=off ./docs
-for module in plugins build build/extender test; do
+modules=(plugins build build/extender test test/inprocess)
+for module in "${modules[@]}"; do
   check "go vet $module" go vet -C "$ROOT/$module" ./...
 done
 build_server staticcheck
-for module in plugins build build/extender test; do
+for module in "${modules[@]}"; do
   check "staticcheck $module" static "$module"
 done
-for module in plugins build build/extender build/pins/* test; do
-  # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it builds.
+for module in "${modules[@]}" build/pins/*; do
+  # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it
+  # builds.
   [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
 check 'go.work' workspace

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Applies the series to every release of Kubernetes 1.23 that can be had as a Go module, v1.23.0 to the pinned one: what the
-# patches' Applies-To says must be true.
+# Applies the series to every release of Kubernetes 1.23 that can be had as a Go module, v1.23.0 to the pinned one: what
+# the patches' Applies-To says must be true.
 #
 # Inputs: patches/. Exit: 0 all apply; 1 one does not, or fewer than half of the releases could be had.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Proves the README's two commands on a machine with nothing else: `make image` and `make test`, by a user who is not root, with empty
-# Go caches, in a fresh clone, in a root file system of Debian's essential packages with Go, git, make and bash.
+# Proves the README's two commands on a machine with nothing else: `make image` and `make test`, by a user who is not
+# root, with empty Go caches, in a fresh clone, in a root file system of Debian's essential packages with Go, git, make
+# and bash.
 #
 # Inputs: root; Debian's package mirror and the Go module proxy; what is committed. DEBIAN_SUITE, DEBIAN_MIRROR.
 # Exit: 0 both pass; 1 not. Either way, nothing is left.

@@ -3,12 +3,13 @@
 # Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
 # network, none of its files is changed, and everything ends with this script, even by kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both); ARGUMENT: of go's test binary: -test.run NAME
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both); ARGUMENT: of go's test binary:
+# -test.run NAME
 #        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
-# On Debian and Ubuntu, missing packages are installed; services that come with them are not started.
-# Inputs: root; the tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run.
-# Exit: 0 all passed; 1 the first package that failed; with --in that of the command.
+# On Debian and Ubuntu, missing packages are installed; services that come with them are not started. Inputs: root; the
+# tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run. Exit: 0 all
+# passed; 1 the first package that failed; with --in that of the command.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
@@ -16,8 +17,8 @@ FOLDER=$OUTPUT/e2e
 PLUGINS=/usr/lib/cni
 [[ $(id -u) == 0 ]] || fail "kubeadm nodes take root" "sudo bash test/e2e.sh"
 
-# --clean CGROUP, for this script alone: outlives it, and removes what the kernel does not when processes end. It holds the lock
-# until then.
+# --clean CGROUP, for this script alone: outlives it, and removes what the kernel does not when processes end. It holds
+# the lock until then.
 if [[ ${1:-} == --clean ]]; then
   trap '' INT TERM HUP
   # Ends when the script that holds the other end does, however that is ended.
@@ -90,8 +91,8 @@ trap 'exit 130' INT TERM HUP
 for package in "${packages[@]}"; do
   say "e2e: $package"
   rm -rf "${FOLDER:?}/logs/$package"
-  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID namespace.
-  # That is a shell, because it has to wait for processes that lost their parent.
+  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID
+  # namespace. That is a shell, because it has to wait for processes that lost their parent.
   # shellcheck disable=SC2016
   env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
     KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \

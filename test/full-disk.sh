@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the first steps on a disk that is far too small, and then on one that is large enough: each must fail with one clear
-# message, and leave nothing that the next run would trust.
+# Runs the first steps on a disk that is far too small, and then on one that is large enough: each must fail with one
+# clear message, and leave nothing that the next run would trust.
 #
 # Inputs: root, for a mount. Exit: 0 as wanted; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the patched tree's own tests of the packages that hand-made patches touch. The plugins' packages are the same bytes as in
-# plugins/, where they are tested.
+# Runs the patched tree's own tests of the packages that hand-made patches touch. The plugins' packages are the same
+# bytes as in plugins/, where they are tested.
 #
 # Inputs: the tree that apply-patches.sh made. Exit: 0 passed, and the tree is as it was; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
@@ -10,8 +10,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
 use_pinned_go
 mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
 ((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "git checkout -- patches"
-# Without vet: today's finds old faults in upstream's code. Compiled as build-binary.sh compiles, so that what they have in
-# common is compiled once.
+# Without vet: today's finds old faults in upstream's code. Compiled as build-binary.sh compiles, so that what they have
+# in common is compiled once.
 cd "$TREE"
 env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
   hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"

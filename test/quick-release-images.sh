@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Proves the way through upstream's quick-release-images on a machine with no Docker daemon and no registry: the base
-# images are built here, the image holds the binary of `make binary`, and Docker and containerd take the archives of both ways.
-# Upstream's way runs in another folder, as another user, with another umask, time zone and locale, and with empty build
-# caches: the same bytes come out.
+# images are built here, the image holds the binary of `make binary`, and Docker and containerd take the archives of
+# both ways. Upstream's way runs in another folder, as another user, with another umask, time zone and locale, and with
+# empty build caches: the same bytes come out.
 #
 # Inputs: root; Debian's package mirror and the Go module proxy. The daemons are the test's own, in a temporary folder.
 # Exit: 0 passed; 1 failed. Either way, and when interrupted, nothing of it keeps running.
@@ -148,8 +148,8 @@ passed "make base-images skips what is up to date"
 # A registry that refuses every connection, so that the answer is the same on every machine.
 refuses "make base-images" make --no-print-directory -C "$ROOT" quick-release-images KUBE_CROSS_IMAGE=127.0.0.1:1/kube-cross
 
-# Another user's checkout: what is not committed yet too, the patched tree, the binary to compare with. Downloaded modules may
-# be shared, builds not.
+# Another user's checkout: what is not committed yet too, the patched tree, the binary to compare with. Downloaded
+# modules may be shared, builds not.
 other=$work/other
 mkdir -p "$other"/{home,modules,_output/bin/linux}
 (cd "$ROOT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$other")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The steps of the tests, and what each of them needs to be done before. test.sh runs them and sets the variables: make runs
-# several at a time, because some compute while others wait, and prints what each of them prints in one piece.
+# The steps of the tests, and what each of them needs to be done before. test.sh runs them and sets the variables: make
+# runs several at a time, because some compute while others wait, and prints what each of them prints in one piece.
 
 # Longest first.
 .PHONY: test
@@ -17,13 +17,12 @@ long: oci
 step = @bash test/step.sh $@
 go-test = go test -count=1 -trimpath -vet=off
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
-with = bash -c 'source scripts/environment.sh && "$$@"' bash
 
 .PHONY: image tools servers node-servers
 image: ; $(step) make --no-print-directory release
-tools: ; $(step) $(with) build_server kube-scheduler kubectl etcd kwok prometheus promtool
-servers: image tools ; $(step) $(with) build_server kube-apiserver
-node-servers: tools ; $(step) $(with) build_server kube-controller-manager kubelet kubeadm
+tools: ; $(step) bash -c 'source scripts/environment.sh && build_server kube-scheduler kubectl etcd kwok prometheus promtool'
+servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver && build_tool scheduler-extender extender'
+node-servers: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager kubelet kubeadm'
 
 # Verify comes after the tools because it compiles what they are made of: two at once would both do so.
 .PHONY: unit verify scripts
@@ -38,7 +37,7 @@ patched-tree: image ; $(step) bash test/patched-tree.sh
 artifacts: servers ; $(step) $(go-test) -C test -skip TestLayout ./artifacts/...
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 integration: servers ; $(step) $(go-test) -C test -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
-node-load: servers ; $(step) $(go-test) -C test -v ./integration/nodeload
+node-load: servers ; $(step) $(go-test) -C test -parallel 2 -v ./integration/nodeload
 
 .PHONY: docker e2e applies full-disk
 docker: image ; $(step) bash test/quick-release-images.sh

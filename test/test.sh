@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests, on real parts, and builds what they need first. Ends with the time of each step and go test's own lines.
+# Runs the tests, on real parts, and builds what they need first. Ends with the time of each step and go test's own
+# lines.
 #
-# Inputs: the whole checkout; TESTS: the target of steps.mk: test (needs no root), all (root, Debian), long, or one step;
+# Inputs: the whole checkout; TESTS: the target of steps.mk: test (needs no root), all (root, Debian), long, or one
+# step;
 #   CI=true makes a check that cannot run here a failure. Output: _output/test/, the output of each step.
 # Exit: 0 all passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
@@ -13,6 +15,11 @@ unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST L
   MAKEFLAGS MFLAGS MAKELEVEL
 use_pinned_go
 export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE='' RESULTS=$OUTPUT/test
+
+# The programs that the tests on local control planes start.
+export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler STOCK_SCHEDULER=$OUTPUT/tools/kube-scheduler
+export KUBE_APISERVER=$OUTPUT/tools/kube-apiserver ETCD=$OUTPUT/tools/etcd KWOK=$OUTPUT/tools/kwok KUBECTL=$OUTPUT/tools/kubectl
+export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
 
 unchecked=()
 if command -v "$(go env CC)" > /dev/null && [[ -e /usr/include/stdlib.h ]]; then

@@ -14,8 +14,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// realNode is a node of the size that nodes have in clusters: with the 50 images that a kubelet reports, and with what the API
-// server notes about who set which field.
+// realNode is a node of the size that nodes have in clusters: with the 50 images that a kubelet reports, and with what
+// the API server notes about who set which field.
 func realNode(i int) *corev1.Node {
 	name := fmt.Sprintf("ip-10-0-%d-%d.eu-central-1.compute.internal", i/250, i%250)
 	node := st.MakeNode().Name(name).Label("disktype", []string{"ssd", "hdd"}[i%2]).Obj()

@@ -17,8 +17,8 @@ type Binder struct {
 	client kubernetes.Interface
 }
 
-// Bind binds a pod to a node. To bind it there again is a success, so a scheduler that did not get the answer may ask again.
-// The API server checks the UID: a new pod that has an old one's name is left alone.
+// Bind binds a pod to a node. To bind it there again is a success, so a scheduler that did not get the answer may ask
+// again. The API server checks the UID: a new pod that has an old one's name is left alone.
 func (b *Binder) Bind(ctx context.Context, body []byte) error {
 	args, err := decodeBinding(body)
 	if err != nil {

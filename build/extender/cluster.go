@@ -22,8 +22,8 @@ import (
 // byNode is the index of the pods by the node that they are bound to.
 const byNode = "node"
 
-// cluster is what is known of the cluster by watching it: its nodes, and the pods that are bound and have not ended. Pods
-// that the scheduler has only just placed are not among them before their binding is seen.
+// cluster is what is known of the cluster by watching it: its nodes, and the pods that are bound and have not ended.
+// Pods that the scheduler has only just placed are not among them before their binding is seen.
 type cluster struct {
 	nodes corelisters.NodeLister
 	pods  cache.Indexer
@@ -31,7 +31,8 @@ type cluster struct {
 	synced []cache.InformerSynced
 }
 
-// newInformerFactory makes informers of which the one for pods leaves out those that have ended, as the scheduler's does.
+// newInformerFactory makes informers of which the one for pods leaves out those that have ended, as the scheduler's
+// does.
 func newInformerFactory(client kubernetes.Interface) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {

@@ -22,10 +22,10 @@ import (
 
 // Decider answers filter, prioritize and preempt with the plugins of a profile.
 //
-// The plugins are made once and read the one snapshot that they were made with, so one request is answered at a time; the
-// next ones wait. To a scheduler that costs nothing: it decides about one pod at a time, and asks one question after the
-// other. Several schedulers wait for each other. (A set of plugins for each request would have them all count attempts, and
-// index pods, for themselves.)
+// The plugins are made once and read the one snapshot that they were made with, so one request is answered at a time;
+// the next ones wait. To a scheduler that costs nothing: it decides about one pod at a time, and asks one question
+// after the other. Several schedulers wait for each other. (A set of plugins for each request would have them all count
+// attempts, and index pods, for themselves.)
 type Decider struct {
 	framework framework.Framework
 	cluster   *cluster
@@ -44,8 +44,8 @@ type connections struct {
 	events  events.EventRecorder
 }
 
-// newDecider makes the plugins of a profile. The factory is from newInformerFactory, and is started afterwards, when the
-// plugins have said what they watch.
+// newDecider makes the plugins of a profile. The factory is from newInformerFactory, and is started afterwards, when
+// the plugins have said what they watch.
 func newDecider(profile *Profile, with connections) (*Decider, error) {
 	current := &currentSnapshot{}
 	made, err := frameworkruntime.NewFramework(profile.registry, &profile.profile,
@@ -244,8 +244,8 @@ func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostP
 // sums runs the score plugins on the nodes of the current snapshot, and gives for each the sum of weight × score.
 func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) ([]int64, error) {
 	state := framework.NewCycleState()
-	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nothing says how long to keep it, and
-	// for which of several schedulers.
+	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nothing says how long to keep it,
+	// and for which of several schedulers.
 	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		return nil, status.AsError()
 	}
@@ -272,8 +272,8 @@ func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Nod
 	return sums, nil
 }
 
-// scaled brings a sum of weight × score, with scores from 0 to 100, to an extender's range of 0 to 10: the weighted mean
-// score, divided by 10, rounded to the nearest and from the middle up. With no plugin every node scores 0.
+// scaled brings a sum of weight × score, with scores from 0 to 100, to an extender's range of 0 to 10: the weighted
+// mean score, divided by 10, rounded to the nearest and from the middle up. With no plugin every node scores 0.
 func scaled(sum, weights int64) int64 {
 	if weights == 0 {
 		return extenderv1.MinExtenderPriority
@@ -283,8 +283,8 @@ func scaled(sum, weights int64) int64 {
 	return (sum + step/2) / step
 }
 
-// Preempt answers which of the candidates the plugins would let the pod onto once the victims are gone, with all of their
-// victims: it spares none.
+// Preempt answers which of the candidates the plugins would let the pod onto once the victims are gone, with all of
+// their victims: it spares none.
 func (d *Decider) Preempt(ctx context.Context, body []byte) (*extenderv1.ExtenderPreemptionResult, error) {
 	return inTurn(ctx, d, body, decodePreemption, d.preempt)
 }
@@ -371,8 +371,8 @@ func (d *Decider) Ready() error {
 	return nil
 }
 
-// noNominations is the nominator of an extender, which is not told which pods wait for their victims to end on which node.
-// The scheduler that asks counts them in its own plugins.
+// noNominations is the nominator of an extender, which is not told which pods wait for their victims to end on which
+// node. The scheduler that asks counts them in its own plugins.
 type noNominations struct{}
 
 func (noNominations) AddNominatedPod(*framework.PodInfo, *framework.NominatingInfo) {}

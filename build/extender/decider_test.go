@@ -112,7 +112,8 @@ func TestFilterCountsThePodsThatRunOnTheNodes(t *testing.T) {
 	}
 }
 
-// TestWholeNodesCountMoreThanKnownOnes sends a node that differs from the one that is watched, and one that is not known.
+// TestWholeNodesCountMoreThanKnownOnes sends a node that differs from the one that is watched, and one that is not
+// known.
 func TestWholeNodesCountMoreThanKnownOnes(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, bareNode("known"))
 	var result extenderv1.ExtenderFilterResult
@@ -225,7 +226,8 @@ func TestScoresAreWeightedMeansFrom0To10(t *testing.T) {
 		},
 		"two, by their weights": {
 			[]string{"{name: Labelled, weight: 3}", "{name: Other}"}, // no weight is 1
-			// (3 × 100 + 1 × 0) ÷ 4 = 75, (3 × 0 + 1 × 100) ÷ 4 = 25, (3 × 40 + 1 × 20) ÷ 4 = 35, (3 × 30 + 1 × 46) ÷ 4 = 34
+			// (3 × 100 + 1 × 0) ÷ 4 = 75, (3 × 0 + 1 × 100) ÷ 4 = 25, (3 × 40 + 1 × 20) ÷ 4 = 35, (3 × 30 + 1 × 46) ÷ 4
+			// = 34
 			map[*corev1.Node]int64{
 				node("75", "100", "0"): 8, node("25", "0", "100"): 3, node("35", "40", "20"): 4, node("34", "30", "46"): 3,
 			},

@@ -64,7 +64,8 @@ type fixture struct {
 	refuse error
 }
 
-// newFixture serves a configuration over HTTP, in a cluster that holds some objects. The limits are those of the requests.
+// newFixture serves a configuration over HTTP, in a cluster that holds some objects. The limits are those of the
+// requests.
 func newFixture(t testing.TB, configuration string, limits Limits, objects ...runtime.Object) *fixture {
 	t.Helper()
 	f := &fixture{client: fake.NewSimpleClientset(objects...)}

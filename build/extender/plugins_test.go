@@ -20,7 +20,8 @@ func ofPlugin(name, args string) string {
 		"  pluginConfig: [{name: %s, args: %s}]\n", header, name, name, args)
 }
 
-// TestEachOfOurPluginsIsServed asks each of them about the nodes a, with ssd, and b, with hdd, of which a runs the pod's image.
+// TestEachOfOurPluginsIsServed asks each of them about the nodes a, with ssd, and b, with hdd, of which a runs the
+// pod's image.
 func TestEachOfOurPluginsIsServed(t *testing.T) {
 	const image = "registry.example.com/builder:v1"
 	running := onNode("running", "a")

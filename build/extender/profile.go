@@ -25,8 +25,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Profile is what an extender serves: of a profile in a KubeSchedulerConfiguration, the plugins of a registry at preFilter,
-// filter, preScore and score, with their arguments and weights.
+// Profile is what an extender serves: of a profile in a KubeSchedulerConfiguration, the plugins of a registry at
+// preFilter, filter, preScore and score, with their arguments and weights.
 type Profile struct {
 	// profile has nothing else enabled, but for the two plugins that every profile must have.
 	profile schedulerconfig.KubeSchedulerProfile
@@ -38,9 +38,9 @@ type Profile struct {
 	connection componentbaseconfig.ClientConnectionConfiguration
 }
 
-// LoadProfile reads a KubeSchedulerConfiguration as the scheduler does, strictly, with defaults, and validated, and takes
-// from the profile with a name what can be served. The name may be empty if there is only one profile. Of what the file
-// names, upstream's own plugins are passed over: the scheduler that asks runs them itself.
+// LoadProfile reads a KubeSchedulerConfiguration as the scheduler does, strictly, with defaults, and validated, and
+// takes from the profile with a name what can be served. The name may be empty if there is only one profile. Of what
+// the file names, upstream's own plugins are passed over: the scheduler that asks runs them itself.
 func LoadProfile(file, name string, plugins frameworkruntime.Registry) (*Profile, error) {
 	config, err := loadConfiguration(file)
 	if err != nil {
@@ -106,7 +106,8 @@ func loadConfiguration(file string) (*schedulerconfig.KubeSchedulerConfiguration
 	return config, nil
 }
 
-// validateArgs checks the arguments of this project's plugins in all profiles, which upstream's validation does not know.
+// validateArgs checks the arguments of this project's plugins in all profiles, which upstream's validation does not
+// know.
 func validateArgs(profiles []schedulerconfig.KubeSchedulerProfile) []error {
 	validators := argsvalidation.Functions()
 	var errs []error
@@ -196,8 +197,8 @@ func checkNames(file string, plugins *schedulerconfig.Plugins, ours frameworkrun
 		"next: correct the names; this project's are %s", file, strings.Join(unknown, ", "), strings.Join(sorted(ours), ", "))
 }
 
-// onlyServed keeps of a profile's plugins those of a registry at the extension points that are served. What is disabled stays
-// disabled, since it can be one of them that multiPoint enables.
+// onlyServed keeps of a profile's plugins those of a registry at the extension points that are served. What is disabled
+// stays disabled, since it can be one of them that multiPoint enables.
 func onlyServed(plugins *schedulerconfig.Plugins, ours frameworkruntime.Registry) *schedulerconfig.Plugins {
 	served := plugins.DeepCopy()
 	for _, set := range pluginSets(served) {

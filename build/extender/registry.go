@@ -30,8 +30,8 @@ func Plugins() frameworkruntime.Registry {
 	}
 }
 
-// inTree are the names of upstream's own plugins. The scheduler that asks runs them itself, so they are passed over here; a
-// name that is neither theirs nor ours is a mistake.
+// inTree are the names of upstream's own plugins. The scheduler that asks runs them itself, so they are passed over
+// here; a name that is neither theirs nor ours is a mistake.
 var inTree = sets.NewString(
 	names.PrioritySort,
 	names.DefaultBinder,

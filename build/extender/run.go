@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extender is a reference scheduler extender: it serves the plugins of this project to a scheduler that does not have
-// them, over HTTPS, so that a plugin can be tried before anything is swapped.
+// Package extender is a reference scheduler extender: it serves the plugins of this project to a scheduler that does
+// not have them, over HTTPS, so that a plugin can be tried before anything is swapped.
 //
 // It answers all four verbs, filter, prioritize, preempt and bind, both for whole nodes and for names of nodes
-// (nodeCacheCapable). It watches nodes and pods as a scheduler does. Every answer is whole or an error; none names a node
-// that the request did not.
+// (nodeCacheCapable). It watches nodes and pods as a scheduler does. Every answer is whole or an error; none names a
+// node that the request did not.
 package extender
 
 import (
@@ -33,8 +33,8 @@ const name = "scheduler-extender"
 
 // Options say what an extender serves, and where.
 type Options struct {
-	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it; empty is the
-	// only one.
+	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it; empty
+	// is the only one.
 	Config, Profile string
 	// Kubeconfig says how to reach the API server; empty is as Config says, and if it does not, as a pod does.
 	Kubeconfig string
@@ -155,7 +155,8 @@ func (o *Options) server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: o.RequestTimeout,
-		// Also for a body that is not read, because what it is about is refused: it must come before the answer goes out.
+		// Also for a body that is not read, because what it is about is refused: it must come before the answer goes
+		// out.
 		ReadTimeout:    o.RequestTimeout,
 		WriteTimeout:   o.RequestTimeout + writeGrace,
 		IdleTimeout:    idleTimeout,
@@ -219,7 +220,8 @@ func listed(plugins []schedulerconfig.Plugin) string {
 	return strings.Join(names, ", ")
 }
 
-// serve answers requests until the context ends, and then waits for those that have begun, no longer than they may take.
+// serve answers requests until the context ends, and then waits for those that have begun, no longer than they may
+// take.
 func serve(ctx context.Context, server *http.Server, listener net.Listener, requestTimeout time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()

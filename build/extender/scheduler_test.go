@@ -32,8 +32,9 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// This file asks as upstream does: with its client, and with its whole scheduler around that. What it shows of upstream's
-// ways with an extender that is down, slow or wrong is what manifests/config/extender.yaml and the page on extenders say.
+// This file asks as upstream does: with its client, and with its whole scheduler around that. What it shows of
+// upstream's ways with an extender that is down, slow or wrong is what manifests/config/extender.yaml and the page on
+// extenders say.
 
 // extenderConfig is a scheduler's configuration of an extender, with all verbs.
 func extenderConfig(url string, change ...func(*schedulerconfig.Extender)) schedulerconfig.Extender {
@@ -221,8 +222,8 @@ func TestStockSchedulerSaysWhyNoNodeFits(t *testing.T) {
 	}
 }
 
-// TestWeight has the scheduler's own plugin prefer one node and the extender the other. A node's total is the plugin's weight
-// × score, and the extender's weight × score × 10.
+// TestWeight has the scheduler's own plugin prefer one node and the extender the other. A node's total is the plugin's
+// weight × score, and the extender's weight × score × 10.
 func TestWeight(t *testing.T) {
 	ours := st.MakeNode().Name("ours").Label("disktype", "ssd").Label("score", "0").Obj()
 	theirs := st.MakeNode().Name("theirs").Label("disktype", "tape").Label("score", "60").Obj()
@@ -287,8 +288,8 @@ func only(verb string) func(*schedulerconfig.Extender) {
 	}
 }
 
-// TestFilterThatFails: without ignorable no pod is scheduled any more; with it, the scheduler goes on as if there was no
-// extender.
+// TestFilterThatFails: without ignorable no pod is scheduled any more; with it, the scheduler goes on as if there was
+// no extender.
 func TestFilterThatFails(t *testing.T) {
 	for name, url := range failing(t) {
 		t.Run(name, func(t *testing.T) {
@@ -351,8 +352,8 @@ func full(node string) []*corev1.Pod {
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()}
 }
 
-// preempting has a scheduler place an important pod in a cluster in which each node is full, and gives the node whose pod had to
-// go, or the event if none had.
+// preempting has a scheduler place an important pod in a cluster in which each node is full, and gives the node whose
+// pod had to go, or the event if none had.
 func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extender)) string {
 	t.Helper()
 	room := map[corev1.ResourceName]string{corev1.ResourceCPU: "1", corev1.ResourcePods: "10"}
@@ -393,8 +394,8 @@ func impatientIfNotOurs(notOurs bool) func(*schedulerconfig.Extender) {
 	return func(*schedulerconfig.Extender) {}
 }
 
-// TestPreemptingWithOurPlugin: without the extender, the less important pod would go, from a node that the plugin does not let
-// the pod onto.
+// TestPreemptingWithOurPlugin: without the extender, the less important pod would go, from a node that the plugin does
+// not let the pod onto.
 func TestPreemptingWithOurPlugin(t *testing.T) {
 	for mode := range modes {
 		t.Run(mode, func(t *testing.T) {

@@ -21,8 +21,8 @@ import (
 
 // Limits bound what a request may cost.
 type Limits struct {
-	// RequestTimeout is how long a request may take from its first line to the answer. It should be less than the scheduler's
-	// own (httpTimeout, 5 s by default): an answer that comes later is lost.
+	// RequestTimeout is how long a request may take from its first line to the answer. It should be less than the
+	// scheduler's own (httpTimeout, 5 s by default): an answer that comes later is lost.
 	RequestTimeout time.Duration
 	// MaxBodyBytes is how long a request may be.
 	MaxBodyBytes int64
@@ -45,14 +45,14 @@ type answerFunc func(ctx context.Context, body []byte) (any, error)
 // verb is one of the things that a scheduler asks.
 type verb struct {
 	answer answerFunc
-	// failure gives the body that says what went wrong, where the type of the answer has a field for it; then the scheduler
-	// shows it to anyone who looks at the pod. Where there is none, the scheduler sees the status alone, whatever the
-	// body.
+	// failure gives the body that says what went wrong, where the type of the answer has a field for it; then the
+	// scheduler shows it to anyone who looks at the pod. Where there is none, the scheduler sees the status alone,
+	// whatever the body.
 	failure func(message string) any
 }
 
-// NewHandler gives the handler of an extender's requests: POST /filter, /prioritize, /preempt and /bind, and GET /healthz.
-// Without a binder, bind is refused.
+// NewHandler gives the handler of an extender's requests: POST /filter, /prioritize, /preempt and /bind, and GET
+// /healthz. Without a binder, bind is refused.
 func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 	verbs := map[string]verb{
 		"/filter": {

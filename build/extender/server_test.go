@@ -175,8 +175,8 @@ func TestClientThatIsSlow(t *testing.T) {
 	}
 }
 
-// TestDeadline asks plugins that stop at the deadline as if all was well, and one that does not even stop. Neither's nodes
-// may pass, nor score.
+// TestDeadline asks plugins that stop at the deadline as if all was well, and one that does not even stop. Neither's
+// nodes may pass, nor score.
 func TestDeadline(t *testing.T) {
 	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
 	for name, test := range map[string]struct {

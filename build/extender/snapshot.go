@@ -11,11 +11,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// snapshot is what the plugins see of the cluster during one request: first the nodes that the request is about, then all
-// others that are known. It does not change.
+// snapshot is what the plugins see of the cluster during one request: first the nodes that the request is about, then
+// all others that are known. It does not change.
 //
-// Describing a node costs about a microsecond for each of its pods, so the others are described only when a plugin asks for
-// them, which those that look at one node at a time never do.
+// Describing a node costs about a microsecond for each of its pods, so the others are described only when a plugin asks
+// for them, which those that look at one node at a time never do.
 type snapshot struct {
 	asked  []*framework.NodeInfo
 	byName map[string]*framework.NodeInfo
@@ -87,8 +87,8 @@ func (s *snapshot) having(condition func(*framework.NodeInfo) bool) ([]*framewor
 	return having, nil
 }
 
-// currentSnapshot is the one lister that plugins are made with: it gives the snapshot of the request that is being answered.
-// There is one such request at a time; see Decider.
+// currentSnapshot is the one lister that plugins are made with: it gives the snapshot of the request that is being
+// answered. There is one such request at a time; see Decider.
 type currentSnapshot struct {
 	snapshot atomic.Pointer[snapshot]
 }

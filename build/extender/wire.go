@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes one request may be about: several times as many as Kubernetes supports in a cluster. A node
-	// takes a few bytes in a request and a thousand in memory, so without it a small request could take all of the memory.
+	// maxNodes is how many nodes one request may be about: several times as many as Kubernetes supports in a cluster. A
+	// node takes a few bytes in a request and a thousand in memory, so without it a small request could take all of the
+	// memory.
 	maxNodes = 50_000
 	// maxObjectBytes is how big a pod or a node may be: nothing bigger can be stored, since etcd takes 1.5 MiB.
 	maxObjectBytes = 3 << 20
@@ -39,14 +40,15 @@ type question struct {
 	names []string
 	// nodes are the same nodes if they were sent whole, and nil if only their names were.
 	nodes []*corev1.Node
-	// sent are the same nodes just as they came. They go back like that: no field gets lost that a newer scheduler knows.
+	// sent are the same nodes just as they came. They go back like that: no field gets lost that a newer scheduler
+	// knows.
 	sent []json.RawMessage
 }
 
 // decodeQuestion reads an ExtenderArgs.
 //
-// What it is made of must be known and there once: a question that is not understood as a whole is not answered. Pods and
-// nodes in it may have fields that this release of Kubernetes does not know.
+// What it is made of must be known and there once: a question that is not understood as a whole is not answered. Pods
+// and nodes in it may have fields that this release of Kubernetes does not know.
 func decodeQuestion(body []byte) (*question, error) {
 	var args struct {
 		Pod, Nodes json.RawMessage
@@ -99,7 +101,8 @@ func (q *question) decodeNodes(list json.RawMessage) error {
 	return nil
 }
 
-// preemption is what a scheduler asks of preempt: whether the pod would get onto each of some nodes without some pods there.
+// preemption is what a scheduler asks of preempt: whether the pod would get onto each of some nodes without some pods
+// there.
 type preemption struct {
 	pod        *corev1.Pod
 	candidates []candidate
@@ -112,8 +115,8 @@ type candidate struct {
 	violations int64
 }
 
-// decodePreemption reads an ExtenderPreemptionArgs. The candidates are in the order of their names. Of victims that were
-// sent whole, only their UIDs are looked at: the rest is known.
+// decodePreemption reads an ExtenderPreemptionArgs. The candidates are in the order of their names. Of victims that
+// were sent whole, only their UIDs are looked at: the rest is known.
 func decodePreemption(body []byte) (*preemption, error) {
 	var args struct {
 		Pod                   json.RawMessage
@@ -236,8 +239,8 @@ func decodeObject(content json.RawMessage, into any) error {
 	return kjson.UnmarshalCaseSensitivePreserveInts(content, into)
 }
 
-// decodeStrictly reads one JSON value and nothing after it. It refuses fields that it does not know, and keys that are there
-// twice.
+// decodeStrictly reads one JSON value and nothing after it. It refuses fields that it does not know, and keys that are
+// there twice.
 func decodeStrictly(content []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(content, into)
 	if err == nil {
@@ -258,8 +261,8 @@ func checkCount(nodes int) error {
 	return nil
 }
 
-// checkNodeNames checks that each name could be a node's and is there once. What else a name may be made of is not for an
-// extender to say.
+// checkNodeNames checks that each name could be a node's and is there once. What else a name may be made of is not for
+// an extender to say.
 func checkNodeNames(names []string) error {
 	if err := checkCount(len(names)); err != nil {
 		return err

@@ -166,8 +166,8 @@ func Names(version, architecture, registry string) ([]name.Tag, error) {
 func WriteArchive(path string, image v1.Image, names []name.Tag) error {
 	references := map[name.Reference]v1.Image{}
 	for _, tag := range names {
-		// The library writes the names of one image in a random order, and different images in the order of their names: each
-		// name gets an image of its own, with the same content.
+		// The library writes the names of one image in a random order, and different images in the order of their
+		// names: each name gets an image of its own, with the same content.
 		references[tag] = &struct{ v1.Image }{image}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {

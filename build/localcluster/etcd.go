@@ -21,8 +21,8 @@ func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string
 		return "", err
 	}
 	address := func(port int) string { return "https://" + net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)) }
-	// A single member has no peers, but etcd insists on listening for some: a socket in the run's folder needs no port. (The
-	// ":0" belongs to the socket's name.)
+	// A single member has no peers, but etcd insists on listening for some: a socket in the run's folder needs no port.
+	// (The ":0" belongs to the socket's name.)
 	const peer = "unix://peer:0"
 	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
 		Name:        "etcd",

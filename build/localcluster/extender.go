@@ -12,14 +12,16 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// DocumentedExtender is the address at which the project's documents and its own configurations have the reference extender.
+// DocumentedExtender is the address at which the project's documents and its own configurations have the reference
+// extender.
 const DocumentedExtender = "https://" + supervisor.Loopback + ":8888"
 
 // nextExtender is what to do when the extender does not run.
 const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender; " +
 	"if it is there, correct what the last log lines say and run again"
 
-// Extender is a scheduler-extender that runs against a control plane. It asks for a client certificate of the run's authority.
+// Extender is a scheduler-extender that runs against a control plane. It asks for a client certificate of the run's
+// authority.
 type Extender struct {
 	plane   *ControlPlane
 	process *supervisor.Process
@@ -28,8 +30,8 @@ type Extender struct {
 	certificate, key, authority string
 }
 
-// StartExtender starts a scheduler-extender with the plugins of a profile in a scheduler's configuration, and waits until it
-// knows the cluster. There can be one at a time.
+// StartExtender starts a scheduler-extender with the plugins of a profile in a scheduler's configuration, and waits
+// until it knows the cluster. There can be one at a time.
 func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile, profile string) (*Extender, error) {
 	const name = "scheduler-extender"
 	if err := checkExecutable(name, executable, nextExtender); err != nil {
@@ -92,8 +94,8 @@ func (e *Extender) redirect(extender map[string]any) {
 	extender["tlsConfig"] = map[string]any{"caFile": e.authority, "certFile": e.certificate, "keyFile": e.key}
 }
 
-// ReadExtenders gives the addresses of the extenders in a KubeSchedulerConfiguration that are said to listen on loopback, or
-// only those at one address, https://host:port: those for which WithExtender puts another one.
+// ReadExtenders gives the addresses of the extenders in a KubeSchedulerConfiguration that are said to listen on
+// loopback, or only those at one address, https://host:port: those for which WithExtender puts another one.
 func ReadExtenders(configFile, only string) ([]string, error) {
 	config, err := readSchedulerConfig(configFile)
 	if err != nil {

@@ -48,7 +48,8 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 				"--manage-nodes-with-annotation-selector=" + fakeNode + "=" + fakeNodeValue,
 				// Leases as a kubelet has them; else KWOK rewrites each node's status all the time.
 				"--node-lease-duration-seconds=40",
-				// The addresses of pods are invented; the one of the nodes is asked for logs, and must not lead off this machine.
+				// The addresses of pods are invented; the one of the nodes is asked for logs, and must not lead off
+				// this machine.
 				"--cidr=10.244.0.0/16",
 				"--node-ip=" + supervisor.Loopback,
 			}

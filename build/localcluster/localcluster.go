@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localcluster starts a Kubernetes control plane on loopback, for `make run` and for tests: etcd, kube-apiserver,
-// fake nodes (KWOK), and one or more kube-schedulers. It needs neither root nor containers nor a network.
+// Package localcluster starts a Kubernetes control plane on loopback, for `make run` and for tests: etcd,
+// kube-apiserver, fake nodes (KWOK), and one or more kube-schedulers. It needs neither root nor containers nor a
+// network.
 //
 // Everything it writes is in one folder, and everything it starts is a child process. Stop ends both; after a crash
 // of the parent, kill -9 included, the kernel ends the children and the next Start removes the folder.
@@ -35,7 +36,8 @@ type Options struct {
 	Etcd, KubeAPIServer, KWOK string
 	// APIServerArguments follow the API server's own; of a flag that is there twice, the last one counts.
 	APIServerArguments []string
-	// Parent is the directory in which the folder of the run is made; empty is the system's directory for temporary files.
+	// Parent is the directory in which the folder of the run is made; empty is the system's directory for temporary
+	// files.
 	Parent string
 	// Progress receives a line for each thing that starts or ends; it may be nil.
 	Progress io.Writer

@@ -16,7 +16,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// strictly decodes objects; a field that there is none of is an error that names it, since a pod without it is another pod.
+// strictly decodes objects; a field that there is none of is an error that names it, since a pod without it is another
+// pod.
 var strictly = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
 // Manifest is what a file describes.
@@ -27,8 +28,8 @@ type Manifest struct {
 	Pods []*corev1.Pod
 }
 
-// ReadManifest reads the pods and nodes of a manifest, YAML or JSON, of one or more documents. Anything else is refused:
-// there are no controllers here that would make pods of it.
+// ReadManifest reads the pods and nodes of a manifest, YAML or JSON, of one or more documents. Anything else is
+// refused: there are no controllers here that would make pods of it.
 func ReadManifest(file string) (*Manifest, error) {
 	open, err := os.Open(file)
 	if err != nil {

@@ -165,10 +165,10 @@ func boundBy(event *corev1.Event) string {
 	return event.Source.Component
 }
 
-// Place creates pods, with the namespaces that are missing, and waits until each of them is bound and its Scheduled event
-// is there, or its scheduler has found no node for it. Pods for which no running scheduler has a profile are created but
-// not waited for. When ctx reaches its deadline, the placements say what is missing, pods that were not created among it; they
-// are in the order of the pods. An error means that the placements are not known.
+// Place creates pods, with the namespaces that are missing, and waits until each of them is bound and its Scheduled
+// event is there, or its scheduler has found no node for it. Pods for which no running scheduler has a profile are
+// created but not waited for. When ctx reaches its deadline, the placements say what is missing, pods that were not
+// created among it; they are in the order of the pods. An error means that the placements are not known.
 func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placement, error) {
 	ctx, cancel := c.supervisor.WhileAlive(ctx)
 	defer cancel()

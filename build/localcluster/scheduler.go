@@ -41,26 +41,26 @@ type schedulerOptions struct {
 // SchedulerOption changes how a scheduler is started.
 type SchedulerOption func(*schedulerOptions)
 
-// WithName tells a scheduler from others on the same control plane: its name among the Processes, and of its files in the
-// folder, NAME.log first. Without, it is kube-scheduler.
+// WithName tells a scheduler from others on the same control plane: its name among the Processes, and of its files in
+// the folder, NAME.log first. Without, it is kube-scheduler.
 func WithName(name string) SchedulerOption {
 	return func(options *schedulerOptions) { options.name = name }
 }
 
-// WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it has
-// about its own callers too. Without, it is system:kube-scheduler.
+// WithToken makes the scheduler speak to the API server as whom the token belongs to: all of it, the questions that it
+// has about its own callers too. Without, it is system:kube-scheduler.
 func WithToken(token string) SchedulerOption {
 	return func(options *schedulerOptions) { options.token = token }
 }
 
-// WithLeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have it may
-// have the same profiles: only one of them at a time binds pods.
+// WithLeaderElection leaves leader election to the configuration instead of switching it off. Schedulers that all have
+// it may have the same profiles: only one of them at a time binds pods.
 func WithLeaderElection() SchedulerOption {
 	return func(options *schedulerOptions) { options.leaderElection = true }
 }
 
-// WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an address,
-// https://host:port, only where it names one at that address.
+// WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an
+// address, https://host:port, only where it names one at that address.
 func WithExtender(extender *Extender, replaces string) SchedulerOption {
 	return func(options *schedulerOptions) { options.extender, options.replaces = extender, replaces }
 }
@@ -74,10 +74,10 @@ func ReadProfiles(configFile string) ([]string, error) {
 	return config.profiles()
 }
 
-// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The file is
-// not changed: the scheduler reads a copy in which the API server is this one and leader election is off, unless an option
-// says otherwise. There can be several at a time, each with a name of its own, and with profiles of its own unless they
-// elect a leader.
+// StartScheduler starts a kube-scheduler with a configuration and waits until it is healthy and sees the nodes. The
+// file is not changed: the scheduler reads a copy in which the API server is this one and leader election is off,
+// unless an option says otherwise. There can be several at a time, each with a name of its own, and with profiles of
+// its own unless they elect a leader.
 func (c *ControlPlane) StartScheduler(
 	ctx context.Context, executable, configFile string, options ...SchedulerOption,
 ) (*Scheduler, error) {
@@ -150,8 +150,8 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	if err != nil {
 		return err
 	}
-	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and may
-	// name files relative to it or depend on a proxy.
+	// Unlike the others it gets the caller's environment and working directory: the configuration is the caller's, and
+	// may name files relative to it or depend on a proxy.
 	p, port, err := c.supervisor.Start(ctx, supervisor.Component{
 		Name:       s.name,
 		Executable: executable,
@@ -185,8 +185,9 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 	return nil
 }
 
-// seesNodes says what is missing in a scheduler's metrics until its cache has as many nodes, which it counts once a second. It is
-// healthy before that, and would say of a pod that no node fits. A node of which it knows by its pods alone counts, too.
+// seesNodes says what is missing in a scheduler's metrics until its cache has as many nodes, which it counts once a
+// second. It is healthy before that, and would say of a pod that no node fits. A node of which it knows by its pods
+// alone counts, too.
 func seesNodes(metrics []byte, nodes int) error {
 	cached := 0.
 	for line := range strings.Lines(string(metrics)) {

@@ -128,8 +128,8 @@ func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) er
 	return os.WriteFile(file, content, 0o600)
 }
 
-// localExtenders gives the extenders of a configuration that are said to listen on loopback; with an address, https://host:port,
-// only those at that one.
+// localExtenders gives the extenders of a configuration that are said to listen on loopback; with an address,
+// https://host:port, only those at that one.
 func localExtenders(config map[string]any, only string) []map[string]any {
 	extenders, _ := config["extenders"].([]any)
 	var local []map[string]any

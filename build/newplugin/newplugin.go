@@ -32,8 +32,8 @@ var testTemplate string
 
 var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
 
-// reserved are names of packages that the registry, Go or upstream's folder uses otherwise; scripts/new-plugin.sh refuses
-// the folders that upstream has, too.
+// reserved are names of packages that the registry, Go or upstream's folder uses otherwise; scripts/new-plugin.sh
+// refuses the folders that upstream has, too.
 var reserved = map[string]bool{"apis": true, "configcheck": true, "examples": true, "feature": true, "features": true,
 	"fts": true, "internal": true, "main": true, "plfeature": true, "plugins": true, "runtime": true, "shared": true,
 	"testdata": true, "vendor": true}

@@ -34,8 +34,8 @@ func (e *Error) clause() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// Split takes an error apart into what is wrong and the next step: the outermost one, which knows best what was to be done. An
-// error of the system, a full disk for one, has none, and gets the one that is given as otherwise.
+// Split takes an error apart into what is wrong and the next step: the outermost one, which knows best what was to be
+// done. An error of the system, a full disk for one, has none, and gets the one that is given as otherwise.
 func Split(err error, otherwise string) (what, next string) {
 	what, next = err.Error(), otherwise
 	var outer *Error

@@ -44,8 +44,8 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 {{end}}{{end -}}
 `))
 
-// Readme writes the page that describes the series: a table of all patches, and for each hand-made one why it exists and
-// when to drop it.
+// Readme writes the page that describes the series: a table of all patches, and for each hand-made one why it exists
+// and when to drop it.
 func Readme(series []Patch) ([]byte, error) {
 	data := struct {
 		Series         []Patch

@@ -121,8 +121,8 @@ func leftBehind(name string) bool {
 		strings.HasSuffix(name, ".orig") || strings.HasSuffix(name, ".rej")
 }
 
-// pinOf is the upstream.version of a bundle: the project's own, or, where another release than the pinned one was built,
-// the facts of that one in the same form.
+// pinOf is the upstream.version of a bundle: the project's own, or, where another release than the pinned one was
+// built, the facts of that one in the same form.
 func pinOf(options Options) ([]byte, error) {
 	pin, err := source.ReadPin(options.UpstreamVersion)
 	if err != nil {

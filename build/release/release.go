@@ -41,15 +41,15 @@ type Options struct {
 	Tree string
 	// ModuleCache is where the go command keeps modules, GoRoot where the Go lies that compiled the binaries.
 	ModuleCache, GoRoot string
-	// Project is this project's folder, with manifests/, docs/ and README.md; Patches and UpstreamVersion are the folder
-	// of the series and the file of the pin, which may lie elsewhere.
+	// Project is this project's folder, with manifests/, docs/ and README.md; Patches and UpstreamVersion are the
+	// folder of the series and the file of the pin, which may lie elsewhere.
 	Project, Patches, UpstreamVersion string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
 }
 
-// Name is the name of a bundle: of the archive, without .tar.gz, and of the one folder in it. The version stands in it as
-// it does in the image's tag, with "_" for "+": a file with a plus is stored under another name by sites that host
+// Name is the name of a bundle: of the archive, without .tar.gz, and of the one folder in it. The version stands in it
+// as it does in the image's tag, with "_" for "+": a file with a plus is stored under another name by sites that host
 // releases, and asked for under another name, with a blank, where a URL is decoded as a form.
 func Name(version, architecture string) string {
 	return namePrefix(version) + architecture
@@ -74,8 +74,9 @@ func RootsModule() (debug.Module, error) {
 		"build it with make release")
 }
 
-// Write makes a bundle in a folder, with a copy of its SBOM beside it, and lists both in the folder's SHA256SUMS, last: a
-// file that is not listed there, or not with that sum, is not finished. It gives the paths of the bundle and of the SBOM.
+// Write makes a bundle in a folder, with a copy of its SBOM beside it, and lists both in the folder's SHA256SUMS, last:
+// a file that is not listed there, or not with that sum, is not finished. It gives the paths of the bundle and of the
+// SBOM.
 func Write(folder string, options Options) (bundle, document string, err error) {
 	files, err := assemble(options)
 	if err != nil {

@@ -39,8 +39,8 @@ type inventory struct {
 	known map[common.ElementID]*v2_3.Package
 }
 
-// describe lists, as SPDX 2.3 JSON, what is in a bundle: image and binaries, the modules that are linked into each binary,
-// the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
+// describe lists, as SPDX 2.3 JSON, what is in a bundle: image and binaries, the modules that are linked into each
+// binary, the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
 func describe(
 	options Options, archive []byte, imageID string, binaries map[string]Binary, roots Module,
 ) ([]byte, error) {
@@ -190,8 +190,8 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 	return nil
 }
 
-// binary adds a binary, the modules linked into it, and its Go: once as the standard library in it, under the name by which
-// scanners know that, and once as the compiler.
+// binary adds a binary, the modules linked into it, and its Go: once as the standard library in it, under the name by
+// which scanners know that, and once as the compiler.
 func (l inventory) binary(name, version string, binary Binary) common.ElementID {
 	part := v2_3.Package{
 		PackageName:               name,
@@ -236,8 +236,8 @@ func (l inventory) binary(name, version string, binary Binary) common.ElementID 
 	return id
 }
 
-// module adds a Go module. The same version from two places, a staging folder of Kubernetes and the published module, is
-// one package with both origins.
+// module adds a Go module. The same version from two places, a staging folder of Kubernetes and the published module,
+// is one package with both origins.
 func (l inventory) module(module Module) common.ElementID {
 	part := v2_3.Package{
 		PackageName:               module.Path,

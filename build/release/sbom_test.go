@@ -220,9 +220,9 @@ func TestNamesThatDifferInWhatAnIdentifierCannotHoldStayTwo(t *testing.T) {
 	}
 }
 
-// TestLinkedModulesOfTheRealScheduler holds what is read from the binary that `make image` made against what the go command
-// says of its imports. Everything found must be imported. The other way round less is found: the linker keeps nothing of
-// some packages; then their module's path must stand nowhere in the binary.
+// TestLinkedModulesOfTheRealScheduler holds what is read from the binary that `make image` made against what the go
+// command says of its imports. Everything found must be imported. The other way round less is found: the linker keeps
+// nothing of some packages; then their module's path must stand nowhere in the binary.
 func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	output, err := filepath.Abs(filepath.Join("../..", "_output"))
 	if err != nil {

@@ -29,9 +29,9 @@ func sumsOf(files []file) []byte {
 	return []byte(lines.String())
 }
 
-// listSums brings the SHA256SUMS of a folder of bundles up to date: the lines of the files in replaced go, those in added
-// come. Of the other lines those stay whose file is there and belongs to the same version, another architecture's bundle:
-// with the sum that they got when that file was made, never with one of what lies there today.
+// listSums brings the SHA256SUMS of a folder of bundles up to date: the lines of the files in replaced go, those in
+// added come. Of the other lines those stay whose file is there and belongs to the same version, another architecture's
+// bundle: with the sum that they got when that file was made, never with one of what lies there today.
 func listSums(folder, version string, replaced []string, added []string) error {
 	path := filepath.Join(folder, sumsName)
 	before, err := os.ReadFile(path)
@@ -57,7 +57,8 @@ func afterSum(line string) string {
 	return name
 }
 
-// replaceFile writes a file beside its place and renames it: at that name there is the old content or the new one, whole.
+// replaceFile writes a file beside its place and renames it: at that name there is the old content or the new one,
+// whole.
 func replaceFile(path string, content []byte) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	// One that an interrupted run left may have another mode.

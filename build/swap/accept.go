@@ -63,8 +63,9 @@ func readConfig(content []byte) (*schedulerConfig, error) {
 const acceptTime = 10 * time.Minute
 
 // accepts has a scheduler itself check the command line and the environment of a pod, with --validate-config: it reads
-// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. translate gives
-// the place on this host of a file that the pod names. The answer is the configuration, and the scheduler's warnings.
+// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. translate
+// gives the place on this host of a file that the pod names. The answer is the configuration, and the scheduler's
+// warnings.
 func accepts(
 	ctx context.Context, binary string, pod *Pod, translate func(string) string,
 ) (*schedulerConfig, []string, error) {

@@ -18,13 +18,15 @@ import (
 )
 
 const (
-	// pollInterval is how often the container runtime is asked while the scheduler is replaced; it answers in milliseconds.
+	// pollInterval is how often the container runtime is asked while the scheduler is replaced; it answers in
+	// milliseconds.
 	pollInterval = 100 * time.Millisecond
-	// nudgeAfter is how long kubelet gets to make room for the new pod after it is done with the old one. kubelet 1.23 looks again
-	// at a static pod that had to wait for its predecessor only after 10 to 15 seconds, but takes one whose manifest changes
-	// at once: so the manifest is renamed again, with another time of the restart in it.
+	// nudgeAfter is how long kubelet gets to make room for the new pod after it is done with the old one. kubelet 1.23
+	// looks again at a static pod that had to wait for its predecessor only after 10 to 15 seconds, but takes one whose
+	// manifest changes at once: so the manifest is renamed again, with another time of the restart in it.
 	nudgeAfter = 300 * time.Millisecond
-	// nudgeAgainAfter is how long kubelet gets after that, a busy node included. A rename too many costs those 10 to 15 seconds.
+	// nudgeAgainAfter is how long kubelet gets after that, a busy node included. A rename too many costs those 10 to 15
+	// seconds.
 	nudgeAgainAfter = 1500 * time.Millisecond
 	// cleanUpTime is how long kubelet takes for the old pod once its container has ended, where no control groups tell.
 	cleanUpTime = 2 * time.Second
@@ -61,9 +63,9 @@ func (f *failure) Error() string {
 // versions makes the manifest for each rename of one replacement: nil when no other is to follow.
 type versions func(attempt int) ([]byte, error)
 
-// marked gives versions of a manifest that differ in the time of the restart only. No manifest is ever put back byte for byte:
-// kubelet makes the pod's UID from its content, and a pod whose UID ran before waits for that one's restart back-off, up to
-// five minutes.
+// marked gives versions of a manifest that differ in the time of the restart only. No manifest is ever put back byte
+// for byte: kubelet makes the pod's UID from its content, and a pod whose UID ran before waits for that one's restart
+// back-off, up to five minutes.
 func marked(manifest []byte) versions {
 	return func(attempt int) ([]byte, error) {
 		if attempt > nudges {
@@ -97,8 +99,8 @@ type replacement struct {
 	attempt int
 	written time.Time
 	version string
-	// oldSeen tells whether an old container was seen to run; oldGone is when none did any more; cleanedUp when kubelet was done
-	// with them.
+	// oldSeen tells whether an old container was seen to run; oldGone is when none did any more; cleanedUp when kubelet
+	// was done with them.
 	oldSeen            bool
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no more care.
@@ -111,7 +113,8 @@ type replacement struct {
 	leads bool
 }
 
-// changedByOther says that another program or a person has written the manifest while this one was at work. Theirs stays.
+// changedByOther says that another program or a person has written the manifest while this one was at work. Theirs
+// stays.
 type changedByOther struct{ manifest string }
 
 func (c *changedByOther) Error() string {
@@ -257,8 +260,8 @@ func (r *replacement) once(format string, arguments ...any) {
 	}
 }
 
-// look sees how far the replacement is: started says that the runtime works on the version that lies there now; done that
-// its scheduler works.
+// look sees how far the replacement is: started says that the runtime works on the version that lies there now; done
+// that its scheduler works.
 func (r *replacement) look(ctx context.Context) (started, done bool, err error) {
 	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
@@ -337,8 +340,9 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	return true, true, nil
 }
 
-// freeLease ends the lease of the old scheduler of this node, whose process is gone. A scheduler does that itself when it
-// is asked to end, but not if it was just renewing its lease, or died: then no scheduler works until the lease runs out.
+// freeLease ends the lease of the old scheduler of this node, whose process is gone. A scheduler does that itself when
+// it is asked to end, but not if it was just renewing its lease, or died: then no scheduler works until the lease runs
+// out.
 func (r *replacement) freeLease(ctx context.Context) {
 	if r.leaseFree || r.want.lease == nil {
 		return
@@ -371,8 +375,8 @@ func (r *replacement) lastWords(ctx context.Context) string {
 	return r.tool.runtime.ending(ctx, newest.id)
 }
 
-// isHere tells whether the identity of a lease's holder is that of a scheduler of this host: its name and a random part,
-// kube-scheduler's own rule.
+// isHere tells whether the identity of a lease's holder is that of a scheduler of this host: its name and a random
+// part, kube-scheduler's own rule.
 func isHere(identity string) bool {
 	name, err := os.Hostname()
 	return err == nil && strings.HasPrefix(identity, name+"_")

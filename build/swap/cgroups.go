@@ -12,13 +12,13 @@ import (
 // cgroupRoot is where Linux shows the control groups: version 2, or a folder for each controller of version 1.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// beside is where a system with version 1 shows version 2 beside it: the runtime makes groups there that kubelet does not know
-// of and never removes.
+// beside is where a system with version 1 shows version 2 beside it: the runtime makes groups there that kubelet does
+// not know of and never removes.
 const beside = "unified"
 
-// podCgroups lists the control groups of the given pods. kubelet removes them as the last thing before it is done with a pod, and
-// only then lets the pod's successor start; nothing else that can be seen from outside tells that. The list is empty where
-// kubelet makes none (cgroupsPerQOS off).
+// podCgroups lists the control groups of the given pods. kubelet removes them as the last thing before it is done with
+// a pod, and only then lets the pod's successor start; nothing else that can be seen from outside tells that. The list
+// is empty where kubelet makes none (cgroupsPerQOS off).
 func podCgroups(root string, pods map[string]bool) []string {
 	var found []string
 	// A group that ends while we look is none of ours to complain about.

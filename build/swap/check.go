@@ -130,7 +130,8 @@ func usesConfig(pod *Pod) bool {
 	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
 }
 
-// checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not known.
+// checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not
+// known.
 func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	var findings Findings
 	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
@@ -193,7 +194,8 @@ func writable(folder string) error {
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
 	here := node.Name == t.kubelet.nodeName
 	if here {
-		// Whether that makes the node NotReady depends on the runtime; pods with a network of their own cannot start either way.
+		// Whether that makes the node NotReady depends on the runtime; pods with a network of their own cannot start
+		// either way.
 		if missing := t.missingPlugins(ctx); len(missing) > 0 {
 			report := findings.warn
 			if !nodeReady(node) {
@@ -227,7 +229,8 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// missingPlugins lists the files that the network's configuration asks for and that are in none of the folders of plugins.
+// missingPlugins lists the files that the network's configuration asks for and that are in none of the folders of
+// plugins.
 func (t *Tool) missingPlugins(ctx context.Context) []string {
 	n, err := t.runtime.network(ctx)
 	if err != nil {

@@ -84,8 +84,8 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 	return h
 }
 
-// release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now. The
-// API server refuses it if another program has written the lease since it was read.
+// release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now.
+// The API server refuses it if another program has written the lease since it was read.
 func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, error) {
 	leases := c.client.CoordinationV1().Leases(lease.namespace)
 	found, err := leases.Get(ctx, lease.name, metav1.GetOptions{})

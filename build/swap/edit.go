@@ -24,8 +24,8 @@ const (
 	ContainerConfigFolder = "/etc/kubernetes/kube-scheduler-swap"
 	// ConfigFileName is the configuration's file name in that folder, on the host too.
 	ConfigFileName = "config.yaml"
-	// ContainerConfigPath is the value of --config. It never changes, so that kubeadm's ClusterConfiguration can hold it; what
-	// changes from install to install is the host folder behind it.
+	// ContainerConfigPath is the value of --config. It never changes, so that kubeadm's ClusterConfiguration can hold
+	// it; what changes from install to install is the host folder behind it.
 	ContainerConfigPath = ContainerConfigFolder + "/" + ConfigFileName
 	// VolumeName is the name of the volume that brings the configuration into the container.
 	VolumeName = "kube-scheduler-swap"
@@ -34,8 +34,8 @@ const (
 	ConfigSHA256Annotation = "kube-scheduler-swap/config-sha256"
 	// VersionAnnotation holds the version label of the image.
 	VersionAnnotation = "kube-scheduler-swap/version"
-	// RestartedAtAnnotation holds a time, RFC 3339 with nanoseconds. No program reads it as a time; a new value makes kubelet
-	// start a new pod.
+	// RestartedAtAnnotation holds a time, RFC 3339 with nanoseconds. No program reads it as a time; a new value makes
+	// kubelet start a new pod.
 	RestartedAtAnnotation = "kube-scheduler-swap/restarted-at"
 )
 
@@ -43,8 +43,8 @@ const (
 type Swap struct {
 	// Image is the image that the container runs.
 	Image string
-	// ConfigFolder is the folder on the host that holds ConfigFileName, an absolute path. Empty: the image alone is swapped.
-	// The path has to change with the content (the manifest alone then decides what runs).
+	// ConfigFolder is the folder on the host that holds ConfigFileName, an absolute path. Empty: the image alone is
+	// swapped. The path has to change with the content (the manifest alone then decides what runs).
 	ConfigFolder string
 	// ConfigSHA256 is the SHA-256 of the configuration, 64 hexadecimal digits; empty just when ConfigFolder is.
 	ConfigSHA256 string
@@ -68,10 +68,11 @@ func Diff(oldName string, old []byte, newName string, new []byte) []byte {
 	return diff.Diff(oldName, old, newName, new)
 }
 
-// Apply swaps a manifest: the image, --config, a volume and its mount, and the annotations. It proves on the decoded pods
-// that nothing else changed. Applied twice it changes nothing the second time; on a manifest that is swapped already, it
-// replaces the values in place. An existing --config of the operator is replaced in place, too; other volumes of theirs stay.
-// Without Swap.ConfigFolder, what an earlier swap added for its configuration is taken out, and an operator's --config stays.
+// Apply swaps a manifest: the image, --config, a volume and its mount, and the annotations. It proves on the decoded
+// pods that nothing else changed. Applied twice it changes nothing the second time; on a manifest that is swapped
+// already, it replaces the values in place. An existing --config of the operator is replaced in place, too; other
+// volumes of theirs stay. Without Swap.ConfigFolder, what an earlier swap added for its configuration is taken out, and
+// an operator's --config stays.
 //
 // An error says what about the manifest is wrong and ends with what to do next.
 func Apply(manifest []byte, swap Swap) (Edit, error) {
@@ -138,8 +139,8 @@ func (s Swap) volume() *yaml.Node {
 	return mapping(entry{"hostPath", host}, entry{"name", scalar(VolumeName)})
 }
 
-// annotations are those of the swap; an empty value is for one that is not wanted. The one of the restart comes only when a
-// time is given.
+// annotations are those of the swap; an empty value is for one that is not wanted. The one of the restart comes only
+// when a time is given.
 func (s Swap) annotations() []entry {
 	entries := []entry{
 		{ConfigSHA256Annotation, quoted(s.ConfigSHA256)},
@@ -278,8 +279,8 @@ func withoutSwap(described Pod) *corev1.Pod {
 	return pod
 }
 
-// edit changes a manifest and proves the result: proof says whether it is what is wanted, and without what a swap may change it
-// has to be equal to what was there.
+// edit changes a manifest and proves the result: proof says whether it is what is wanted, and without what a swap may
+// change it has to be equal to what was there.
 func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) error) (Edit, error) {
 	before, err := Describe(manifest)
 	if err != nil {

@@ -100,7 +100,8 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		return err
 	}
 	if p.unchanged() {
-		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need restart.
+		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need
+		// restart.
 		leads, problem := t.works(ctx, p.pod, want)
 		if ctx.Err() != nil {
 			return errInterruptedBefore
@@ -152,8 +153,8 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),
 	"the same command again")
 
-// writeJournal says that a manifest is about to be written, which was never seen to work, like those of the run before that did not
-// finish.
+// writeJournal says that a manifest is about to be written, which was never seen to work, like those of the run before
+// that did not finish.
 func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) error {
 	begun := journal{Operation: operation, Started: t.started, Process: os.Getpid(), Unproven: []string{identity(manifest)}}
 	if before != nil {
@@ -261,8 +262,9 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 	}
 }
 
-// keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts back:
-// the one that lies there, or, if an unfinished run put that there and it was never seen to work, the one from before.
+// keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts
+// back: the one that lies there, or, if an unfinished run put that there and it was never seen to work, the one from
+// before.
 func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 	good := p.before
 	doubted, err := t.doubted(unfinished, p.before)
@@ -329,8 +331,8 @@ func (t *Tool) unfinished() (*journal, error) {
 	return found, nil
 }
 
-// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds the lease,
-// or needs none.
+// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds
+// the lease, or needs none.
 func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, err error) {
 	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {
@@ -358,7 +360,8 @@ func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, er
 // worksTime is how long a scheduler that runs already may take to renew its lease, which it does every two seconds.
 const worksTime = 8 * time.Second
 
-// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime. found is what lies there.
+// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime. found is what lies
+// there.
 func (t *Tool) undo(reason error, found, good []byte) error {
 	var failed *failure
 	switch {
@@ -409,8 +412,8 @@ func (t *Tool) undone(good, written []byte) error {
 	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
 }
 
-// restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and waits until
-// its scheduler works. It gives what it has written; nil if nothing.
+// restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and
+// waits until its scheduler works. It gives what it has written; nil if nothing.
 func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
 	pod, err := Describe(manifest)
 	if err != nil {
@@ -475,8 +478,8 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	return nil
 }
 
-// clearConfigs removes the configurations that neither the manifest that lies there, nor one to go back to, nor kubeadm's patch
-// names.
+// clearConfigs removes the configurations that neither the manifest that lies there, nor one to go back to, nor
+// kubeadm's patch names.
 func (t *Tool) clearConfigs(written []byte) error {
 	named := [][]byte{written}
 	files := []string{t.state.original(), t.state.previous(), filepath.Join(DefaultPatches, KubeadmPatchFile)}

@@ -18,9 +18,9 @@ import (
 // KubeadmPatchFile is the file name under which kubeadm finds the patch.
 const KubeadmPatchFile = "kube-scheduler+strategic.yaml"
 
-// KubeadmPatch gives the strategic merge patch with which `kubeadm upgrade --patches` and `kubeadm join --patches` write the
-// swapped manifest: everything of a swap but --config, which a strategic merge cannot add to a list of strings (see
-// ClusterConfigurationLines), and RestartedAt, which is of one moment on one node.
+// KubeadmPatch gives the strategic merge patch with which `kubeadm upgrade --patches` and `kubeadm join --patches`
+// write the swapped manifest: everything of a swap but --config, which a strategic merge cannot add to a list of
+// strings (see ClusterConfigurationLines), and RestartedAt, which is of one moment on one node.
 func KubeadmPatch(swap Swap) ([]byte, error) {
 	if err := swap.check(); err != nil {
 		return nil, err
@@ -60,8 +60,9 @@ func ClusterConfigurationLines() string {
 // DefaultPatches is where kubeadm's patches lie unless the user says otherwise.
 const DefaultPatches = "/etc/kubernetes/patches"
 
-// KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of this node,
-// and gives the lines for kubeadm's ClusterConfiguration. From then on every install brings the patch up to date.
+// KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of
+// this node, and gives the lines for kubeadm's ClusterConfiguration. From then on every install brings the patch up to
+// date.
 func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, err error) {
 	unlock, err := t.state.lock()
 	if err != nil {

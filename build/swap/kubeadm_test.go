@@ -74,7 +74,8 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	}
 }
 
-// inOneOrder puts ours first: the place in these lists means nothing, and a strategic merge puts new items before the others.
+// inOneOrder puts ours first: the place in these lists means nothing, and a strategic merge puts new items before the
+// others.
 func inOneOrder(pod *corev1.Pod) {
 	mounts := pod.Spec.Containers[0].VolumeMounts
 	for i := range mounts {

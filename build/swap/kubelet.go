@@ -33,8 +33,8 @@ type kubelet struct {
 // dockershim is where a kubelet that drives Docker itself serves the container runtime interface.
 const dockershim = "/var/run/dockershim.sock"
 
-// findKubelet reads the settings of the kubelet that runs on this node: its command line, then the file that the command
-// line names, as kubelet itself does. proc is /proc.
+// findKubelet reads the settings of the kubelet that runs on this node: its command line, then the file that the
+// command line names, as kubelet itself does. proc is /proc.
 func findKubelet(proc string) (*kubelet, error) {
 	commands, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
 	if err != nil {

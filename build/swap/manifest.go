@@ -27,8 +27,8 @@ const byteOrderMark = "\uFEFF"
 // isJSON tells whether kubelet takes a manifest for JSON, and accepts nothing else then.
 func isJSON(manifest []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(manifest), []byte("{")) }
 
-// parse gives the tree of a manifest, its document node. It refuses what kubelet does not accept, and what kubelet and a
-// person may understand in two ways.
+// parse gives the tree of a manifest, its document node. It refuses what kubelet does not accept, and what kubelet and
+// a person may understand in two ways.
 func parse(manifest []byte) (*yaml.Node, error) {
 	text := bytes.TrimPrefix(manifest, []byte(byteOrderMark))
 	switch {
@@ -146,8 +146,8 @@ func withoutBraces(node *yaml.Node) {
 	}
 }
 
-// lostComment gives a comment that one text has and another one has not; empty: there is none. What looks like a comment
-// inside a value may count as one.
+// lostComment gives a comment that one text has and another one has not; empty: there is none. What looks like a
+// comment inside a value may count as one.
 func lostComment(before, after string) string {
 	for _, line := range strings.FieldsFunc(before, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if _, comment, found := strings.Cut(" "+strings.ReplaceAll(line, "\t#", " #"), " #"); found {
@@ -160,8 +160,8 @@ func lostComment(before, after string) string {
 	return ""
 }
 
-// encode writes a tree in kyaml's form, with the lists of a manifest indented as there; as JSON if the manifest is JSON.
-// Written again, the result stays the same: comments may need a second time to settle.
+// encode writes a tree in kyaml's form, with the lists of a manifest indented as there; as JSON if the manifest is
+// JSON. Written again, the result stays the same: comments may need a second time to settle.
 func encode(document *yaml.Node, like []byte) ([]byte, error) {
 	// kubelet would take a tree in braces for JSON. Comments in braces would end up between the lines.
 	document.Content[0].Style &^= yaml.FlowStyle

@@ -40,14 +40,15 @@ type plan struct {
 	after       []byte
 	afterPod    *Pod
 	reformatted bool
-	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why it does
-	// not accept it.
+	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why
+	// it does not accept it.
 	accepted *schedulerConfig
 	warnings []string
 	refusal  error
 }
 
-// plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone afterwards.
+// plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone
+// afterwards.
 func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if request.Archive != "" && request.Image != "" {
 		return nil, nextstep.With(errors.New("both an archive and an image are named"), "name one of them")
@@ -100,8 +101,8 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	return p, nil
 }
 
-// scratchFolder makes a folder for what is thrown away. check changes nothing: before the first install there is no state
-// folder, and it makes none.
+// scratchFolder makes a folder for what is thrown away. check changes nothing: before the first install there is no
+// state folder, and it makes none.
 func scratchFolder(state string) (string, error) {
 	parent := state
 	if _, err := os.Stat(state); err != nil {
@@ -205,7 +206,8 @@ func (p *plan) unchanged() bool {
 	return p.pod.Swapped && now == then && strings.Join(p.pod.Command, "\x00") == strings.Join(p.afterPod.Command, "\x00")
 }
 
-// wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder first.
+// wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder
+// first.
 func wouldReformat(manifest string) string {
 	return fmt.Sprintf("%s was edited by hand, and install writes the whole file again: indentation, blank lines, line ends and "+
 		"anchors may change, its content and its comments stay", manifest)

@@ -44,11 +44,11 @@ type Pod struct {
 	// Liveness and Startup are nil when the container has no such HTTP probe.
 	Liveness, Startup *Probe
 
-	// Swapped tells whether a swap is in the manifest: one of its annotations or its volume. RestartedAtAnnotation alone is
-	// none, since a rolled back manifest may have that, too.
+	// Swapped tells whether a swap is in the manifest: one of its annotations or its volume. RestartedAtAnnotation
+	// alone is none, since a rolled back manifest may have that, too.
 	Swapped bool
-	// Swap is the swap as it stands in the manifest. Image is always there; for a manifest that Apply wrote, Apply with this
-	// value changes nothing.
+	// Swap is the swap as it stands in the manifest. Image is always there; for a manifest that Apply wrote, Apply with
+	// this value changes nothing.
 	Swap Swap
 
 	// Manifest is the decoded manifest.
@@ -66,8 +66,8 @@ type Probe struct {
 	Path   string
 }
 
-// Describe decodes a manifest as kubelet does and tells what it says about the scheduler. It is an error when the manifest
-// is not the one of a kube-scheduler pod.
+// Describe decodes a manifest as kubelet does and tells what it says about the scheduler. It is an error when the
+// manifest is not the one of a kube-scheduler pod.
 func Describe(manifest []byte) (Pod, error) {
 	if len(manifest) > maxManifest {
 		return Pod{}, nextstep.With(
@@ -149,8 +149,8 @@ func chooseContainer(containers []corev1.Container) (int, commandLine, error) {
 			wrapped = append(wrapped, i)
 		}
 	}
-	// A path to something called kube-scheduler may stand in the command line of a sidecar as well: the one that runs it
-	// itself comes first, then the name.
+	// A path to something called kube-scheduler may stand in the command line of a sidecar as well: the one that runs
+	// it itself comes first, then the name.
 	for _, candidates := range [][]int{direct, named, wrapped} {
 		switch {
 		case len(candidates) > 1:
@@ -246,7 +246,8 @@ func (l commandLine) find(name string) []flagPlace {
 		place := flagPlace{first: i, last: i, value: value}
 		switch {
 		case inside:
-		// Whether a flag takes the next item as its value depends on the flag. An item that is no flag can only be a value.
+		// Whether a flag takes the next item as its value depends on the flag. An item that is no flag can only be a
+		// value.
 		case i+1 < len(l.elements) && !strings.HasPrefix(l.elements[i+1], "-"):
 			i++
 			place.last, place.value = i, l.elements[i]
@@ -266,7 +267,8 @@ func flagName(flag string) string {
 }
 
 // Flag gives the value of a flag of kube-scheduler, by its name with or without the dashes, from both --name=value and
-// --name value. As for kube-scheduler the last one counts, and a flag without a value is "true". False: it is not there.
+// --name value. As for kube-scheduler the last one counts, and a flag without a value is "true". False: it is not
+// there.
 func (p Pod) Flag(name string) (string, bool) {
 	found := p.line.find(name)
 	if len(found) == 0 {
@@ -275,7 +277,8 @@ func (p Pod) Flag(name string) (string, bool) {
 	return found[len(found)-1].value, true
 }
 
-// HostPath translates a path that the container sees to the path on the host. False: no hostPath volume is mounted there.
+// HostPath translates a path that the container sees to the path on the host. False: no hostPath volume is mounted
+// there.
 func (p Pod) HostPath(containerPath string) (string, bool) {
 	containerPath = path.Clean(containerPath)
 	if !path.IsAbs(containerPath) || p.Manifest == nil {

@@ -24,7 +24,8 @@ const probeLabel = "app.kubernetes.io/name"
 // probeName is the label's value, and how the names of probe pods begin.
 const probeName = "kube-scheduler-swap-probe"
 
-// clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock is held.
+// clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock
+// is held.
 func (t *Tool) clearProbes(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -38,8 +39,8 @@ func (t *Tool) clearProbes(ctx context.Context) {
 // probeNode is the label that says from which node a pod probes.
 const probeNode = "kube-scheduler-swap/node"
 
-// probeAll lets each of the profiles bind a pod. Where another node's scheduler leads, that one would: there is nothing to be
-// learned from it.
+// probeAll lets each of the profiles bind a pod. Where another node's scheduler leads, that one would: there is nothing
+// to be learned from it.
 func (t *Tool) probeAll(ctx context.Context, profiles []string, leads bool) error {
 	if !leads && len(profiles) > 0 {
 		t.say("not probed: this node stands by, and another one's scheduler would bind the pod")

@@ -149,8 +149,8 @@ func swapOf(manifest []byte, pod *Pod) bool {
 	return err == nil && equality.Semantic.DeepEqual(expected.Manifest, pod.Manifest)
 }
 
-// haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away that
-// nothing has used for a while.
+// haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away
+// that nothing has used for a while.
 func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	pod, err := Describe(manifest)
 	if err != nil {

@@ -164,8 +164,8 @@ type container struct {
 	running bool
 }
 
-// containersOf lists the containers of that name in a pod, whatever the pod's UID: a static pod whose manifest changed is
-// another pod with the same name.
+// containersOf lists the containers of that name in a pod, whatever the pod's UID: a static pod whose manifest changed
+// is another pod with the same name.
 func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string) ([]container, error) {
 	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{
 		podNamespaceLabel: namespace, podNameLabel: pod, containerNameLabel: name,
@@ -252,8 +252,8 @@ const (
 	tailBytes = 32 << 10
 )
 
-// logTail reads the end of a container's log, which is in the container runtime interface's format (time, stream, tag, text) or
-// in Docker's (one JSON object a line), and gives the text.
+// logTail reads the end of a container's log, which is in the container runtime interface's format (time, stream, tag,
+// text) or in Docker's (one JSON object a line), and gives the text.
 func logTail(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -57,8 +57,8 @@ type journal struct {
 	Started   time.Time `json:"started"`
 	// Process is the id of the process at work.
 	Process int `json:"process"`
-	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: they were never seen
-	// to work.
+	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: they were never
+	// seen to work.
 	Unproven []string `json:"unproven,omitempty"`
 }
 

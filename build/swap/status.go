@@ -22,7 +22,8 @@ type Status struct {
 	Image   string `json:"image"`
 	ImageID string `json:"imageID,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config is where the configuration lies on this host; empty without one. ConfigSHA256 is what it was when it was installed.
+	// Config is where the configuration lies on this host; empty without one. ConfigSHA256 is what it was when it was
+	// installed.
 	Config       string `json:"config,omitempty"`
 	ConfigSHA256 string `json:"configSHA256,omitempty"`
 	// Running tells whether a container runs what the manifest names. Since is when it was made, Restarts how many

@@ -35,8 +35,8 @@ const (
 type StrayFile struct {
 	Name string
 	Kind StrayKind
-	// Explanation is a sentence for the operator without its full stop, Next what to do; both are empty when nothing is to
-	// be said.
+	// Explanation is a sentence for the operator without its full stop, Next what to do; both are empty when nothing is
+	// to be said.
 	Explanation, Next string
 }
 
@@ -107,8 +107,8 @@ func decodeStray(content []byte) (*corev1.Pod, error) {
 	return pod, err
 }
 
-// schedulerContainer gives the name of a container that runs kube-scheduler; empty: there is none. Where the command does not
-// tell, the image's name does.
+// schedulerContainer gives the name of a container that runs kube-scheduler; empty: there is none. Where the command
+// does not tell, the image's name does.
 func schedulerContainer(pod *corev1.Pod) string {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]

@@ -4,8 +4,8 @@
 //
 // The manifest in kubelet's folder is the only thing that decides what runs: it names the image, and the folder of the
 // configuration, whose name tells its content. It is replaced by one rename. What is needed to go back is on the disk
-// before that, outside of the folder that kubelet watches; so a run that ends at any instant, or a power cut, leaves one
-// whole manifest that finds its image and its configuration.
+// before that, outside of the folder that kubelet watches; so a run that ends at any instant, or a power cut, leaves
+// one whole manifest that finds its image and its configuration.
 package swap
 
 import (

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 )
 
-// The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs none.
+// The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs
+// none.
 
 func put(t *testing.T, path, content string) string {
 	t.Helper()

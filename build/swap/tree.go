@@ -104,8 +104,8 @@ func (t tree) setEntries(at place, entries ...entry) {
 	}
 }
 
-// setItem makes the one item of a list that matches equal to the one that is wanted. It takes further ones out, and appends
-// it if there is none.
+// setItem makes the one item of a list that matches equal to the one that is wanted. It takes further ones out, and
+// appends it if there is none.
 func (t tree) setItem(list place, matches func(*yaml.Node) bool, value *yaml.Node) {
 	node := t.find(list)
 	if isEmpty(node) {

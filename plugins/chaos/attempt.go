@@ -15,16 +15,17 @@ import (
 
 const (
 	attemptKey framework.StateKey = Name + "/cycle"
-	// rememberedPods bounds the memory of the outcomes, as draw.Attempts bounds that of the numbers: about 3 MiB when full.
+	// rememberedPods bounds the memory of the outcomes, as draw.Attempts bounds that of the numbers: about 3 MiB when
+	// full.
 	rememberedPods = 1 << 14
 )
 
 // attempt is what is known about one attempt to schedule a pod that may be disturbed. It lies in the cycle's state.
 //
-// Who may touch what, so that no lock is needed: keys and number never change. The outcome and scored are atomic, because
-// Filter and Score are called in parallel. drawn is written by PreScore; redirecting, reservation and stopWaiting by
-// Reserve and Permit, in the goroutine of the scheduling cycle, which then starts that of the binding cycle, and by no other
-// afterwards.
+// Who may touch what, so that no lock is needed: keys and number never change. The outcome and scored are atomic,
+// because Filter and Score are called in parallel. drawn is written by PreScore; redirecting, reservation and
+// stopWaiting by Reserve and Permit, in the goroutine of the scheduling cycle, which then starts that of the binding
+// cycle, and by no other afterwards.
 type attempt struct {
 	keys
 	number  int64

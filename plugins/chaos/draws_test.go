@@ -92,8 +92,8 @@ func TestPermitDelay(t *testing.T) {
 				longest = delay
 			}
 		}
-		// Uniform between 0 and max, 1,000 delays have the mean max/2 with a standard deviation of max/√12/√1,000 = 0.9 %
-		// of max; the longest is above 99 % but for 0.99^1,000 = 0.004 % of the cases.
+		// Uniform between 0 and max, 1,000 delays have the mean max/2 with a standard deviation of max/√12/√1,000 = 0.9
+		// % of max; the longest is above 99 % but for 0.99^1,000 = 0.004 % of the cases.
 		if mean := sum / 1000; max > 1 && (mean < max*46/100 || mean > max*54/100 || longest < max*99/100) {
 			t.Errorf("up to %v the mean delay is %v and the longest %v", max, mean, longest)
 		}

@@ -18,8 +18,8 @@ const (
 	noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
 )
 
-// PreFilter begins the attempt. It also gives up the places whose pods the scheduler now knows to be there, whatever pod
-// the cycle is about: no other call sees the snapshot that all cycles from now on are at least as new as.
+// PreFilter begins the attempt. It also gives up the places whose pods the scheduler now knows to be there, whatever
+// pod the cycle is about: no other call sees the snapshot that all cycles from now on are at least as new as.
 func (pl *Chaos) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	pl.reservations.settle(pl.handle.SnapshotSharedLister().NodeInfos())
 	pl.disturbed(state, pod)
@@ -36,8 +36,8 @@ func (pl *Chaos) AddPod(context.Context, *framework.CycleState, *v1.Pod, *framew
 	return nil
 }
 
-// RemovePod marks the state as that of a simulation: only preemption removes pods, to try whether the pod would fit without
-// them. The state is the simulation's own copy, one for each node, so no other call sees the mark.
+// RemovePod marks the state as that of a simulation: only preemption removes pods, to try whether the pod would fit
+// without them. The state is the simulation's own copy, one for each node, so no other call sees the mark.
 func (pl *Chaos) RemovePod(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
 	if pl.isTarget(pod) {
 		state.Write(simulationKey, simulation{})
@@ -72,8 +72,8 @@ func (pl *Chaos) begin(pod *v1.Pod, current *attempt) {
 	}
 }
 
-// logCoins lists the nodes whose coins fall against them, as many as fit in a line. Some of them might not be asked about:
-// another plugin may reject them first, or enough others be found.
+// logCoins lists the nodes whose coins fall against them, as many as fit in a line. Some of them might not be asked
+// about: another plugin may reject them first, or enough others be found.
 func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
@@ -94,11 +94,12 @@ func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 	pl.log("Nodes are rejected", pod, current, "nodes", listed, "rejected", rejected, "of", len(all))
 }
 
-// Filter rejects the nodes whose coin falls against them. Preemption would not help there: the rejection is unresolvable.
+// Filter rejects the nodes whose coin falls against them. Preemption would not help there: the rejection is
+// unresolvable.
 //
-// Nor may preemption make room on another node, for the pod might have fitted on the one that was rejected: pods would be
-// evicted because of Chaos, pods of other namespaces among them. So it finds no node at all in an attempt in which a node
-// was rejected. In any other attempt it does what it does without Chaos: no coin is flipped in a simulation.
+// Nor may preemption make room on another node, for the pod might have fitted on the one that was rejected: pods would
+// be evicted because of Chaos, pods of other namespaces among them. So it finds no node at all in an attempt in which a
+// node was rejected. In any other attempt it does what it does without Chaos: no coin is flipped in a simulation.
 func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	if pl.args.RejectPercent == 0 || !pl.isTarget(pod) {
 		return nil

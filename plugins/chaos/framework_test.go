@@ -97,7 +97,8 @@ type world struct {
 	nodes  []*v1.Node
 }
 
-// newWorld makes a profile with the plugin at all of its points, before DefaultBinder. The pods are known to the informer.
+// newWorld makes a profile with the plugin at all of its points, before DefaultBinder. The pods are known to the
+// informer.
 func newWorld(t testing.TB, args config.ChaosArgs, nodes []*v1.Node, pods ...*v1.Pod) *world {
 	t.Helper()
 	return newWorldWith(t, args, nodes, pods, []string{Name, defaultbinder.Name}, nil)

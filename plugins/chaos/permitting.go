@@ -23,8 +23,8 @@ const (
 	registrationLimit = 10 * time.Second
 )
 
-// Permit lets the pod wait for a random time, unless it is redirected. Such a pod counts on two nodes until it is bound, and
-// other pods may be preempted because a node looks full; that must be over as soon as can be.
+// Permit lets the pod wait for a random time, unless it is redirected. Such a pod counts on two nodes until it is
+// bound, and other pods may be preempted because a node looks full; that must be over as soon as can be.
 func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (*framework.Status, time.Duration) {
 	max := pl.args.MaxPermitDelay.Duration
 	if max == 0 {
@@ -47,8 +47,8 @@ func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.
 	return framework.NewStatus(framework.Wait, "binding is delayed by Chaos"), permitTimeout
 }
 
-// allow lets the waiting pod go on when the timer fires. It ends without when the attempt ends first, or when the pod does
-// not wait registrationLimit later.
+// allow lets the waiting pod go on when the timer fires. It ends without when the attempt ends first, or when the pod
+// does not wait registrationLimit later.
 func (pl *Chaos) allow(ctx context.Context, pod *v1.Pod, timer clock.Timer) {
 	defer timer.Stop()
 	var deadline time.Time

@@ -173,7 +173,8 @@ func TestARedirectedPodIsNotDelayed(t *testing.T) {
 	waitForNoGoroutines(t)
 }
 
-// TestRejectedWithoutUnreserve: the profile does not enable Reserve, so nothing tells that another plugin rejected the pod.
+// TestRejectedWithoutUnreserve: the profile does not enable Reserve, so nothing tells that another plugin rejected the
+// pod.
 func TestRejectedWithoutUnreserve(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)

@@ -5,11 +5,11 @@
 // alerts and people make of that. What happens is drawn from a seed, so it can be replayed.
 //
 // It cannot harm what it is not pointed at: only pods of the namespaces that are named are disturbed, never those of
-// kube-system nor system-critical ones, and what it does to a pod keeps the rules that the scheduler keeps for all. No pod
-// is evicted for one that fits nowhere because of Chaos.
+// kube-system nor system-critical ones, and what it does to a pod keeps the rules that the scheduler keeps for all. No
+// pod is evicted for one that fits nowhere because of Chaos.
 //
-// The files follow the way of a pod: filtering.go, scoring.go, reserving.go, permitting.go, binding.go. The draws are in
-// draws.go, what is known about one attempt in attempt.go.
+// The files follow the way of a pod: filtering.go, scoring.go, reserving.go, permitting.go, binding.go. The draws are
+// in draws.go, what is known about one attempt in attempt.go.
 package chaos
 
 import (
@@ -93,10 +93,10 @@ func (pl *Chaos) Name() string {
 }
 
 // EventsToRegister names the events after which a rejected pod may fit: that there is a new node, for which no coin was
-// flipped yet. Besides Add these are the two with which a node that was added before becomes one: most nodes join with the
-// taint not-ready, and some (those with devices) with less than they will have, and the scheduler moves a pod at Add only if
-// it tolerates the taints and the resources suffice. Nothing else changes a coin. Time does: the scheduler tries every pod
-// again after about a minute, with new coins.
+// flipped yet. Besides Add these are the two with which a node that was added before becomes one: most nodes join with
+// the taint not-ready, and some (those with devices) with less than they will have, and the scheduler moves a pod at
+// Add only if it tolerates the taints and the resources suffice. Nothing else changes a coin. Time does: the scheduler
+// tries every pod again after about a minute, with new coins.
 func (pl *Chaos) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{{
 		Resource:   framework.Node,
@@ -110,8 +110,8 @@ func (pl *Chaos) isTarget(pod *v1.Pod) bool {
 	return pl.namespaces.Has(pod.Namespace) && pod.Namespace != metav1.NamespaceSystem && !isSystemCritical(pod)
 }
 
-// isSystemCritical says whether the pod has the priority or the class of those that a cluster cannot do without. Either is
-// enough: the priority is filled in from the class by admission control, which may be switched off.
+// isSystemCritical says whether the pod has the priority or the class of those that a cluster cannot do without. Either
+// is enough: the priority is filled in from the class by admission control, which may be switched off.
 func isSystemCritical(pod *v1.Pod) bool {
 	if pod.Spec.Priority != nil && *pod.Spec.Priority >= scheduling.SystemCriticalPriority {
 		return true
@@ -120,8 +120,8 @@ func isSystemCritical(pod *v1.Pod) bool {
 	return class == scheduling.SystemClusterCritical || class == scheduling.SystemNodeCritical
 }
 
-// log says what is done to the pod: in a dry run always, because that is all it does, else at the level of the scheduler's
-// own line about a binding.
+// log says what is done to the pod: in a dry run always, because that is all it does, else at the level of the
+// scheduler's own line about a binding.
 func (pl *Chaos) log(what string, pod *v1.Pod, current *attempt, keysAndValues ...interface{}) {
 	level := klog.Level(2)
 	if pl.args.DryRun {

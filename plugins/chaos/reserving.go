@@ -19,36 +19,37 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// The scheduler assumes a pod on the node that it chose, and counts it there until it sees the pod bound. A pod that goes
-// to another node must be counted there too, in the cycles of all profiles, or that node gets more than it can hold. What
-// all profiles count besides the pods on a node are the pods nominated to it, so a place is held by a nominated pod.
+// The scheduler assumes a pod on the node that it chose, and counts it there until it sees the pod bound. A pod that
+// goes to another node must be counted there too, in the cycles of all profiles, or that node gets more than it can
+// hold. What all profiles count besides the pods on a node are the pods nominated to it, so a place is held by a
+// nominated pod.
 //
-//  1. It is a stand-in: a copy of the pod under another UID. The pod's own nomination would not do, because the scheduler
-//     drops that as soon as it sees the pod bound, while a cycle may be under way whose snapshot is older than the binding;
-//     that cycle would find neither the nomination nor the pod.
-//  2. It is nominated in Reserve, in the goroutine of the scheduling cycles: no cycle comes between the filters that found
-//     the node feasible and the nomination.
+//  1. It is a stand-in: a copy of the pod under another UID. The pod's own nomination would not do, because the
+//     scheduler drops that as soon as it sees the pod bound, while a cycle may be under way whose snapshot is older
+//     than the binding; that cycle would find neither the nomination nor the pod.
+//  2. It is nominated in Reserve, in the goroutine of the scheduling cycles: no cycle comes between the filters that
+//     found the node feasible and the nomination.
 //  3. It is given up when the pod has not got the node (Unreserve; PostBind if another plugin bound the pod), or when a
 //     snapshot holds the pod on the node (PreFilter): then all later cycles count the pod itself.
-//  4. PreFilter is called for pods of this profile only. If none comes, the place is given up when the pod was seen bound
-//     or gone twice in the informer's cache, lookInterval apart. The scheduler's cache is fed by the same informer and
-//     lags behind by milliseconds, and so do the filters of a cycle behind its snapshot. A cycle with slow HTTP extenders
-//     may take longer than lookInterval, but they are called after the filters, by which alone nodes are found to fit.
-//     Preemption reads nominations after the extenders: it may then take the node for emptier than it is, and evict too
-//     little. Nothing is bound on its word, the filters of the next attempt count again.
+//  4. PreFilter is called for pods of this profile only. If none comes, the place is given up when the pod was seen
+//     bound or gone twice in the informer's cache, lookInterval apart. The scheduler's cache is fed by the same
+//     informer and lags behind by milliseconds, and so do the filters of a cycle behind its snapshot. A cycle with slow
+//     HTTP extenders may take longer than lookInterval, but they are called after the filters, by which alone nodes are
+//     found to fit. Preemption reads nominations after the extenders: it may then take the node for emptier than it is,
+//     and evict too little. Nothing is bound on its word, the filters of the next attempt count again.
 //  5. Between the binding and rule 3 or 4 the node counts the pod twice; it may look full, never empty.
 const (
 	lookInterval = 5 * time.Second
 	looks        = 2
 )
 
-// standInPriority is the highest priority below that of system-critical pods: the place counts for all pods but for those,
-// which no disturbed pod may keep from a node. A system-critical pod can so take a place that is held; the kubelet then
-// lets it in and turns the other pod away.
+// standInPriority is the highest priority below that of system-critical pods: the place counts for all pods but for
+// those, which no disturbed pod may keep from a node. A system-critical pod can so take a place that is held; the
+// kubelet then lets it in and turns the other pod away.
 const standInPriority = scheduling.SystemCriticalPriority - 1
 
-// Reserve says what was done to the choice of the node. It holds the drawn node's place, if another one is the best, until
-// the pod is bound there.
+// Reserve says what was done to the choice of the node. It holds the drawn node's place, if another one is the best,
+// until the pod is bound there.
 func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	current := pl.disturbed(state, pod)
 	if current == nil {

@@ -22,7 +22,8 @@ func redirectArgs() config.ChaosArgs {
 	return config.ChaosArgs{Namespaces: []string{"test"}, Seed: 7, RandomBindPercent: 100}
 }
 
-// redirectedPod is a pod that goes to another node than the first of the world's nodes, which is the best when all score 0.
+// redirectedPod is a pod that goes to another node than the first of the world's nodes, which is the best when all
+// score 0.
 func redirectedPod(t *testing.T, nodes []*v1.Node) (pod *v1.Pod, node string) {
 	t.Helper()
 	for number := 1; number < 100; number++ {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// PreScore draws whether the pod goes to a random one of the feasible nodes, and to which. The scheduler does not call it
-// when only one node is feasible: then there is nothing to draw.
+// PreScore draws whether the pod goes to a random one of the feasible nodes, and to which. The scheduler does not call
+// it when only one node is feasible: then there is nothing to draw.
 func (pl *Chaos) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) *framework.Status {
 	current := pl.disturbed(state, pod)
 	if current == nil {
@@ -47,8 +47,8 @@ func (pl *Chaos) ScoreExtensions() framework.ScoreExtensions {
 	return nil
 }
 
-// usesClaims says whether the pod has volumes that are claimed. Their place is chosen for the best node before the pod is
-// bound, so the pod must go there.
+// usesClaims says whether the pod has volumes that are claimed. Their place is chosen for the best node before the pod
+// is bound, so the pod must go there.
 func usesClaims(pod *v1.Pod) bool {
 	for i := range pod.Spec.Volumes {
 		if volume := &pod.Spec.Volumes[i]; volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// credentialNotes are about credentials that everybody on the way can read. They name no endpoint, which may hold secrets.
+// credentialNotes are about credentials that everybody on the way can read. They name no endpoint, which may hold
+// secrets.
 func credentialNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
 	var notes []string
 	for i, pluginConfig := range p.PluginConfig {
@@ -40,7 +41,8 @@ func sendsCredentials(prometheus *config.NodeLoadPrometheus) bool {
 	return prometheus.BearerTokenFile != ""
 }
 
-// isOpen says whether an endpoint is asked without encryption, and not on this machine, such as a proxy beside the scheduler.
+// isOpen says whether an endpoint is asked without encryption, and not on this machine, such as a proxy beside the
+// scheduler.
 func isOpen(endpoint string) bool {
 	parsed, err := url.Parse(endpoint)
 	if err != nil || parsed.Scheme != "http" {

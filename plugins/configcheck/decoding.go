@@ -24,10 +24,10 @@ import (
 // configurationKind is the kind of the scheduler's configuration files.
 const configurationKind = "KubeSchedulerConfiguration"
 
-// Explain returns, in place of the error that the scheduler's decoder stopped at, all that is wrong with a configuration
-// file: unknown fields, values of the wrong type, and the values that validation refuses in what is left without
-// those. It is an aggregate; each of its errors names the path of the field. An error that is not the decoder's is returned
-// as it is, and so is one about a file in which nothing is found to be wrong, or that is no YAML at all.
+// Explain returns, in place of the error that the scheduler's decoder stopped at, all that is wrong with a
+// configuration file: unknown fields, values of the wrong type, and the values that validation refuses in what is left
+// without those. It is an aggregate; each of its errors names the path of the field. An error that is not the decoder's
+// is returned as it is, and so is one about a file in which nothing is found to be wrong, or that is no YAML at all.
 func Explain(configFile string, err error) error {
 	data, readErr := os.ReadFile(configFile)
 	if err == nil || readErr != nil {

@@ -30,8 +30,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 )
 
-// newReader makes what the patched scheduler has: its scheme and its validation with the plugins' args in them. Where the
-// scheduler is patched already, validation says the same twice, which lines leaves out.
+// newReader makes what the patched scheduler has: its scheme and its validation with the plugins' args in them. Where
+// the scheduler is patched already, validation says the same twice, which lines leaves out.
 func newReader() (reader, serializer.CodecFactory) {
 	known := runtime.NewScheme()
 	schedulerscheme.AddToScheme(known)
@@ -453,9 +453,9 @@ func TestADefaultedConfigurationHasNoErrors(t *testing.T) {
 	}
 }
 
-// TestWhatTheDecoderRefusesIsFound puts values of every kind into every field of the args of all plugins, ours and stock
-// ones, and into the fields of those fields, one at a time. Where the scheduler's decoder refuses one, the error must name
-// exactly that field, and where it does not, there must be none.
+// TestWhatTheDecoderRefusesIsFound puts values of every kind into every field of the args of all plugins, ours and
+// stock ones, and into the fields of those fields, one at a time. Where the scheduler's decoder refuses one, the error
+// must name exactly that field, and where it does not, there must be none.
 func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 	r, _ := newReader()
 	values := []string{`"text"`, `7`, `1.5`, `99999999999`, `true`, `{"a":"b"}`, `["c"]`, `[["d"]]`, `[{"e":1}]`, `{"f":{"g":1}}`, `null`, `"1s"`, `[null]`}

@@ -55,8 +55,8 @@ var (
 	byteSlice       = reflect.TypeOf([]byte{})
 )
 
-// value checks a JSON value that is to be decoded into a type. It returns the value without the fields that are wrong, or
-// false where the value itself is.
+// value checks a JSON value that is to be decoded into a type. It returns the value without the fields that are wrong,
+// or false where the value itself is.
 func (c *fieldCheck) value(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
 	switch {
 	case string(value) == "null":
@@ -255,8 +255,8 @@ type text string
 
 func (t text) String() string { return string(t) }
 
-// access is where the args of a plugin say how a server is reached: in passwords too, if they are put into its URL, into
-// a header, or in the place of a file's name.
+// access is where the args of a plugin say how a server is reached: in passwords too, if they are put into its URL,
+// into a header, or in the place of a file's name.
 var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
 
 // shown is how an error shows a value: itself if it is short, and nothing that could be a key or a password.

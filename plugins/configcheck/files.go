@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// missingFile is a file that an extender names and that is not on this machine: a configuration may be checked on another
-// one than it is for.
+// missingFile is a file that an extender names and that is not on this machine: a configuration may be checked on
+// another one than it is for.
 type missingFile struct {
 	field string
 	err   error
@@ -45,8 +45,8 @@ func missingFiles(extender schedulerconfig.Extender) []missingFile {
 	return missing
 }
 
-// leaveOutMissingFiles changes an extender so that it can be made without the files that do not exist, and the others are
-// read. A certificate and its key can only be read together.
+// leaveOutMissingFiles changes an extender so that it can be made without the files that do not exist, and the others
+// are read. A certificate and its key can only be read together.
 func leaveOutMissingFiles(extender *schedulerconfig.Extender) {
 	for _, file := range missingFiles(*extender) {
 		tls := extender.TLSConfig

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configcheck says what is wrong with a scheduler configuration: all of it at once, each error on a line of its own
-// that begins with the path of the field. It is no plugin; the command kube-scheduler calls it when it cannot start, and
-// for --validate-config.
+// Package configcheck says what is wrong with a scheduler configuration: all of it at once, each error on a line of its
+// own that begins with the path of the field. It is no plugin; the command kube-scheduler calls it when it cannot
+// start, and for --validate-config.
 package configcheck
 
 import (

@@ -64,8 +64,8 @@ func chaosArgs(p *schedulerconfig.KubeSchedulerProfile) *config.ChaosArgs {
 	return nil
 }
 
-// chaosNotes say what Chaos is asked to do and does not, because it is enabled at some extension points alone: the coins are
-// thrown at preFilter, a random node is drawn at preScore and held at reserve.
+// chaosNotes say what Chaos is asked to do and does not, because it is enabled at some extension points alone: the
+// coins are thrown at preFilter, a random node is drawn at preScore and held at reserve.
 func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil

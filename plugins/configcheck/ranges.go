@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Only a validator knows which numbers a field may hold, and it sees a file only when every value in it is of its field's
-// type. So it is asked about the field once more, with the lowest and the highest number in the place of what is wrong.
+// Only a validator knows which numbers a field may hold, and it sees a file only when every value in it is of its
+// field's type. So it is asked about the field once more, with the lowest and the highest number in the place of what
+// is wrong.
 
 // wrongNumber is a value that should be a number, or a duration, and is not.
 type wrongNumber struct {
@@ -46,8 +47,8 @@ func extremesOf(t reflect.Type) []json.RawMessage {
 	return nil
 }
 
-// allowed says what a field takes: its type, and what validation says when the lowest or the highest value of the type is
-// in it. Where validation says nothing, it is the type alone, with its bounds.
+// allowed says what a field takes: its type, and what validation says when the lowest or the highest value of the type
+// is in it. Where validation says nothing, it is the type alone, with its bounds.
 func (r reader) allowed(document json.RawMessage, object interface{}, version schema.GroupVersion, wrong wrongNumber) string {
 	seen := sets.NewString()
 	var rules []string

@@ -22,9 +22,11 @@ import (
 )
 
 const (
-	// nodesTimeout bounds the one request for the cluster's nodes: where the API server is in reach, it answers at once.
+	// nodesTimeout bounds the one request for the cluster's nodes: where the API server is in reach, it answers at
+	// once.
 	nodesTimeout = 10 * time.Second
-	// sourcesTimeout bounds what one plugin may take for its sources, several of which may hang until a timeout of their own.
+	// sourcesTimeout bounds what one plugin may take for its sources, several of which may hang until a timeout of
+	// their own.
 	sourcesTimeout = 2 * time.Minute
 )
 
@@ -76,8 +78,8 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	}
 }
 
-// check has the plugin ask. A panic is like any other failure: it neither ends the check of the other sources nor makes a
-// valid configuration invalid.
+// check has the plugin ask. A panic is like any other failure: it neither ends the check of the other sources nor makes
+// a valid configuration invalid.
 func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

@@ -45,7 +45,8 @@ func newAsker(name string, ask func(ctx context.Context, nodes []*v1.Node, out i
 	}
 }
 
-// apiServer answers with these nodes, or with an error if there are none, and counts the requests for them. It returns a kubeconfig.
+// apiServer answers with these nodes, or with an error if there are none, and counts the requests for them. It returns
+// a kubeconfig.
 func apiServer(t *testing.T, names ...string) (kubeconfig string, requests *int32) {
 	t.Helper()
 	requests = new(int32)
@@ -208,7 +209,8 @@ func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
 	}
 }
 
-// TestNoServerIsAskedInVain has an API server that must hear nothing: where no plugin asks a server, and where the configuration is wrong.
+// TestNoServerIsAskedInVain has an API server that must hear nothing: where no plugin asks a server, and where the
+// configuration is wrong.
 func TestNoServerIsAskedInVain(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{

@@ -48,13 +48,14 @@ type Start struct {
 
 // Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
 // that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
-// client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on this machine; and it makes the
-// leader election. Up to here it contacts no server; it listens nowhere and writes nothing.
+// client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on
+// this machine; and it makes the leader election. Up to here it contacts no server; it listens nowhere and writes
+// nothing.
 //
 // What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
 // Without errors, a summary of the profiles and notes on what may surprise go to out. Then each plugin that is a
-// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that, and for nothing
-// else, the API server is asked for the nodes.
+// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that, and for
+// nothing else, the API server is asked for the nodes.
 func Validate(out, errOut io.Writer, start Start, err error) error {
 	what := start.ConfigFile
 	if what == "" {
@@ -84,8 +85,8 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	return nil
 }
 
-// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first error; the
-// plugins that were made for that are those whose sources it returns.
+// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first
+// error; the plugins that were made for that are those whose sources it returns.
 func (s Start) check() (profile.Map, []source, error) {
 	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
 		return nil, nil, err
@@ -197,8 +198,9 @@ type failedPlugin string
 
 func (f failedPlugin) Name() string { return string(f) }
 
-// tryProfile makes the framework of a profile and returns the plugins that could be made, by their names, and the errors of
-// the others; or, if there are none, what is wrong with the profile as a whole, of which the framework tells the first.
+// tryProfile makes the framework of a profile and returns the plugins that could be made, by their names, and the
+// errors of the others; or, if there are none, what is wrong with the profile as a whole, of which the framework tells
+// the first.
 func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) (map[string]framework.Plugin, []error) {
 	plugins := map[string]framework.Plugin{}
 	errs := unknownPlugins(path.Child("plugins"), p.Plugins, registry)

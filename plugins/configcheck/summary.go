@@ -40,8 +40,8 @@ var extensionPoints = []extensionPoint{
 	{"postBind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PostBind }},
 }
 
-// pluginLists are all lists of plugins that a file can have: multiPoint is not an extension point, but a short way to name
-// a plugin for all of those that it has.
+// pluginLists are all lists of plugins that a file can have: multiPoint is not an extension point, but a short way to
+// name a plugin for all of those that it has.
 var pluginLists = append([]extensionPoint{
 	{"multiPoint", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.MultiPoint }},
 }, extensionPoints...)
@@ -64,7 +64,8 @@ func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) 
 	return summary
 }
 
-// defaultPlugins returns the plugins of the default profile, which are not the same in each version of the configuration.
+// defaultPlugins returns the plugins of the default profile, which are not the same in each version of the
+// configuration.
 func defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
 	document := encode(kindOf{APIVersion: apiVersion, Kind: configurationKind})
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)

@@ -58,8 +58,8 @@ func newCallLog(args *config.ExtensionPointLoggerArgs, clock clock.PassiveClock)
 	return &callLog{sampleRate: args.SampleRate, namespaces: sets.NewString(args.Namespaces...), names: names, clock: clock}, nil
 }
 
-// selects tells whether a pod's calls are logged. The answer depends on nothing but the arguments, the pod's namespace and
-// its UID, so it is the same for all calls.
+// selects tells whether a pod's calls are logged. The answer depends on nothing but the arguments, the pod's namespace
+// and its UID, so it is the same for all calls.
 func (l *callLog) selects(pod *v1.Pod) bool {
 	if len(l.namespaces) > 0 && !l.namespaces.Has(pod.Namespace) {
 		return false
@@ -83,9 +83,9 @@ func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
 	return *begun
 }
 
-// find is begin for the calls that get copies of the cycle's state, made by other workers at the same time: what they write
-// would be lost, or met by a copy in the making. If no call has begun the cycle, as in a profile with nothing but Filter
-// enabled, its number stays unknown.
+// find is begin for the calls that get copies of the cycle's state, made by other workers at the same time: what they
+// write would be lost, or met by a copy in the making. If no call has begun the cycle, as in a profile with nothing but
+// Filter enabled, its number stays unknown.
 func (l *callLog) find(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun

@@ -14,12 +14,13 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// redactedLength is how many hex digits stand for a name: 48 bits, with which even among 100,000 names two are alike with a
-// chance of one in 50,000 only.
+// redactedLength is how many hex digits stand for a name: 48 bits, with which even among 100,000 names two are alike
+// with a chance of one in 50,000 only.
 const redactedLength = 12
 
-// processKey is what names are hashed with. It is the one thing that the profiles share, so that a node has the same hash
-// in the lines of all of them; it is never written anywhere, so that names cannot be tried to see whether the hashes match.
+// processKey is what names are hashed with. It is the one thing that the profiles share, so that a node has the same
+// hash in the lines of all of them; it is never written anywhere, so that names cannot be tried to see whether the
+// hashes match.
 var processKey struct {
 	once  sync.Once
 	bytes [sha256.Size]byte

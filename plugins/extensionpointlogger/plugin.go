@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extensionpointlogger writes a line to the scheduler's log for each call at each extension point, so that one sees
-// what the scheduler calls, in what order, for which pod and node, and when. It never changes a result.
+// Package extensionpointlogger writes a line to the scheduler's log for each call at each extension point, so that one
+// sees what the scheduler calls, in what order, for which pod and node, and when. It never changes a result.
 package extensionpointlogger
 
 import (
@@ -20,8 +20,8 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "ExtensionPointLogger"
 
-// ExtensionPointLogger is every kind of plugin but one, and agrees to everything. The one is QueueSort, of which a profile
-// can have a single plugin: see sorter.
+// ExtensionPointLogger is every kind of plugin but one, and agrees to everything. The one is QueueSort, of which a
+// profile can have a single plugin: see sorter.
 type ExtensionPointLogger struct {
 	log *callLog
 }
@@ -87,8 +87,8 @@ func (pl *ExtensionPointLogger) PreFilterExtensions() framework.PreFilterExtensi
 	return pl
 }
 
-// AddPod is called when the scheduler asks what would be if another pod were on the node: one that is nominated to it, or
-// one that preemption would like to spare.
+// AddPod is called when the scheduler asks what would be if another pod were on the node: one that is nominated to it,
+// or one that preemption would like to spare.
 func (pl *ExtensionPointLogger) AddPod(ctx context.Context, state *framework.CycleState, pod *v1.Pod, added *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	pl.log.writeOther("AddPod", pl.log.find(state, pod), pod, added.Pod, nodeName(nodeInfo))
 	return nil

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package myscoreplugin is the tutorial plugin: it keeps pods off nodes that lack a label, and prefers nodes by the value
-// of that label. Read it from top to bottom to see what a Filter and Score plugin is made of.
+// Package myscoreplugin is the tutorial plugin: it keeps pods off nodes that lack a label, and prefers nodes by the
+// value of that label. Read it from top to bottom to see what a Filter and Score plugin is made of.
 package myscoreplugin
 
 import (
@@ -55,9 +55,9 @@ func (pl *MyScorePlugin) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node that gets a label. A node
-// that still has a taint against the pod, or no room for it, wakes no pod, whatever the event; as a rule it comes so. Then
-// the event that counts is the one that ends this: of its taints, or of its resources.
+// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node that gets a label. A
+// node that still has a taint against the pod, or no room for it, wakes no pod, whatever the event; as a rule it comes
+// so. Then the event that counts is the one that ends this: of its taints, or of its resources.
 func (pl *MyScorePlugin) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{
 		{
@@ -80,8 +80,8 @@ func (pl *MyScorePlugin) Filter(ctx context.Context, state *framework.CycleState
 	return nil
 }
 
-// Score rates a node by the place of its label's value among the preferred ones. It is called for many nodes at once, so it
-// only reads. What it returns need not be within 0 and 100: that is NormalizeScore's business.
+// Score rates a node by the place of its label's value among the preferred ones. It is called for many nodes at once,
+// so it only reads. What it returns need not be within 0 and 100: that is NormalizeScore's business.
 func (pl *MyScorePlugin) Score(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
@@ -95,9 +95,9 @@ func (pl *MyScorePlugin) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore brings the scores of all nodes of the cycle to 0 to 100: the best of them gets 100, and the others their
-// share of it, rounded down. So the plugin's weight counts in full whenever it can tell nodes apart, also when the most
-// preferred value is on no node that fits the pod. If all score 0, nothing is preferred, and they stay at 0.
+// NormalizeScore brings the scores of all nodes of the cycle to 0 to 100: the best of them gets 100, and the others
+// their share of it, rounded down. So the plugin's weight counts in full whenever it can tell nodes apart, also when
+// the most preferred value is on no node that fits the pod. If all score 0, nothing is preferred, and they stay at 0.
 func (pl *MyScorePlugin) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	return helper.DefaultNormalizeScore(framework.MaxNodeScore, false, scores)
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodefilter keeps pods off nodes by the nodes' names and labels, for all pods or for some, without a word in the
-// pods themselves. Its rules are tried in order, and the first one that matches a pod and a node decides.
+// Package nodefilter keeps pods off nodes by the nodes' names and labels, for all pods or for some, without a word in
+// the pods themselves. Its rules are tried in order, and the first one that matches a pod and a node decides.
 package nodefilter
 
 import (
@@ -24,16 +24,16 @@ type NodeFilter struct {
 	rules ruleSet
 	// last is the *podRules of the pod that was asked for last. In a scheduling cycle Filter is called for thousands of
 	// nodes and one pod, by 16 workers at once and by preemption too; so what the rules say of the pod alone is decided
-	// once. It is kept here and not in the CycleState, because here it costs a load, there a lock and two look-ups for each
-	// node; and a worker may not write to a CycleState that another one clones to add nominated pods. It is right for any
-	// number of pods at once, only slower.
+	// once. It is kept here and not in the CycleState, because here it costs a load, there a lock and two look-ups for
+	// each node; and a worker may not write to a CycleState that another one clones to add nominated pods. It is right
+	// for any number of pods at once, only slower.
 	last atomic.Value
 }
 
 // podRules are the rules that concern a pod, in order. It never changes once it is made.
 type podRules struct {
-	// pod is compared by its address. That is safe: what the scheduler reads from its informers is never changed in place,
-	// and an address is not used again while this points to it.
+	// pod is compared by its address. That is safe: what the scheduler reads from its informers is never changed in
+	// place, and an address is not used again while this points to it.
 	pod   *v1.Pod
 	rules []*rule
 }
@@ -64,12 +64,12 @@ func (pl *NodeFilter) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node whose labels change. Taints
-// and allocatable resources are not in the rules, and still belong here: the scheduler shows a pod the event of a node only
-// if the node has room for it and no taint against it. A node comes as a rule with a taint (not-ready) and reports its
-// resources later, so its Add wakes no pod; what does is the end of the taint, or the resources. And of several changes at
-// once the scheduler makes one event, in which resources go before labels. A change of the pod's own labels needs no event:
-// the scheduler tries an updated pod again by itself.
+// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node whose labels change.
+// Taints and allocatable resources are not in the rules, and still belong here: the scheduler shows a pod the event of
+// a node only if the node has room for it and no taint against it. A node comes as a rule with a taint (not-ready) and
+// reports its resources later, so its Add wakes no pod; what does is the end of the taint, or the resources. And of
+// several changes at once the scheduler makes one event, in which resources go before labels. A change of the pod's own
+// labels needs no event: the scheduler tries an updated pod again by itself.
 func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{
 		{
@@ -80,8 +80,8 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	}
 }
 
-// Filter rejects a node that the rules deny to the pod. Preempting pods would not change the node's name or labels, so the
-// rejection is unresolvable.
+// Filter rejects a node that the rules deny to the pod. Preempting pods would not change the node's name or labels, so
+// the rejection is unresolvable.
 func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {

@@ -221,9 +221,9 @@ func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
 	}
 }
 
-// TestFilterInParallel calls Filter for two pods at once, whose verdicts differ, as an extender may and a scheduling cycle
-// does not: the rules that are kept for the one must not decide over the other. For the race detector it also writes to each
-// status as the framework does.
+// TestFilterInParallel calls Filter for two pods at once, whose verdicts differ, as an extender may and a scheduling
+// cycle does not: the rules that are kept for the one must not decide over the other. For the race detector it also
+// writes to each status as the framework does.
 func TestFilterInParallel(t *testing.T) {
 	plugin := mustNew(t, "parallel", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
 	pods := []*v1.Pod{st.MakePod().Namespace("a").Obj(), st.MakePod().Namespace("b").Obj()}

@@ -92,7 +92,8 @@ func compileRule(from *config.NodeFilterRule, rejections func(rule string) metri
 	}, nil
 }
 
-// compileSelector returns nil for a selector that is not given: upstream's own answer would be one that matches nothing.
+// compileSelector returns nil for a selector that is not given: upstream's own answer would be one that matches
+// nothing.
 func compileSelector(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil {
 		return nil, nil

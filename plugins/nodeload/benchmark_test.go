@@ -156,8 +156,8 @@ func benchmark(b *testing.B, call func(*world, *framework.CycleState, *v1.Pod, [
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
 }
 
-// The benchmarks go over 5,000 nodes with 5 resources and 10 pods each. "once" is with a pod of which there is no other, and
-// "first" after each snapshot, with half of the pods in flight.
+// The benchmarks go over 5,000 nodes with 5 resources and 10 pods each. "once" is with a pod of which there is no
+// other, and "first" after each snapshot, with half of the pods in flight.
 func BenchmarkFilter(b *testing.B) { benchmark(b, filterAll, many, false) }
 
 func BenchmarkFilterOnce(b *testing.B) { benchmark(b, filterAll, once, false) }
@@ -209,9 +209,9 @@ func answer(query string, nodes []*v1.Node) []byte {
 	return append(text, "]}}"...)
 }
 
-// BenchmarkRefresh is all that a refresh takes from when Prometheus begins to answer until the cycles go by the answer: it is
-// read from the loopback interface, decoded, classified and made a view. With -cpu 1 it has one core, which the server has
-// a share of.
+// BenchmarkRefresh is all that a refresh takes from when Prometheus begins to answer until the cycles go by the answer:
+// it is read from the loopback interface, decoded, classified and made a view. With -cpu 1 it has one core, which the
+// server has a share of.
 func BenchmarkRefresh(b *testing.B) {
 	all := nodes(benchmarkNodes)
 	w := newWorld(b, arguments(cpu(80)), all)

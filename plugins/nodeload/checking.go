@@ -32,8 +32,8 @@ const (
 	look = 20 * time.Millisecond
 )
 
-// CheckSources asks for all measurements once, exactly as the running scheduler does, and prints how many nodes they are
-// about.
+// CheckSources asks for all measurements once, exactly as the running scheduler does, and prints how many nodes they
+// are about.
 func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

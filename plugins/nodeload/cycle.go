@@ -13,8 +13,8 @@ import (
 // stateKey is where a cycle keeps its *cycle.
 const stateKey framework.StateKey = Name
 
-// cycle is what all calls of a scheduling cycle go by, so that they predict the same whatever is measured meanwhile. It never
-// changes.
+// cycle is what all calls of a scheduling cycle go by, so that they predict the same whatever is measured meanwhile. It
+// never changes.
 type cycle struct {
 	of   *framework.CycleState
 	view *view
@@ -74,9 +74,9 @@ func (pl *NodeLoad) begin(state *framework.CycleState, pod *v1.Pod) *cycle {
 	return c
 }
 
-// cycle returns the cycle of a state, which it begins if neither PreFilter nor PreScore did. The plugin itself remembers the
-// last one it began: the state of a simulation is a copy, in which nothing may be written, and to read a state takes a
-// lock.
+// cycle returns the cycle of a state, which it begins if neither PreFilter nor PreScore did. The plugin itself
+// remembers the last one it began: the state of a simulation is a copy, in which nothing may be written, and to read a
+// state takes a lock.
 func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 	if c, ok := pl.last.Load().(*cycle); ok && c.of == state {
 		return c

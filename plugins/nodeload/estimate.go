@@ -11,7 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// estimator says what a pod will use of a resource, in the unit of its capacity: cores, bytes, bytes per second, devices.
+// estimator says what a pod will use of a resource, in the unit of its capacity: cores, bytes, bytes per second,
+// devices.
 type estimator struct {
 	// resource is the one whose requests and limits count; empty if none do.
 	resource v1.ResourceName
@@ -52,9 +53,9 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
-// estimate returns what the pod will use: what its annotation says, or else the sum over its containers and the overhead of its
-// runtime class. Init containers do not count: they are gone before the pod is in full use. An annotation counts only if
-// quantityOf takes it, and does not count for more than a node has, see compute.
+// estimate returns what the pod will use: what its annotation says, or else the sum over its containers and the
+// overhead of its runtime class. Init containers do not count: they are gone before the pod is in full use. An
+// annotation counts only if quantityOf takes it, and does not count for more than a node has, see compute.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
 		return 0
@@ -107,8 +108,8 @@ func (e *estimator) amount(list v1.ResourceList) float64 {
 	return float64(quantity.Value())
 }
 
-// requested returns what the pods of a node request, and what of it there is to request; false if the node has none. Of CPU
-// and memory, a container that requests nothing counts as the default plugins count it.
+// requested returns what the pods of a node request, and what of it there is to request; false if the node has none. Of
+// CPU and memory, a container that requests nothing counts as the default plugins count it.
 func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
 	switch e.resource {
 	case "":

@@ -55,8 +55,8 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 	return subscribed{subscription}, nil
 }
 
-// queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more than
-// everything else.
+// queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more
+// than everything else.
 func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 	var queries []source.Query
 	for i := range args.Resources {

@@ -72,8 +72,8 @@ func (pl *NodeLoad) loads(c *cycle, number int, nodeInfo *framework.NodeInfo, in
 	}
 }
 
-// inSnapshot says whether the scheduler's snapshot has this NodeInfo. What is computed of another, a copy that preemption or
-// nominated pods changed, is not worth keeping.
+// inSnapshot says whether the scheduler's snapshot has this NodeInfo. What is computed of another, a copy that
+// preemption or nominated pods changed, is not worth keeping.
 func (pl *NodeLoad) inSnapshot(nodeInfo *framework.NodeInfo) bool {
 	own, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeInfo.Node().Name)
 	return err == nil && own == nodeInfo

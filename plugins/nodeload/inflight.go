@@ -9,9 +9,9 @@ import (
 )
 
 // A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. What it lacks is in
-// flight. Nothing is written down about that: it is read off the pods that the scheduler knows to be on a node, those that it
-// has only assumed among them, and off when they started. So it is the same for every scheduler that bound a pod, and after a restart; and a
-// binding that fails, a pod that is deleted and one that has ended need no attention.
+// flight. Nothing is written down about that: it is read off the pods that the scheduler knows to be on a node, those
+// that it has only assumed among them, and off when they started. So it is the same for every scheduler that bound a
+// pod, and after a restart; and a binding that fails, a pod that is deleted and one that has ended need no attention.
 
 const (
 	// notStarted is the start of a pod that is to come.
@@ -20,11 +20,11 @@ const (
 	settled int64 = math.MinInt64
 )
 
-// startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers was
-// started. A container that was started again within a window, in nanoseconds, had its share in the measurements before, so its
-// first start counts, or if that is not known, that of the pod; but after a pause of a whole window nothing of it is left in
-// them, such as when its node was started again. A pod that has ended uses nothing, and is settled. The shorter the window,
-// the later the start.
+// startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers
+// was started. A container that was started again within a window, in nanoseconds, had its share in the measurements
+// before, so its first start counts, or if that is not known, that of the pod; but after a pause of a whole window
+// nothing of it is left in them, such as when its node was started again. A pod that has ended uses nothing, and is
+// settled. The shorter the window, the later the start.
 func startOf(pod *v1.Pod, window int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
@@ -54,8 +54,8 @@ func startOf(pod *v1.Pod, window int64) int64 {
 	if start != settled {
 		return start
 	}
-	// What made the pod running without saying when a container started, or has started all of them again and again. Before it
-	// was initialized it used little.
+	// What made the pod running without saying when a container started, or has started all of them again and again.
+	// Before it was initialized it used little.
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
 		if condition.Type == v1.PodInitialized && condition.Status == v1.ConditionTrue && !condition.LastTransitionTime.IsZero() {

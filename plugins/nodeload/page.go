@@ -62,8 +62,8 @@ func (pl *NodeLoad) Pages() map[string]http.Handler {
 	return map[string]http.Handler{path: pl.group}
 }
 
-// ServeHTTP answers with the state of all profiles, as plain text or, if asked for, as JSON. With node=NAME only that node is
-// in it.
+// ServeHTTP answers with the state of all profiles, as plain text or, if asked for, as JSON. With node=NAME only that
+// node is in it.
 func (g *group) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")

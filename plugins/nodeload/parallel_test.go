@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
-// TestParallelCallsAgree has 16 workers filter and score the same nodes and copies of them, while measurements come and the
-// page is read. In each cycle all must predict the same.
+// TestParallelCallsAgree has 16 workers filter and score the same nodes and copies of them, while measurements come and
+// the page is read. In each cycle all must predict the same.
 func TestParallelCallsAgree(t *testing.T) {
 	const workers, cycles = 16, 60
 	all := nodes(30)

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeload keeps pods off nodes that are busy, and prefers those that are not, by what Prometheus measured and not by
-// what pods request.
+// Package nodeload keeps pods off nodes that are busy, and prefers those that are not, by what Prometheus measured and
+// not by what pods request.
 //
 // What a node's load will be with a pod is predicted in three parts: what was measured, what is in flight because pods
-// came after the measurement, and what the pod itself is estimated to use. A node without a measurement is never taken for an
-// idle one, nor for a busy one: it passes the filter or not as the args say, and is scored by requests, but as no
-// less loaded than the others are on the average.
+// came after the measurement, and what the pod itself is estimated to use. A node without a measurement is never taken
+// for an idle one, nor for a busy one: it passes the filter or not as the args say, and is scored by requests, but as
+// no less loaded than the others are on the average.
 //
-// The files: resources.go, estimate.go and inflight.go have what the prediction is made of, view.go puts it together for all
-// nodes; cycle.go, filtering.go and scoring.go follow a pod; score.go has the formulas; waking.go moves waiting pods when a
-// node cools; page.go and checking.go are for people. The packages source and collector fetch the measurements.
+// The files: resources.go, estimate.go and inflight.go have what the prediction is made of, view.go puts it together
+// for all nodes; cycle.go, filtering.go and scoring.go follow a pod; score.go has the formulas; waking.go moves waiting
+// pods when a node cools; page.go and checking.go are for people. The packages source and collector fetch the
+// measurements.
 package nodeload
 
 import (
@@ -153,8 +154,9 @@ func (pl *NodeLoad) Close() {
 	pl.group.remove(pl)
 }
 
-// EventsToRegister names the events of the cluster after which a rejected pod may fit: a pod is gone that was in flight, and a
-// node came, or became one that other plugins let pass. That a node cools is no event of the cluster; see waking.go.
+// EventsToRegister names the events of the cluster after which a rejected pod may fit: a pod is gone that was in
+// flight, and a node came, or became one that other plugins let pass. That a node cools is no event of the cluster; see
+// waking.go.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{
 		{Resource: framework.Pod, ActionType: framework.Delete},

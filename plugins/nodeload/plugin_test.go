@@ -99,7 +99,8 @@ func TestUnitsAndCapacities(t *testing.T) {
 	}
 }
 
-// TestWithoutACapacity pods cannot be accounted for: a share that is measured counts as it is, an absolute value does not.
+// TestWithoutACapacity pods cannot be accounted for: a share that is measured counts as it is, an absolute value does
+// not.
 func TestWithoutACapacity(t *testing.T) {
 	const resourceName = "example.com/ports"
 	for _, test := range []struct {
@@ -288,8 +289,8 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestRiskNeedsADeviation: a node whose deviation is not known is taken to vary as the others do on the average, measured or
-// not. Node-2 is not measured, and half of it is requested.
+// TestRiskNeedsADeviation: a node whose deviation is not known is taken to vary as the others do on the average,
+// measured or not. Node-2 is not measured, and half of it is requested.
 func TestRiskNeedsADeviation(t *testing.T) {
 	r := cpu(0)
 	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
@@ -330,8 +331,8 @@ func TestRiskNeedsADeviation(t *testing.T) {
 	}
 }
 
-// TestADeadExporterDoesNotAttract: a node of which little is requested, and nothing is measured any more, counts as loaded as the
-// others are on the average; one of which much is requested counts as that.
+// TestADeadExporterDoesNotAttract: a node of which little is requested, and nothing is measured any more, counts as
+// loaded as the others are on the average; one of which much is requested counts as that.
 func TestADeadExporterDoesNotAttract(t *testing.T) {
 	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000), on(pod("b", "4"), "node-3", -160))
 	dead := w.sample(0, time.Hour) // not among the fresh ones
@@ -339,14 +340,16 @@ func TestADeadExporterDoesNotAttract(t *testing.T) {
 		"node-0": {w.sample(0.3, time.Minute)}, "node-1": {w.sample(0.5, 10*time.Second)}, "node-2": {w.sample(0.7, time.Minute)}, "node-3": {dead}, "node-4": {dead},
 	})
 	got := w.cycle(t, pod("incoming", "1")).scores
-	// A pod that came to node-3 after the newest measurement shows, as it would on the others; that on node-4 has been there for long.
+	// A pod that came to node-3 after the newest measurement shows, as it would on the others; that on node-4 has been
+	// there for long.
 	want := map[string]int64{"node-0": 60, "node-1": 40, "node-2": 20, "node-3": 20, "node-4": 20}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
 }
 
-// TestANodeThatIsNotMeasuredIsNotTheBest, by whatever it is scored: node-3 has no measurement, and nothing is requested on it.
+// TestANodeThatIsNotMeasuredIsNotTheBest, by whatever it is scored: node-3 has no measurement, and nothing is requested
+// on it.
 func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 	target := cpu(0)
 	target.Strategy = config.NodeLoadTargetUtilization
@@ -390,8 +393,8 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 	}
 }
 
-// TestANodeOfUnknownCapacityIsNotTheBest: a pod counts for as much on it as on the others, so that it does not stay the best while they
-// fill up.
+// TestANodeOfUnknownCapacityIsNotTheBest: a pod counts for as much on it as on the others, so that it does not stay the
+// best while they fill up.
 func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
 	r := network(0)
 	r.Capacity, r.Unit = nil, config.NodeLoadAbsolute
@@ -444,8 +447,8 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutAnEstimateAreNotHerded: pods of which nothing is known leave the scores as they are, so the best node must not
-// be told apart from those that are as good but for a millionth.
+// TestPodsWithoutAnEstimateAreNotHerded: pods of which nothing is known leave the scores as they are, so the best node
+// must not be told apart from those that are as good but for a millionth.
 func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
 	unknown := pod("unknown", "1")
 	known := pod("known", "1")
@@ -519,8 +522,8 @@ func TestSomeExtensionPoints(t *testing.T) {
 	}
 }
 
-// TestPreemptionsCopies have other pods than the scheduler's own NodeInfo: each is judged by its own, and the kept result
-// stays that of the scheduler's.
+// TestPreemptionsCopies have other pods than the scheduler's own NodeInfo: each is judged by its own, and the kept
+// result stays that of the scheduler's.
 func TestPreemptionsCopies(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"

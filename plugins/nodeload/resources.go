@@ -94,9 +94,9 @@ const (
 	longestExponent = 2
 )
 
-// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any needs to
-// be. A pod's annotation must not be able to stop a scheduler, and a quantity with an exponent of millions takes minutes to
-// parse.
+// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any
+// needs to be. A pod's annotation must not be able to stop a scheduler, and a quantity with an exponent of millions
+// takes minutes to parse.
 func quantityOf(text string) (float64, bool) {
 	if len(text) > longestQuantity {
 		return 0, false
@@ -111,7 +111,8 @@ func quantityOf(text string) (float64, bool) {
 	return quantity.AsApproximateFloat64(), true
 }
 
-// share turns a value of the resource's unit into a share of the capacity; false if that takes a capacity and there is none.
+// share turns a value of the resource's unit into a share of the capacity; false if that takes a capacity and there is
+// none.
 func (r *resource) share(value, capacity float64) (float64, bool) {
 	switch r.unit {
 	case config.NodeLoadPercent:
@@ -134,8 +135,8 @@ func (r *resource) of(samples []measured.Sample) (*measured.Sample, measured.Mis
 	return &samples[r.slot], samples[r.slot].Missing
 }
 
-// points returns the points of a node for a predicted load. The variation is not a number if no node's is known: then the load
-// alone counts, on the full scale.
+// points returns the points of a node for a predicted load. The variation is not a number if no node's is known: then
+// the load alone counts, on the full scale.
 func (r *resource) points(load, variation float64) float64 {
 	switch r.strategy {
 	case config.NodeLoadTargetUtilization:

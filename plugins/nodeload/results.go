@@ -10,18 +10,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// results are what came of nodes for kinds of pods: their scores, and whether they pass the filter. Pods mostly come in lots of
-// equal ones, and then a node costs one look at one line of the processor's cache, where all that the result is made of
-// takes several.
+// results are what came of nodes for kinds of pods: their scores, and whether they pass the filter. Pods mostly come in
+// lots of equal ones, and then a node costs one look at one line of the processor's cache, where all that the result is
+// made of takes several.
 //
-// A result is found by its key: a NodeInfo's generation, which says the node, its pods and its status, and the kind of the pod.
-// Where the key's hash points to is a line of two results. Who keeps a third one drops one of them, so it may be forgotten
-// at any time.
+// A result is found by its key: a NodeInfo's generation, which says the node, its pods and its status, and the kind of
+// the pod. Where the key's hash points to is a line of two results. Who keeps a third one drops one of them, so it may
+// be forgotten at any time.
 //
-// 16 workers read and write at once, word by word and atomically: a writer takes a result by writing busy for its key, then
-// writes the words, then the key, and who finds it taken goes without. A reader that finds the same key before and after has read
-// what belongs to it. Results of one key differ only from one cycle to another, by what has become too old meanwhile, and
-// a profile never has two cycles at once.
+// 16 workers read and write at once, word by word and atomically: a writer takes a result by writing busy for its key,
+// then writes the words, then the key, and who finds it taken goes without. A reader that finds the same key before and
+// after has read what belongs to it. Results of one key differ only from one cycle to another, by what has become too
+// old meanwhile, and a profile never has two cycles at once.
 type results struct {
 	words []uint64
 	shift uint
@@ -33,7 +33,8 @@ type results struct {
 const (
 	lineWords   = 8 // of 64 bytes
 	resultWords = 4
-	// linesPerNode is so many that results of few kinds, and those of generations that are gone, rarely drop each other.
+	// linesPerNode is so many that results of few kinds, and those of generations that are gone, rarely drop each
+	// other.
 	linesPerNode = 4
 
 	kindBits = 12
@@ -65,7 +66,8 @@ func (s *results) kind(of *podKind) uint64 {
 
 // line returns the words of the two results that may have the key.
 func (s *results) line(key uint64) []uint64 {
-	// The golden ratio of 2^64 spreads keys that follow each other: Knuth, The Art of Computer Programming, volume 3, section 6.4.
+	// The golden ratio of 2^64 spreads keys that follow each other: Knuth, The Art of Computer Programming, volume 3,
+	// section 6.4.
 	at := (key * 0x9E3779B97F4A7C15) >> s.shift * lineWords
 	return s.words[at : at+lineWords : at+lineWords]
 }
@@ -103,8 +105,8 @@ func (c *cycle) keep(nodeInfo *framework.NodeInfo, score int64, passes bool, loa
 	if key == unknown {
 		return
 	}
-	// It holds until the next of the measurements that are in it becomes too old, and, because clocks are set back, after those that
-	// are too old have become so.
+	// It holds until the next of the measurements that are in it becomes too old, and, because clocks are set back,
+	// after those that are too old have become so.
 	after, until := notMeasured, int64(math.MaxInt64)
 	for r := range c.view.resources {
 		switch at := loads[r].at; {

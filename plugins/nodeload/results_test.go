@@ -16,8 +16,8 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// TestResultsAreThoseWithoutKeeping lets time pass, measurements come and grow old, and nodes change, and asks again and again
-// about pods of few kinds: what is kept must be what is computed when nothing is.
+// TestResultsAreThoseWithoutKeeping lets time pass, measurements come and grow old, and nodes change, and asks again
+// and again about pods of few kinds: what is kept must be what is computed when nothing is.
 func TestResultsAreThoseWithoutKeeping(t *testing.T) {
 	for stale, percent := range map[config.NodeLoadFilterOnStale]int32{config.NodeLoadFilterOpen: 0, config.NodeLoadFilterClosed: 40} {
 		stale, percent := stale, percent

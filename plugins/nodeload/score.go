@@ -9,11 +9,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// Scores are points from 0 to 100, and loads are shares of a node's capacity: 1 is all of it. The functions here know nothing
-// of pods and nodes.
+// Scores are points from 0 to 100, and loads are shares of a node's capacity: 1 is all of it. The functions here know
+// nothing of pods and nodes.
 
-// tolerance is how far two loads that are added up of different parts may differ and still be equal: 0.1 + 0.2 is more than
-// 0.3 to a computer. It is a share of the capacity.
+// tolerance is how far two loads that are added up of different parts may differ and still be equal: 0.1 + 0.2 is more
+// than 0.3 to a computer. It is a share of the capacity.
 const tolerance = 1e-9
 
 // exceeds says whether a load is above a threshold. Equal is not above.
@@ -29,8 +29,8 @@ func leastUsed(load float64) float64 {
 	return 100 * (1 - clamp01(load))
 }
 
-// targetUtilization gives most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61). With the
-// load U in percent:
+// targetUtilization gives most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61). With
+// the load U in percent:
 //
 //	U <= X:         (100 - X) x U / X + X
 //	X < U <= 100:   X x (100 - U) / (100 - X)
@@ -47,14 +47,14 @@ func targetUtilization(load, target float64) float64 {
 	}
 }
 
-// risk takes as many points for a load that varies as for one that is high, as Trimaran's LoadVariationRiskBalancing does:
-// (1 - (load + variation) / 2) x 100.
+// risk takes as many points for a load that varies as for one that is high, as Trimaran's LoadVariationRiskBalancing
+// does: (1 - (load + variation) / 2) x 100.
 func risk(load, variation float64) float64 {
 	return 100 * (1 - (clamp01(load)+variation)/2)
 }
 
-// variation is what a standard deviation counts for in risk, 0 to 1: deviation^(1/sensitivity) x margin, each of them no more
-// than 1. The deviation is a share of the capacity.
+// variation is what a standard deviation counts for in risk, 0 to 1: deviation^(1/sensitivity) x margin, each of them
+// no more than 1. The deviation is a share of the capacity.
 func variation(deviation, sensitivity, margin float64) float64 {
 	deviation = clamp01(deviation)
 	if sensitivity != 1 {
@@ -73,8 +73,8 @@ func clamp01(share float64) float64 {
 	return share
 }
 
-// whole rounds points as the strategy's origin does: LeastUsed as Kubernetes' own plugins, down; the others half away from
-// zero.
+// whole rounds points as the strategy's origin does: LeastUsed as Kubernetes' own plugins, down; the others half away
+// from zero.
 func whole(strategy config.NodeLoadStrategy, points float64) int64 {
 	if strategy == config.NodeLoadLeastUsed {
 		return int64(points + 100*tolerance)
@@ -82,8 +82,8 @@ func whole(strategy config.NodeLoadStrategy, points float64) int64 {
 	return int64(points + 0.5 + 100*tolerance)
 }
 
-// mean adds up the points of a node's resources: their weighted mean, rounded down, in which all resources with the strategy
-// Risk count as the worst of them, with the weight of all: a node is as risky as its riskiest resource.
+// mean adds up the points of a node's resources: their weighted mean, rounded down, in which all resources with the
+// strategy Risk count as the worst of them, with the weight of all: a node is as risky as its riskiest resource.
 type mean struct {
 	weight, points int64
 	exact          float64
@@ -124,11 +124,11 @@ func (m *mean) score() int64 {
 	return points*exactParts + int64(exact*exactUnit+0.5)
 }
 
-// round turns scores of two parts into points. Of the nodes with most points those are put back by one that are not the best
-// when looked at exactly. Without that, equal nodes whose loads differ by less than a hundredth of their capacity would be
-// drawn by lot, and hundreds of small pods would pile up here and there. That takes a pod which shows in the scores: if the pods
-// that have come do not make a node look fuller (apart is false), the best one would be the same for all of them until the next
-// measurement, and the lot is better.
+// round turns scores of two parts into points. Of the nodes with most points those are put back by one that are not the
+// best when looked at exactly. Without that, equal nodes whose loads differ by less than a hundredth of their capacity
+// would be drawn by lot, and hundreds of small pods would pile up here and there. That takes a pod which shows in the
+// scores: if the pods that have come do not make a node look fuller (apart is false), the best one would be the same
+// for all of them until the next measurement, and the lot is better.
 func round(scores framework.NodeScoreList, apart bool) {
 	var best int64
 	for i := range scores {

@@ -51,10 +51,10 @@ func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads *[maxRes
 
 // points returns the points of a resource of a node: by what is measured, or else as the fallback says.
 //
-// A node that is not measured must not look better than those that are: not now, and not after some pods that show in the
-// others' loads. So, while there are measurements, it has no more points than as a node that is measured at the mean of the
-// others, and gets the pods that this one has got since, and no more than the others have on the average, should they be on both sides
-// of a target.
+// A node that is not measured must not look better than those that are: not now, and not after some pods that show in
+// the others' loads. So, while there are measurements, it has no more points than as a node that is measured at the
+// mean of the others, and gets the pods that this one has got since, and no more than the others have on the average,
+// should they be on both sides of a target.
 func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
 	// While nothing goes by the measurements, there is no average either.

@@ -13,17 +13,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
-// A view is a snapshot as a profile sees it: by the profile's resources, in shares of the nodes' capacities, and with what is
-// in flight. It is made when the snapshot comes and then read by all cycles until the next one comes.
+// A view is a snapshot as a profile sees it: by the profile's resources, in shares of the nodes' capacities, and with
+// what is in flight. It is made when the snapshot comes and then read by all cycles until the next one comes.
 //
 // Two parts of a view change, word by word and atomically, because 16 workers filter and score at once:
-//  1. loads: what was computed of a node, so that it is computed once for as long as the node's pods stay the same. Every change
-//     to them gives a NodeInfo a new generation, which no other ever has, and measurements do not change within a view; so
-//     a generation says all. Only what the scheduler's snapshot holds is kept: preemption and nominated pods make copies of a
-//     NodeInfo and change them, and such a copy is computed each time. A writer takes the node by writing busy for the
-//     generation, then writes the words, then the generation; who finds it taken goes without. A reader that finds the
-//     same generation before and after has read the words that belong to it: if they were written in between, it was with
-//     the same values.
+//  1. loads: what was computed of a node, so that it is computed once for as long as the node's pods stay the same.
+//     Every change to them gives a NodeInfo a new generation, which no other ever has, and measurements do not change
+//     within a view; so a generation says all. Only what the scheduler's snapshot holds is kept: preemption and
+//     nominated pods make copies of a NodeInfo and change them, and such a copy is computed each time. A writer takes
+//     the node by writing busy for the generation, then writes the words, then the generation; who finds it taken goes
+//     without. A reader that finds the same generation before and after has read the words that belong to it: if they
+//     were written in between, it was with the same values.
 //  2. rejected: what was rejected on a node, which only becomes less until it is taken away.
 //
 // Beside these, results has what came of a node for a kind of pods.
@@ -48,7 +48,8 @@ type view struct {
 	times [][]int64
 	// having is how many nodes have the resource.
 	having []int
-	// window is the shortest window, and settledAt the time such that a pod which began before it is in all measurements.
+	// window is the shortest window, and settledAt the time such that a pod which began before it is in all
+	// measurements.
 	window, settledAt int64
 	// oldest is the time before which a measurement was not fresh when the view was made.
 	oldest int64
@@ -81,11 +82,11 @@ var nothingRejected = math.Float64bits(math.Inf(1))
 type load struct {
 	// at is when it was measured, in nanoseconds since 1970; notMeasured if it was not.
 	at int64
-	// measured is as a share of the capacity, and so is what is in flight. Of a node that is not measured, what is in flight
-	// is what came since the others were.
+	// measured is as a share of the capacity, and so is what is in flight. Of a node that is not measured, what is in
+	// flight is what came since the others were.
 	measured, inFlight float64
-	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known. Of a node that is not measured either,
-	// it is what it is of the others.
+	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known. Of a node that is not
+	// measured either, it is what it is of the others.
 	perUnit float64
 	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
 	variation float64
@@ -94,8 +95,8 @@ type load struct {
 // notMeasured is before every time.
 const notMeasured int64 = math.MinInt64
 
-// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements before the time oldest are
-// not fresh.
+// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements before the time
+// oldest are not fresh.
 func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node, oldest int64) *view {
 	v := &view{
 		snapshot:  snapshot,
@@ -201,8 +202,8 @@ func (v *view) find(name string) int {
 	return -1
 }
 
-// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old at another time. All are if the
-// clock was set back since the snapshot came; the next one is by the clock as it is.
+// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old at another time. All are
+// if the clock was set back since the snapshot came; the next one is by the clock as it is.
 func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
 	// By the time of day, which is what measurements have; Sub would go by time as it has passed.
 	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(measured.Ahead) {
@@ -222,8 +223,8 @@ func (v *view) needed(r int, percent int) int {
 	return (v.having[r]*percent + 99) / 100
 }
 
-// blind says whether too few nodes have a measurement of a resource that is not older than a time. If there is no node that
-// could have one, they are too few unless none are needed.
+// blind says whether too few nodes have a measurement of a resource that is not older than a time. If there is no node
+// that could have one, they are too few unless none are needed.
 func (v *view) blind(r int, oldest int64, percent int) bool {
 	if v.having[r] == 0 {
 		return percent > 0
@@ -241,8 +242,8 @@ func (v *view) blindAfter(r, percent int) (int64, bool) {
 	return times[len(times)-needed], true
 }
 
-// nextOld returns the first time at which a measurement of a resource is made that is not before another time; false if there is
-// none.
+// nextOld returns the first time at which a measurement of a resource is made that is not before another time; false if
+// there is none.
 func (v *view) nextOld(r int, oldest int64) (int64, bool) {
 	times := v.times[r]
 	if i := len(times) - v.fresh(r, oldest); i < len(times) {
@@ -251,8 +252,8 @@ func (v *view) nextOld(r int, oldest int64) (int64, bool) {
 	return 0, false
 }
 
-// missing says why there is no measurement of a resource of a node that is not older than a time; Present if there is one.
-// The node may be -1.
+// missing says why there is no measurement of a resource of a node that is not older than a time; Present if there is
+// one. The node may be -1.
 func (v *view) missing(node, r int, oldest int64) measured.Missing {
 	if node < 0 {
 		return measured.NoSeries
@@ -264,8 +265,8 @@ func (v *view) missing(node, r int, oldest int64) measured.Missing {
 	return missing
 }
 
-// readLoads puts what was kept of a node into the first of the loads, one for each resource; false if there is nothing of the
-// NodeInfo's generation.
+// readLoads puts what was kept of a node into the first of the loads, one for each resource; false if there is nothing
+// of the NodeInfo's generation.
 func (v *view) readLoads(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) bool {
 	return read(v.words(node), uint64(nodeInfo.Generation), into[:len(v.resources)])
 }
@@ -313,8 +314,8 @@ func write(words []uint64, generation uint64, loads []load) {
 	atomic.StoreUint64(&words[0], generation)
 }
 
-// compute puts together what is measured and what is in flight. No pod counts for more than the node has, whatever it says of
-// itself. The node may be -1; its object is the NodeInfo's, which may be newer than the view's.
+// compute puts together what is measured and what is in flight. No pod counts for more than the node has, whatever it
+// says of itself. The node may be -1; its object is the NodeInfo's, which may be newer than the view's.
 func (v *view) compute(node int, nodeInfo *framework.NodeInfo, into *[maxResources]load) {
 	// since is when the measurement was made in which pods are or are not; that of the others if the node has none.
 	var since [maxResources]int64

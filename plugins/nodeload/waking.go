@@ -12,10 +12,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
-// Pods that the filter rejected wait for an event of the cluster, and that a node cooled is none. So the filter notes on each
-// node the smallest pod that it rejected there for a resource, and every snapshot is held against the notes: if a node would
-// take such a pod now, all waiting pods are moved, once. What a cycle still notes in a view that has been replaced
-// meanwhile is found one snapshot later.
+// Pods that the filter rejected wait for an event of the cluster, and that a node cooled is none. So the filter notes
+// on each node the smallest pod that it rejected there for a resource, and every snapshot is held against the notes: if
+// a node would take such a pod now, all waiting pods are moved, once. What a cycle still notes in a view that has been
+// replaced meanwhile is found one snapshot later.
 
 // moved is the event that moves waiting pods. It has to be one of those that the plugin registers.
 var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, Label: "NodeLoadChanged"}
@@ -27,8 +27,8 @@ func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
 	pl.move = move
 }
 
-// inherit takes the notes of another view away, and keeps those of nodes that are in this one. It says whether there were
-// pods rejected on nodes that the other one did not know.
+// inherit takes the notes of another view away, and keeps those of nodes that are in this one. It says whether there
+// were pods rejected on nodes that the other one did not know.
 func (v *view) inherit(other *view) (strangers bool) {
 	for i := range other.rejected {
 		if atomic.LoadUint64(&other.rejected[i]) == nothingRejected {
@@ -85,8 +85,8 @@ func (pl *NodeLoad) takes(v *view, node, r int, oldest int64, inFlight, estimate
 	return !exceeds(known.with(inFlight+estimate), v.resources[r].threshold)
 }
 
-// sumInFlight returns how many pods are in flight, and adds up what they are on each node that is wanted, of each resource and
-// in the resources' units.
+// sumInFlight returns how many pods are in flight, and adds up what they are on each node that is wanted, of each
+// resource and in the resources' units.
 func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []float64) int {
 	count := 0
 	for _, pod := range pods {
@@ -134,13 +134,13 @@ func (v *view) sumInFlight(pods []*v1.Pod, wanted func(node int) bool, sums []fl
 	return count
 }
 
-// outages is the shortest time between two looks at what has grown old, however many nodes grow old one after the other.
+// outages is the shortest time between two looks at what has grown old, however many nodes grow old one after the
+// other.
 const outages = time.Second
 
-// awaitOutage sets the timer for the time at which the filter opens for want of measurements, should no other come, but not
-// before a time: when too few are left for all nodes, and, if nodes without one pass, when the next one grows old. Which nodes will
-// have rejected a pod by then is not known yet.
-// pl.mu is held.
+// awaitOutage sets the timer for the time at which the filter opens for want of measurements, should no other come, but
+// not before a time: when too few are left for all nodes, and, if nodes without one pass, when the next one grows old.
+// Which nodes will have rejected a pod by then is not known yet. pl.mu is held.
 func (pl *NodeLoad) awaitOutage(v *view, soonest time.Duration) {
 	pl.stopTimer()
 	now := pl.clock.Now()
@@ -160,7 +160,8 @@ func (pl *NodeLoad) awaitOutage(v *view, soonest time.Duration) {
 	if next == math.MaxInt64 {
 		return
 	}
-	// A little later, when they are too old and not just old enough. In a goroutine of its own, whatever the clock thinks of that.
+	// A little later, when they are too old and not just old enough. In a goroutine of its own, whatever the clock
+	// thinks of that.
 	after := time.Duration(next-oldest) + time.Millisecond
 	if after < soonest {
 		after = soonest

@@ -19,7 +19,8 @@ func waitFor(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// TestWaitingPodsAreMoved: a step is what two nodes measure next, with 9.9 for nothing, and how often pods were moved then.
+// TestWaitingPodsAreMoved: a step is what two nodes measure next, with 9.9 for nothing, and how often pods were moved
+// then.
 func TestWaitingPodsAreMoved(t *testing.T) {
 	type step struct {
 		loads [2]float64
@@ -98,7 +99,8 @@ func TestARejectionThatComesLate(t *testing.T) {
 	}
 }
 
-// TestARejectionThatComesLateIsNotLost when no snapshot comes any more; nor is that of a node that the snapshot did not know.
+// TestARejectionThatComesLateIsNotLost when no snapshot comes any more; nor is that of a node that the snapshot did not
+// know.
 func TestARejectionThatComesLateIsNotLost(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
@@ -157,8 +159,8 @@ func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
 	}
 }
 
-// TestPodsAreMovedWhenANodeGrowsOld: where nodes without a measurement pass, each of them does when its own is too old, however many
-// others have one.
+// TestPodsAreMovedWhenANodeGrowsOld: where nodes without a measurement pass, each of them does when its own is too old,
+// however many others have one.
 func TestPodsAreMovedWhenANodeGrowsOld(t *testing.T) {
 	for _, percent := range []int32{0, 50} {
 		args := arguments(cpu(80))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podfilter keeps pods waiting by their name, namespace and labels, whatever nodes there are. Its rules are tried
-// in order, and the first one that matches a pod decides over it.
+// Package podfilter keeps pods waiting by their name, namespace and labels, whatever nodes there are. Its rules are
+// tried in order, and the first one that matches a pod decides over it.
 package podfilter
 
 import (
@@ -52,9 +52,9 @@ func (pl *PodFilter) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: only the pod's own labels can change what the rules say of it, and the scheduler tries
-// an updated pod again by itself. Events of nodes or of other pods would try it in vain. The scheduler logs one line about
-// that when it starts.
+// EventsToRegister returns nothing: only the pod's own labels can change what the rules say of it, and the scheduler
+// tries an updated pod again by itself. Events of nodes or of other pods would try it in vain. The scheduler logs one
+// line about that when it starts.
 func (pl *PodFilter) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }

@@ -256,8 +256,8 @@ func TestPreFilterInParallel(t *testing.T) {
 	wg.Wait()
 }
 
-// BenchmarkPreFilter is one call for one pod, whatever the number of nodes: its cost per node is for 5,000 of them. None of
-// the 100 rules matches.
+// BenchmarkPreFilter is one call for one pod, whatever the number of nodes: its cost per node is for 5,000 of them.
+// None of the 100 rules matches.
 func BenchmarkPreFilter(b *testing.B) {
 	const nodes = 5000
 	args := &config.PodFilterArgs{DefaultAction: config.FilterAllow}

@@ -2,8 +2,8 @@
 
 // Package randscore scores nodes by lot, in a way that can be replayed: a baseline to compare other score plugins with.
 //
-// A score depends on the number of the attempt in which nodes were scored. The scheduler scores only when two or more nodes
-// are feasible: an attempt that finds none, or a single one, is not counted.
+// A score depends on the number of the attempt in which nodes were scored. The scheduler scores only when two or more
+// nodes are feasible: an attempt that finds none, or a single one, is not counted.
 package randscore
 
 import (

@@ -121,8 +121,8 @@ func TestEachAttemptDrawsAnew(t *testing.T) {
 	}
 }
 
-// TestScoresAreUniform scores 101 nodes for 1,000 pods: each of the 101 scores is expected 1,000 times. The chi-square of
-// 100 degrees of freedom is below 61.9 or above 149.4 once in a thousand times each; the pods are always the same.
+// TestScoresAreUniform scores 101 nodes for 1,000 pods: each of the 101 scores is expected 1,000 times. The chi-square
+// of 100 degrees of freedom is below 61.9 or above 149.4 once in a thousand times each; the pods are always the same.
 func TestScoresAreUniform(t *testing.T) {
 	const nodes, pods = 101, 1000
 	pl, names := newPlugin(t, 0), nodeNames(nodes)

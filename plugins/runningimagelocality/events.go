@@ -12,9 +12,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// watch lets the informers fill the index. The scheduler starts them after it made the plugins and waits until they have
-// listed everything, but not until every handler was told; so in its first moments the index may know less than there is,
-// and scores are lower.
+// watch lets the informers fill the index. The scheduler starts them after it made the plugins and waits until they
+// have listed everything, but not until every handler was told; so in its first moments the index may know less than
+// there is, and scores are lower.
 func (pl *RunningImageLocality) watch(factory informers.SharedInformerFactory) {
 	factory.Core().V1().Pods().Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
 		AddFunc:    pl.podIs,
@@ -77,12 +77,12 @@ func nameOfDeleted(obj interface{}) (types.NamespacedName, bool) {
 	return types.NamespacedName{}, false
 }
 
-// running returns the normalised names of the images of a pod's running containers. It counts what keeps an image on a node
-// now: the containers of a pod in phase Running whose status says that they run, ephemeral ones too, until they end, also
-// after the pod's deletion was asked for. Init containers have ended before a pod is Running.
+// running returns the normalised names of the images of a pod's running containers. It counts what keeps an image on a
+// node now: the containers of a pod in phase Running whose status says that they run, ephemeral ones too, until they
+// end, also after the pod's deletion was asked for. Init containers have ended before a pod is Running.
 //
-// A container counts under the name that the pod gives it, and under the digest that the runtime reports for it, if that is
-// another name. The tag that the runtime reports does not count: of the tags of an image it is any.
+// A container counts under the name that the pod gives it, and under the digest that the runtime reports for it, if
+// that is another name. The tag that the runtime reports does not count: of the tags of an image it is any.
 func (pl *RunningImageLocality) running(pod *v1.Pod) []string {
 	if pod.Spec.NodeName == "" || pod.Status.Phase != v1.PodRunning {
 		return nil

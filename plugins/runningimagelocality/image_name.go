@@ -9,8 +9,9 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// nameCacheSize is how many different image names, as they are written, are kept with their normalised form. A parse costs
-// some microseconds and a look-up a tenth of one; a cluster uses few names again and again. A name takes about 300 bytes.
+// nameCacheSize is how many different image names, as they are written, are kept with their normalised form. A parse
+// costs some microseconds and a look-up a tenth of one; a cluster uses few names again and again. A name takes about
+// 300 bytes.
 const nameCacheSize = 8192
 
 // normalise returns the full form of an image name as it stands in a pod or as a runtime reports it, and false if it is
@@ -29,7 +30,8 @@ func normalise(image string) (string, bool) {
 	return reference.TagNameOnly(named).String(), true
 }
 
-// imageOf takes away what dockershim writes before the names in a container's imageID: "docker-pullable://" or "docker://".
+// imageOf takes away what dockershim writes before the names in a container's imageID: "docker-pullable://" or
+// "docker://".
 func imageOf(imageID string) string {
 	if i := strings.Index(imageID, "://"); i >= 0 {
 		return imageID[i+len("://"):]

@@ -13,13 +13,14 @@ import (
 
 // index knows which node runs how many containers of which image, so that no scheduling cycle walks over pods.
 //
-// Informers write to it, each from its own goroutine, and scheduling cycles read from it: each call takes the one lock, for
-// about a microsecond, and a reader for about a nanosecond per node that runs the images it asks for. What a reader gets is
-// its own and does not change until it gives it back.
+// Informers write to it, each from its own goroutine, and scheduling cycles read from it: each call takes the one lock,
+// for about a microsecond, and a reader for about a nanosecond per node that runs the images it asks for. What a reader
+// gets is its own and does not change until it gives it back.
 //
-// It holds nothing that neither runs nor exists: an image goes with its last container, a pod with its last container or its
-// deletion, and a node when both its object and its pods are gone. What the index keeps of a pod is what it counted for it,
-// by the pod's name, so that it takes back exactly that, whatever an event says that the pod had been before.
+// It holds nothing that neither runs nor exists: an image goes with its last container, a pod with its last container
+// or its deletion, and a node when both its object and its pods are gone. What the index keeps of a pod is what it
+// counted for it, by the pod's name, so that it takes back exactly that, whatever an event says that the pod had been
+// before.
 type index struct {
 	names *names
 
@@ -59,8 +60,8 @@ func newIndex(names *names) *index {
 	}
 }
 
-// setPod says what a pod runs and where: the normalised image names of its running containers, one for each container or
-// two, the second by digest. None means that it runs nothing any more. It returns how many images run now.
+// setPod says what a pod runs and where: the normalised image names of its running containers, one for each container
+// or two, the second by digest. None means that it runs nothing any more. It returns how many images run now.
 func (x *index) setPod(pod types.NamespacedName, node string, images []string) int {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -160,15 +161,16 @@ func (x *index) removeNode(name string) {
 	x.nodes.release(record)
 }
 
-// matches is what the nodes are worth to a pod, as the index was at one moment. nil is that no node runs any of the pod's
-// images.
+// matches is what the nodes are worth to a pod, as the index was at one moment. nil is that no node runs any of the
+// pod's images.
 type matches struct {
 	// numbers are the nodes' numbers by name, and worth is by number. worth is empty after recycle.
 	numbers map[string]int32
 	worth   []nodeWorth
 }
 
-// nodeWorth is what a node is worth, in millionths of a match: sum for all of its matches, and best for the most valuable.
+// nodeWorth is what a node is worth, in millionths of a match: sum for all of its matches, and best for the most
+// valuable.
 type nodeWorth struct {
 	sum, best int32
 }
@@ -218,8 +220,8 @@ func (m *matches) addContainers(nodes []nodeCount, worth int64) {
 	}
 }
 
-// add adds matches of the same worth, up to fullWorth, to a node's. What would not fit counts as 2,147 matches, more than a
-// node runs containers.
+// add adds matches of the same worth, up to fullWorth, to a node's. What would not fit counts as 2,147 matches, more
+// than a node runs containers.
 func (m *matches) add(node int32, worth int64, matches int32) {
 	on := &m.worth[node]
 	sum := int64(on.sum) + worth*int64(matches)
@@ -244,8 +246,8 @@ func (m *matches) of(node string) nodeWorth {
 	return m.worth[number]
 }
 
-// best returns the worth of the most valuable match among the nodes that are scored. What other nodes run does not matter to
-// the pod: it cannot go there.
+// best returns the worth of the most valuable match among the nodes that are scored. What other nodes run does not
+// matter to the pod: it cannot go there.
 func (m *matches) best(scores framework.NodeScoreList) int64 {
 	var best int32
 	for i := range scores {
@@ -259,9 +261,9 @@ func (m *matches) best(scores framework.NodeScoreList) int64 {
 	return int64(best)
 }
 
-// worthPool keeps the slices of a few scheduling cycles for the next ones. At 5,000 nodes a slice has 40 KB, and what the
-// garbage collector takes for that would be most of what the plugin costs. It is not safe for parallel use; the index guards
-// it.
+// worthPool keeps the slices of a few scheduling cycles for the next ones. At 5,000 nodes a slice has 40 KB, and what
+// the garbage collector takes for that would be most of what the plugin costs. It is not safe for parallel use; the
+// index guards it.
 type worthPool [][]nodeWorth
 
 // take returns a slice of zeroes.
@@ -280,7 +282,8 @@ func (p *worthPool) take(length int32) []nodeWorth {
 	return make([]nodeWorth, length)
 }
 
-// give takes a slice back. Scheduling cycles come one after the other, so that more than a few are needed by an extender only.
+// give takes a slice back. Scheduling cycles come one after the other, so that more than a few are needed by an
+// extender only.
 func (p *worthPool) give(worth []nodeWorth) {
 	const kept = 4
 	if cap(worth) > 0 && len(*p) < kept {

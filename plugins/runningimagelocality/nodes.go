@@ -2,8 +2,8 @@
 
 package runningimagelocality
 
-// nodeTable gives each node that exists or runs something a small number, so that what is counted per node fits into slices.
-// It is not safe for parallel use; the index guards it.
+// nodeTable gives each node that exists or runs something a small number, so that what is counted per node fits into
+// slices. It is not safe for parallel use; the index guards it.
 type nodeTable struct {
 	records map[string]*nodeRecord
 	// free are the numbers below next that no node has.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package runningimagelocality favours nodes whose running pods use the images of the pod that is to be scheduled: they
-// certainly have them, and keep them. Kubernetes' plugin ImageLocality knows only the 50 largest images that a node reports,
-// whether they are in use or not.
+// certainly have them, and keep them. Kubernetes' plugin ImageLocality knows only the 50 largest images that a node
+// reports, whether they are in use or not.
 package runningimagelocality
 
 import (
@@ -29,7 +29,8 @@ type RunningImageLocality struct {
 	index     *index
 	valuation valuation
 	counters  counters
-	// first guards that a cycle looks into the index once, also if PreScore is not enabled and workers call Score at once.
+	// first guards that a cycle looks into the index once, also if PreScore is not enabled and workers call Score at
+	// once.
 	first sync.Mutex
 }
 
@@ -40,8 +41,8 @@ var (
 	_ framework.EnqueueExtensions = &RunningImageLocality{}
 )
 
-// New makes the plugin for one profile, with an index of its own that the handle's informers fill. It is called when the
-// scheduler starts; an error from it stops the scheduler.
+// New makes the plugin for one profile, with an index of its own that the handle's informers fill. It is called when
+// the scheduler starts; an error from it stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.RunningImageLocalityArgs)
 	if !ok {
@@ -92,8 +93,8 @@ func (pl *RunningImageLocality) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore changes the scores into 0 to 100: the best node scores 100, less what the weights of size and spread take. It
-// is the last that a cycle calls, so it gives back what PreScore took; a call after it would look again.
+// NormalizeScore changes the scores into 0 to 100: the best node scores 100, less what the weights of size and spread
+// take. It is the last that a cycle calls, so it gives back what PreScore took; a call after it would look again.
 func (pl *RunningImageLocality) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	if found := pl.matches(state, pod); found != nil {
 		normaliseScores(scores, found.best(scores))
@@ -124,8 +125,8 @@ func (pl *RunningImageLocality) match(pod *v1.Pod) *matches {
 	return found
 }
 
-// wanted returns the normalised names of the images that a pod will need, each once, those of its init containers too: the
-// node pulls them all the same. What is no image name can match nothing, and is left out.
+// wanted returns the normalised names of the images that a pod will need, each once, those of its init containers too:
+// the node pulls them all the same. What is no image name can match nothing, and is left out.
 func (pl *RunningImageLocality) wanted(pod *v1.Pod) []string {
 	wanted := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

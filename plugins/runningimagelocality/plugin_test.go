@@ -449,8 +449,8 @@ func TestMetrics(t *testing.T) {
 	images(1)
 }
 
-// TestScoreInParallel lets 16 workers score the nodes of one cycle without a PreScore, while pods come and go: all of them
-// must see the same.
+// TestScoreInParallel lets 16 workers score the nodes of one cycle without a PreScore, while pods come and go: all of
+// them must see the same.
 func TestScoreInParallel(t *testing.T) {
 	pl := mustNew(t, "parallel", &config.RunningImageLocalityArgs{Count: config.CountContainers})
 	stop := make(chan struct{})
@@ -489,8 +489,8 @@ func TestScoreInParallel(t *testing.T) {
 	informer.Wait()
 }
 
-// TestCyclesDoNotShareMemory lets cycles overlap, as the requests to an extender do, each with an image that one node runs: what
-// the one gives back must not be the other's, and must be clean when it is taken again.
+// TestCyclesDoNotShareMemory lets cycles overlap, as the requests to an extender do, each with an image that one node
+// runs: what the one gives back must not be the other's, and must be clean when it is taken again.
 func TestCyclesDoNotShareMemory(t *testing.T) {
 	const cycles = 20
 	pl := mustNew(t, "cycles", &config.RunningImageLocalityArgs{})
@@ -553,8 +553,8 @@ func TestScoreDoesNotAllocate(t *testing.T) {
 // benchmarkNodes is how many nodes there are, of which benchmarkScored are scored.
 const benchmarkNodes, benchmarkScored = 5000, 500
 
-// forEachBenchmark runs a benchmark with an image that none, one in ten and all of the nodes run, and a pod that has it beside
-// an image that none runs and, as a second, one that all run.
+// forEachBenchmark runs a benchmark with an image that none, one in ten and all of the nodes run, and a pod that has it
+// beside an image that none runs and, as a second, one that all run.
 func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, pod *v1.Pod, names []string)) {
 	for _, share := range []int{0, 10, 1} {
 		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50})
@@ -611,8 +611,8 @@ func BenchmarkScore(b *testing.B) {
 	})
 }
 
-// BenchmarkEvent is what an informer's goroutine does for a pod that begins to run and one that ends, of an image that all
-// nodes run.
+// BenchmarkEvent is what an informer's goroutine does for a pod that begins to run and one that ends, of an image that
+// all nodes run.
 func BenchmarkEvent(b *testing.B) {
 	pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{})
 	for i := 0; i < benchmarkNodes; i++ {

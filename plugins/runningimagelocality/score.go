@@ -8,8 +8,8 @@ import (
 )
 
 const (
-	// fullWorth is what a match is worth that nothing is taken from. Worths are integers in millionths of a match, so that
-	// scores are the same on every machine.
+	// fullWorth is what a match is worth that nothing is taken from. Worths are integers in millionths of a match, so
+	// that scores are the same on every machine.
 	fullWorth int64 = 1000000
 	// maxSize is the size in bytes from which on an image is worth no more: 1,000 MiB, which is what Kubernetes' plugin
 	// ImageLocality takes for the largest size of a container's image (maxContainerThreshold).
@@ -36,11 +36,11 @@ func newValuation(args *config.RunningImageLocalityArgs) valuation {
 //
 //	fullWorth × (1 - sizeWeight/100 + sizeWeight/100 × size/maxSize) × (1 - spreadWeight/100 + spreadWeight/100 × running/nodes)
 //
-// size is the image's size in bytes, of which no more than maxSize counts. running is the number of nodes that run the image
-// and nodes the number of all nodes: the factor that ImageLocality too multiplies with, so that an image that few nodes have
-// does not draw all of its pods to these. More running nodes than nodes, or none at all, is what is seen while one of the
-// two is not known yet; then nothing is taken. Each of the two factors is rounded down to a millionth. A match is worth at
-// least a millionth, so that it is always more than none.
+// size is the image's size in bytes, of which no more than maxSize counts. running is the number of nodes that run the
+// image and nodes the number of all nodes: the factor that ImageLocality too multiplies with, so that an image that few
+// nodes have does not draw all of its pods to these. More running nodes than nodes, or none at all, is what is seen
+// while one of the two is not known yet; then nothing is taken. Each of the two factors is rounded down to a millionth.
+// A match is worth at least a millionth, so that it is always more than none.
 func (v valuation) worth(size int64, running, nodes int) int64 {
 	worth := fullWorth
 	if size < maxSize {
@@ -60,9 +60,10 @@ func (v valuation) worth(size int64, running, nodes int) int64 {
 //
 //	100 × score / (the best score) × bestWorth / fullWorth
 //
-// rounded down, but at least 1 for a node with a match. bestWorth is the worth of the most valuable match that one of these
-// nodes has. So the best node scores 100 as long as neither size nor spread takes from a match, and less by what they take: if
-// the best were always 100, the weights would mean nothing to a pod with one image. If all score 0, they stay so.
+// rounded down, but at least 1 for a node with a match. bestWorth is the worth of the most valuable match that one of
+// these nodes has. So the best node scores 100 as long as neither size nor spread takes from a match, and less by what
+// they take: if the best were always 100, the weights would mean nothing to a pod with one image. If all score 0, they
+// stay so.
 func normaliseScores(scores framework.NodeScoreList, bestWorth int64) {
 	var best int64
 	for i := range scores {

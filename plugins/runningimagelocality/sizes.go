@@ -5,8 +5,8 @@ package runningimagelocality
 import v1 "k8s.io/api/core/v1"
 
 // sizeTable knows the sizes of images from what the nodes report. A node reports its 50 largest images (kubelet's
-// nodeStatusMaxImages), and the same image may have another size with another runtime; so a size is an average, and some are
-// not known. It is not safe for parallel use; the index guards it.
+// nodeStatusMaxImages), and the same image may have another size with another runtime; so a size is an average, and
+// some are not known. It is not safe for parallel use; the index guards it.
 type sizeTable struct {
 	images map[string]*imageSize
 	// sum is the sum of the images' averages.
@@ -75,9 +75,9 @@ func (i *imageSize) average() int64 {
 	return i.sum / i.reports
 }
 
-// of returns the size of an image in bytes: the average of what nodes report; if none does, the average of all images whose
-// size is known (each name counts: tags and digests), because nothing speaks for more or for less; and if no size is known at
-// all, maxSize, from which nothing is taken.
+// of returns the size of an image in bytes: the average of what nodes report; if none does, the average of all images
+// whose size is known (each name counts: tags and digests), because nothing speaks for more or for less; and if no size
+// is known at all, maxSize, from which nothing is taken.
 func (t *sizeTable) of(name string) int64 {
 	if image, ok := t.images[name]; ok {
 		return image.average()

@@ -281,8 +281,8 @@ func TestExamplesAskForTheProfile(t *testing.T) {
 	}
 }
 
-// swapOf is the swap that the manifests show: with the configuration of manifests/config, and placeholders for what differs
-// from build to build and from moment to moment.
+// swapOf is the swap that the manifests show: with the configuration of manifests/config, and placeholders for what
+// differs from build to build and from moment to moment.
 func swapOf(t *testing.T) swap.Swap {
 	t.Helper()
 	sum := sha256.Sum256(readFile(t, configFile))
@@ -357,8 +357,8 @@ func pinned(t *testing.T) string {
 	return pin.Version
 }
 
-// readConfig reads a scheduler configuration. Its plugins' arguments are for the scheduler to judge, which other tests start
-// with these configurations.
+// readConfig reads a scheduler configuration. Its plugins' arguments are for the scheduler to judge, which other tests
+// start with these configurations.
 func readConfig(t *testing.T, content []byte) schedulerv1beta3.KubeSchedulerConfiguration {
 	t.Helper()
 	var config schedulerv1beta3.KubeSchedulerConfiguration

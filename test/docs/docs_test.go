@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package docs checks the pages: that links lead somewhere, and that the configurations shown are among those that other
-// tests run.
+// Package docs checks the pages: that links lead somewhere, and that the configurations shown are among those that
+// other tests run.
 package docs
 
 import (

@@ -30,8 +30,9 @@ const auditConfiguration = `apiServer:
   - {name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, pathType: DirectoryOrCreate}
 `
 
-// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it: 0 for one whose binding was
-// asked for and not answered with success, which may be one whose scheduler was ended before the answer came.
+// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it: 0 for one whose
+// binding was asked for and not answered with success, which may be one whose scheduler was ended before the answer
+// came.
 func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
 	t.Helper()
 	bound := map[string]int{}

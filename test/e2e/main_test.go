@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e swaps the scheduler of genuine kubeadm control-plane nodes, while pods arrive, and takes it back. It runs the
-// commands of docs/operations.md. test/e2e.sh starts it.
+// Package e2e swaps the scheduler of genuine kubeadm control-plane nodes, while pods arrive, and takes it back. It runs
+// the commands of docs/operations.md. test/e2e.sh starts it.
 package e2e
 
 import (

@@ -43,8 +43,8 @@ func readPage(t *testing.T, file string) *page {
 	return p
 }
 
-// do runs the commands of a block on a node, as root, in the folder of the bundle. What is replaced, in pairs, is what the page
-// says for users with the internet.
+// do runs the commands of a block on a node, as root, in the folder of the bundle. What is replaced, in pairs, is what
+// the page says for users with the internet.
 func (p *page) do(t *testing.T, node *kubeadmnode.Node, name string, replace ...string) string {
 	t.Helper()
 	output, err := p.try(t, node, name, replace...)

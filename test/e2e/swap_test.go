@@ -34,11 +34,12 @@ import (
 const (
 	manifestFile = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 	stateFolder  = "/var/lib/kube-scheduler-swap"
-	// fakeNodes and fewestPods are how many nodes there are, and how many pods have to arrive while schedulers are replaced.
+	// fakeNodes and fewestPods are how many nodes there are, and how many pods have to arrive while schedulers are
+	// replaced.
 	fakeNodes  = 100
 	fewestPods = 500
-	// patience is for what takes seconds. A pod that a scheduler looked at just after its start, before it knew any nodes, waits for
-	// upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
+	// patience is for what takes seconds. A pod that a scheduler looked at just after its start, before it knew any
+	// nodes, waits for upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
 	patience = 3 * time.Minute
 )
 
@@ -658,7 +659,8 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 			unanswered++
 		}
 	}
-	// That each has one node, and keeps it, the load has seen. No more are unanswered than one for each scheduler that was ended.
+	// That each has one node, and keeps it, the load has seen. No more are unanswered than one for each scheduler that
+	// was ended.
 	if unanswered > 40 {
 		t.Errorf("%d bindings were not answered with success", unanswered)
 	}

@@ -1,6 +1,6 @@
-// Tests that run upstream's whole scheduler in process. A module of its own: they are compiled with exactly the dependencies
-// of the scheduler that the plugins are made for, which those of ../go.mod are not, and so share what is compiled with the
-// servers of pristine upstream. The release is that of ../../upstream.version.
+// Tests that run upstream's whole scheduler in process. A module of its own: they are compiled with exactly the
+// dependencies of the scheduler that the plugins are made for, which those of ../go.mod are not, and so share what is
+// compiled with the servers of pristine upstream. The release is that of ../../upstream.version.
 module kube-scheduler-fork/test/inprocess
 
 go 1.26.0

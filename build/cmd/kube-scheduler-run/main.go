@@ -3,8 +3,8 @@
 // Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
 // fake nodes, lets the scheduler place some pods, and prints where each one went, by which profile.
 //
-// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for, and no other; 1 not so, or something failed;
-// 128 and the signal's number after a signal, 130 for Ctrl-C.
+// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for, and no other; 1 not so, or
+// something failed; 128 and the signal's number after a signal, 130 for Ctrl-C.
 package main
 
 import (
@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// untilSignal gives a context that the first Ctrl-C, SIGTERM or SIGHUP ends. A second one ends the program on the spot: the
-// kernel ends its children then, and the next run removes its folder.
+// untilSignal gives a context that the first Ctrl-C, SIGTERM or SIGHUP ends. A second one ends the program on the spot:
+// the kernel ends its children then, and the next run removes its folder.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}

@@ -20,8 +20,9 @@ const (
 	Loopback = "127.0.0.1"
 	// StartDeadline is how long a component may take to come up: many times what it takes on a slow, busy machine.
 	StartDeadline = 2 * time.Minute
-	// stopGrace is how long a component may take to end before it is killed. Nothing of a run is kept, so nothing is lost
-	// by that; and the API server, though it stops serving at once, would wait up to a minute for watches of its own.
+	// stopGrace is how long a component may take to end before it is killed. Nothing of a run is kept, so nothing is
+	// lost by that; and the API server, though it stops serving at once, would wait up to a minute for watches of its
+	// own.
 	stopGrace = time.Second
 	// probeInterval is how often a component is asked whether it is ready.
 	probeInterval = 50 * time.Millisecond
@@ -46,7 +47,8 @@ type Component struct {
 	Listens bool
 	// Ready is the path that answers 200 over HTTPS when the component is ready; only for one that listens.
 	Ready string
-	// Also, if it is not nil, must hold besides: it gets pages of the component, by path, and its error says what is missing.
+	// Also, if it is not nil, must hold besides: it gets pages of the component, by path, and its error says what is
+	// missing.
 	Also func(get func(path string) ([]byte, error)) error
 	// Environment is all that it gets of one; nil is the caller's own.
 	Environment []string
@@ -66,10 +68,10 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// Start starts a component and waits until it is ready; it returns its port, 0 for one that does not listen. From then on
-// its end is a failure of the whole. The error is a Failure when the component does not start, ends, or is not ready within
-// StartDeadline; else it is why ctx ended, or the Failure of another component that ended meanwhile. After an error nothing
-// of the component runs.
+// Start starts a component and waits until it is ready; it returns its port, 0 for one that does not listen. From then
+// on its end is a failure of the whole. The error is a Failure when the component does not start, ends, or is not ready
+// within StartDeadline; else it is why ctx ended, or the Failure of another component that ended meanwhile. After an
+// error nothing of the component runs.
 func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, int, error) {
 	for attempt := 1; ; attempt++ {
 		port := 0
@@ -125,8 +127,8 @@ func (s *Supervisor) startOn(ctx context.Context, component Component, port int)
 	return p, nil
 }
 
-// waitReady asks a component at an address until it is ready. It gives up when the component, or one that was started before it,
-// ends.
+// waitReady asks a component at an address until it is ready. It gives up when the component, or one that was started
+// before it, ends.
 func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Process, address string) error {
 	ctx, cancel := s.WhileAlive(ctx)
 	defer cancel()

@@ -17,7 +17,8 @@ import (
 	"time"
 )
 
-// roleVariable makes the test binary play another program: tests of child processes need a few that do one simple thing.
+// roleVariable makes the test binary play another program: tests of child processes need a few that do one simple
+// thing.
 const roleVariable = "SUPERVISOR_TEST_ROLE"
 
 // The roles. A role's argument is in os.Args[1].
@@ -28,8 +29,8 @@ const (
 	roleReady = "ready"
 	// roleStubborn ignores SIGTERM; it says "ready" when it does.
 	roleStubborn = "stubborn"
-	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's process
-	// id, and lives on.
+	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's
+	// process id, and lives on.
 	roleOwner = "owner"
 )
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervisor starts the programs of a run, waits until each answers, watches them, and ends them. Everything they
-// write is in one folder.
+// Package supervisor starts the programs of a run, waits until each answers, watches them, and ends them. Everything
+// they write is in one folder.
 //
-// The programs are child processes that listen on loopback only. Stop ends them and removes the folder; after a crash of the
-// parent, kill -9 included, the kernel ends the children and the next New removes the folder.
+// The programs are child processes that listen on loopback only. Stop ends them and removes the folder; after a crash
+// of the parent, kill -9 included, the kernel ends the children and the next New removes the folder.
 package supervisor
 
 import (
@@ -42,9 +42,9 @@ type Supervisor struct {
 }
 
 // New makes the folder of a run, mode 0700, in which nothing runs yet, and removes those that runs that crashed left in
-// parent; an empty parent is the system's directory for temporary files. Components are asked whether they are ready with
-// the roots and the certificate of probing. Progress receives a line for each thing that starts or ends; it may be nil.
-// The caller calls Stop.
+// parent; an empty parent is the system's directory for temporary files. Components are asked whether they are ready
+// with the roots and the certificate of probing. Progress receives a line for each thing that starts or ends; it may be
+// nil. The caller calls Stop.
 func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -94,8 +94,8 @@ func (s *Supervisor) Failed() <-chan struct{} { return s.alive.Done() }
 // Failure is the Failure of the first component that ended and should run, or nil.
 func (s *Supervisor) Failure() error { return context.Cause(s.alive) }
 
-// Stop ends every component and removes the folder. It may be called more than once; no Start may follow. The error says
-// what could not be ended or removed.
+// Stop ends every component and removes the folder. It may be called more than once; no Start may follow. The error
+// says what could not be ended or removed.
 func (s *Supervisor) Stop() error {
 	s.stopped.Do(func() {
 		s.mutex.Lock()
@@ -115,15 +115,15 @@ func (s *Supervisor) Stop() error {
 	return s.stopErr
 }
 
-// End takes a component off the list, so that its end is no failure, and ends it: it may take a second to end by itself. The
-// error says why it could not be ended.
+// End takes a component off the list, so that its end is no failure, and ends it: it may take a second to end by
+// itself. The error says why it could not be ended.
 func (s *Supervisor) End(p *Process) error {
 	s.disown(p)
 	return p.stop(stopGrace)
 }
 
-// Kill takes a component off the list, so that its end is no failure, and ends it without a word to it, as a crash would. The
-// error says why it could not be ended.
+// Kill takes a component off the list, so that its end is no failure, and ends it without a word to it, as a crash
+// would. The error says why it could not be ended.
 func (s *Supervisor) Kill(p *Process) error {
 	s.disown(p)
 	return p.kill()

@@ -40,8 +40,8 @@ func TestComponentWhosePortWasTakenIsStartedOnAnother(t *testing.T) {
 		picked = append(picked, port)
 		return port, nil
 	}
-	// Who took the port accepts connections and never answers. The server speaks no TLS, so it is never ready; what ends
-	// the wait is that the second attempt was made.
+	// Who took the port accepts connections and never answers. The server speaks no TLS, so it is never ready; what
+	// ends the wait is that the second attempt was made.
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	server := testComponent(t, roleServer)
@@ -256,8 +256,8 @@ func TestKilledParentLeavesNoChildAndItsFolderIsRemoved(t *testing.T) {
 	}
 }
 
-// newTestSupervisor makes a supervisor without components, which the test's end stops. It trusts the certificate that every
-// server of httptest has.
+// newTestSupervisor makes a supervisor without components, which the test's end stops. It trusts the certificate that
+// every server of httptest has.
 func newTestSupervisor(t *testing.T) *Supervisor {
 	t.Helper()
 	server := httptest.NewTLSServer(nil)

@@ -1,5 +1,5 @@
-// The generators of Kubernetes 1.23, for the plugins' argument types (scripts/update-generated.sh). A module of its own,
-// so that their old dependencies do not meet the build tools' new ones.
+// The generators of Kubernetes 1.23, for the plugins' argument types (scripts/update-generated.sh). A module of its
+// own, so that their old dependencies do not meet the build tools' new ones.
 module kube-scheduler-fork/build/pins/code-generator
 
 go 1.26.0

@@ -1,6 +1,6 @@
 // etcd for the local control plane (`make run`), as a module of its own: its requirements never meet those of the
-// Kubernetes client in ../../go.mod. `go install go.etcd.io/etcd/server/v3@VERSION` is refused, because etcd's own go.mod
-// holds replace directives; building it as a tool of this module is not:
+// Kubernetes client in ../../go.mod. `go install go.etcd.io/etcd/server/v3@VERSION` is refused, because etcd's own
+// go.mod holds replace directives; building it as a tool of this module is not:
 //
 //	GOWORK=off go -C build/pins/etcd build -o OUT go.etcd.io/etcd/server/v3
 module kube-scheduler-fork/build/pins/etcd

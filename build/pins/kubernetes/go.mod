@@ -1,5 +1,6 @@
 // The scheduler as upstream released it, unpatched: what tests go back to and compare with. A module of its own: its
-// requirements never meet those of the Kubernetes client in ../../go.mod. The release is that of ../../../upstream.version.
+// requirements never meet those of the Kubernetes client in ../../go.mod. The release is that of
+// ../../../upstream.version.
 //
 //	GOWORK=off go -C build/pins/kubernetes build -o OUT k8s.io/kubernetes/cmd/kube-scheduler
 module kube-scheduler-fork/build/pins/kubernetes

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 )
 
-// Convert_Pointer_resource_Quantity_To_resource_Quantity is for a quantity whose zero is told from none in the versions only.
-// The generated conversions of all versions call it, as they call those for numbers in the package metav1.
+// Convert_Pointer_resource_Quantity_To_resource_Quantity is for a quantity whose zero is told from none in the versions
+// only. The generated conversions of all versions call it, as they call those for numbers in the package metav1.
 func Convert_Pointer_resource_Quantity_To_resource_Quantity(in **resource.Quantity, out *resource.Quantity, s conversion.Scope) error {
 	if *in == nil {
 		*out = resource.Quantity{}

@@ -16,8 +16,8 @@ type MyScorePluginArgs struct {
 
 	// NodeLabel is the key of the node label that the plugin reads. A node without it is filtered out.
 	NodeLabel string
-	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place in
-	// the list is its score before normalisation; a value that is not listed scores 0.
+	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place
+	// in the list is its score before normalisation; a value that is not listed scores 0.
 	PreferredValues []string
 }
 
@@ -99,8 +99,8 @@ type NodeFilterArgs struct {
 	DefaultAction FilterAction
 }
 
-// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at least
-// one that concerns the node.
+// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at
+// least one that concerns the node.
 type NodeFilterRule struct {
 	// Name stands in the event of a pod that finds no node: a DNS label, each once.
 	Name string
@@ -154,15 +154,17 @@ type ChaosArgs struct {
 	Seed int64
 	// DryRun says what would be done, in the log and in the metrics, and does nothing.
 	DryRun bool
-	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is preempted.
+	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is
+	// preempted.
 	RejectPercent int32
 	// MaxConsecutiveRejections is after how many attempts in a row, in which it rejected nodes and the pod found none,
-	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the row.
+	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the
+	// row.
 	MaxConsecutiveRejections int32
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0.
 	RandomScore bool
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a random
-	// node is not delayed.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
+	// random node is not delayed.
 	MaxPermitDelay metav1.Duration
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
 	// instead of the best, 0 to 100.
@@ -190,8 +192,8 @@ type NodeLoadArgs struct {
 	// FilterOnStale is what the filter does with a node that has no measurement of a resource with a threshold, while
 	// enough other nodes have one.
 	FilterOnStale NodeLoadFilterOnStale
-	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of them
-	// no node is filtered or scored by it.
+	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of
+	// them no node is filtered or scored by it.
 	MinFreshNodesPercent int32
 	// ExemptDaemonSets lets the filter pass the pods of DaemonSets.
 	ExemptDaemonSets bool
@@ -201,8 +203,8 @@ type NodeLoadArgs struct {
 
 // NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
-	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no user and
-	// no password, no query and no fragment; a path is a prefix of the API's.
+	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no
+	// user and no password, no query and no fragment; a path is a prefix of the API's.
 	Endpoints []string
 	// Timeout bounds a request, 100ms to 1m.
 	Timeout metav1.Duration
@@ -231,8 +233,8 @@ type NodeLoadTLS struct {
 type NodeLoadHeader struct {
 	// Name is the header's name; not one of those that the client sets itself.
 	Name string
-	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2: secrets are
-	// for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
+	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2:
+	// secrets are for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
 	Value string
 	// ValueFile is the absolute path of a file with the value, read again when it changes.
 	ValueFile string
@@ -286,17 +288,17 @@ const (
 
 // NodeLoadResource is something that nodes have and that is measured.
 type NodeLoadResource struct {
-	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the node's
-	// annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known and need not be
-	// given.
+	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the
+	// node's annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known
+	// and need not be given.
 	Name string
 	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label.
 	Query string
-	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is about.
-	// Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
+	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is
+	// about. Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
 	TimestampQuery string
-	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy Risk
-	// if Query is given.
+	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
+	// Risk if Query is given.
 	DeviationQuery string
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio.
 	Unit NodeLoadUnit
@@ -317,15 +319,15 @@ type NodeLoadResource struct {
 	Target int32
 	// Margin is what Risk multiplies the deviation with, 0 to 10.
 	Margin float64
-	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0, at
-	// most 10.
+	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0,
+	// at most 10.
 	Sensitivity float64
 	// Estimator says what a pod is expected to use, until it shows in the measurements.
 	Estimator NodeLoadEstimator
 }
 
-// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over the
-// containers.
+// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over
+// the containers.
 type NodeLoadEstimator struct {
 	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
 	// nvidia.com/gpu, concerns only pods that ask for it.
@@ -338,8 +340,8 @@ type NodeLoadEstimator struct {
 	Annotation string
 }
 
-// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never scores more
-// than a node at their mean would.
+// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never
+// scores more than a node at their mean would.
 type NodeLoadFallback string
 
 const (

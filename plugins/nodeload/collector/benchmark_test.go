@@ -32,8 +32,8 @@ func (r replay) Ask(_ context.Context, _ string, queries []source.Query, to sour
 
 func (replay) Close() {}
 
-// BenchmarkRefresh is a refresh without the request: 5,000 nodes are listed and matched by address and port, their values and
-// timestamps of 5 resources noted and classified, the snapshot is made and swapped, and the metrics set.
+// BenchmarkRefresh is a refresh without the request: 5,000 nodes are listed and matched by address and port, their
+// values and timestamps of 5 resources noted and classified, the snapshot is made and swapped, and the metrics set.
 func BenchmarkRefresh(b *testing.B) {
 	for _, by := range []config.NodeLoadMatchBy{config.NodeLoadMatchName, config.NodeLoadMatchInternalIP} {
 		b.Run(string(by), func(b *testing.B) { benchmarkRefresh(b, by) })

@@ -47,16 +47,16 @@ const (
 
 	// absurd is the share of the capacity above which a value is taken for a mistake.
 	absurd = 1.5
-	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages within
-	// the range of a time.Duration.
+	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages
+	// within the range of a time.Duration.
 	oldest = 1e9
 )
 
 // unit is what values are held against.
 type unit config.NodeLoadUnit
 
-// capacity returns a node's capacity in the unit of the values, and whether it is known. Without one, values are absolute
-// and none is known.
+// capacity returns a node's capacity in the unit of the values, and whether it is known. Without one, values are
+// absolute and none is known.
 type capacity func(node *v1.Node) (float64, bool)
 
 // capacityOf returns the capacity of a resource by a subscription's Spec.
@@ -82,7 +82,8 @@ func (s *slot) full(node *v1.Node) (float64, bool) {
 	}
 }
 
-// answered is the time of an answer by two clocks: evaluated by the server's, in seconds since 1970, local by this process'.
+// answered is the time of an answer by two clocks: evaluated by the server's, in seconds since 1970, local by this
+// process'.
 type answered struct {
 	evaluated float64
 	local     time.Time
@@ -125,8 +126,8 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 	return sample
 }
 
-// taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: its age by the server's clock
-// before the answer was asked for.
+// taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: its age by the server's
+// clock before the answer was asked for.
 func (a answered) taken(timestamp float64) int64 {
 	age := a.evaluated - timestamp
 	switch {
@@ -138,8 +139,9 @@ func (a answered) taken(timestamp float64) int64 {
 	return a.local.UnixNano() - int64(age*float64(time.Second))
 }
 
-// predates says whether what was measured at a time, in nanoseconds since 1970, was not the node but another one that had its
-// name or its address before. A node that is made in the future was made by a clock that tells nothing about ours.
+// predates says whether what was measured at a time, in nanoseconds since 1970, was not the node but another one that
+// had its name or its address before. A node that is made in the future was made by a clock that tells nothing about
+// ours.
 func predates(at int64, node *v1.Node, now time.Time) bool {
 	made := node.CreationTimestamp.Time
 	return !made.IsZero() && !made.After(now) && at < made.UnixNano()

@@ -13,8 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestClassification has answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a raw
-// sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
+// TestClassification has answers that were evaluated at the server's second 5,000, which was this process' second
+// 1,000: a raw sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
 func TestClassification(t *testing.T) {
 	at := answered{evaluated: 5000, local: time.Unix(1000, 0)}
 	type rows []row
@@ -90,8 +90,8 @@ func TestClassification(t *testing.T) {
 	}
 }
 
-// TestANodeIsNotMeasuredBeforeItWasMade: what is older is about another node of that name or address. At the local second 1,000
-// the sample is of the second 990.
+// TestANodeIsNotMeasuredBeforeItWasMade: what is older is about another node of that name or address. At the local
+// second 1,000 the sample is of the second 990.
 func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 	for _, tt := range []struct {
 		name string

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collector asks a source of measurements again and again in the background, and keeps what it answered last as a
-// snapshot that schedulers read without waiting. Profiles that measure by the same source share one collector.
+// Package collector asks a source of measurements again and again in the background, and keeps what it answered last as
+// a snapshot that schedulers read without waiting. Profiles that measure by the same source share one collector.
 package collector
 
 import (
@@ -18,15 +18,15 @@ import (
 
 // Who writes what, and under which lock:
 //
-//  1. A collector has one goroutine, run. It alone asks, so that there is never more than one request, and it alone touches
-//     the fields under "of the goroutine".
-//  2. collector.mu guards the fields below it: what is asked for, and the status. It is held for a few copies, never during
-//     a request, a callback or a wait. A refresh works on the plan that it copied at its begin; what is subscribed to later
-//     is asked for by the next one, for which Subscribe wakes the goroutine.
-//  3. A snapshot is never changed once it is made. It is stored in an atomic.Value of each subscription of the plan; so what
-//     a subscription reads always has its slots. Nothing that a scheduling cycle calls takes a lock.
-//  4. touched and slow are atomic. Touch writes touched, then reads slow; the goroutine writes slow, then reads touched. So
-//     one of the two sees the other, and a touch is never slept through.
+//  1. A collector has one goroutine, run. It alone asks, so that there is never more than one request, and it alone
+//     touches the fields under "of the goroutine".
+//  2. collector.mu guards the fields below it: what is asked for, and the status. It is held for a few copies, never
+//     during a request, a callback or a wait. A refresh works on the plan that it copied at its begin; what is
+//     subscribed to later is asked for by the next one, for which Subscribe wakes the goroutine.
+//  3. A snapshot is never changed once it is made. It is stored in an atomic.Value of each subscription of the plan; so
+//     what a subscription reads always has its slots. Nothing that a scheduling cycle calls takes a lock.
+//  4. touched and slow are atomic. Touch writes touched, then reads slow; the goroutine writes slow, then reads
+//     touched. So one of the two sees the other, and a touch is never slept through.
 //  5. Subscription.calling is held while swapped is called, and by Close to forbid it: after Close it is not called.
 //  6. Pool.mu guards the list of collectors, and is taken before collector.mu. The goroutine never takes it.
 type collector struct {
@@ -73,8 +73,8 @@ type query struct {
 	users int
 }
 
-// slot is a resource of the snapshots: a query's rows, classified by a unit. Values in shares of the capacity mean the same
-// to all subscriptions; absolute ones are held against a capacity that each subscription knows by itself.
+// slot is a resource of the snapshots: a query's rows, classified by a unit. Values in shares of the capacity mean the
+// same to all subscriptions; absolute ones are held against a capacity that each subscription knows by itself.
 type slot struct {
 	query
 	asked    int // index of the query
@@ -96,8 +96,8 @@ const (
 )
 
 // run refreshes until the context ends. It waits for the nodes first: without them no series would match, and as their
-// informer is started after all profiles are made, the first refresh is already for all of them. Where it is not started,
-// such as in a mere check of the configuration, nothing is ever sent.
+// informer is started after all profiles are made, the first refresh is already for all of them. Where it is not
+// started, such as in a mere check of the configuration, nothing is ever sent.
 func (c *collector) run(ctx context.Context) {
 	defer close(c.done)
 	for !c.synced() {
@@ -143,7 +143,8 @@ func (c *collector) touch() {
 	}
 }
 
-// idle says whether no scheduling cycle looked for so long that refreshes may be rarer, and lets the next touch end that.
+// idle says whether no scheduling cycle looked for so long that refreshes may be rarer, and lets the next touch end
+// that.
 func (c *collector) idle(now time.Time) bool {
 	if atomic.SwapUint32(&c.touched, 0) == 1 {
 		c.lastTouched = now

@@ -255,7 +255,8 @@ func (w *world) answerWith(change func(*source.Result), rows ...row) {
 	w.sleeping()
 }
 
-// TestAnswersWithWarningsMayLackSeries: what such an answer does not have stays until it is too old; what it has counts.
+// TestAnswersWithWarningsMayLackSeries: what such an answer does not have stays until it is too old; what it has
+// counts.
 func TestAnswersWithWarningsMayLackSeries(t *testing.T) {
 	w := newWorld(t, makeNodes(4)...)
 	args := spec("cpu")
@@ -382,8 +383,8 @@ func TestPanicsAreFailures(t *testing.T) {
 	expectSample(t, s.Snapshot(), "node-1", s.Slot(0), measured.Sample{Value: 0.5, At: w.clock.Now().UnixNano()})
 }
 
-// TestIdle: without scheduling cycles refreshes get rarer after 5 minutes, here every 90 s, which is half of how old a sample
-// may be and less than four times the interval.
+// TestIdle: without scheduling cycles refreshes get rarer after 5 minutes, here every 90 s, which is half of how old a
+// sample may be and less than four times the interval.
 func TestIdle(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	s := w.subscribe(spec("cpu"), "standby", nil)

@@ -83,8 +83,8 @@ func (d *directory) add(key string, node int32) {
 	}
 }
 
-// find returns the node that a label's value means; if it means several, these. A value that is a key as it is counts as
-// such, otherwise without its port.
+// find returns the node that a label's value means; if it means several, these. A value that is a key as it is counts
+// as such, otherwise without its port.
 func (d *directory) find(label []byte) (node int32, several []int32, found bool) {
 	at, found := d.keys[string(label)]
 	if !found {

@@ -11,8 +11,8 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// The vectors are one for the process, as its registry is. A source is told by its number, in the order in which they were
-// made: an address would be one more label value with each change of the configuration.
+// The vectors are one for the process, as its registry is. A source is told by its number, in the order in which they
+// were made: an address would be one more label value with each change of the configuration.
 var (
 	sampleAge = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{

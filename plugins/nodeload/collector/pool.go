@@ -36,8 +36,8 @@ type Spec struct {
 	MaxSampleAge time.Duration
 	NodeMatch    config.NodeLoadNodeMatch
 	Resources    []Resource
-	// Capacity returns what a node has of Resources[resource], in the unit of its values, and whether that is known. It is
-	// called for resources with absolute values only, by the collector's goroutine.
+	// Capacity returns what a node has of Resources[resource], in the unit of its values, and whether that is known. It
+	// is called for resources with absolute values only, by the collector's goroutine.
 	Capacity func(node *v1.Node, resource int) (float64, bool)
 }
 
@@ -59,10 +59,10 @@ type share struct {
 	ending     bool
 }
 
-// NewPool returns a pool without collectors. A process has one: the numbers in its metrics begin at 0. A collector's goroutine
-// ends with its last subscription. The framework never tells a plugin that it is not needed any more, so in a scheduler it runs,
-// and asks, until the process ends; nothing of it has to be kept. Who makes plugins for less than that, such as a test, has to
-// close their subscriptions.
+// NewPool returns a pool without collectors. A process has one: the numbers in its metrics begin at 0. A collector's
+// goroutine ends with its last subscription. The framework never tells a plugin that it is not needed any more, so in a
+// scheduler it runs, and asks, until the process ends; nothing of it has to be kept. Who makes plugins for less than
+// that, such as a test, has to close their subscriptions.
 func NewPool() *Pool {
 	return newPool(clock.RealClock{}, nil, func(prometheus config.NodeLoadPrometheus) (asker, error) {
 		return source.New(prometheus)
@@ -75,8 +75,9 @@ func newPool(clock clock.Clock, random func() float64, connect func(config.NodeL
 }
 
 // Subscribe lets a profile take part in the refreshes. swapped, which may be nil, is called with each snapshot after
-// Snapshot returns it, one call at a time, by the goroutine that refreshes: it must neither wait nor close a subscription.
-// It is not called for refreshes that failed, nor after Close. The recorder, which may be nil, gets the events.
+// Snapshot returns it, one call at a time, by the goroutine that refreshes: it must neither wait nor close a
+// subscription. It is not called for refreshes that failed, nor after Close. The recorder, which may be nil, gets the
+// events.
 func (p *Pool) Subscribe(spec Spec, nodes coreinformers.NodeInformer, recorder events.EventRecorder, profile string,
 	swapped func(*measured.Snapshot)) (*Subscription, error) {
 	if len(spec.Resources) == 0 || spec.RefreshInterval <= 0 || spec.MaxSampleAge <= 0 {

@@ -70,8 +70,8 @@ type outcome struct {
 	err          error              // why there is none
 }
 
-// refresh asks once, and returns how long to sleep until the next time. Without an answer the snapshot stays the last one,
-// whose samples get older.
+// refresh asks once, and returns how long to sleep until the next time. Without an answer the snapshot stays the last
+// one, whose samples get older.
 func (c *collector) refresh(ctx context.Context) time.Duration {
 	atomic.StoreUint32(&c.slow, 0) // a touch from here on need not bring a refresh
 	select {
@@ -158,8 +158,8 @@ type table struct {
 	queries int
 	// readings has the queries' readings of one node after those of another.
 	readings []reading
-	// unmatched is how many rows were about no node, and example the first of their labels in the alphabet, so that it does
-	// not change with the order of the rows.
+	// unmatched is how many rows were about no node, and example the first of their labels in the alphabet, so that it
+	// does not change with the order of the rows.
 	unmatched int
 	example   []byte
 }
@@ -203,9 +203,9 @@ func (t *table) row(asked int, kind source.Kind, label []byte, value float64) {
 	}
 }
 
-// assemble makes a snapshot of an answer. Where a query failed, what the last snapshot had stays as long as anybody would
-// count it: as with an answer that did not come at all. So it does for what is not in an answer with warnings of the server, which
-// is how one that asks others says that some of them did not answer.
+// assemble makes a snapshot of an answer. Where a query failed, what the last snapshot had stays as long as anybody
+// would count it: as with an answer that did not come at all. So it does for what is not in an answer with warnings of
+// the server, which is how one that asks others says that some of them did not answer.
 func (c *collector) assemble(p *plan, t *table, o *outcome) *measured.Snapshot {
 	id := uint64(1)
 	if c.last != nil {
@@ -258,8 +258,8 @@ func (c *collector) previous(node *v1.Node, slot int, now time.Time, maxAge time
 	return sample, sample.Missing == measured.Present && counts(sample.At, now.UnixNano(), maxAge) && !predates(sample.At, node, now)
 }
 
-// counts says whether a sample is young enough. One that was taken in the future is of a time before this process' clock was
-// set back, so that its age is not known.
+// counts says whether a sample is young enough. One that was taken in the future is of a time before this process'
+// clock was set back, so that its age is not known.
 func counts(at, now int64, maxAge time.Duration) bool {
 	age := time.Duration(now - at)
 	return age <= maxAge && age >= -measured.Ahead

@@ -20,7 +20,8 @@ type State string
 const (
 	// Fresh: it answers, and most nodes are measured.
 	Fresh State = "Fresh"
-	// Degraded: it answers, but not all of its queries, or fewer than half of the nodes have a fresh sample of anything.
+	// Degraded: it answers, but not all of its queries, or fewer than half of the nodes have a fresh sample of
+	// anything.
 	Degraded State = "Degraded"
 	// Down: it does not answer, or none of its queries.
 	Down State = "Down"
@@ -46,8 +47,8 @@ type Status struct {
 	LastErrorTime time.Time
 	// Duration is how long the last refresh took, however it ended.
 	Duration time.Duration
-	// Interval is the time between two refreshes now; Slow says that it is longer than configured, because no scheduling
-	// cycle looked for some minutes. After a failure the next refresh comes sooner.
+	// Interval is the time between two refreshes now; Slow says that it is longer than configured, because no
+	// scheduling cycle looked for some minutes. After a failure the next refresh comes sooner.
 	Interval time.Duration
 	Slow     bool
 	// Failures is how many refreshes failed since the last that did not.
@@ -109,8 +110,8 @@ func (s State) severity() int {
 	}
 }
 
-// news says whether a state is to be told: a worse one than was told last at once, a better one when the next refresh does
-// not take it back. So a source that answers every other time is told of once, and not all the time.
+// news says whether a state is to be told: a worse one than was told last at once, a better one when the next refresh
+// does not take it back. So a source that answers every other time is told of once, and not all the time.
 func (c *collector) news(state State) bool {
 	if c.told != "" && state.severity() < c.told.severity() {
 		c.better++

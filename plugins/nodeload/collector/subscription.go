@@ -39,8 +39,8 @@ func (s *Subscription) Slot(resource int) int {
 	return s.slots[resource]
 }
 
-// Touch says that a scheduling cycle looked at the snapshot. It keeps the refreshes at their full rate; after some minutes
-// without, on a standby or when no pod comes, they get rarer, until a Touch brings one at once.
+// Touch says that a scheduling cycle looked at the snapshot. It keeps the refreshes at their full rate; after some
+// minutes without, on a standby or when no pod comes, they get rarer, until a Touch brings one at once.
 func (s *Subscription) Touch() {
 	s.share.touch()
 }
@@ -53,8 +53,8 @@ func (s *Subscription) Status() Status {
 	return c.status.copy()
 }
 
-// Close ends the subscription. The last one's ends the collector, and returns when its goroutine has ended. It may be called
-// more than once, but not by swapped.
+// Close ends the subscription. The last one's ends the collector, and returns when its goroutine has ended. It may be
+// called more than once, but not by swapped.
 func (s *Subscription) Close() {
 	s.closing.Do(func() { s.pool.leave(s) })
 }
@@ -138,8 +138,8 @@ func (c *collector) hasLabel(label string) bool {
 	return false
 }
 
-// remove takes a subscription's slots from it, and says whether it was the last. Slots keep their index; what is not used
-// any more is not asked for.
+// remove takes a subscription's slots from it, and says whether it was the last. Slots keep their index; what is not
+// used any more is not asked for.
 func (c *collector) remove(s *Subscription) (last bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -5,9 +5,9 @@ package measured
 
 import "time"
 
-// Ahead is by how much a time may be after what is taken for now. Prometheus stamps a sample by the clock that it evaluates
-// queries by, and clocks are corrected by little: more than that, or than two servers behind one address differ by, is a mistake
-// or a clock that was set back.
+// Ahead is by how much a time may be after what is taken for now. Prometheus stamps a sample by the clock that it
+// evaluates queries by, and clocks are corrected by little: more than that, or than two servers behind one address
+// differ by, is a mistake or a clock that was set back.
 const Ahead = 10 * time.Second
 
 // Missing says why there is no measurement.
@@ -56,10 +56,10 @@ func Reasons() []Missing {
 	return all
 }
 
-// Sample is what is known of one resource of one node. Value and Deviation are as the query returned them, in its unit, and
-// have a meaning only without Missing. At is when the newest raw sample behind them was taken, by this process' clock, in
-// nanoseconds since 1970: whatever clock Prometheus has, its age by that clock was subtracted from the time of the answer.
-// Numbers and no time.Time keep a sample at 32 bytes without pointers.
+// Sample is what is known of one resource of one node. Value and Deviation are as the query returned them, in its unit,
+// and have a meaning only without Missing. At is when the newest raw sample behind them was taken, by this process'
+// clock, in nanoseconds since 1970: whatever clock Prometheus has, its age by that clock was subtracted from the time
+// of the answer. Numbers and no time.Time keep a sample at 32 bytes without pointers.
 type Sample struct {
 	Value     float64
 	Deviation float64
@@ -77,7 +77,8 @@ type Snapshot struct {
 	Taken time.Time
 	// Slots is how many resources a node has samples of.
 	Slots int
-	// Unmatched is how many series were about no node that there is, and UnmatchedExample the value of the label of one.
+	// Unmatched is how many series were about no node that there is, and UnmatchedExample the value of the label of
+	// one.
 	Unmatched        int
 	UnmatchedExample string
 
@@ -85,14 +86,14 @@ type Snapshot struct {
 	samples []Sample
 }
 
-// New makes a snapshot of samples: those of the node with the index i begin at i x slots. It keeps both and they must not be
-// changed any more.
+// New makes a snapshot of samples: those of the node with the index i begin at i x slots. It keeps both and they must
+// not be changed any more.
 func New(id uint64, taken time.Time, slots int, index map[string]int32, samples []Sample) *Snapshot {
 	return &Snapshot{ID: id, Taken: taken, Slots: slots, index: index, samples: samples}
 }
 
-// Node returns the samples of a node, one for each slot; nil for a node that the snapshot does not know. They must not be
-// changed.
+// Node returns the samples of a node, one for each slot; nil for a node that the snapshot does not know. They must not
+// be changed.
 func (s *Snapshot) Node(name string) []Sample {
 	i, known := s.index[name]
 	if !known {

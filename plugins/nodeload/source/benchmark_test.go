@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// cluster is Prometheus' answer about value and timestamp of five resources of so many nodes, as the built-in queries return it.
+// cluster is Prometheus' answer about value and timestamp of five resources of so many nodes, as the built-in queries
+// return it.
 func cluster(nodes int) (queries []Query, answer []byte) {
 	var rows []string
 	for slot, name := range []string{"cpu", "memory", "network", "diskIO", "gpu"} {

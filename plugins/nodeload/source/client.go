@@ -18,8 +18,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// Row is where an answer's rows go: one call for each series, in no order. label is the value of the label that tells nodes apart,
-// empty if the series has none, and valid only during the call.
+// Row is where an answer's rows go: one call for each series, in no order. label is the value of the label that tells
+// nodes apart, empty if the series has none, and valid only during the call.
 type Row func(slot int, kind Kind, label []byte, value float64)
 
 // Result says how asking went.
@@ -27,12 +27,15 @@ type Result struct {
 	// Evaluated is the time at which the server evaluated the queries, by its own clock, in seconds since 1970; 0 if no
 	// query returned anything.
 	Evaluated float64
-	// Asked is when the request was sent that Evaluated is of, and Received when its answer was there, by the local clock.
+	// Asked is when the request was sent that Evaluated is of, and Received when its answer was there, by the local
+	// clock.
 	Asked, Received time.Time
-	// Failed has the slots of which nothing came, and why: their queries were refused or took too long, or others took so long
-	// that there was no time for them. Resources are asked for one by one only if not all could be asked for at once.
+	// Failed has the slots of which nothing came, and why: their queries were refused or took too long, or others took
+	// so long that there was no time for them. Resources are asked for one by one only if not all could be asked for at
+	// once.
 	Failed map[int]error
-	// Requests and Bytes count what was sent and what came, of all endpoints tried. Series are the rows that were handed on.
+	// Requests and Bytes count what was sent and what came, of all endpoints tried. Series are the rows that were
+	// handed on.
 	Requests int
 	Series   int
 	Bytes    int64
@@ -121,10 +124,10 @@ func (c *Client) Close() {
 	c.credentials.close()
 }
 
-// Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good. label
-// tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means that none
-// did, and then row has not been called. An answer without any row of the kind Value counts only if all endpoints answer so, and
-// then as one without series. Calls wait for each other.
+// Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good.
+// label tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means
+// that none did, and then row has not been called. An answer without any row of the kind Value counts only if all
+// endpoints answer so, and then as one without series. Calls wait for each other.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
 	select {
 	case c.turn <- struct{}{}:
@@ -144,8 +147,8 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 	if len(slots) == 0 {
 		return Result{}, nil
 	}
-	// However many requests it takes, asking ends: every endpoint may let the time of one request pass, and one of them may
-	// need some more for asking one by one.
+	// However many requests it takes, asking ends: every endpoint may let the time of one request pass, and one of them
+	// may need some more for asking one by one.
 	bounded, cancel := context.WithTimeout(ctx, time.Duration(len(c.endpoints)+1)*c.timeout)
 	defer cancel()
 
@@ -165,8 +168,8 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 				c.rows.each(row)
 				return result, nil
 			}
-			// A server that has just been installed, or has lost its targets, answers too: with nothing, or, after its first scrape,
-			// with times of samples of which it can make no rate. Others may know more.
+			// A server that has just been installed, or has lost its targets, answers too: with nothing, or, after its
+			// first scrape, with times of samples of which it can make no rate. Others may know more.
 			if empties++; empties == 1 {
 				empty = result
 			}
@@ -187,8 +190,8 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 	return result, errors.New("no measurements: " + strings.Join(failures, "; "))
 }
 
-// order is that in which to try the endpoints. Who stands in for the first does so for some minutes and not for ever, lest
-// all schedulers stay with the last one of several servers.
+// order is that in which to try the endpoints. Who stands in for the first does so for some minutes and not for ever,
+// lest all schedulers stay with the last one of several servers.
 func (c *Client) order() []int {
 	if c.current > 0 && c.now().Sub(c.since) >= backToFirst {
 		c.current = 0
@@ -215,9 +218,9 @@ func (c *Client) answered(i int, result *Result) {
 	}
 }
 
-// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another, in this
-// refresh if it refuses and in the next if it is too slow: see turns. What failed before is not asked with the rest, so that a bad
-// expression costs one request at a time, and not one for each resource.
+// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another,
+// in this refresh if it refuses and in the next if it is too slow: see turns. What failed before is not asked with the
+// rest, so that a bad expression costs one request at a time, and not one for each resource.
 func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, slots []int, result *Result) error {
 	result.Failed, result.Warnings, result.Partial, result.Evaluated = nil, nil, false, 0
 	t := &e.turns
@@ -301,8 +304,8 @@ func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, 
 	return fmt.Errorf("every query failed, first %w", failed[slots[0]])
 }
 
-// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks for newer
-// ones and tries again once. When the method is not, it tries the other one.
+// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks
+// for newer ones and tries again once. When the method is not, it tries the other one.
 func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, result *Result) error {
 	_, warnings, err := c.credentials.refresh()
 	if err != nil {
@@ -348,8 +351,8 @@ func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, re
 	}
 }
 
-// refusesMethod says whether a status may mean the method. Proxies that go by Kubernetes' roles take POST for an attempt to
-// create something.
+// refusesMethod says whether a status may mean the method. Proxies that go by Kubernetes' roles take POST for an
+// attempt to create something.
 func refusesMethod(status int) bool {
 	return status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented || status == http.StatusForbidden
 }
@@ -413,8 +416,8 @@ func (c *Client) send(ctx context.Context, e *endpoint, get bool, expression str
 	return response.StatusCode, nil
 }
 
-// request asks for the values of now, whatever now is on the server. It also tells the server to give up shortly before this side
-// does, because then it says so, which is better than not to know whether it is there.
+// request asks for the values of now, whatever now is on the server. It also tells the server to give up shortly before
+// this side does, because then it says so, which is better than not to know whether it is there.
 func (c *Client) request(to *url.URL, get bool, expression string) (*http.Request, error) {
 	limit := strconv.FormatInt(int64(c.timeout*9/10/time.Millisecond), 10) + "ms"
 	if get {
@@ -451,8 +454,8 @@ func (c *Client) secrets(e *endpoint) []string {
 	return secrets
 }
 
-// withoutSecrets keeps what oneByOne and outOfTime ask of an error, and nothing else but its text. A server's words are shortened
-// only here: a secret that is cut in two is not found.
+// withoutSecrets keeps what oneByOne and outOfTime ask of an error, and nothing else but its text. A server's words are
+// shortened only here: a secret that is cut in two is not found.
 func (c *Client) withoutSecrets(e *endpoint, err error) error {
 	secrets := c.secrets(e)
 	var refused *refusal

@@ -21,8 +21,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// credentials are what a server is trusted by, and trusts. The files are read before every request: that costs
-// next to nothing, and sees every way in which they are replaced, the kubelet's swapped links too. Once they have been good, a
+// credentials are what a server is trusted by, and trusts. The files are read before every request: that costs next to
+// nothing, and sees every way in which they are replaced, the kubelet's swapped links too. Once they have been good, a
 // file that is missing or half written is not an outage: what it had before is used until it is good again.
 type credentials struct {
 	configured config.NodeLoadPrometheus
@@ -54,8 +54,8 @@ func newCredentials(configured config.NodeLoadPrometheus) *credentials {
 	return c
 }
 
-// refresh reads the files again. It tells whether anything has changed, and what is wrong with files whose earlier content
-// is used on.
+// refresh reads the files again. It tells whether anything has changed, and what is wrong with files whose earlier
+// content is used on.
 func (c *credentials) refresh() (changed bool, warnings []string, err error) {
 	warn := func(failure error) error {
 		if c.transport == nil || c.header == nil {
@@ -115,7 +115,8 @@ func (c *credentials) refreshTransport() (changed bool, err error) {
 	return true, nil
 }
 
-// proxy is that of the environment. What the environment says may have a password in it, and the error of net/http repeats it.
+// proxy is that of the environment. What the environment says may have a password in it, and the error of net/http
+// repeats it.
 func proxy(request *http.Request) (*url.URL, error) {
 	through, err := http.ProxyFromEnvironment(request)
 	if err != nil {

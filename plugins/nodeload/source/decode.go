@@ -12,8 +12,8 @@ import (
 	jsoniter "github.com/json-iterator/go"
 )
 
-// rows collects what answers say, until it is certain that they are whole: a refresh must not be half of one server's data and
-// half of another's. Its memory is used again for the next refresh.
+// rows collects what answers say, until it is certain that they are whole: a refresh must not be half of one server's
+// data and half of another's. Its memory is used again for the next refresh.
 type rows struct {
 	// label tells nodes apart.
 	label string
@@ -83,12 +83,14 @@ var decoding = jsoniter.Config{CaseSensitive: true}.Froze()
 
 const (
 	bufferSize = 64 << 10
-	// longestString is more than any label, warning or error has. It is no smaller than the buffer, within which no run is counted.
+	// longestString is more than any label, warning or error has. It is no smaller than the buffer, within which no run
+	// is counted.
 	longestString = bufferSize
 )
 
-// decode reads one answer and adds its rows, in one pass over the bytes as they arrive: of the answer no more is held at once
-// than the buffer and the string being read, whose length is bounded too. The rows are worth nothing unless the error is nil.
+// decode reads one answer and adds its rows, in one pass over the bytes as they arrive: of the answer no more is held
+// at once than the buffer and the string being read, whose length is bounded too. The rows are worth nothing unless the
+// error is nil.
 func (r *rows) decode(body io.Reader) (reply, error) {
 	source := &remembering{from: body}
 	it := jsoniter.Parse(decoding, source, bufferSize)
@@ -137,13 +139,14 @@ func described(resultType string) string {
 type remembering struct {
 	from io.Reader
 	err  error
-	// count is what has been read, quiet how much of it has come since the last quotation mark, and last the byte before.
+	// count is what has been read, quiet how much of it has come since the last quotation mark, and last the byte
+	// before.
 	count, quiet int
 	last         byte
 }
 
-// Read implements io.Reader. It ends with an error within a string, or anything else without a quotation mark, that is longer
-// than any in an answer: the decoder would hold it as a whole.
+// Read implements io.Reader. It ends with an error within a string, or anything else without a quotation mark, that is
+// longer than any in an answer: the decoder would hold it as a whole.
 func (r *remembering) Read(p []byte) (int, error) {
 	n, err := r.from.Read(p)
 	read := p[:n]
@@ -173,8 +176,8 @@ func (r *remembering) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// ends says whether a string may end, or begin, at a place in what has been read. A quotation mark behind a backslash does
-// not count, even if another backslash is before that: others follow in time, unless it is all one string.
+// ends says whether a string may end, or begin, at a place in what has been read. A quotation mark behind a backslash
+// does not count, even if another backslash is before that: others follow in time, unless it is all one string.
 func (r *remembering) ends(read []byte, at int) bool {
 	if read[at] != '"' {
 		return false
@@ -186,7 +189,8 @@ func (r *remembering) ends(read []byte, at int) bool {
 	return before != '\\'
 }
 
-// decoder is the state within one answer. Its methods are called back for each field or element, and return whether to go on.
+// decoder is the state within one answer. Its methods are called back for each field or element, and return whether to
+// go on.
 type decoder struct {
 	*rows
 	it    *jsoniter.Iterator

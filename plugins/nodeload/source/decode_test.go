@@ -215,8 +215,8 @@ func TestDecodeTellsARefusalFromAFailure(t *testing.T) {
 	}
 }
 
-// FuzzDecode: whatever comes, decoding ends without a panic, stays within its bounds, and says the same whether it comes at once
-// or in pieces.
+// FuzzDecode: whatever comes, decoding ends without a panic, stays within its bounds, and says the same whether it
+// comes at once or in pieces.
 func FuzzDecode(f *testing.F) {
 	for _, seed := range []string{
 		vector(), vector(series("a", "0v", "1"), series("b:9100", "1t", "NaN")), vector(series("a", "0d", "+Inf")) + " ",

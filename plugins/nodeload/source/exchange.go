@@ -21,8 +21,9 @@ const (
 	mostWarnings = 5
 )
 
-// exchange carries one request of Prometheus' client to the server and its answer back. The client reads an answer to its end
-// before anybody can look at it: so the answer is decoded here, while the client reads, and the client gets nothing.
+// exchange carries one request of Prometheus' client to the server and its answer back. The client reads an answer to
+// its end before anybody can look at it: so the answer is decoded here, while the client reads, and the client gets
+// nothing.
 type exchange struct {
 	through http.RoundTripper
 	header  http.Header
@@ -40,8 +41,8 @@ func (e *exchange) RoundTrip(request *http.Request) (*http.Response, error) {
 	for name, values := range e.header {
 		request.Header[name] = values
 	}
-	// The question changes nothing, so net/http may send it again over a new connection if the server has just closed the old one.
-	// An empty value says so without sending the header.
+	// The question changes nothing, so net/http may send it again over a new connection if the server has just closed
+	// the old one. An empty value says so without sending the header.
 	request.Header["Idempotency-Key"] = nil
 	e.requests++
 	response, err := e.through.RoundTrip(request)

@@ -34,7 +34,8 @@ func clip(text string) string {
 	}, text)
 }
 
-// A failure that concerns one query may be one expression's fault; others may do better. All other failures are the server's.
+// A failure that concerns one query may be one expression's fault; others may do better. All other failures are the
+// server's.
 var errTooLarge = errors.New("the answer is too large")
 
 func tooLarge(what string) error {
@@ -86,8 +87,8 @@ func notPrometheus(why string) error {
 		"server's address, with its path prefix")
 }
 
-// unusable makes an error of an answer that is not 2xx. What it says is heard only in Prometheus' own form, because pages for
-// people tell less than the status does.
+// unusable makes an error of an answer that is not 2xx. What it says is heard only in Prometheus' own form, because
+// pages for people tell less than the status does.
 func unusable(response *http.Response, body []byte, secrets []string) error {
 	status := response.StatusCode
 	var said struct {

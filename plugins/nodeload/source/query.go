@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source asks a server of Prometheus' HTTP API for the load of all nodes: one request for all resources, with its
-// time and size bounded, and credentials read from files that may change at any time.
+// Package source asks a server of Prometheus' HTTP API for the load of all nodes: one request for all resources, with
+// its time and size bounded, and credentials read from files that may change at any time.
 //
 // What it hands on is what the server said, as it said it. What a number is worth is not judged here.
 package source
@@ -48,12 +48,12 @@ func (q *Query) asks(kind Kind) bool {
 
 func (q Query) empty() bool { return q.expressions() == [len(letters)]string{} }
 
-// termLabel is the label that is put on every series asked for, to say which expression it is from: the slot of the resource
-// and the letter of the kind.
+// termLabel is the label that is put on every series asked for, to say which expression it is from: the slot of the
+// resource and the letter of the kind.
 const termLabel = "nodeload_term"
 
-// union makes one expression of the queries in the given slots. The label makes the series of different expressions differ,
-// so that `or` keeps them all. The line's end behind an expression ends a comment that it may end with.
+// union makes one expression of the queries in the given slots. The label makes the series of different expressions
+// differ, so that `or` keeps them all. The line's end behind an expression ends a comment that it may end with.
 func union(queries []Query, slots ...int) string {
 	var terms []string
 	for _, slot := range slots {

@@ -11,21 +11,22 @@ import (
 //
 //  1. A refresh lets one request of an endpoint run out of time: then it asks that endpoint for nothing else.
 //  2. If that was the request for everything at once, the next refreshes ask for one resource after another.
-//  3. What runs out of time or is refused by itself is kept away from the others, until it is answered: these are asked for at
-//     once again, and it by itself after them. Of several, the one that has waited longest comes first.
-//  4. When all are kept away and the one whose turn it is runs out of time, nothing has been learnt about them but that the server
-//     is too slow: it all begins again.
+//  3. What runs out of time or is refused by itself is kept away from the others, until it is answered: these are asked
+//     for at once again, and it by itself after them. Of several, the one that has waited longest comes first.
+//  4. When all are kept away and the one whose turn it is runs out of time, nothing has been learnt about them but that
+//     the server is too slow: it all begins again.
 //
-// A server that hangs costs the time of one request in each refresh: for everything, then for each resource, then it begins again.
+// A server that hangs costs the time of one request in each refresh: for everything, then for each resource, then it
+// begins again.
 
-// apartFor is for how many refreshes every resource is asked for by itself because all at once took too long, although none of
-// them did: 5 minutes by default.
+// apartFor is for how many refreshes every resource is asked for by itself because all at once took too long, although
+// none of them did: 5 minutes by default.
 const apartFor = 10
 
 // turns is what an endpoint's requests for single resources have come to.
 type turns struct {
-	// apart is how many refreshes are still to ask for everything by itself, and found says that they have found something that
-	// takes too long; then they go on until every resource has had its turn.
+	// apart is how many refreshes are still to ask for everything by itself, and found says that they have found
+	// something that takes too long; then they go on until every resource has had its turn.
 	apart int
 	found bool
 	// last is the number of the last turn, and of has each resource's own last one.

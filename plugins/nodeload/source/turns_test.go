@@ -50,8 +50,8 @@ func of(names ...string) (queries []Query) {
 	return queries
 }
 
-// asks asks a server, and returns which resources were measured, which failed, and what it was asked, each request by the names
-// of the resources.
+// asks asks a server, and returns which resources were measured, which failed, and what it was asked, each request by
+// the names of the resources.
 func asks(t *testing.T, c *Client, s *server, queries []Query) (measured, failed string, requests []string) {
 	t.Helper()
 	before := len(s.requests())
@@ -100,8 +100,8 @@ func expectRefreshes(t *testing.T, c *Client, s *server, queries []Query, want .
 	}
 }
 
-// TestASlowQueryDoesNotBlindTheRest has a resource that takes longer than a request may, wherever it stands among the others. A
-// refresh lets one request run out of time, and the next one makes up for it.
+// TestASlowQueryDoesNotBlindTheRest has a resource that takes longer than a request may, wherever it stands among the
+// others. A refresh lets one request run out of time, and the next one makes up for it.
 func TestASlowQueryDoesNotBlindTheRest(t *testing.T) {
 	for name, slow := range map[string]http.HandlerFunc{
 		"the server gives up": timedOutIf("mine"),
@@ -191,7 +191,8 @@ func TestSeveralSlowQueriesTakeTurns(t *testing.T) {
 		refresh{"cpu late memory", "slow", []string{"cpu+late+memory", "slow"}})
 }
 
-// TestAServerThatIsSlowCostsOneRequest of each refresh, by turns for everything and for less, and for nothing else when it is back.
+// TestAServerThatIsSlowCostsOneRequest of each refresh, by turns for everything and for less, and for nothing else when
+// it is back.
 func TestAServerThatIsSlowCostsOneRequest(t *testing.T) {
 	for _, count := range []int{1, 2, 3} {
 		t.Run(fmt.Sprint(count), func(t *testing.T) {
@@ -282,7 +283,8 @@ func TestQueriesThatAreSlowOnlyTogether(t *testing.T) {
 		refresh{"", "", []string{"a+b+mine"}}, found, refresh{"", "", []string{"a+b"}}, found, found, found)
 }
 
-// TestWhoIsSlowInPartIsNotAskedFirst: another endpoint may know all of it. It gets its chance again, as the first endpoint always does.
+// TestWhoIsSlowInPartIsNotAskedFirst: another endpoint may know all of it. It gets its chance again, as the first
+// endpoint always does.
 func TestWhoIsSlowInPartIsNotAskedFirst(t *testing.T) {
 	first, second := serve(t, timedOutIf("mine")), serve(t, healthy("a"))
 	c := client(t, prometheus(first.URL, second.URL))

@@ -28,8 +28,8 @@ func (a *Attempt) Clone() framework.StateData {
 	return a
 }
 
-// Attempts counts the attempts to schedule each pod, because neither the cycle's state nor the pod carries their number.
-// The count is in memory: it begins again when the scheduler does. All methods may be called in parallel.
+// Attempts counts the attempts to schedule each pod, because neither the cycle's state nor the pod carries their
+// number. The count is in memory: it begins again when the scheduler does. All methods may be called in parallel.
 type Attempts struct {
 	seed     int64
 	stateKey framework.StateKey
@@ -44,8 +44,8 @@ func NewAttempts(seed int64, plugin string) *Attempts {
 	return &Attempts{seed: seed, stateKey: framework.StateKey(plugin + "/attempt"), numbers: lru.New(rememberedPods)}
 }
 
-// Of returns the attempt that a cycle is. The first call in a cycle counts it and keeps it in the cycle's state; it must
-// not be a call with a copy of the state, as Filter may get, since the others would not see it.
+// Of returns the attempt that a cycle is. The first call in a cycle counts it and keeps it in the cycle's state; it
+// must not be a call with a copy of the state, as Filter may get, since the others would not see it.
 func (a *Attempts) Of(state *framework.CycleState, uid types.UID) *Attempt {
 	if attempt := a.read(state); attempt != nil {
 		return attempt

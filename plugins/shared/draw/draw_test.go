@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestSipHash compares with the vectors of the paper's appendix and of the authors' reference code: the key is the bytes
-// 00 to 0f, and the input of length n is the bytes 00 to n-1.
+// TestSipHash compares with the vectors of the paper's appendix and of the authors' reference code: the key is the
+// bytes 00 to 0f, and the input of length n is the bytes 00 to n-1.
 func TestSipHash(t *testing.T) {
 	tests := []struct {
 		length int
@@ -95,8 +95,8 @@ func TestBelow(t *testing.T) {
 }
 
 // TestUniform throws a die of 101 sides 101,000 times, for names and for seeds that differ as little as they do in a
-// cluster. If each side is as likely, the chi-square of the counts has 100 degrees of freedom: it is below 61.9 or above
-// 149.4 once in a thousand times each. Nothing is random here, so the test passes always or never.
+// cluster. If each side is as likely, the chi-square of the counts has 100 degrees of freedom: it is below 61.9 or
+// above 149.4 once in a thousand times each. Nothing is random here, so the test passes always or never.
 func TestUniform(t *testing.T) {
 	const sides, each = 101, 1000
 	tests := []struct {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extendernodes reduces what an extender answers to the nodes that it was sent. An extender chooses among those.
-// What it says of other nodes is dropped and counted before the scheduler looks at the answer: such a node may have
-// failed a filter, or be gone. This is no plugin; the scheduler's HTTPExtender calls it. An extender is named by its
-// urlPrefix.
+// Package extendernodes reduces what an extender answers to the nodes that it was sent. An extender chooses among
+// those. What it says of other nodes is dropped and counted before the scheduler looks at the answer: such a node may
+// have failed a filter, or be gone. This is no plugin; the scheduler's HTTPExtender calls it. An extender is named by
+// its urlPrefix.
 package extendernodes
 
 import (

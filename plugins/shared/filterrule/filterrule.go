@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filterrule holds what plugins have in common that reject by rules: what a rule decides, and how that is counted.
+// Package filterrule holds what plugins have in common that reject by rules: what a rule decides, and how that is
+// counted.
 package filterrule
 
 import (
@@ -9,15 +10,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
-// DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names of
-// DNS labels, which have no upper case.
+// DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names
+// of DNS labels, which have no upper case.
 const DefaultActionLabel = "defaultAction"
 
 // Verdict is what becomes of what a rule matches: it passes, or it is rejected for a reason and counted.
 type Verdict struct {
 	deny bool
-	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it makes
-	// a slice of his own.
+	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it
+	// makes a slice of his own.
 	reasons []string
 	counter metrics.CounterMetric
 }
@@ -27,8 +28,8 @@ func NewVerdict(deny bool, reason string, counter metrics.CounterMetric) Verdict
 	return Verdict{deny: deny, reasons: []string{reason}, counter: counter}
 }
 
-// Status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the one
-// that it gets, from all workers at once. It returns nil for what passes.
+// Status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the
+// one that it gets, from all workers at once. It returns nil for what passes.
 func (v *Verdict) Status() *framework.Status {
 	if !v.deny {
 		return nil

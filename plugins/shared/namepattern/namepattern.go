@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package namepattern matches names of Kubernetes objects by patterns: * stands for any text, none too, and ? for any one
-// character. A pattern is compiled once; to match neither allocates nor fails.
+// Package namepattern matches names of Kubernetes objects by patterns: * stands for any text, none too, and ? for any
+// one character. A pattern is compiled once; to match neither allocates nor fails.
 package namepattern
 
 import "strings"
 
 // Pattern is a compiled pattern. The zero value matches the empty name alone.
 type Pattern struct {
-	// prefix is what stands before the first wildcard, and suffix what stands after the last one: the name must begin and
-	// end with them. Most patterns are decided by these two, at the cost of a comparison.
+	// prefix is what stands before the first wildcard, and suffix what stands after the last one: the name must begin
+	// and end with them. Most patterns are decided by these two, at the cost of a comparison.
 	prefix, suffix string
 	// middle is all from the first wildcard to the last one; none means that the name must be the prefix itself.
 	middle string
@@ -43,8 +43,8 @@ func (p Pattern) Matches(name string) bool {
 }
 
 // matchWildcards walks over the pattern and the name at once. When they differ, it goes back to the last star alone and
-// lets that one take one character more: what an earlier star took is never worth a second thought, because the last star
-// can take all that the earlier one could have. So the time is at most len(pattern) × len(name).
+// lets that one take one character more: what an earlier star took is never worth a second thought, because the last
+// star can take all that the earlier one could have. So the time is at most len(pattern) × len(name).
 func matchWildcards(pattern, name string) bool {
 	p, n := 0, 0
 	lastStar, taken := -1, 0

@@ -53,8 +53,8 @@ func TestMatches(t *testing.T) {
 	}
 }
 
-// TestMatchesAsRegularExpression compares with a regular expression of the same meaning, on short texts of few characters,
-// so that many of them match.
+// TestMatchesAsRegularExpression compares with a regular expression of the same meaning, on short texts of few
+// characters, so that many of them match.
 func TestMatchesAsRegularExpression(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	text := func(characters string, max int) string {

@@ -51,8 +51,8 @@ func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 	}
 }
 
-// Pages returns the pages of all plugins by their paths. If several have the same path, it is served for the first one by
-// profile, and then by name.
+// Pages returns the pages of all plugins by their paths. If several have the same path, it is served for the first one
+// by profile, and then by name.
 func (p *Plugins) Pages() map[string]http.Handler {
 	ordered := append([]made(nil), p.made...)
 	sort.Slice(ordered, func(i, j int) bool {
@@ -87,8 +87,8 @@ func (p *Plugins) Pages() map[string]http.Handler {
 	return pages
 }
 
-// Serve has the pages of the plugins served at the paths at which the scheduler has nothing of its own. The handler is the
-// scheduler's, a mux.PathRecorderMux.
+// Serve has the pages of the plugins served at the paths at which the scheduler has nothing of its own. The handler is
+// the scheduler's, a mux.PathRecorderMux.
 func (p *Plugins) Serve(handler http.Handler) http.Handler {
 	pages := p.Pages()
 	handler.(*mux.PathRecorderMux).NotFoundHandler(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -35,7 +35,8 @@ func saying(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
-// collected are the plugins of the profiles b and a, which both enable First and Second. Unused is in the registry alone.
+// collected are the plugins of the profiles b and a, which both enable First and Second. Unused is in the registry
+// alone.
 func collected(t *testing.T, pages map[string]map[string]http.Handler) *Plugins {
 	t.Helper()
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New}

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// hierarchies gives the folders at which cgroup hierarchies are mounted: one with cgroup v2, one for each controller with v1.
+// hierarchies gives the folders at which cgroup hierarchies are mounted: one with cgroup v2, one for each controller
+// with v1.
 func hierarchies() ([]string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -74,7 +75,8 @@ func delegate(folder string) error {
 	return nil
 }
 
-// inheritProcessors fills in what a new cgroup of the v1 cpuset controller lacks, and without which it takes no process.
+// inheritProcessors fills in what a new cgroup of the v1 cpuset controller lacks, and without which it takes no
+// process.
 func inheritProcessors(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if _, err := os.Stat(filepath.Join(child, "cgroup.clone_children")); err != nil {
@@ -94,8 +96,8 @@ func inheritProcessors(parent, child string) error {
 	return nil
 }
 
-// removeCgroup removes a cgroup and all below it, from every hierarchy. Its processes were killed; until the last of them
-// is gone the kernel refuses.
+// removeCgroup removes a cgroup and all below it, from every hierarchy. Its processes were killed; until the last of
+// them is gone the kernel refuses.
 func removeCgroup(path string) error {
 	folders, err := hierarchies()
 	if err != nil {
@@ -115,7 +117,8 @@ func removeCgroup(path string) error {
 	}
 }
 
-// removeFolders removes a cgroup of one hierarchy, the innermost first: its files are not to be removed, its folders are.
+// removeFolders removes a cgroup of one hierarchy, the innermost first: its files are not to be removed, its folders
+// are.
 func removeFolders(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -40,8 +40,8 @@ var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "
 
 // InitOptions say how a cluster differs from the smallest one.
 type InitOptions struct {
-	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration as a user would write them, for one "apiServer:" or
-	// "scheduler:" with extraArgs and extraVolumes.
+	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration as a user would write them, for one
+	// "apiServer:" or "scheduler:" with extraArgs and extraVolumes.
 	ClusterConfiguration string
 	// Patches is a folder, on the node, of patches for kubeadm.
 	Patches string
@@ -56,16 +56,16 @@ type JoinOptions struct {
 // invitation is what a node must know to join.
 type invitation struct {
 	endpoint string
-	// token is the bootstrap token, certificateKey decrypts the control plane's certificates, authorityHash is that of the
-	// cluster's certificate authority.
+	// token is the bootstrap token, certificateKey decrypts the control plane's certificates, authorityHash is that of
+	// the cluster's certificate authority.
 	token, certificateKey, authorityHash string
 }
 
 // document is one document of kubeadm's configuration.
 type document map[string]any
 
-// Init makes the node the first one of a cluster, with kubeadm init. It returns when the node and its static pods are ready
-// and pods can be created.
+// Init makes the node the first one of a cluster, with kubeadm init. It returns when the node and its static pods are
+// ready and pods can be created.
 func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	// "abcdef.0123456789abcdef", and 32 bytes in hex.
 	token := randomHex(11)
@@ -113,8 +113,8 @@ func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	return nil
 }
 
-// Join makes the node one more of a cluster's control plane, with kubeadm join. It returns when the node and its static pods
-// are ready.
+// Join makes the node one more of a cluster's control plane, with kubeadm join. It returns when the node and its static
+// pods are ready.
 func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) error {
 	c := member.cluster
 	if c == nil {
@@ -142,7 +142,8 @@ func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) erro
 	if err := n.Ready(ctx); err != nil {
 		return err
 	}
-	// A second member that is not up yet stops etcd for some seconds, and that ends who holds a lease on the other nodes.
+	// A second member that is not up yet stops etcd for some seconds, and that ends who holds a lease on the other
+	// nodes.
 	return member.Ready(ctx)
 }
 
@@ -176,8 +177,8 @@ func (n *Node) kubeadm(ctx context.Context, command string, configuration ...doc
 	if err := n.WriteFile(configFile, []byte(text.String())); err != nil {
 		return err
 	}
-	// Images that are not there are those of kube-proxy and CoreDNS. Swap is the machine's business. The check HTTPProxyCIDR
-	// writes IPv4 addresses in brackets, which Go of 1.26 and later does not take for a URL.
+	// Images that are not there are those of kube-proxy and CoreDNS. Swap is the machine's business. The check
+	// HTTPProxyCIDR writes IPv4 addresses in brackets, which Go of 1.26 and later does not take for a URL.
 	script := fmt.Sprintf("kubeadm %s --config %s --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR", command, configFile)
 	if _, err := n.Run(ctx, script); err != nil {
 		return fmt.Errorf("%w\n%s", err, n.LogTail("kubelet"))
@@ -187,7 +188,8 @@ func (n *Node) kubeadm(ctx context.Context, command string, configuration ...doc
 	return nil
 }
 
-// Ready waits until the node, its static pods and the service account of pods are there, asking the node's own API server.
+// Ready waits until the node, its static pods and the service account of pods are there, asking the node's own API
+// server.
 func (n *Node) Ready(ctx context.Context) error {
 	client, err := n.Client()
 	if err != nil {

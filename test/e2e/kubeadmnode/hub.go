@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd and static pods, each node in
-// namespaces of its own on this machine, with nothing of the machine's changed.
+// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd and static pods, each
+// node in namespaces of its own on this machine, with nothing of the machine's changed.
 //
 // The test process runs in a private "hub" that test/e2e.sh makes: namespaces with a bridge to which the nodes are
 // connected, and no way to any other network. So it talks to the API servers of all nodes, and two nodes can form one
@@ -30,7 +30,8 @@ import (
 const (
 	// hubAddress is the test process's own address on the network of the nodes.
 	hubAddress = "10.77.0.1"
-	// nodeAddress is the pattern of the nodes' addresses, podSubnet that of their pods; %d is the node's number, from 2.
+	// nodeAddress is the pattern of the nodes' addresses, podSubnet that of their pods; %d is the node's number, from
+	// 2.
 	nodeAddress = "10.77.0.%d"
 	podSubnet   = "10.244.%d.0/24"
 	// serviceSubnet is kubeadm's default, serviceAddress the API server's in it.
@@ -64,8 +65,8 @@ type Hub struct {
 	folder string
 	// logs is where each node has a folder of logs.
 	logs string
-	// memory is a file system in memory, with the disks of the nodes; temporary is another, for the tests' temporary files,
-	// and the nodes see it at the same path.
+	// memory is a file system in memory, with the disks of the nodes; temporary is another, for the tests' temporary
+	// files, and the nodes see it at the same path.
 	memory, temporary string
 	// checkout and output are seen by nodes at the same path as by the hub, read-only.
 	checkout, output string

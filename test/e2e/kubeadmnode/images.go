@@ -71,8 +71,8 @@ func (h *Hub) buildImages(ctx context.Context) error {
 	return nil
 }
 
-// BuildImage writes an archive of an image with nothing in it but a static binary, which is its entry point. An archive that
-// was made of the same inputs before is left as it is.
+// BuildImage writes an archive of an image with nothing in it but a static binary, which is its entry point. An archive
+// that was made of the same inputs before is left as it is.
 func BuildImage(archive, imageName, binary, target string) error {
 	content, err := os.ReadFile(binary)
 	if err != nil {

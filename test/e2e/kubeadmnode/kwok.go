@@ -18,15 +18,15 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the taint
-// are put there.
+// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the
+// taint are put there.
 const FakeNode = "kwok.x-k8s.io/node"
 
 // fakeNodeValue is the value of that annotation.
 const fakeNodeValue = "fake"
 
-// FakeNodes adds nodes that exist in the API only, "fake-000" and so on, and waits until they are ready. KWOK plays their
-// kubelets; it runs in the hub and talks to this node's API server.
+// FakeNodes adds nodes that exist in the API only, "fake-000" and so on, and waits until they are ready. KWOK plays
+// their kubelets; it runs in the hub and talks to this node's API server.
 func (n *Node) FakeNodes(ctx context.Context, count int) error {
 	if err := n.startKWOK(); err != nil {
 		return err

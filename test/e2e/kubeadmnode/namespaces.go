@@ -119,8 +119,8 @@ func (c *Command) CombinedOutput() ([]byte, error) {
 	return output.Bytes(), err
 }
 
-// Run runs a bash script inside the node and gives all that it wrote; the first command that fails ends it. When ctx ends,
-// the script and what it started are killed.
+// Run runs a bash script inside the node and gives all that it wrote; the first command that fails ends it. When ctx
+// ends, the script and what it started are killed.
 func (n *Node) Run(ctx context.Context, script string) (string, error) {
 	cmd := n.Command(ctx, "bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

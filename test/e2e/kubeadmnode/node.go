@@ -41,8 +41,8 @@ type NodeOptions struct {
 	Name string
 }
 
-// Node is a machine of its own, as far as what runs on it can see: with containerd, kubeadm, and a kubelet that waits for
-// kubeadm's configuration.
+// Node is a machine of its own, as far as what runs on it can see: with containerd, kubeadm, and a kubelet that waits
+// for kubeadm's configuration.
 type Node struct {
 	hub *Hub
 	// number is the last part of the node's address.
@@ -143,8 +143,8 @@ func (h *Hub) route(ctx context.Context, n *Node) error {
 	return run(ctx, "ip", "route", "replace", n.podSubnet(), "via", n.address)
 }
 
-// Boot switches a node on: after PowerCut with the disk as it was then. It returns when containerd answers; kubelet then
-// starts the pods. Until kubelet has reported them, the API server tells what was before.
+// Boot switches a node on: after PowerCut with the disk as it was then. It returns when containerd answers; kubelet
+// then starts the pods. Until kubelet has reported them, the API server tells what was before.
 func (n *Node) Boot(ctx context.Context) error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -318,8 +318,8 @@ func (n *Node) WriteFile(path string, content []byte) error {
 	return os.WriteFile(target, content, 0o644)
 }
 
-// Config is an administrator's access to the API server of this node, not that of the cluster's endpoint, for a client in
-// the test process.
+// Config is an administrator's access to the API server of this node, not that of the cluster's endpoint, for a client
+// in the test process.
 func (n *Node) Config() (*rest.Config, error) {
 	kubeconfig, err := os.ReadFile(n.Root() + "/etc/kubernetes/admin.conf")
 	if errors.Is(err, fs.ErrNotExist) {

@@ -47,8 +47,8 @@ func (w *watches) await(tb testing.TB, n int) {
 	})
 }
 
-// bind does what the API server does when a binding is posted: it gives the pod its node, unless it has one. The fake client
-// alone would put the binding in the pod's place.
+// bind does what the API server does when a binding is posted: it gives the pod its node, unless it has one. The fake
+// client alone would put the binding in the pod's place.
 func (s *Scheduler) bind(action clienttesting.Action) (bool, runtime.Object, error) {
 	create, ok := action.(clienttesting.CreateAction)
 	if !ok || action.GetSubresource() != "binding" {

@@ -18,8 +18,8 @@ apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 `
 
-// configuration reads a configuration as the scheduler does: strictly, with defaults, and validated. With pristine upstream
-// the plugins' own args are checked by their factories alone.
+// configuration reads a configuration as the scheduler does: strictly, with defaults, and validated. With pristine
+// upstream the plugins' own args are checked by their factories alone.
 func configuration(tb testing.TB, text string) *schedulerconfig.KubeSchedulerConfiguration {
 	tb.Helper()
 	if text == "" {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler over a fake
-// client, with the nodes, the configuration and the plugins that it is given.
+// Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler over a
+// fake client, with the nodes, the configuration and the plugins that it is given.
 //
 // Schedule sends pods through the queue and through whole scheduling and binding cycles; Decide makes one decision and
 // nothing else, which is what a benchmark times.
 //
 // Two runs with the same input and the same seed, at parallelism 1, make the same decisions. What that takes:
-//  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in no order, and loses
-//     what is created between an informer's list and its watch.
+//  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in no order, and
+//     loses what is created between an informer's list and its watch.
 //  2. The global random source, from which the scheduler draws, is seeded for each decision: others draw from it too,
-//     such as the scheduler's trace of a cycle that took longer than 100 ms. So only one scheduler may decide at a time: no
-//     t.Parallel.
-//  3. The scheduler takes a pod from its queue only when Schedule, Retry or Next says so, and no backoff ends by itself. A
-//     pod that found no node is tried again by Retry alone, unless the test asks for no backoff.
+//     such as the scheduler's trace of a cycle that took longer than 100 ms. So only one scheduler may decide at a
+//     time: no t.Parallel.
+//  3. The scheduler takes a pod from its queue only when Schedule, Retry or Next says so, and no backoff ends by
+//     itself. A pod that found no node is tried again by Retry alone, unless the test asks for no backoff.
 //  4. It comes for the next pod only when the pods that the one before preempted are gone.
 package decision
 
@@ -50,7 +50,8 @@ const (
 
 // Options say what scheduler to make.
 type Options struct {
-	// Config is a KubeSchedulerConfiguration in YAML, in any version that the scheduler reads; the default one if empty.
+	// Config is a KubeSchedulerConfiguration in YAML, in any version that the scheduler reads; the default one if
+	// empty.
 	Config string
 	// Plugins are the plugins that the configuration can name besides upstream's own.
 	Plugins frameworkruntime.Registry
@@ -60,7 +61,8 @@ type Options struct {
 	Parallelism int32
 	// Seed is the seed of the global random source, from which the scheduler draws between nodes of equal scores.
 	Seed int64
-	// NoBackoff lets a pod that found no node be tried as soon as an event of the cluster says that it might (see Next).
+	// NoBackoff lets a pod that found no node be tried as soon as an event of the cluster says that it might (see
+	// Next).
 	NoBackoff bool
 }
 
@@ -175,8 +177,8 @@ func (s *Scheduler) Complete(pods ...*v1.Pod) []*v1.Pod {
 }
 
 // Decide makes one decision over a complete pod, and assumes the pod on the node: the part of a scheduling cycle whose
-// duration depends on the number of nodes. No cluster object changes, no plugin of a later extension point is called, and
-// nothing is seeded.
+// duration depends on the number of nodes. No cluster object changes, no plugin of a later extension point is called,
+// and nothing is seeded.
 func (s *Scheduler) Decide(pod *v1.Pod) (string, error) {
 	state := framework.NewCycleState()
 	state.SetRecordPluginMetrics(rand.Intn(100) < samplePercent)
@@ -189,8 +191,9 @@ func (s *Scheduler) Decide(pod *v1.Pod) (string, error) {
 	return result.SuggestedHost, s.SchedulerCache.AssumePod(assumed)
 }
 
-// Schedule creates the pods in the given order and, when all are in the scheduler's queue, has it take as many from there.
-// It returns what was decided, in order, when the last scheduling cycle has ended; binding may go on (see Settle).
+// Schedule creates the pods in the given order and, when all are in the scheduler's queue, has it take as many from
+// there. It returns what was decided, in order, when the last scheduling cycle has ended; binding may go on (see
+// Settle).
 func (s *Scheduler) Schedule(pods ...*v1.Pod) []Decision {
 	s.tb.Helper()
 	s.Create(pods...)
@@ -235,8 +238,8 @@ func (s *Scheduler) UpdateNode(node *v1.Node) {
 	}
 }
 
-// Create creates pods in the given order, and returns when the scheduler knows them. Those with a node are just there; those
-// without wait in the scheduler's queue.
+// Create creates pods in the given order, and returns when the scheduler knows them. Those with a node are just there;
+// those without wait in the scheduler's queue.
 func (s *Scheduler) Create(pods ...*v1.Pod) {
 	s.tb.Helper()
 	pods = s.Complete(pods...)
@@ -306,8 +309,8 @@ func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	}
 }
 
-// awaitDeletions waits until no pod that was deleted is in the scheduler's cache. It is not called by the test's goroutine,
-// which alone may end the test.
+// awaitDeletions waits until no pod that was deleted is in the scheduler's cache. It is not called by the test's
+// goroutine, which alone may end the test.
 func (s *Scheduler) awaitDeletions() {
 	s.mutex.Lock()
 	deleted := s.deleted
@@ -353,8 +356,8 @@ func (w *witness) reseed() {
 	rand.Seed(w.seed)
 }
 
-// Settle waits until every binding cycle has ended, and until the scheduler has seen what came of it. (PostBind plugins may
-// still be running: nothing that can be seen follows them.)
+// Settle waits until every binding cycle has ended, and until the scheduler has seen what came of it. (PostBind plugins
+// may still be running: nothing that can be seen follows them.)
 func (s *Scheduler) Settle() {
 	s.tb.Helper()
 	s.await("binding cycles", func() bool { return s.recorder.outcomes() == s.given })

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks Prometheus
-// about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that measures what the
-// pods which were put on a node do there, which is not what they request. The same trace is played in all clusters at once.
-// It takes as long as it takes: a Prometheus' clock cannot be sped up, so the traces and the windows are short instead.
+// Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks
+// Prometheus about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that
+// measures what the pods which were put on a node do there, which is not what they request. The same trace is played in
+// all clusters at once. It takes as long as it takes: a Prometheus' clock cannot be sped up, so the traces and the
+// windows are short instead.
 package loadtrace
 
 import (
@@ -40,7 +41,8 @@ func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 		c.warm()
 	}
 	began := time.Now()
-	// The trace's time stands still while what is due is done, so on a slow machine nothing comes late: it takes longer.
+	// The trace's time stands still while what is due is done, so on a slow machine nothing comes late: it takes
+	// longer.
 	for now := time.Duration(0); now < tr.length; now += tick {
 		// One after the other, so that none takes another's time: they share the processors.
 		for _, c := range clusters {
@@ -124,8 +126,9 @@ func TestMixedLoad(t *testing.T) {
 	}
 }
 
-// TestStreamingJobs: with jobs whose task managers all request the same and use what the job's data volume makes them, there
-// are fewer hot spots with NodeLoad than with the default profile, and jobs are slowed down by them for less time.
+// TestStreamingJobs: with jobs whose task managers all request the same and use what the job's data volume makes them,
+// there are fewer hot spots with NodeLoad than with the default profile, and jobs are slowed down by them for less
+// time.
 func TestStreamingJobs(t *testing.T) {
 	ways := []way{byDefault, byNodeLoad}
 	got := compare(t, streamingTrace, ways...)

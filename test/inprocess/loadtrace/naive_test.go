@@ -16,8 +16,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// naive is a plugin as one writes it at first: whenever a node is scored for a pod, Prometheus is asked about the node. It
-// doesn't know of pods that are too new to be measured.
+// naive is a plugin as one writes it at first: whenever a node is scored for a pod, Prometheus is asked about the node.
+// It doesn't know of pods that are too new to be measured.
 type naive struct {
 	api prometheusv1.API
 }

@@ -121,7 +121,8 @@ func newPrometheus(t *testing.T, reality *reality) *prometheus {
 	return &prometheus{url: "http://" + listens, nodes: len(targets), api: prometheusv1.NewAPI(client)}
 }
 
-// warm tells whether there is half a window of measurements of each node. On a slow, busy machine some are always missing.
+// warm tells whether there is half a window of measurements of each node. On a slow, busy machine some are always
+// missing.
 func (p *prometheus) warm(ctx context.Context) bool {
 	query := fmt.Sprintf(`count(count_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[%s]) >= 5)`, model.Duration(window))
 	answer, _, err := p.api.Query(ctx, query, time.Time{})

@@ -24,7 +24,8 @@ type placement struct {
 	from, to time.Duration
 }
 
-// reality is what the nodes of a cluster really do: the trace's load, and that of the pods which a scheduler has put there.
+// reality is what the nodes of a cluster really do: the trace's load, and that of the pods which a scheduler has put
+// there.
 type reality struct {
 	nodes []machine
 
@@ -127,7 +128,8 @@ type heat struct {
 	spread float64
 	// spots is how long nodes were hot, summed over nodes.
 	spots time.Duration
-	// slowed is how long jobs had one of their pods on a hot node, summed over jobs: a job is as fast as its slowest part.
+	// slowed is how long jobs had one of their pods on a hot node, summed over jobs: a job is as fast as its slowest
+	// part.
 	slowed time.Duration
 }
 
@@ -177,7 +179,8 @@ func TestExportedCounters(t *testing.T) {
 	r.move(10*time.Second, began.Add(12*time.Second))
 	r.place(job{name: "second", lives: 10 * time.Second, use: steady}, 1, began.Add(20*time.Second))
 	r.move(20*time.Second, began.Add(30*time.Second))
-	// 7.5 s of before, 10 s with a quarter left, 10 s with more asked for than there is, and 10 s with three quarters left.
+	// 7.5 s of before, 10 s with a quarter left, 10 s with more asked for than there is, and 10 s with three quarters
+	// left.
 	if idle, busy := r.seconds(1, began.Add(40*time.Second)); !near(idle, 17.5) || !near(busy, 22.5) {
 		t.Errorf("%v s idle and %v s busy of 40", idle, busy)
 	}

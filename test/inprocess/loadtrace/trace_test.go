@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// trace is what happens in a cluster, however it is scheduled: the load that its nodes have anyway, and the pods that come.
+// trace is what happens in a cluster, however it is scheduled: the load that its nodes have anyway, and the pods that
+// come.
 type trace struct {
 	length time.Duration
 	nodes  []machine
@@ -112,8 +113,8 @@ func machines(random *rand.Rand, n int) []machine {
 	return drawn
 }
 
-// mixed is a trace of batch pods whose requests lie. They come in bursts of one kind, as the pods of one workload do, and
-// nothing in their requests tells those that will take most.
+// mixed is a trace of batch pods whose requests lie. They come in bursts of one kind, as the pods of one workload do,
+// and nothing in their requests tells those that will take most.
 func mixed(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}
@@ -143,9 +144,10 @@ func mixed(seed int64) trace {
 	return tr
 }
 
-// streaming is a trace of jobs as Apache Flink runs them: a job manager, and when it runs, as many task managers as the job
-// asks for. All task managers request the same. What they use follows the volume of the job's data, which differs from job to
-// job by more than ten times, rises and falls for all of a job's task managers at once, and is spread over them unevenly.
+// streaming is a trace of jobs as Apache Flink runs them: a job manager, and when it runs, as many task managers as the
+// job asks for. All task managers request the same. What they use follows the volume of the job's data, which differs
+// from job to job by more than ten times, rises and falls for all of a job's task managers at once, and is spread over
+// them unevenly.
 func streaming(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}

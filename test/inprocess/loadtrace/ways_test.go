@@ -21,7 +21,8 @@ type way struct {
 	plugins  func(*testing.T, *prometheus) frameworkruntime.Registry
 }
 
-// The ways that are compared. Those that look at measurements have the default plugins beside them, and the same weight.
+// The ways that are compared. Those that look at measurements have the default plugins beside them, and the same
+// weight.
 var (
 	byDefault = way{name: "default"}
 	byNaive   = way{

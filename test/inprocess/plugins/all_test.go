@@ -33,7 +33,8 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// plugins are all of the project's, each with args that have it work for the pods of this file, and reject none of them.
+// plugins are all of the project's, each with args that have it work for the pods of this file, and reject none of
+// them.
 var plugins = []struct {
 	name    string
 	factory frameworkruntime.PluginFactory
@@ -123,9 +124,9 @@ profiles:
 ` + enabled + "    pluginConfig:\n" + args
 }
 
-// TestARejectedPodIsTriedWhenANodeIsReady has nodes come as they do in a cluster: not yet ready for the pod that waits for
-// them, so that it is the change after that which must wake it. Each wait is shorter than the time after which the scheduler
-// tries every pod again.
+// TestARejectedPodIsTriedWhenANodeIsReady has nodes come as they do in a cluster: not yet ready for the pod that waits
+// for them, so that it is the change after that which must wake it. Each wait is shorter than the time after which the
+// scheduler tries every pod again.
 func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
 	for _, filter := range []struct{ name, args string }{
 		{nodefilter.Name, `{rules: [{name: ssd, action: Allow, nodeSelector: {matchLabels: {disktype: ssd}}}], defaultAction: Deny}`},
@@ -199,9 +200,10 @@ var nodesFlag = flag.Int("nodes", 5000, "how many nodes BenchmarkDecision has")
 const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, threshold: 90}, {name: memory, threshold: 90}, {name: network}, {name: diskIO},
   {name: pressure, query: pressure, timestampQuery: timestamp(pressure), weight: 1}]}`
 
-// BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the default
-// profile alone, of the same with all plugins registered, and of the same with one plugin enabled. Run each in a process of
-// its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a pod behind.
+// BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the
+// default profile alone, of the same with all plugins registered, and of the same with one plugin enabled. Run each in
+// a process of its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a
+// pod behind.
 func BenchmarkDecision(b *testing.B) {
 	discardLog(b)
 	benchmark(b, "default", nil, "")

@@ -37,8 +37,8 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// chaosConfiguration has the profile chaos, with the given args, and the profile other without Chaos. Both have the plugin
-// gate.
+// chaosConfiguration has the profile chaos, with the given args, and the profile other without Chaos. Both have the
+// plugin gate.
 func chaosConfiguration(args string) string {
 	return `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
@@ -220,8 +220,8 @@ func TestPodsGoToTheDrawnNodes(t *testing.T) {
 	end(t, s, nodes)
 }
 
-// end checks that nothing is left of Chaos when the scheduler knows of all bindings: the next cycle of its profile, with a
-// pod that it does not touch, gives up the last places.
+// end checks that nothing is left of Chaos when the scheduler knows of all bindings: the next cycle of its profile,
+// with a pod that it does not touch, gives up the last places.
 func end(t *testing.T, s *decision.Scheduler, nodes []*v1.Node) {
 	t.Helper()
 	bystanders := 0
@@ -372,7 +372,8 @@ profiles:
 - schedulerName: other
 `
 
-// TestPlaceAmongBinders: Chaos comes before DefaultBinder in both versions, if it is configured as the documentation says.
+// TestPlaceAmongBinders: Chaos comes before DefaultBinder in both versions, if it is configured as the documentation
+// says.
 func TestPlaceAmongBinders(t *testing.T) {
 	v1beta3 := chaosConfiguration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100}`)
 	nodes := nodesOf(10, "100")
@@ -427,8 +428,8 @@ func deleted(s *decision.Scheduler) []string {
 	return names
 }
 
-// preempting makes a scheduler with node-0, empty, and node-1, full with the pod prod/victim; and a pod that fits on node-0,
-// or on node-1 in the victim's place.
+// preempting makes a scheduler with node-0, empty, and node-1, full with the pod prod/victim; and a pod that fits on
+// node-0, or on node-1 in the victim's place.
 func preempting(t *testing.T, args string) (*decision.Scheduler, *v1.Pod) {
 	s := newChaosWith(t, args, &gate{}, nodesOf(2, "1"), 16)
 	s.Create(st.MakePod().Namespace("prod").Name("victim").UID("victim").Priority(0).Node("node-1").
@@ -459,8 +460,8 @@ func TestNoPodIsEvictedBecauseOfARejection(t *testing.T) {
 	}
 }
 
-// TestPreemptionIsAsWithoutChaos when no coin fell against a node: in a dry run, and when the coins were not flipped because
-// both nodes were full. Not even those of the simulations, in which nodes have room.
+// TestPreemptionIsAsWithoutChaos when no coin fell against a node: in a dry run, and when the coins were not flipped
+// because both nodes were full. Not even those of the simulations, in which nodes have room.
 func TestPreemptionIsAsWithoutChaos(t *testing.T) {
 	for _, args := range []string{`rejectPercent: 100, dryRun: true`, `rejectPercent: 100`} {
 		s, pod := preempting(t, `{namespaces: [chaos], `+args+`}`)

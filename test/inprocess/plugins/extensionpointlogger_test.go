@@ -122,8 +122,8 @@ type outcome struct {
 	Failures  []decision.Event
 }
 
-// crowd fills a third of the nodes with pods, schedules others, of which some fit nowhere and some preempt, and tries the
-// latter again.
+// crowd fills a third of the nodes with pods, schedules others, of which some fit nowhere and some preempt, and tries
+// the latter again.
 func crowd(t *testing.T, config string) outcome {
 	s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 42})
 	for i := 0; i < 150; i += 3 {
@@ -188,8 +188,8 @@ func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
 }
 
 // smallCluster is a scenario whose calls can be counted by hand: a node that is full of a pod of low priority, and two
-// free ones. It schedules, in this order (by priority), a pod that has to preempt; one that fits on both free nodes; one
-// that fits on one node only; one whose binding fails; one that fits nowhere. Then the first once more.
+// free ones. It schedules, in this order (by priority), a pod that has to preempt; one that fits on both free nodes;
+// one that fits on one node only; one whose binding fails; one that fits nowhere. Then the first once more.
 func smallCluster(t *testing.T, config string) {
 	cpu := func(amount string) map[v1.ResourceName]string {
 		return map[v1.ResourceName]string{v1.ResourceCPU: amount}

@@ -26,7 +26,8 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which nothing but NodeLoad scores.
+// nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which nothing but NodeLoad
+// scores.
 const nodeLoadConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
@@ -186,8 +187,8 @@ func spread(t *testing.T, nodes []*v1.Node, decisions []decision.Decision) (fewe
 	return fewest, most
 }
 
-// TestManyPodsSpreadThoughNoMeasurementMoves: 500 equal pods onto 40 equal nodes are 12 or 13 for each. Small pods too, of
-// which four are a hundredth of a node.
+// TestManyPodsSpreadThoughNoMeasurementMoves: 500 equal pods onto 40 equal nodes are 12 or 13 for each. Small pods too,
+// of which four are a hundredth of a node.
 func TestManyPodsSpreadThoughNoMeasurementMoves(t *testing.T) {
 	for _, profile := range []string{"default-scheduler", "alone"} {
 		for _, size := range []string{"1", "100m"} {
@@ -277,8 +278,9 @@ func TestHotNodesGetNoPods(t *testing.T) {
 	s.Settle()
 }
 
-// TestARestartCountsNothingTwice: a scheduler that finds 1,000 pods running takes the same to be in flight as the one that
-// saw them come: nothing of the old ones, half of those that began half a window before the measurement, all of the new.
+// TestARestartCountsNothingTwice: a scheduler that finds 1,000 pods running takes the same to be in flight as the one
+// that saw them come: nothing of the old ones, half of those that began half a window before the measurement, all of
+// the new.
 func TestARestartCountsNothingTwice(t *testing.T) {
 	const cores = 400
 	nodes := nodesOf(10, fmt.Sprint(cores))

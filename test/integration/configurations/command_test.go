@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 // variables are those of a `make run`, by name.
 type variables map[string]string
 
-// commandsIn gives the variables of each `make run` in the comment that a configuration begins with. Without any, it is run
-// with nothing but its name.
+// commandsIn gives the variables of each `make run` in the comment that a configuration begins with. Without any, it is
+// run with nothing but its name.
 func commandsIn(file, content string) ([]variables, error) {
 	var commands []variables
 	for line := range strings.Lines(content) {

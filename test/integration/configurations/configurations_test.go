@@ -145,8 +145,8 @@ func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
 	}
 }
 
-// The plugins are the same, and so are their weights and arguments: as the scheduler itself writes them, with the defaults of
-// the two versions, which differ.
+// The plugins are the same, and so are their weights and arguments: as the scheduler itself writes them, with the
+// defaults of the two versions, which differ.
 func TestBothVersionsOfAConfigurationEnableTheSamePlugins(t *testing.T) {
 	older, newer := effective(t, "v1beta2.yaml"), effective(t, "v1beta3.yaml")
 	if older.version == newer.version {

@@ -93,9 +93,10 @@ func (c *stand) writeCertificates(t *testing.T) {
 	}
 }
 
-// startScheduler starts the stock scheduler with the configuration in manifests/, in which the address, the certificates and the
-// time for an answer are the test's, and some more text is replaced: old, new, old, new. Had an answer come late, which it may on
-// a slow, busy machine, the pod would be tried again when something changes in the cluster, or after 60 to 90 s.
+// startScheduler starts the stock scheduler with the configuration in manifests/, in which the address, the
+// certificates and the time for an answer are the test's, and some more text is replaced: old, new, old, new. Had an
+// answer come late, which it may on a slow, busy machine, the pod would be tried again when something changes in the
+// cluster, or after 60 to 90 s.
 func (c *stand) startScheduler(t *testing.T, replacements ...string) *localcluster.Scheduler {
 	t.Helper()
 	text := cluster.Read(t, config)
@@ -231,8 +232,8 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	})
 }
 
-// onlyOnBare has a pod ask for the node without labels. The pod says so itself: a change of the other nodes, the scheduler may
-// see after the pod.
+// onlyOnBare has a pod ask for the node without labels. The pod says so itself: a change of the other nodes, the
+// scheduler may see after the pod.
 func onlyOnBare(pod *corev1.Pod) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -253,8 +254,8 @@ func (c *stand) changeSomething(t *testing.T) {
 	}
 }
 
-// TestExtenderThatIsDown sees what the comments in the configuration say: no pod is bound, unless it is ignorable, and then all
-// are; but if it is to bind them, none is even then. When it comes back, they are bound.
+// TestExtenderThatIsDown sees what the comments in the configuration say: no pod is bound, unless it is ignorable, and
+// then all are; but if it is to bind them, none is even then. When it comes back, they are bound.
 func TestExtenderThatIsDown(t *testing.T) {
 	c := newStand(t)
 	t.Run("not ignorable", func(t *testing.T) {
@@ -289,12 +290,13 @@ func TestSchedulerWithoutACertificateIsRefused(t *testing.T) {
 	c := newStand(t)
 	c.startScheduler(t, "certFile:", "# certFile:", "keyFile:", "# keyFile:")
 	c.startExtender(t)
-	// Whether the scheduler reads the alert, "certificate required", before it sees the end of the connection, is left to chance.
+	// Whether the scheduler reads the alert, "certificate required", before it sees the end of the connection, is left
+	// to chance.
 	c.awaitNotBound(t, c.createPods(t, 1)[0], "https://"+c.address+"/filter")
 }
 
-// TestBindAgain asks the extender itself to bind a pod of a real API server twice, and then to another node, and under the name
-// of another pod.
+// TestBindAgain asks the extender itself to bind a pod of a real API server twice, and then to another node, and under
+// the name of another pod.
 func TestBindAgain(t *testing.T) {
 	c := newStand(t)
 	c.startScheduler(t) // the kubeconfig is its

@@ -21,8 +21,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// exported is what an exporter says of four nodes: the first is hot, the last has no measurement, only one has one of its
-// memory, and one is no node of the cluster.
+// exported is what an exporter says of four nodes: the first is hot, the last has no measurement, only one has one of
+// its memory, and one is no node of the cluster.
 const exported = `# TYPE test_cpu_ratio gauge
 test_cpu_ratio{instance="node-1"} 0.95
 test_cpu_ratio{instance="node-2"} 0.2
@@ -216,8 +216,8 @@ func (s *stand) startPrometheus(t *testing.T, exporter, scheduler string) {
 	s.prometheus.Start(t)
 }
 
-// schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may only go
-// to the one that is.
+// schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may
+// only go to the one that is.
 func (s *stand) schedule(t *testing.T) {
 	t.Helper()
 	s.Await(t, "NodeLoad to measure three nodes", func() error {

@@ -15,8 +15,9 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// Half of the nodes are a little busier than the others, by less than a pod, and stay it: what is measured tells nothing of the
-// pods that come. Two profiles of one scheduler differ in nothing but what they expect of a pod: what it requests, or nothing.
+// Half of the nodes are a little busier than the others, by less than a pod, and stay it: what is measured tells
+// nothing of the pods that come. Two profiles of one scheduler differ in nothing but what they expect of a pod: what it
+// requests, or nothing.
 func burst(t *testing.T) {
 	const pods = 500
 	s := newStand(t, &shared)

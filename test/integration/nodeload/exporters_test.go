@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// exporterCPUs is how many CPUs an exporter says that its node has. It has nothing to do with those of the API's node: what is
-// measured is the share that is busy.
+// exporterCPUs is how many CPUs an exporter says that its node has. It has nothing to do with those of the API's node:
+// what is measured is the share that is busy.
 const exporterCPUs = 4
 
-// exporters are what Prometheus scrapes: one for each node, with the series of a node_exporter and a gauge of our own. The
-// test says what they say.
+// exporters are what Prometheus scrapes: one for each node, with the series of a node_exporter and a gauge of our own.
+// The test says what they say.
 type exporters struct {
 	server *httptest.Server
 	of     map[string]*exporter
@@ -30,8 +30,8 @@ type exporter struct {
 	mutex sync.Mutex
 	// instance is what it is scraped as.
 	instance string
-	// busy is the share of its CPUs that is busy since since; idleSeconds and busySeconds are what had been counted then, by
-	// each of the CPUs.
+	// busy is the share of its CPUs that is busy since since; idleSeconds and busySeconds are what had been counted
+	// then, by each of the CPUs.
 	busy                     float64
 	since                    time.Time
 	idleSeconds, busySeconds float64
@@ -53,8 +53,8 @@ type fault struct {
 	clock time.Duration
 }
 
-// newExporters starts an exporter for each node, with its CPUs idle but for a tenth. An instance is what node_exporter's
-// usually are: an address of the node, and a port.
+// newExporters starts an exporter for each node, with its CPUs idle but for a tenth. An instance is what
+// node_exporter's usually are: an address of the node, and a port.
 func newExporters(t *testing.T, instances map[string]string) *exporters {
 	t.Helper()
 	e := &exporters{of: map[string]*exporter{}}

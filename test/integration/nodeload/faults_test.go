@@ -123,7 +123,8 @@ func all(of ...string) reasons {
 
 // exporterFaults are those of some exporters, each another fault, all at the same time.
 func (s *faulty) exporterFaults(t *testing.T) {
-	// gone is what becomes of a node whose exporter says nothing any more: a mean ends at another time than the raw samples.
+	// gone is what becomes of a node whose exporter says nothing any more: a mean ends at another time than the raw
+	// samples.
 	gone := all("no_series", "no_timestamp", "too_old")
 	otherPort := func(instance string) string { return strings.Replace(instance, ":9100", ":9101", 1) }
 	tests := []struct {
@@ -148,8 +149,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"are called by another name", func(instance string) fault { return fault{instance: "renamed-" + instance} }, gone, false},
 		{"have a clock that is an hour ahead", func(string) fault { return fault{clock: time.Hour} }, gone, false},
 		{"have a clock that is an hour behind", func(string) fault { return fault{clock: -time.Hour} }, gone, false},
-		// Young enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten seconds. A
-		// series does not go back in time, so it is that of another exporter.
+		// Young enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten
+		// seconds. A series does not go back in time, so it is that of another exporter.
 		{"have a clock that is two minutes behind", func(instance string) fault {
 			return fault{clock: -2 * time.Minute, instance: otherPort(instance)}
 		}, reasons{"pressure": {"too_old", "no_series"}, "cpu": gone["cpu"], "memory": gone["memory"]}, true},
@@ -251,8 +252,8 @@ func (s *faulty) clockFaults(t *testing.T) {
 	}
 }
 
-// awaitMarks waits until the status page says of each of some nodes that it misses a resource for one of some reasons; without
-// any, that it misses nothing.
+// awaitMarks waits until the status page says of each of some nodes that it misses a resource for one of some reasons;
+// without any, that it misses nothing.
 func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
 	t.Helper()
 	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)
@@ -338,8 +339,8 @@ func (s *faulty) recovers(t *testing.T) {
 	s.works(t)
 }
 
-// works checks that pods are placed by what is measured, and by the same process as ever. A slow machine may miss that for a
-// moment.
+// works checks that pods are placed by what is measured, and by the same process as ever. A slow machine may miss that
+// for a moment.
 func (s *faulty) works(t *testing.T) {
 	t.Helper()
 	s.await(t, "a pod to be placed by what is measured", func() error {

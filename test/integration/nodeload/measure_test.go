@@ -20,8 +20,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// What the other tests stand on: loads that the exporters are told are what Prometheus answers, and the proxy does to the
-// answers what it says it does.
+// What the other tests stand on: loads that the exporters are told are what Prometheus answers, and the proxy does to
+// the answers what it says it does.
 func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *testing.T) {
 	t.Parallel()
 	var nodes []*corev1.Node
@@ -98,8 +98,8 @@ func TestPrometheusAnswersWhatTheExportersAreToldAndTheProxyWhatTheTestWants(t *
 	}
 }
 
-// ask asks Prometheus by the proxy, with the files that the scheduler would use, and gives the values by the label instance
-// and the time of the answer.
+// ask asks Prometheus by the proxy, with the files that the scheduler would use, and gives the values by the label
+// instance and the time of the answer.
 func (s *stand) ask(t *testing.T, query string) (map[string]float64, float64, error) {
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(cluster.Read(t, s.file("ca.crt"))))

@@ -59,8 +59,8 @@ func (s *stand) mustMetrics(t *testing.T, scheduler *localcluster.Scheduler) met
 	return all
 }
 
-// sum adds up a metric of the plugin over all series that have some labels, each given as name=value. The plugin's prefix is
-// left out of the name.
+// sum adds up a metric of the plugin over all series that have some labels, each given as name=value. The plugin's
+// prefix is left out of the name.
 func (m metrics) sum(name string, labels ...string) float64 {
 	return m.sumOf("scheduler_node_load_"+name, labels...)
 }

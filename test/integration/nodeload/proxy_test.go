@@ -24,8 +24,8 @@ import (
 // behaviour is how the proxy answers a request. pass asks Prometheus; changed is closed when the behaviour changes.
 type behaviour func(w http.ResponseWriter, r *http.Request, pass http.Handler, changed <-chan struct{})
 
-// proxy stands before Prometheus: with TLS, a bearer token, and whatever the test has go wrong. Without Prometheus it closes
-// the connection, as if no server were there.
+// proxy stands before Prometheus: with TLS, a bearer token, and whatever the test has go wrong. Without Prometheus it
+// closes the connection, as if no server were there.
 type proxy struct {
 	server *httptest.Server
 	pass   *httputil.ReverseProxy
@@ -161,8 +161,8 @@ func answers100MB(w http.ResponseWriter, _ *http.Request, _ http.Handler, _ <-ch
 	}
 }
 
-// shifts changes the times in Prometheus' answers: those at which it was evaluated, and those of the raw samples, which are
-// the values that are times of these years.
+// shifts changes the times in Prometheus' answers: those at which it was evaluated, and those of the raw samples, which
+// are the values that are times of these years.
 func shifts(evaluated, samples time.Duration) behaviour {
 	return func(w http.ResponseWriter, r *http.Request, pass http.Handler, _ <-chan struct{}) {
 		recorder := httptest.NewRecorder()

@@ -17,8 +17,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// Two profiles of one scheduler differ in the time in which a pod shows: for one, all pods here show already when the scheduler
-// is started again, and for the other none does.
+// Two profiles of one scheduler differ in the time in which a pod shows: for one, all pods here show already when the
+// scheduler is started again, and for the other none does.
 func restart(t *testing.T) {
 	const (
 		pods   = 1000

@@ -26,7 +26,8 @@ const (
 	// nodeCount is how many nodes there are, of nodeCPU each.
 	nodeCount = 200
 	nodeCPU   = "32"
-	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what somebody's own query is about.
+	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what somebody's own query is
+	// about.
 	pressureSeries = "node_test_pressure_ratio"
 	// firstToken is the bearer token that the proxy asks for at first.
 	firstToken = "the-first-token"
@@ -35,7 +36,8 @@ const (
 // object is a part of a configuration.
 type object map[string]any
 
-// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus that is reached by the proxy only.
+// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus that is reached by the proxy
+// only.
 type stand struct {
 	// Cluster is nil where there is nothing but what is measured.
 	*cluster.Cluster
@@ -136,8 +138,8 @@ func builtIn(name string) object {
 	return object{"name": name, "window": "10s", "threshold": 80, "weight": 1}
 }
 
-// cpuThatStays is told to the scheduler to be the CPU, over a time in which new pods hardly show. It is a gauge: it does
-// not vary as a rate does.
+// cpuThatStays is told to the scheduler to be the CPU, over a time in which new pods hardly show. It is a gauge: it
+// does not vary as a rate does.
 func cpuThatStays(window time.Duration) object {
 	cpu := pressure()
 	cpu["name"], cpu["window"] = "cpu", window.String()

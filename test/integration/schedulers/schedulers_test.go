@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package schedulers runs three schedulers at once on one API server: stock, ours in its place, and ours as a second one. It
-// sees who binds which pod, from the API server's audit log, and what becomes of nodes for which they compete. It needs
-// programs that were built before, so it is run by its own make target.
+// Package schedulers runs three schedulers at once on one API server: stock, ours in its place, and ours as a second
+// one. It sees who binds which pod, from the API server's audit log, and what becomes of nodes for which they compete.
+// It needs programs that were built before, so it is run by its own make target.
 package schedulers
 
 import (
@@ -157,9 +157,10 @@ func TestWithAPoolForEachTheLastFreeSlotIsUsedAndNoNodeIsOverfull(t *testing.T) 
 	}
 }
 
-// Without room to spare and without pools two schedulers can give the same slot away, each not yet knowing of the other's
-// pod. Whether that happens is a race, so it is only counted; what is checked is that it ends well. The test does what a
-// kubelet does, which rejects a pod for which there is no room, and what a controller does, which makes another one.
+// Without room to spare and without pools two schedulers can give the same slot away, each not yet knowing of the
+// other's pod. Whether that happens is a race, so it is only counted; what is checked is that it ends well. The test
+// does what a kubelet does, which rejects a pod for which there is no room, and what a controller does, which makes
+// another one.
 func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *testing.T) {
 	s := newStand(t)
 	s.AddNodes(t, total/podsPerNode)
@@ -201,8 +202,8 @@ func newStand(t *testing.T) *stand {
 	return &stand{Cluster: shared.Get(t), schedulers: three(t), asked: map[string]string{}}
 }
 
-// startAll starts the three schedulers, each as a service account of its own with the roles of the stock scheduler, and with
-// one profile.
+// startAll starts the three schedulers, each as a service account of its own with the roles of the stock scheduler, and
+// with one profile.
 func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -246,8 +247,8 @@ func (s *stand) newPod(name string, scheduler scheduler) *corev1.Pod {
 	return pod
 }
 
-// place creates pods and waits until they are bound. It checks that the events say that each was bound by the profile it
-// asks for.
+// place creates pods and waits until they are bound. It checks that the events say that each was bound by the profile
+// it asks for.
 func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
@@ -258,7 +259,8 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	}
 	waiting := 0
 	for _, placement := range placements {
-		// A pod may be looked at before its scheduler has seen that another has left a node; it is looked at again then.
+		// A pod may be looked at before its scheduler has seen that another has left a node; it is looked at again
+		// then.
 		if placement.Node == "" && placement.Message != "" {
 			waiting++
 			continue
@@ -308,8 +310,8 @@ func (s *stand) podsOnNodes(t *testing.T) map[string]int {
 	return count
 }
 
-// overcommitted gives the nodes whose pods request more CPU than there is, each with the pods that came last and are too
-// many.
+// overcommitted gives the nodes whose pods request more CPU than there is, each with the pods that came last and are
+// too many.
 func (s *stand) overcommitted(t *testing.T) map[string][]corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validateconfig sees what a real kube-scheduler says of configurations, wrong and right ones, without a cluster.
-// It needs a binary that was built before, so it is run by its own make target.
+// Package validateconfig sees what a real kube-scheduler says of configurations, wrong and right ones, without a
+// cluster. It needs a binary that was built before, so it is run by its own make target.
 package validateconfig
 
 import (
@@ -26,14 +26,14 @@ import (
 // versions are those of the configuration that Kubernetes 1.23 reads.
 var versions = []string{"v1beta2", "v1beta3"}
 
-// plugins are this project's, with args that are wrong in each way, and with the args that are written when only those of
-// given are in the file.
+// plugins are this project's, with args that are wrong in each way, and with the args that are written when only those
+// of given are in the file.
 var plugins = []struct {
 	name string
 	// point is one of its extension points, at which it is enabled; v1beta2 has no multiPoint that works.
 	point string
-	// wrong are args with an unknown field, a value of a wrong type, and values out of their range; errors are the ends of the
-	// lines that say so, after the path of the args.
+	// wrong are args with an unknown field, a value of a wrong type, and values out of their range; errors are the ends
+	// of the lines that say so, after the path of the args.
 	wrong  string
 	errors []string
 	// given are the args that have no default.
@@ -359,8 +359,8 @@ func readArgs(t *testing.T, file, version string) map[string]map[string]any {
 	return args
 }
 
-// TestNothingIsContacted validates a configuration whose API server and extender are there and count who comes, while the
-// scheduler's own port is taken.
+// TestNothingIsContacted validates a configuration whose API server and extender are there and count who comes, while
+// the scheduler's own port is taken.
 func TestNothingIsContacted(t *testing.T) {
 	visitors, address := listen(t)
 	_, taken := listen(t)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command scheduler-extender serves this project's plugins to a scheduler that does not have them, as a scheduler extender.
+// Command scheduler-extender serves this project's plugins to a scheduler that does not have them, as a scheduler
+// extender.
 //
 // Exit codes: 0 ended by a signal, after the requests that had begun; 1 it could not start, or not go on.
 package main

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package install makes the arguments of all plugins known to the scheduler, in every version. Importing it is all there
-// is to do; the scheduler's scheme package does.
+// Package install makes the arguments of all plugins known to the scheduler, in every version. Importing it is all
+// there is to do; the scheduler's scheme package does.
 package install
 
 import (

@@ -100,8 +100,8 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 }
 
-// SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are measured, and
-// a node without measurements passes and is scored by requests. The endpoints have no default.
+// SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
+// measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Prometheus.Timeout == nil {
 		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
@@ -138,8 +138,8 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	}
 }
 
-// SetDefaults_NodeLoadResource fills in what is not given of a resource, but for its queries: those of the resources that
-// NodeLoad knows depend on the window and on the label of the nodes, and are made from them by the plugin.
+// SetDefaults_NodeLoadResource fills in what is not given of a resource, but for its queries: those of the resources
+// that NodeLoad knows depend on the window and on the label of the nodes, and are made from them by the plugin.
 func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 	if obj.Unit == "" {
 		obj.Unit = NodeLoadRatio
@@ -179,8 +179,8 @@ func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 	setDefaultEstimate(&obj.Estimator)
 }
 
-// setDefaultEstimate goes by the resource that is estimated, whatever the name under which it is measured: pods rarely use all
-// of the processors and the memory that they ask for, and those that ask for none use some.
+// setDefaultEstimate goes by the resource that is estimated, whatever the name under which it is measured: pods rarely
+// use all of the processors and the memory that they ask for, and those that ask for none use some.
 func setDefaultEstimate(obj *NodeLoadEstimator) {
 	factor, usedByDefault := int32(100), resource.NewQuantity(0, resource.DecimalSI)
 	switch obj.Resource {

@@ -14,10 +14,11 @@ import (
 type MyScorePluginArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// NodeLabel is the key of the node label that the plugin reads. A node without it is filtered out. Default: disktype.
+	// NodeLabel is the key of the node label that the plugin reads. A node without it is filtered out. Default:
+	// disktype.
 	NodeLabel *string `json:"nodeLabel,omitempty"`
-	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place in
-	// the list is its score before normalisation; a value that is not listed scores 0. Default: [ssd].
+	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place
+	// in the list is its score before normalisation; a value that is not listed scores 0. Default: [ssd].
 	// +listType=atomic
 	PreferredValues []string `json:"preferredValues,omitempty"`
 }
@@ -108,8 +109,8 @@ type NodeFilterArgs struct {
 	DefaultAction FilterAction `json:"defaultAction,omitempty"`
 }
 
-// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at least
-// one that concerns the node.
+// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at
+// least one that concerns the node.
 type NodeFilterRule struct {
 	// Name stands in the event of a pod that finds no node: a DNS label, each once.
 	Name string `json:"name"`
@@ -166,17 +167,17 @@ type ChaosArgs struct {
 	Seed *int64 `json:"seed,omitempty"`
 	// DryRun says what would be done, in the log and in the metrics, and does nothing. Default: false.
 	DryRun *bool `json:"dryRun,omitempty"`
-	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is preempted.
-	// Default: 0.
+	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is
+	// preempted. Default: 0.
 	RejectPercent *int32 `json:"rejectPercent,omitempty"`
 	// MaxConsecutiveRejections is after how many attempts in a row, in which it rejected nodes and the pod found none,
-	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the row.
-	// Default: 3.
+	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the
+	// row. Default: 3.
 	MaxConsecutiveRejections *int32 `json:"maxConsecutiveRejections,omitempty"`
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0. Default: false.
 	RandomScore *bool `json:"randomScore,omitempty"`
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a random
-	// node is not delayed. Default: 0s.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
+	// random node is not delayed. Default: 0s.
 	MaxPermitDelay *metav1.Duration `json:"maxPermitDelay,omitempty"`
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
 	// instead of the best, 0 to 100. Default: 0.
@@ -207,19 +208,20 @@ type NodeLoadArgs struct {
 	// FilterOnStale is what the filter does with a node that has no measurement of a resource with a threshold, while
 	// enough other nodes have one. Default: Open.
 	FilterOnStale NodeLoadFilterOnStale `json:"filterOnStale,omitempty"`
-	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of them
-	// no node is filtered or scored by it. Default: 50.
+	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of
+	// them no node is filtered or scored by it. Default: 50.
 	MinFreshNodesPercent *int32 `json:"minFreshNodesPercent,omitempty"`
 	// ExemptDaemonSets lets the filter pass the pods of DaemonSets. Default: true.
 	ExemptDaemonSets *bool `json:"exemptDaemonSets,omitempty"`
-	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; without it none is exempt by priority.
+	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; without it none is exempt by
+	// priority.
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
 }
 
 // NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
-	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no user and
-	// no password, no query and no fragment; a path is a prefix of the API's.
+	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no
+	// user and no password, no query and no fragment; a path is a prefix of the API's.
 	// +listType=set
 	Endpoints []string `json:"endpoints,omitempty"`
 	// Timeout bounds a request, 100ms to 1m. Default: 10s.
@@ -251,8 +253,8 @@ type NodeLoadTLS struct {
 type NodeLoadHeader struct {
 	// Name is the header's name; not one of those that the client sets itself.
 	Name string `json:"name"`
-	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2: secrets are
-	// for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
+	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2:
+	// secrets are for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
 	Value string `json:"value,omitempty"`
 	// ValueFile is the absolute path of a file with the value, read again when it changes.
 	ValueFile string `json:"valueFile,omitempty"`
@@ -306,30 +308,32 @@ const (
 
 // NodeLoadResource is something that nodes have and that is measured.
 type NodeLoadResource struct {
-	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the node's
-	// annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known and need not be
-	// given.
+	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the
+	// node's annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known
+	// and need not be given.
 	Name string `json:"name"`
-	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label. Default: of cpu,
-	// memory, network, diskIO and gpu, a query of raw series of node_exporter and DCGM over Window; others must give one.
+	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label. Default: of
+	// cpu, memory, network, diskIO and gpu, a query of raw series of node_exporter and DCGM over Window; others must
+	// give one.
 	Query string `json:"query,omitempty"`
-	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is about.
-	// Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
+	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is
+	// about. Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
 	TimestampQuery string `json:"timestampQuery,omitempty"`
-	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy Risk
-	// if Query is given.
+	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
+	// Risk if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio.
 	Unit NodeLoadUnit `json:"unit,omitempty"`
 	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation
 	// node-load.scheduler/capacity-NAME counts more; without both it is the node's capacity of Estimator.Resource.
-	// Without any, pods that are to come cannot be accounted for, and Absolute values do not count. Default: of diskIO, unless
-	// Absolute, 1: a busy second a second.
+	// Without any, pods that are to come cannot be accounted for, and Absolute values do not count. Default: of diskIO,
+	// unless Absolute, 1: a busy second a second.
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
-	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully. Default: 5m.
+	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully. Default:
+	// 5m.
 	Window *metav1.Duration `json:"window,omitempty"`
-	// Threshold is the predicted load in percent of the capacity, 1 to 100, above which a node is filtered out; without it
-	// nothing is.
+	// Threshold is the predicted load in percent of the capacity, 1 to 100, above which a node is filtered out; without
+	// it nothing is.
 	Threshold *int32 `json:"threshold,omitempty"`
 	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part. Default: 1.
 	Weight *int32 `json:"weight,omitempty"`
@@ -339,29 +343,30 @@ type NodeLoadResource struct {
 	Target *int32 `json:"target,omitempty"`
 	// Margin is what Risk multiplies the deviation with, 0 to 10. Default: 1.
 	Margin *float64 `json:"margin,omitempty"`
-	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0, at
-	// most 10. Default: 1.
+	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0,
+	// at most 10. Default: 1.
 	Sensitivity *float64 `json:"sensitivity,omitempty"`
 	// Estimator says what a pod is expected to use, until it shows in the measurements.
 	Estimator NodeLoadEstimator `json:"estimator,omitempty"`
 }
 
-// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over the
-// containers.
+// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over
+// the containers.
 type NodeLoadEstimator struct {
 	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
 	// nvidia.com/gpu, concerns only pods that ask for it. Default: cpu of cpu, memory of memory, nvidia.com/gpu of gpu.
 	Resource v1.ResourceName `json:"resource,omitempty"`
 	// Factor is in percent, 1 to 1000. Default: 85 of the resource cpu, 70 of memory, 100 of others.
 	Factor *int32 `json:"factor,omitempty"`
-	// Default is what a container uses that declares nothing, at least 0. Default: 250m of the resource cpu, 200M of memory, 0 of others.
+	// Default is what a container uses that declares nothing, at least 0. Default: 250m of the resource cpu, 200M of
+	// memory, 0 of others.
 	Default *resource.Quantity `json:"default,omitempty"`
 	// Annotation is the key of a pod annotation whose quantity replaces the estimate; empty reads none.
 	Annotation string `json:"annotation,omitempty"`
 }
 
-// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never scores more
-// than a node at their mean would.
+// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never
+// scores more than a node at their mean would.
 type NodeLoadFallback string
 
 const (

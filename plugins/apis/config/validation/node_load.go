@@ -44,13 +44,15 @@ var (
 	secretHeaders = sets.NewString("Authorization", "Cookie", "Proxy-Authorization")
 )
 
-// notShown takes the place of a value in an error where the value may be a secret, or where one may have been put by mistake.
+// notShown takes the place of a value in an error where the value may be a secret, or where one may have been put by
+// mistake.
 type notShown struct{}
 
 func (notShown) String() string { return "(not shown)" }
 
-// ValidateNodeLoadArgs checks that there are servers to ask and resources to ask them about, each with what its unit and
-// strategy need, and the ranges. No error holds the value of a header, a user, a password, or what is given for a file.
+// ValidateNodeLoadArgs checks that there are servers to ask and resources to ask them about, each with what its unit
+// and strategy need, and the ranges. No error holds the value of a header, a user, a password, or what is given for a
+// file.
 func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 	errs := validatePrometheus(path.Child("prometheus"), &args.Prometheus)
 	errs = append(errs, validateDuration(path.Child("refreshInterval"), args.RefreshInterval, time.Second, 10*time.Minute)...)
@@ -79,7 +81,8 @@ func validatePrometheus(path *field.Path, prometheus *config.NodeLoadPrometheus)
 	return append(errs, validateHeaders(path.Child("headers"), prometheus.Headers, prometheus.BearerTokenFile != "")...)
 }
 
-// validateEndpoints tells, too, whether a connection may come to use TLS: not if all endpoints are right, and none is https.
+// validateEndpoints tells, too, whether a connection may come to use TLS: not if all endpoints are right, and none is
+// https.
 func validateEndpoints(path *field.Path, endpoints []string) (errs field.ErrorList, mayUseTLS bool) {
 	errs = validateLength(path, len(endpoints), maxEndpoints, "URLs of servers that answer Prometheus' HTTP API, such as http://prometheus.monitoring:9090")
 	seen := sets.NewString()

@@ -193,8 +193,8 @@ func validateNamespaces(path *field.Path, namespaces []string) field.ErrorList {
 	return errs
 }
 
-// validateSelector checks a label selector, if there is one. Upstream's own check leaves out the values of expressions, which
-// would then be refused when the plugin is made: without their path, and one at a time.
+// validateSelector checks a label selector, if there is one. Upstream's own check leaves out the values of expressions,
+// which would then be refused when the plugin is made: without their path, and one at a time.
 func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a node: makes the node's own view of the machine, then does what systemd does on a real one: keeps
-# containerd and kubelet running. Whatever the node starts ends with it, even when it is killed.
+# The first process of a node: makes the node's own view of the machine, then does what systemd does on a real one:
+# keeps containerd and kubelet running. Whatever the node starts ends with it, even when it is killed.
 #
-# Started by Node.Boot of the package kubeadmnode, in new namespaces of all kinds but cgroups. Standard input says "wired" when
-# the network interface is there; standard output says "ready" at the end.
-# Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
-#   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED (folders
-#   that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to), NODE_FILES (what
-#   it starts with).
+# Started by Node.Boot of the package kubeadmnode, in new namespaces of all kinds but cgroups. Standard input says
+# "wired" when the network interface is there; standard output says "ready" at the end. Inputs (environment): NODE_NAME,
+# NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
+#   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED
+#   (folders that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to),
+#   NODE_FILES (what it starts with).
 set -o errexit -o nounset -o pipefail
 umask 022
 
@@ -25,8 +25,8 @@ mount --make-rprivate /
 hostname "$NODE_NAME"
 root=$NODE_FOLDER/root
 mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd}
-# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide that
-# at once, whatever its size.
+# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide
+# that at once, whatever its size.
 new=
 if [[ ! -e $NODE_FOLDER/booted ]]; then
   new=yes
