@@ -66,8 +66,9 @@ pinned_release() {
 # Every source file names its licence; generated ones have upstream's header.
 licensed() {
   local without
-  without=$(cd "$ROOT" && git ls-files -z --cached --others --exclude-standard -- '*.go' '*.sh' '*.mk' Makefile .ci/run |
-    xargs -0 grep -L -e 'SPDX-License-Identifier: Apache-2.0' -e 'Licensed under the Apache License' || true)
+  cd "$ROOT"
+  without=$(git ls-files -z --cached --others --exclude-standard -- '*.go' '*.sh' '*.mk' Makefile .ci/run |
+    xargs -0 grep -L -e 'SPDX-License-Identifier: Apache-2.0' -e 'Licensed under the Apache License') || true
   [[ -z $without ]] || { printf 'no SPDX-License-Identifier:\n%s\n' "$without"; return 1; }
 }
 

@@ -36,7 +36,7 @@ rm -rf "$RESULTS"
 mkdir -p "$RESULTS"
 cd "$ROOT"
 status=0
-make -f test/steps.mk --no-print-directory --jobs="${JOBS:-3}" --output-sync=target "$goal" || status=$?
+make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$goal" || status=$?
 say '== steps, several at a time'
 cat "$RESULTS/times"
 say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
