@@ -4,7 +4,7 @@
 
 # Longest first.
 .PHONY: test
-test: node-load integration patched-tree unit verify scripts artifacts run
+test: node-load integration patched-tree unit verify load-trace scripts artifacts run
 
 # As root, on Debian.
 .PHONY: all
@@ -15,7 +15,7 @@ all: docker e2e test applies full-disk
 long: oci
 
 step = @bash test/step.sh $@
-go-test = go test -count=1 -trimpath -vet=off
+go-test = go test -C $(1) -count=1 -trimpath -vet=off
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
 .PHONY: image tools servers node-servers
@@ -24,20 +24,24 @@ tools: ; $(step) bash -c 'source scripts/environment.sh && build_server kube-sch
 servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver && build_tool scheduler-extender extender'
 node-servers: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager kubelet kubeadm'
 
-# Verify comes after the tools because it compiles what they are made of: two at once would both do so.
-.PHONY: unit verify scripts
-unit: ; $(step) bash -e -c '$(go-test-race) -C plugins ./... && $(go-test-race) -C build/extender ./... && \
-  $(go-test-race) -C test/inprocess ./... && $(go-test) -C build ./...'
+# Verify comes after the tools because it compiles what they are made of: two at once would both do so. So do unit tests
+# without the race detector.
+.PHONY: unit verify scripts load-trace
+unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
+  $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
+  $(call go-test-race,test/inprocess) ./decision ./plugins && $(call go-test-race,build) ./localcluster/supervisor && \
+  $(call go-test,build) ./...'
 verify: tools ; $(step) bash scripts/verify.sh
-scripts: ; $(step) $(go-test) -C test ./scripts
+scripts: ; $(step) $(call go-test,test) ./scripts
+load-trace: tools ; $(step) $(call go-test,test/inprocess) -v ./loadtrace
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
 .PHONY: patched-tree artifacts run integration node-load
 patched-tree: image ; $(step) bash test/patched-tree.sh
-artifacts: servers ; $(step) $(go-test) -C test -skip TestLayout ./artifacts/...
+artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/...
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
-integration: servers ; $(step) $(go-test) -C test -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
-node-load: servers ; $(step) $(go-test) -C test -parallel 2 -v ./integration/nodeload
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
+node-load: servers ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 
 .PHONY: docker e2e applies full-disk
 docker: image ; $(step) bash test/quick-release-images.sh
@@ -46,4 +50,4 @@ applies: ; $(step) bash test/applies.sh
 full-disk: ; $(step) bash test/full-disk.sh
 
 .PHONY: oci
-oci: image ; $(step) bash -c 'make --no-print-directory oci && $(go-test) -C test -run TestLayout ./artifacts'
+oci: image ; $(step) bash -c 'make --no-print-directory oci && $(call go-test,test) -run TestLayout ./artifacts'
