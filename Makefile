@@ -5,8 +5,8 @@
 #   make test       prove it, on real parts
 #   make run        see it place pods, on this machine
 #
-# `make help` lists the rest. Every target calls one script under scripts/, and each step is skipped when nothing that
-# it depends on has changed.
+# `make help` lists the rest. Every target calls scripts under scripts/ or test/, and each step of the build is skipped
+# when nothing that it depends on has changed.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -56,7 +56,7 @@ push: oci ## Push both architectures to REGISTRY
 	@bash scripts/push.sh
 
 .PHONY: release
-release: image ## Build the release bundle: image, swap tool, manifests, patches, SBOM
+release: image ## Build the release bundle: image, swap tool, manifests, patches, pages, licences, SBOM
 	@ARCHES=$(ARCH) bash scripts/release.sh
 
 .PHONY: quick-release-images
@@ -108,7 +108,7 @@ update: ## Bring all generated files up to date
 ##@ Prove
 
 .PHONY: test
-test: ## Run every check and test that needs no root (TESTS=all: those too that do; TESTS=long; or one step of test/steps.mk)
+test: ## Run every check and test that needs no root (TESTS=all: also those that do; or a step of test/steps.mk)
 	@TESTS=$(TESTS) bash test/test.sh
 
 .PHONY: test-bare
@@ -147,4 +147,4 @@ clean: ## Delete what was made (refuses if _output/kubernetes holds edits)
 
 .PHONY: help
 help: ## Show this list
-	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile
+	@awk 'BEGIN { FS = ":.*## " } /^##@ / { printf "\n%s\n", substr($$0, 5) } /^[a-z0-9-]+:.*## / { printf "  %-22s %s\n", $$1, $$2 }' Makefile

@@ -5,8 +5,8 @@
 #
 # Inputs: _output/bin/linux/ARCH/kube-log-runner, which build-binary.sh made; ARCH; DEBIAN_SUITE, DEBIAN_MIRROR; BUILDX
 #   (see scripts/docker.sh). Debian's packages are fetched once: rm -r _output/base-images fetches newer ones.
-# Output: Docker images localhost/kube-cross and localhost/go-runner; _output/base-images/. Exit: 0 made or up to date;
-# 1 not.
+# Output: Docker images localhost/kube-cross and localhost/go-runner; _output/base-images/.
+# Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"

@@ -3,10 +3,9 @@
 # Assembles the control-plane image from the binaries, without a container engine.
 #
 # Inputs: binaries that build-binary.sh made; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one
-# more
-#   name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
-# Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/. Exit: 0 made or up to date; 1
-# not.
+#   more name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
+# Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/.
+# Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 

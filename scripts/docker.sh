@@ -3,8 +3,8 @@
 # What the scripts that use Docker share: is it there, with buildx, and what are the local base images called? Sourced
 # after environment.sh.
 #
-# Inputs (environment): ARCH, BUILDX ("install": make the plugin from its Go module where it is missing), and Docker's
-# own.
+# Inputs (environment): ARCH, BUILDX ("install": make the plugin from its Go module where it is missing), and those of
+#   Docker's client.
 
 # The names of the images that base-images.sh makes; Docker never looks for localhost/… in a registry on the network.
 # shellcheck disable=SC2034 # Read by the scripts that source this file.

@@ -161,7 +161,7 @@ pinned_version() {
 recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
 record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 
-# export_patch REPOSITORY COMMIT prints a commit as a patch: the same bytes whoever's git prints it.
+# export_patch REPOSITORY COMMIT prints a commit as a patch: the same bytes, whatever the user's settings of git are.
 export_patch() {
   git -C "$1" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered \
     --diff-algorithm=myers --unified=3 "$2"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Times the steps from nothing to an image, with an empty and with a full module cache, and the loop that a plugin
-# author lives in: edit one file of a plugin, get a new kube-scheduler.tar. Prints a table. Takes about a quarter of an
-# hour.
+# author lives in: edit one file of a plugin, get a new kube-scheduler.tar. Prints a table. Takes about 15 minutes.
 #
 # Inputs: a checkout, copied to a folder of its own; COLD=no leaves out the run with an empty module cache.
 # Exit: 0 measured; 1 a step failed, and said why.

@@ -4,12 +4,10 @@
 # build-binary.sh made.
 #
 # Inputs: the tree that apply-patches.sh made; a Docker daemon with buildx; the images of base-images.sh where Docker
-# has
-#   them, upstream's otherwise (KUBE_CROSS_IMAGE, KUBE_CROSS_VERSION, KUBE_GORUNNER_IMAGE name others); ARCH, GOFLAGS,
-#   REGISTRY, VERSION_SUFFIX; BUILDX (see scripts/docker.sh).
-# Output: _output/kubernetes/_output/release-images/ARCH/kube-scheduler.tar. Exit: 0 made or up to date; 1 not, or it
-# holds
-#   another binary though the same Go compiled it.
+#   has them, upstream's otherwise (KUBE_CROSS_IMAGE, KUBE_CROSS_VERSION, KUBE_GORUNNER_IMAGE name others); ARCH,
+#   GOFLAGS, REGISTRY, VERSION_SUFFIX; BUILDX (see scripts/docker.sh).
+# Output: _output/kubernetes/_output/release-images/ARCH/kube-scheduler.tar.
+# Exit: 0 made or up to date; 1 not, or it holds another binary though the same Go compiled it.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
@@ -62,8 +60,7 @@ for name in "${!DOCKER_@}" "${!BUILDX_@}" "${!BUILDKIT_@}" "${!KUBE_RSYNC_@}" SS
   [[ ! -v $name ]] || environment+=("$name=${!name}")
 done
 
-# The names that upstream itself arrives at. Pulled here, and not in the middle of its build, so that progress can be
-# seen.
+# The names that upstream itself arrives at. Pulled here, not in the middle of its build, so that progress can be seen.
 # shellcheck disable=SC2016 # Expanded by the shell that reads upstream's script.
 names=$(env -i "${environment[@]}" bash -c 'cd "$1" && source build/common.sh && printf "%s:%s %s\n" "$KUBE_CROSS_IMAGE" "$KUBE_CROSS_VERSION" "$KUBE_SCHEDULER_BASE_IMAGE"' - "$TREE")
 read -r cross runner <<< "$names"

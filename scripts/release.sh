@@ -6,8 +6,7 @@
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over
-# all
-#   bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
+#   all bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 

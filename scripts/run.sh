@@ -4,16 +4,14 @@
 # went.
 #
 # Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that
-# hold it),
-#   EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles), KEEP (yes:
-#   leave it running until Ctrl-C); binaries that build-binary.sh made. Exit: that of kube-scheduler-run: 0 all pods are
-#   where they should be.
+#   hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
+#   KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made.
+# Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
 [[ -f $config ]] || fail "CONFIG=$config is not there" "ls manifests/config; make run CONFIG=manifests/config/my-scheduler.yaml"
-# Builds take minutes, so what is missing is said before them. Names of files are divided by blanks, as make divides
-# them.
+# Builds take minutes, so what is missing is said before them. Blanks divide the names of files, as they do for make.
 for manifest in ${MANIFEST:-}; do
   [[ -f $manifest ]] || fail "MANIFEST: $manifest is not there" "ls manifests/examples/run, and give a file that exists"
 done
@@ -28,8 +26,7 @@ for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ ${KEEP:-} != yes ]] || more+=(--keep)
 [[ -z ${EXTENDER:-} ]] || more+=(--extender-config "$EXTENDER")
 [[ -z ${EXTENDER_PROFILE:-} ]] || more+=(--extender-profile "$EXTENDER_PROFILE")
-# Whether an extender is started is for the program to say, which reads the configuration; here it is built if it may
-# be.
+# The program reads the configuration and decides whether to start an extender; here it is built if it may be needed.
 if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders "$config"; }; then
   extender=$(build_tool scheduler-extender extender)
   more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")

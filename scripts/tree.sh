@@ -5,10 +5,10 @@
 
 in_tree() { git -C "$TREE" "$@"; }
 
-# mend_checkout restores symbolic links and executable bits that a copy through Windows or a zip file lost: files whose
+# restore_kinds restores symbolic links and executable bits that a copy through Windows or a zip file lost: files whose
 # content is upstream's and only whose kind differs. What cannot be restored shows up as an edit right after.
-mend_checkout() {
-  local fields path mended=0
+restore_kinds() {
+  local fields path restored=0
   in_tree config core.symlinks true
   in_tree config core.fileMode true
   while IFS= read -r -d '' fields && IFS= read -r -d '' path; do
@@ -16,9 +16,9 @@ mend_checkout() {
     [[ $fields =~ ^:(100755|120000)\ 100644\ ([0-9a-f]+)\  ]] || continue
     [[ $(in_tree hash-object --no-filters "$path" 2> /dev/null) == "${BASH_REMATCH[2]}" ]] || continue
     in_tree checkout -q -- "$path"
-    mended=$((mended + 1))
+    restored=$((restored + 1))
   done < <(in_tree diff-files --raw --no-abbrev -z)
-  ((mended == 0)) || say "tree: $mended symbolic links and executable bits were lost (a copy through Windows or a zip file?): restored"
+  ((restored == 0)) || say "tree: $restored symbolic links and executable bits were lost (a copy through Windows or a zip file?): restored"
 }
 
 # finish_interrupted_checkout completes a change of the tree that was cut off. The tree was free of edits when it began,
@@ -46,7 +46,7 @@ refuse_edits() {
   local head changes
   finish_interrupted_checkout
   in_tree update-index -q --refresh > /dev/null || true
-  mend_checkout
+  restore_kinds
   if [[ -d $TREE/.git/rebase-apply || -d $TREE/.git/rebase-merge ]]; then
     fail "a git am or rebase of yours is under way in $TREE" \
       "finish it: git -C $TREE am --continue  |  drop it: git -C $TREE am --abort, then git -C $TREE checkout --detach $(recorded applied.head)"

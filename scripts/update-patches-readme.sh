@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Writes patches/README.md from the messages of the patches.
 #
-# Inputs: patches/*.patch; arguments: --check (change nothing, fail on a difference). Exit: 0 up to date or updated; 1
-# not.
+# Inputs: patches/*.patch; arguments: --check (change nothing, fail on a difference).
+# Exit: 0 up to date or updated; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 use_pinned_go

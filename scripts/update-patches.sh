@@ -3,8 +3,9 @@
 # Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
 # files, at pkg/scheduler/framework/plugins.
 #
-# Inputs: plugins/; arguments: --check (change nothing, fail on a difference). Output:
-# patches/0200-plugin-<folder>.patch. Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
+# Inputs: plugins/; arguments: --check (change nothing, fail on a difference).
+# Output: patches/0200-plugin-<folder>.patch.
+# Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 need git
@@ -25,7 +26,7 @@ for folder in "$ROOT"/plugins/*/; do
   # What is left of a folder when another branch is checked out.
   [[ -n $(find "$folder" -name '*.go' -print -quit) ]] || continue
   rm -f "$GIT_INDEX_FILE"
-  # Scratch files of editors do not belong into a patch; what the project's .gitignore leaves out neither.
+  # Scratch files of editors do not belong in a patch, nor does anything else that the project's .gitignore leaves out.
   git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -- "$name"
   tree=$(git write-tree)
   rm -f "$GIT_INDEX_FILE"

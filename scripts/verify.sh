@@ -87,8 +87,8 @@ for module in "${modules[@]}"; do
   check "staticcheck $module" static "$module"
 done
 for module in "${modules[@]}" build/pins/*; do
-  # go mod tidy of today would rewrite what it needs not of go 1.16 files; that plugins/ keeps its sums is seen when it
-  # builds.
+  # Today's go mod tidy would rewrite more of a go 1.16 file than it needs to. A sum that plugins/ lacks is seen when it
+  # is built.
   [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
 check 'go.work' workspace

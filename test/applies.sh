@@ -29,7 +29,7 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
     install -m "$mode" "$module/$file" "$work/tree/$file"
   done
   for patch in "$PATCHES_DIR"/*.patch; do
-    git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "mend it, or narrow its Applies-To"
+    git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "fix the patch (docs/patches.md), or narrow its Applies-To"
   done
   say "applies: $release"
   tried=$((tried + 1))

@@ -3,10 +3,11 @@
 # Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
 # network, none of its files is changed, and everything ends with this script, even by kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both); ARGUMENT: of go's test binary:
-# -test.run NAME
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both)
+#                                        ARGUMENT: of go's test binary, such as -test.run NAME
 #        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
+#
 # On Debian and Ubuntu, missing packages are installed; services that come with them are not started. Inputs: root; the
 # tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run. Exit: 0 all
 # passed; 1 the first package that failed; with --in that of the command.

@@ -20,11 +20,11 @@ for attempt in first second; do
   fi
   if ! grep -q 'no space left on device' "$log" || ! grep -q '^next: ' "$log"; then
     cat "$log" >&2
-    fail "the $attempt run on a full disk does not say so, or not what is next (above)" "mend scripts/source.sh"
+    fail "the $attempt run on a full disk does not say so, or not what is next (above)" "fix scripts/source.sh"
   fi
   [[ ! -e $OUTPUT/kubernetes && ! -e $OUTPUT/.source ]] || fail "the $attempt run on a full disk left something behind" "ls -a $OUTPUT"
 done
 mount -o remount,size=2g "$disk"
 bash "$ROOT/scripts/source.sh" > /dev/null
-git -C "$OUTPUT/kubernetes" fsck --no-dangling > /dev/null 2>&1 || fail "the tree made after a full disk is damaged" "mend scripts/source.sh"
+git -C "$OUTPUT/kubernetes" fsck --no-dangling > /dev/null 2>&1 || fail "the tree made after a full disk is damaged" "fix scripts/source.sh"
 say "full disk: both failures were clear and left nothing; with room it works"
