@@ -25,6 +25,7 @@ import (
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"kube-scheduler-fork/build/logtail"
 	"kube-scheduler-fork/build/nextstep"
 )
 
@@ -385,7 +386,7 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 	fmt.Fprintf(progress, "  modules: go mod vendor\n")
 	command := goCommand(ctx, dir, "mod", "vendor")
 	if output, err := command.CombinedOutput(); err != nil {
-		return nextstep.With(fmt.Errorf("go mod vendor: %w: %s", err, lastLines(output, 5)),
+		return nextstep.With(fmt.Errorf("go mod vendor: %w: %s", err, logtail.Last(string(output), 5)),
 			"see that the module proxy (go env GOPROXY) can be reached, then run the same command again")
 	}
 	made, err := os.ReadFile(filepath.Join(vendorDir, "modules.txt"))
@@ -411,11 +412,6 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 		}
 	}
 	return nil
-}
-
-func lastLines(output []byte, count int) string {
-	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-	return strings.Join(lines[max(0, len(lines)-count):], "\n")
 }
 
 // executableScripts gives every file that starts with "#!" its executable bit, and every other file none. Upstream

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"kube-scheduler-fork/build/logtail"
 	"kube-scheduler-fork/build/nextstep"
 )
 
@@ -96,8 +97,7 @@ func accepts(
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))
 		}
-		lines := strings.Split(strings.TrimSpace(failures.String()), "\n")
-		return nil, nil, fmt.Errorf("%w: %s", err, strings.Join(lines[max(0, len(lines)-6):], "\n    "))
+		return nil, nil, fmt.Errorf("%w: %s", err, strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
 	config := &schedulerConfig{}
 	config.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
@@ -139,7 +139,8 @@ func translated(arguments []string, translate func(string) string) []string {
 }
 
 // leaseOf is the lease by which the scheduler of a pod is elected; nil without leader election. config is what its
-// configuration says; nil without one. Flags go before it: the scheduler's own rule.
+// configuration says; nil without one. Flags go before it: the scheduler's own rule. The two of older releases count
+// only without --config.
 func leaseOf(pod *Pod, config *schedulerConfig) *lease {
 	found := lease{namespace: "kube-system", name: "kube-scheduler"}
 	elect := true
@@ -153,7 +154,8 @@ func leaseOf(pod *Pod, config *schedulerConfig) *lease {
 		if config.LeaderElection.ResourceNamespace != "" {
 			found.namespace = config.LeaderElection.ResourceNamespace
 		}
-	} else {
+	}
+	if file, set := pod.Flag("config"); !set || file == "" {
 		if value, set := pod.Flag("lock-object-name"); set {
 			found.name = value
 		}

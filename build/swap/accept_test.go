@@ -54,6 +54,9 @@ func TestWithoutAConfigurationTheFlagsCount(t *testing.T) {
 	if got := config.profiles(); !slices.Equal(got, []string{defaultScheduler}) || config.ClientConnection.Kubeconfig != "/other.conf" {
 		t.Errorf("its profiles are %q, its kubeconfig %s", got, config.ClientConnection.Kubeconfig)
 	}
+	if got := leaseOf(pod, config); *got != (lease{"kube-system", "old"}) {
+		t.Errorf("its lease is %v", got)
+	}
 }
 
 func TestAWrapperIsNotAskedFor(t *testing.T) {
