@@ -59,7 +59,8 @@ type Edit struct {
 	Manifest []byte
 	// Reformatted says that lines outside the change differ too: indentation, blank lines, line ends, the space before
 	// comments and anchors; in JSON the order of keys. The content and the comments are the same. It never happens to a
-	// manifest that kubeadm or an earlier edit has written.
+	// manifest that an earlier edit has written, nor to one of kubeadm's, unless a value with blanks in it, such as an
+	// annotation from a patch, was so long that kubeadm broke its line.
 	Reformatted bool
 }
 

@@ -117,6 +117,8 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 			return t.finish(p, p.before)
 		}
 		t.say("what is asked for lies there already, and does not work: %v", problem)
+		// Neither check nor the way back tells two forms of one manifest apart.
+		t.keepExact(p.before)
 	}
 	if err := t.writeJournal("install", p.after, unfinished); err != nil {
 		return err
@@ -444,7 +446,8 @@ func (t *Tool) keepExact(manifest []byte) {
 		// Nothing may stand in the way of the old scheduler.
 		kept = fmt.Sprintf("cannot be kept: %v", err)
 	}
-	t.say("the manifest from before was edited by hand: it gets another form, its content and its comments stay; its exact text %s", kept)
+	t.say("the manifest from before is not in the form that this tool writes: it gets that form, its content and its comments stay; "+
+		"its exact text %s", kept)
 }
 
 // finish writes down what was installed, and clears away what is of no use any more.

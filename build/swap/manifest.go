@@ -101,7 +101,7 @@ func checkUniqueKeys(node *yaml.Node) error {
 }
 
 // normalize gives a manifest as kyaml writes it, without anchors. For a manifest that kubeadm wrote, these are the same
-// bytes. For another one the content and the comments are the same.
+// bytes (see Edit.Reformatted). For another one the content and the comments are the same.
 func normalize(manifest []byte) ([]byte, error) {
 	document, err := parse(manifest)
 	if err != nil {

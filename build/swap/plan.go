@@ -209,8 +209,8 @@ func (p *plan) unchanged() bool {
 // wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder
 // first.
 func wouldReformat(manifest string) string {
-	return fmt.Sprintf("%s was edited by hand, and install writes the whole file again: indentation, blank lines, line ends and "+
-		"anchors may change, its content and its comments stay", manifest)
+	return fmt.Sprintf("%s is not in the form that this tool writes, and install writes the whole file again: indentation, blank "+
+		"lines, line ends, breaks in long values and anchors may change, its content and its comments stay", manifest)
 }
 
 // Diff gives the exact change of the manifest that install would make; empty if there is none.

@@ -24,8 +24,8 @@ const (
 	ToPrevious = "previous"
 )
 
-// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation, and waits until its
-// scheduler works. What it replaces is kept.
+// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation and, if Edit says so,
+// its form, and waits until its scheduler works. What it replaces is kept.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
 	end, err := t.begin(ctx)
 	if err != nil {
@@ -65,7 +65,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	// What was there before the run that did not finish is still where that run put it.
 	fromUndo := to == ToPrevious && doubted && kept != nil
 	if fromUndo {
-		target = kept
+		target, path = kept, t.state.undo()
 	}
 	switch {
 	case target == nil && unreadable == nil && !pod.Swapped && !doubted:
@@ -83,6 +83,12 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
 		t.say("%s is not swapped: it was written since, by kubeadm or by hand; nothing to take back", t.manifest)
 		return t.settled(ctx, before)
+	}
+	edit, err := Restart(target, t.started)
+	if err != nil {
+		what, _ := nextstep.Split(err, "")
+		return nextstep.With(fmt.Errorf("%s cannot be edited: %s", path, what),
+			"cp %s %s; kube-scheduler-swap status", path, t.manifest)
 	}
 	if unreadable != nil {
 		// A manifest that is gone or cannot be read is just what a rollback has to fix.
@@ -128,8 +134,11 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 				err, t.state.undo()),
 			"journalctl -u kubelet; kube-scheduler-swap status")
 	}
-	t.say("done: %s is as it was before the %s, but for the annotation %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to],
-		RestartedAtAnnotation)
+	but := "the annotation " + RestartedAtAnnotation
+	if edit.Reformatted {
+		but += " and its form"
+	}
+	t.say("done: %s is as it was before the %s, but for %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], but)
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
