@@ -140,9 +140,10 @@ complete_kubernetes() {
   if [[ ! -d $complete ]]; then
     rm -rf "$complete.new"
     cp -r --no-preserve=mode "$(GOWORK=off go -C "$pin" list -m -f '{{.Dir}}' k8s.io/kubernetes)" "$complete.new"
-    cp "$TREE/$openapi" "$complete.new/$openapi"
     mv "$complete.new" "$complete"
   fi
+  # An earlier one may be of an interrupted make, or of another release.
+  cmp -s "$TREE/$openapi" "$complete/$openapi" || cp "$TREE/$openapi" "$complete/$openapi"
   cp "$pin/go.mod" "$OUTPUT/tools/kubernetes.mod"
   cp "$pin/go.sum" "$OUTPUT/tools/kubernetes.sum"
   go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"
