@@ -111,7 +111,7 @@ ip link set eth0 up
 # The hub knows the way to every node's pods, and none to anywhere else.
 ip route add default via "$HUB_ADDRESS"
 echo 1 > /proc/sys/net/ipv4/ip_forward
-# Connections that nobody is left to close would keep this network namespace for minutes after its end.
+# Connections that no process is left to close would keep this network namespace for minutes after its end.
 echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
 echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
 # Instead of kube-proxy: the one service that pods need, from pods and from the node itself.
