@@ -460,7 +460,7 @@ func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
 	}{
 		{unknown, true, map[string]int64{"node-0": 69, "node-1": 69}},
 		{known, true, map[string]int64{"node-0": 68, "node-1": 69}},
-		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // what it is of the node, is not known
+		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // its share of the node is not known
 	} {
 		r := network(0)
 		if !test.capacity {

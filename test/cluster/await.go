@@ -42,6 +42,14 @@ func Await(t testing.TB, what string, condition func() error, logs ...string) {
 	}
 }
 
+// Unless is for conditions: no error if something holds, and else what is said.
+func Unless(holds bool, format string, arguments ...any) error {
+	if holds {
+		return nil
+	}
+	return fmt.Errorf(format, arguments...)
+}
+
 // Await is Await with the logs of the schedulers, and more. It ends when a component of the control plane ends.
 func (c *Cluster) Await(t testing.TB, what string, condition func() error, logs ...string) {
 	t.Helper()

@@ -16,7 +16,8 @@ import (
 
 // What this package promises to plugins is given to them here. The scheduler calls it.
 
-// Plugins are those of a scheduler's profiles.
+// Plugins are those that were made for a scheduler's profiles. Upstream also makes a plugin that multiPoint enables and
+// that is disabled at each extension point; it is given what it asks for, too.
 type Plugins struct {
 	made []made
 }

@@ -351,7 +351,7 @@ func TestAPodIsDeletedWhileItWaits(t *testing.T) {
 	}
 }
 
-// v1beta2 is a chaosConfiguration of that version, which knows no multiPoint, as the documentation gives it.
+// v1beta2 is a configuration of that version, which knows no multiPoint, as the documentation gives it.
 const v1beta2 = `
 apiVersion: kubescheduler.config.k8s.io/v1beta2
 kind: KubeSchedulerConfiguration

@@ -319,7 +319,7 @@ func TestBindAgain(t *testing.T) {
 		return result.Error
 	}
 	// A pod that the scheduler leaves alone.
-	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "nobody"))
+	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "none"))
 	args := extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: "of-another", Node: "node-2"}
 	if problem := ask(args); !strings.Contains(problem, "UID") {
 		t.Errorf("another pod's UID: %q", problem)

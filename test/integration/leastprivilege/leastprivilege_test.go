@@ -123,6 +123,21 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 			t.Error("get secrets: no finding")
 		}
 	})
+	t.Run("a wider grant would have been noticed", func(t *testing.T) {
+		for i, narrow := range grants {
+			everywhere, allNames, allVerbs := narrow, narrow, narrow
+			everywhere.namespace, allNames.rule.ResourceNames, allVerbs.rule.Verbs = "", nil, []string{"*"}
+			for _, wider := range []grant{everywhere, allNames, allVerbs} {
+				if wider.String() == narrow.String() {
+					continue // it holds everywhere, or for all names, already
+				}
+				changed := slices.Clone(grants)
+				if changed[i] = wider; len(compare(changed, requests)) == 0 {
+					t.Errorf("%s instead of %s: no finding", wider, narrow)
+				}
+			}
+		}
+	})
 	t.Run("a refusal would have been noticed", func(t *testing.T) {
 		refused := request{verb: "get", resource: "secrets", namespace: "team-a", name: "x"}
 		if len(compare(grants, append(slices.Clone(requests), refused))) == 0 {
@@ -255,7 +270,7 @@ func (s *stand) awaitLeader(t *testing.T, elections int) {
 		if first == nil || *first.Spec.HolderIdentity != *lease.Spec.HolderIdentity {
 			first = lease
 		}
-		return unless(lease.Spec.RenewTime.After(first.Spec.RenewTime.Time), "it is not renewed")
+		return cluster.Unless(lease.Spec.RenewTime.After(first.Spec.RenewTime.Time), "it is not renewed")
 	})
 	s.await(t, "the event that says who leads", func() error {
 		ofElections := metav1.ListOptions{FieldSelector: "reason=LeaderElection"}
@@ -269,7 +284,7 @@ func (s *stand) awaitLeader(t *testing.T, elections int) {
 				leaders++
 			}
 		}
-		return unless(leaders == elections, "there are %d, want %d", leaders, elections)
+		return cluster.Unless(leaders == elections, "there are %d, want %d", leaders, elections)
 	})
 }
 
@@ -304,16 +319,8 @@ func (s *stand) awaitBound(t *testing.T, pod *corev1.Pod) {
 		if err != nil {
 			return err
 		}
-		return unless(seen.Spec.NodeName != "", "it is not: %s", cluster.WhyPending(seen))
+		return cluster.Unless(seen.Spec.NodeName != "", "it is not: %s", cluster.WhyPending(seen))
 	})
-}
-
-// unless is for conditions: no error if all is well.
-func unless(well bool, format string, arguments ...any) error {
-	if well {
-		return nil
-	}
-	return fmt.Errorf(format, arguments...)
 }
 
 // bind has pods placed by what the scheduler knows of other objects: the services that select them, and the labels of
@@ -404,7 +411,7 @@ func (s *stand) bindVolumes(t *testing.T, namespace string) {
 		if err != nil {
 			return err
 		}
-		return unless(volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == ready, "it is for %v", volume.Spec.ClaimRef)
+		return cluster.Unless(volume.Spec.ClaimRef != nil && volume.Spec.ClaimRef.Name == ready, "it is for %+v", volume.Spec.ClaimRef)
 	})
 	s.bindClaim(t, namespace, ready)
 	s.awaitBound(t, pod)
@@ -417,7 +424,7 @@ func (s *stand) bindVolumes(t *testing.T, namespace string) {
 		if err != nil {
 			return err
 		}
-		return unless(claim.Annotations["volume.kubernetes.io/selected-node"] != "", "annotations %v", claim.Annotations)
+		return cluster.Unless(claim.Annotations["volume.kubernetes.io/selected-node"] != "", "annotations %v", claim.Annotations)
 	})
 	volume := newVolume(made, made)
 	volume.Spec.ClaimRef = &corev1.ObjectReference{

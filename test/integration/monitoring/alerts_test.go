@@ -150,7 +150,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 			t.Errorf("%s is no metric of the scheduler", name)
 		}
 	}
-	// The other way round: a metric of NodeLoad that no person sees is forgotten.
+	// The other way round: a metric of NodeLoad that neither an alert nor the dashboard has was forgotten.
 	for _, name := range scraped {
 		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
 			!named[name] && !named[base+"_bucket"] {

@@ -51,8 +51,8 @@ func TestSchedulingGoesOnWhateverGoesWrongWithTheMeasurements(t *testing.T) {
 func (s *faulty) sourceFaults(t *testing.T) {
 	behaves := func(behaviour behaviour) func(*testing.T) { return func(*testing.T) { s.proxy.behave(behaviour) } }
 	for _, fault := range []struct {
-		name          string
-		begins, mends func(*testing.T)
+		name         string
+		begins, ends func(*testing.T)
 	}{
 		{"is killed", func(*testing.T) { s.prometheus.Kill() }, func(t *testing.T) { s.prometheus.Start(t) }},
 		{"hangs", behaves(hangs), behaves(passes)},
@@ -80,7 +80,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 				}
 				_, bad := m.refreshes()
 				_, badBefore := before.refreshes()
-				return missing(bad > badBefore, "%v before, %v now", badBefore, bad)
+				return cluster.Unless(bad > badBefore, "%v before, %v now", badBefore, bad)
 			})
 			page := s.mustPage(t, s.scheduler)
 			t.Logf("the status page says: %s: %s", page.state, page.problem)
@@ -103,7 +103,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 					t.Errorf("%s: %v cycles without measurements were counted, then %v; want one more", resource, was, is)
 				}
 			}
-			fault.mends(t)
+			fault.ends(t)
 			s.recovers(t)
 		})
 	}
@@ -190,7 +190,7 @@ func (s *faulty) exporterFaults(t *testing.T) {
 				return err
 			}
 			counted := m.sum("unmatched_series")
-			return missing(page.unmatched > 0 && counted > 0 && strings.HasPrefix(page.example, "renamed-"),
+			return cluster.Unless(page.unmatched > 0 && counted > 0 && strings.HasPrefix(page.example, "renamed-"),
 				"%d on the page, such as %q; %v in the metrics", page.unmatched, page.example, counted)
 		})
 	})
@@ -220,7 +220,7 @@ func (s *faulty) clockFaults(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				return missing(page.snapshot > begun+3, "it is number %d, and was %d", page.snapshot, begun)
+				return cluster.Unless(page.snapshot > begun+3, "it is number %d, and was %d", page.snapshot, begun)
 			})
 			s.awaitFresh(t, s.scheduler, everyResource...)
 			s.place(t, s.newPods(1, "", "100m"))
@@ -310,7 +310,7 @@ func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 				return err
 			}
 			counted := m.sum("nodes", "resource="+resource, "state="+reason)
-			return missing(counted == nodeCount, "%v nodes miss %s", counted, resource)
+			return cluster.Unless(counted == nodeCount, "%v nodes miss %s", counted, resource)
 		})
 	}
 }
@@ -348,7 +348,7 @@ func (s *faulty) works(t *testing.T) {
 		s.place(t, s.newPods(1, "", "100m"))
 		state := s.mustPage(t, s.scheduler).state
 		was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total")
-		return missing(state == "Fresh" && was == is,
+		return cluster.Unless(state == "Fresh" && was == is,
 			"the source is %q; %v cycles without measurements were counted, then %v", state, was, is)
 	})
 	if process := s.Processes()["kube-scheduler"]; process != s.process {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/cluster"
 )
 
 // page is what the status page says of the one source that there is here.
@@ -161,16 +162,8 @@ func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, reso
 				}
 			}
 		}
-		return missing(len(page.of) > 0, "the page has no profile")
+		return cluster.Unless(len(page.of) > 0, "the page has no profile")
 	})
-}
-
-// missing is for await: no error if all is well, and else what is said.
-func missing(well bool, format string, arguments ...any) error {
-	if well {
-		return nil
-	}
-	return fmt.Errorf(format, arguments...)
 }
 
 func sorted[V any](of map[string]V) []string {

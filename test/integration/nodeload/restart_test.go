@@ -4,7 +4,6 @@ package nodeload
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -40,7 +39,7 @@ func restart(t *testing.T) {
 	s.awaitFresh(t, scheduler, "cpu")
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	// As if they had been bound by whomever: half by the one profile and half by the other.
+	// As if any schedulers had bound them: half by the one profile and half by the other.
 	placements, err := s.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -67,7 +66,7 @@ func restart(t *testing.T) {
 			age := time.Since(first).Seconds() / window.Seconds()
 			got, running := page.inFlight(slow, "cpu"), m.sum("in_flight_pods", "profile="+slow)
 			well := inFlight == 0 && inMetrics == 0 && got <= cores+rounding && got >= cores*(1-age)-rounding && running == pods
-			return missing(well, "%v cores of pods do not show in the mean of some seconds, %v pods in the metrics; "+
+			return cluster.Unless(well, "%v cores of pods do not show in the mean of some seconds, %v pods in the metrics; "+
 				"%v cores do not in that of an hour, want up to %v; %v pods in the metrics, want %d",
 				inFlight, inMetrics, got, float64(cores), running, pods)
 		})
@@ -154,7 +153,7 @@ func standby(t *testing.T) {
 	}
 }
 
-// awaitLeader waits until somebody leads who is not who led before.
+// awaitLeader waits until there is a leader, and another one than before.
 func (s *stand) awaitLeader(t *testing.T, before string) *coordinationv1.Lease {
 	t.Helper()
 	var lease *coordinationv1.Lease
@@ -165,8 +164,11 @@ func (s *stand) awaitLeader(t *testing.T, before string) *coordinationv1.Lease {
 		if err != nil {
 			return err
 		}
-		holder := lease.Spec.HolderIdentity
-		return missing(holder != nil && *holder != "" && *holder != before, "the lease's holder is %v", fmt.Sprint(holder))
+		holder := ""
+		if lease.Spec.HolderIdentity != nil {
+			holder = *lease.Spec.HolderIdentity
+		}
+		return cluster.Unless(holder != "" && holder != before, "the lease's holder is %q", holder)
 	})
 	return lease
 }

@@ -26,8 +26,8 @@ const (
 	// nodeCount is how many nodes there are, of nodeCPU each.
 	nodeCount = 200
 	nodeCPU   = "32"
-	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what somebody's own query is
-	// about.
+	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what a query of a user's own
+	// asks for.
 	pressureSeries = "node_test_pressure_ratio"
 	// firstToken is the bearer token that the proxy asks for at first.
 	firstToken = "the-first-token"
