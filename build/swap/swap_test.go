@@ -251,7 +251,7 @@ func TestOnlyTheLeaseOfTheDeadIsReleased(t *testing.T) {
 	}{
 		{"the dead one holds it", dead, ""},
 		{"another one holds it by now", other, other},
-		{"nobody holds it", "", ""},
+		{"no scheduler holds it", "", ""},
 	} {
 		held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}}
 		client := fake.NewSimpleClientset(held)
@@ -526,7 +526,7 @@ func TestAManifestThatSomebodyElseHasWrittenStays(t *testing.T) {
 	change := &replacement{tool: tool, pod: pod, found: []byte(stock), versions: marked([]byte(stock)), mode: 0o600}
 	var other *changedByOther
 	if err := change.write(); !errors.As(err, &other) {
-		t.Errorf("error %v, want that somebody else has written it", err)
+		t.Errorf("error %v, want that another program has written it", err)
 	}
 	if got := get(t, tool.manifest); got != theirs {
 		t.Errorf("their manifest was overwritten:\n%s", got)
@@ -566,7 +566,7 @@ func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 	}
 	expect("no run is unfinished", nil, again, false)
 	expect("the run wrote it", unfinished, again, true)
-	expect("somebody else wrote another one", unfinished, other, false)
+	expect("another program wrote another one", unfinished, other, false)
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(again)}); err != nil {
 		t.Fatal(err)
 	}

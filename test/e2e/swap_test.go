@@ -304,13 +304,13 @@ func (o *operator) verify(t *testing.T) {
 		t.Errorf("the example pod is on %q, want cp1, which has the label", nginx.Spec.NodeName)
 	}
 	o.run(t, "kubectl delete pod nginx --grace-period 0 --force 2>&1")
-	// The page's way to look into pods that stay Pending, with one that nobody serves.
-	o.run(t, "kubectl run lost --image none --overrides '{\"spec\": {\"schedulerName\": \"nobody\"}}'")
+	// The page's way to look into pods that stay Pending, with one that no scheduler serves.
+	o.run(t, "kubectl run lost --image none --overrides '{\"spec\": {\"schedulerName\": \"absent\"}}'")
 	output, err = o.page.try(t, o.node, "pending")
 	if err != nil {
 		t.Error(err)
 	}
-	expect(t, output, "lost", "1 pending pods ask for the scheduler nobody", "health     ok")
+	expect(t, output, "lost", "1 pending pods ask for the scheduler absent", "health     ok")
 	o.run(t, "kubectl delete pod lost --grace-period 0 --force 2>&1")
 }
 
@@ -506,7 +506,7 @@ func (o *operator) otherConfig(t *testing.T) string {
 	return config
 }
 
-// offline are the flags that kubeadm needs where there is no network, and nobody to ask.
+// offline are the flags that kubeadm needs where there is no network, and no server to ask.
 const offline = " --yes --force --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR,CreateJob,CoreDNSUnsupportedPlugins,CoreDNSMigration"
 
 func (o *operator) upgrade(t *testing.T, load *load) {

@@ -93,7 +93,7 @@ func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, 
 	}
 }
 
-// portTaken tells whether a component ended because somebody else listens on its port.
+// portTaken tells whether a component ended because another program listens on its port.
 func portTaken(failure *Failure) bool {
 	return strings.Contains(strings.Join(failure.LogTail, "\n"), syscall.EADDRINUSE.Error())
 }

@@ -16,7 +16,7 @@ const folderPrefix = "kube-scheduler-run-"
 // folder is the one directory that holds every file of a run: keys, data, logs.
 //
 // Its owner holds an flock on the directory itself, and every child inherits that lock. So a folder that can be
-// locked by somebody else belongs to a run of which no process is left, whatever became of its process ids.
+// locked by another process belongs to a run of which no process is left, whatever became of its process ids.
 type folder struct {
 	path string
 	lock *os.File
@@ -50,7 +50,7 @@ func (f *folder) remove() error {
 // lockFolder opens and locks a directory. It answers os.ErrNotExist when the path is not, or no longer, the directory
 // that was locked.
 func lockFolder(path string, how int) (*os.File, error) {
-	// Never through a symbolic link: in a shared temporary directory somebody else could have put one there.
+	// Never through a symbolic link: in a shared temporary directory another user could have put one there.
 	lock, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
