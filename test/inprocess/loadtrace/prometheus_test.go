@@ -40,8 +40,8 @@ func program(t *testing.T) string {
 	const variable = "PROMETHEUS"
 	file := os.Getenv(variable)
 	if !filepath.IsAbs(file) {
-		t.Fatalf("the environment variable %s is %q; next: give the absolute path of a prometheus, such as that of Debian's "+
-			"package (apt-get download prometheus && dpkg -x prometheus_*.deb FOLDER)", variable, file)
+		t.Fatalf("the environment variable %s is %q, not the absolute path of a program; next: make test TESTS=load-trace",
+			variable, file)
 	}
 	if _, err := os.Stat(file); err != nil {
 		t.Fatalf("%s: %v; next: give the absolute path of a prometheus", variable, err)
@@ -50,7 +50,7 @@ func program(t *testing.T) string {
 }
 
 // listening is the line of Prometheus' log that says which port it got.
-var listening = regexp.MustCompile(`msg="Listening on" address=(\S+)`)
+var listening = regexp.MustCompile(`msg="Listening on" .*address=(\S+)`)
 
 // newPrometheus starts one. It ends with the test.
 func newPrometheus(t *testing.T, reality *reality) *prometheus {
