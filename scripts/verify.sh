@@ -87,9 +87,9 @@ for module in "${modules[@]}"; do
   check "staticcheck $module" static "$module"
 done
 for module in "${modules[@]}" build/pins/*; do
-  # Today's go mod tidy would rewrite more of a go 1.16 file than it needs to. A sum that plugins/ lacks is seen when it
-  # is built.
-  [[ $module == plugins ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
+  # Today's go mod tidy would rewrite more of a go 1.16 file than it needs to, and download every cloud's client for
+  # Prometheus. A sum that either lacks is seen when it is built.
+  [[ $module == plugins || $module == build/pins/prometheus ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
 check 'go.work' workspace
 if command -v shellcheck > /dev/null; then
