@@ -3,7 +3,7 @@
 # Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
 # network, none of its files is changed, and everything ends with this script, even by kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: kubeadmnode, e2e (none: both)
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: e2e (if none is given), or kubeadmnode: the nodes themselves
 #                                        ARGUMENT: of go's test binary, such as -test.run NAME
 #        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
@@ -45,7 +45,7 @@ if [[ ${1:-} == --in ]]; then
 fi
 
 declare -A folder=([kubeadmnode]=e2e/kubeadmnode [e2e]=e2e)
-packages=(kubeadmnode e2e) arguments=(-test.timeout 30m)
+packages=(e2e) arguments=(-test.timeout 30m)
 if [[ ${1:-} == --keep ]]; then
   packages=(kubeadmnode) arguments=(-keep "${2:-1}")
 elif (($#)); then

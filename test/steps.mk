@@ -10,9 +10,9 @@ test: node-load integration patched-tree unit verify load-trace scripts artifact
 .PHONY: all
 all: docker e2e test applies full-disk
 
-# What takes long and seldom finds anything: the other architecture.
+# What is not run each time. The other architecture; the kubeadm nodes of the tests themselves, as root, when they change.
 .PHONY: long
-long: oci
+long: oci kubeadm-nodes
 
 step = @bash test/step.sh $@
 go-test = go test -C $(1) -count=1 -trimpath -vet=off
@@ -43,9 +43,10 @@ run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/ext
 integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
 node-load: servers ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 
-.PHONY: docker e2e applies full-disk
+.PHONY: docker e2e kubeadm-nodes applies full-disk
 docker: image ; $(step) bash test/quick-release-images.sh
 e2e: servers node-servers ; $(step) bash test/e2e.sh
+kubeadm-nodes: servers node-servers ; $(step) bash test/e2e.sh kubeadmnode
 applies: ; $(step) bash test/applies.sh
 full-disk: ; $(step) bash test/full-disk.sh
 
