@@ -39,7 +39,7 @@ func makeCgroup(path string) error {
 		return err
 	}
 	for _, folder := range folders {
-		for _, name := range strings.Split(path, "/") {
+		for depth, name := range strings.Split(path, "/") {
 			if err := delegate(folder); err != nil {
 				return err
 			}
@@ -51,6 +51,27 @@ func makeCgroup(path string) error {
 			if err := inheritProcessors(parent, folder); err != nil {
 				return err
 			}
+			if depth > 0 {
+				continue
+			}
+			if err := prefer(folder); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// prefer gives a cgroup nearly all of the processors when it wants them. kubelet, kubeadm and the swap have time limits
+// of their own, and a machine that compiles at the same time must not make them pass.
+func prefer(folder string) error {
+	for name, weight := range map[string]string{"cpu.shares": "65536", "cpu.weight": "6400"} {
+		file := filepath.Join(folder, name)
+		if _, err := os.Stat(file); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err := os.WriteFile(file, []byte(weight), 0o644); err != nil {
+			return fmt.Errorf("a cgroup gets no preference: %w; next: cat %s", err, file)
 		}
 	}
 	return nil
