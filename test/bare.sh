@@ -26,7 +26,9 @@ mmdebstrap --quiet --variant=essential --include=ca-certificates,git,make "${DEB
   fail "Debian could not be put together" "see above; DEBIAN_MIRROR= takes another mirror"
 # Any Go that is new enough to fetch the pinned one; here it is that one.
 cp -r "$(go env GOROOT)" "$bare/usr/local/go"
+# How this machine reaches the network: names, and the certificate authorities that it trusts.
 cp /etc/resolv.conf /etc/hosts "$bare/etc/"
+[[ ! -f /etc/ssl/certs/ca-certificates.crt ]] || cp /etc/ssl/certs/ca-certificates.crt "$bare/etc/ssl/certs/"
 mkdir -p "$bare/home/user"
 git clone --quiet --no-hardlinks "$ROOT" "$bare/home/user/checkout"
 git -C "$bare/home/user/checkout" log -1 --format='bare: commit %h, %s'
