@@ -141,17 +141,19 @@ func builtIn(name string) object {
 // cpuThatStays is told to the scheduler to be the CPU, over a time in which new pods hardly show. It is a gauge: it
 // does not vary as a rate does.
 func cpuThatStays(window time.Duration) object {
-	cpu := pressure()
+	cpu := pressureWithin("1m")
 	cpu["name"], cpu["window"] = "cpu", window.String()
 	return cpu
 }
 
-// pressure is a resource of our own, by the raw series. A scrape that fails ends a raw series until the next one,
-// so it is looked for in some seconds, too.
-func pressure() object {
-	const recent, at = "last_over_time(" + pressureSeries + "[10s])", "timestamp(" + pressureSeries + ")"
+// pressure is a resource of our own, by the raw series.
+func pressure() object { return pressureWithin("10s") }
+
+// pressureWithin looks for the raw series in a window too, because a scrape that fails ends it until the next one.
+func pressureWithin(window string) object {
+	recent, at := "last_over_time("+pressureSeries+"["+window+"])", "timestamp("+pressureSeries+")"
 	return object{
-		"name": "pressure", "query": recent + " or " + pressureSeries, "timestampQuery": at + " or max_over_time(" + at + "[10s:1s])",
+		"name": "pressure", "query": recent + " or " + pressureSeries, "timestampQuery": at + " or max_over_time(" + at + "[" + window + ":1s])",
 		"unit": "Ratio", "window": "10s", "threshold": 80, "weight": 1,
 	}
 }
