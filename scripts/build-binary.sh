@@ -1,17 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compiles commands of the patched tree through upstream's own make: by default kube-scheduler and kube-log-runner.
+# Compiles kube-scheduler and kube-log-runner in the patched tree, through upstream's own make.
 #
-# Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX;
-#   arguments: other targets of upstream's make, cmd/kube-apiserver for one.
+# Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX.
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
-LOG_RUNNER=vendor/k8s.io/component-base/logs/kube-log-runner
-targets=("$@")
-((${#targets[@]})) || targets=(cmd/kube-scheduler "$LOG_RUNNER")
+targets=(cmd/kube-scheduler vendor/k8s.io/component-base/logs/kube-log-runner)
 BIN=$OUTPUT/bin/linux/$ARCH
 
 lock

@@ -5,6 +5,7 @@
 # Inputs: the whole checkout; CI=true makes a check that cannot run a failure. Exit: 0 all passed; 1 some failed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
+cd "$ROOT"
 use_pinned_go
 # What is checked is compiled first. As tools and servers are, so that packages that both need are compiled once.
 export GOWORK=off GOFLAGS=-trimpath CGO_ENABLED=0
@@ -66,7 +67,6 @@ pinned_release() {
 # Every source file names its licence; generated ones have upstream's header.
 licensed() {
   local without
-  cd "$ROOT"
   without=$(git ls-files -z --cached --others --exclude-standard -- '*.go' '*.sh' '*.mk' Makefile .ci/run |
     xargs -0 grep -L -e 'SPDX-License-Identifier: Apache-2.0' -e 'Licensed under the Apache License') || true
   [[ -z $without ]] || { printf 'no SPDX-License-Identifier:\n%s\n' "$without"; return 1; }

@@ -98,8 +98,7 @@ for package in "${packages[@]}"; do
   env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
     KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
     KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$KUBERNETES_VERSION" \
-    KUBEADM_NODE_BINARIES="$OUTPUT/tools" KUBEADM_NODE_SCHEDULER="$OUTPUT/tools/kube-scheduler" KUBEADM_NODE_ETCD="$OUTPUT/tools/etcd" \
-    KUBEADM_NODE_PAUSE="$OUTPUT/tools/pause" KUBEADM_NODE_KWOK="$OUTPUT/tools/kwok" KUBEADM_NODE_PLUGINS="$PLUGINS" \
+    KUBEADM_NODE_PROGRAMS="$OUTPUT/tools" KUBEADM_NODE_PLUGINS="$PLUGINS" \
     E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
     setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
     bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/test/${folder[$package]}" "$FOLDER/$package.test" -test.v "${arguments[@]}" \

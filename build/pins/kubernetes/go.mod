@@ -1,4 +1,5 @@
-// The scheduler as upstream released it, unpatched: what tests go back to and compare with. A module of its own: its
+// Kubernetes as upstream released it, unpatched: the servers that `make run` and the tests start, and the scheduler that
+// they go back to and compare with. scripts/environment.sh builds them (build_server). A module of its own: its
 // requirements never meet those of the Kubernetes client in ../../go.mod. The release is that of
 // ../../../upstream.version.
 //

@@ -1,3 +1,8 @@
+// Prometheus and promtool for the tests of NodeLoad and of the monitoring, as a module of its own: its requirements never
+// meet those of the Kubernetes client in ../../go.mod. Later versions need a module that proxies may lack; earlier ones
+// compile the service discovery of every cloud, in spite of the tag.
+//
+//	GOWORK=off go -C build/pins/prometheus build -tags=remove_all_sd -o OUT github.com/prometheus/prometheus/cmd/prometheus
 module kube-scheduler-fork/build/pins/prometheus
 
 go 1.26.0

@@ -43,22 +43,10 @@ const (
 	nextScript = "sudo bash test/e2e.sh"
 )
 
-// programs are the paths of what nodes are made of.
-type programs struct {
-	// folder holds kubelet, kubeadm, kubectl, kube-apiserver and kube-controller-manager.
-	folder string
-	// scheduler is the stock kube-scheduler.
-	scheduler string
-	etcd      string
-	pause     string
-	kwok      string
-	// plugins is the folder of the CNI plugins.
-	plugins string
-}
-
 // Hub is where nodes are started.
 type Hub struct {
-	programs programs
+	// programs is the folder of what nodes are made of, the stock kube-scheduler too; plugins is that of the CNI plugins.
+	programs, plugins string
 	// version is the release of Kubernetes that kubeadm is told to install.
 	version string
 	// folder is on disk: it keeps the images that were built, and the logs.
@@ -96,12 +84,8 @@ func Open(ctx context.Context) (*Hub, error) {
 		{"LOGS", &h.logs},
 		{"CGROUP", &h.cgroup},
 		{"VERSION", &h.version},
-		{"BINARIES", &h.programs.folder},
-		{"SCHEDULER", &h.programs.scheduler},
-		{"ETCD", &h.programs.etcd},
-		{"PAUSE", &h.programs.pause},
-		{"KWOK", &h.programs.kwok},
-		{"PLUGINS", &h.programs.plugins},
+		{"PROGRAMS", &h.programs},
+		{"PLUGINS", &h.plugins},
 	} {
 		name := "KUBEADM_NODE_" + setting.name
 		if *setting.value = os.Getenv(name); *setting.value == "" {

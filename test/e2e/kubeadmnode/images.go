@@ -32,35 +32,30 @@ const imageRecipe = "1"
 // buildImages makes archives of the images that kubeadm looks for, by the names that it gives them. Images of the same
 // binaries as last time are kept.
 func (h *Hub) buildImages(ctx context.Context) error {
-	kubeadm := filepath.Join(h.programs.folder, "kubeadm")
+	kubeadm := filepath.Join(h.programs, "kubeadm")
 	list := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", h.version)
 	// It warns that the hub leads nowhere.
 	var messages bytes.Buffer
 	list.Stderr = &messages
 	output, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("%s does not say which images it needs: %w: %s; next: bash scripts/build-binary.sh cmd/kubeadm",
-			kubeadm, err, strings.TrimSpace(messages.String()))
+		return fmt.Errorf("%s does not say which images it needs: %w: %s; next: %s",
+			kubeadm, err, strings.TrimSpace(messages.String()), nextScript)
 	}
 	for _, imageName := range strings.Fields(string(output)) {
 		component, _, _ := strings.Cut(path.Base(imageName), ":")
-		binary, target := "", "/usr/local/bin/"+component
+		target := "/usr/local/bin/" + component
 		switch component {
-		case "kube-apiserver", "kube-controller-manager":
-			binary = filepath.Join(h.programs.folder, component)
-		case "kube-scheduler":
-			binary = h.programs.scheduler
-		case "etcd":
-			binary = h.programs.etcd
+		case "kube-apiserver", "kube-controller-manager", "kube-scheduler", "etcd":
 		case "pause":
-			binary, target = h.programs.pause, "/pause"
+			target = "/pause"
 			h.pauseImage = imageName
 		default:
 			// kube-proxy and CoreDNS are left out of the cluster.
 			continue
 		}
 		archive := filepath.Join(h.folder, "images", component+".tar")
-		if err := BuildImage(archive, imageName, binary, target); err != nil {
+		if err := BuildImage(archive, imageName, filepath.Join(h.programs, component), target); err != nil {
 			return err
 		}
 		h.images = append(h.images, archive)

@@ -81,7 +81,7 @@ func (n *Node) startKWOK() error {
 		return err
 	}
 	defer log.Close()
-	kwok := exec.Command(n.hub.programs.kwok,
+	kwok := exec.Command(filepath.Join(n.hub.programs, "kwok"),
 		"--kubeconfig="+fmt.Sprintf("/proc/%d/root/etc/kubernetes/admin.conf", n.first.Process.Pid),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+FakeNode+"="+fakeNodeValue,

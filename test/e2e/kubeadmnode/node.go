@@ -106,7 +106,7 @@ func (n *Node) start(ctx context.Context) error {
 
 // writeFiles puts what the node starts with into its folder.
 func (n *Node) writeFiles() error {
-	values := struct{ Pause, Plugins, Pods string }{n.hub.pauseImage, n.hub.programs.plugins, n.podSubnet()}
+	values := struct{ Pause, Plugins, Pods string }{n.hub.pauseImage, n.hub.plugins, n.podSubnet()}
 	for source, target := range map[string]string{
 		"boot.sh":         "boot.sh",
 		"crictl":          "files/usr/bin/crictl",
@@ -174,7 +174,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		"NODE_FOLDER=" + n.folder,
 		"NODE_FILES=" + filepath.Join(n.folder, "files"),
 		"NODE_LOGS=" + n.logs,
-		"NODE_BINARIES=" + n.hub.programs.folder,
+		"NODE_BINARIES=" + n.hub.programs,
 		"NODE_SHARED=" + n.hub.checkout + " " + n.hub.output,
 		"NODE_TEMPORARY=" + n.hub.temporary,
 	}
