@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -63,54 +63,60 @@ func readConfig(content []byte) (*schedulerConfig, error) {
 // minutes for each plugin with sources of its own, such as Prometheus, that do not answer.
 const acceptTime = 10 * time.Minute
 
+// scheduler is a kube-scheduler that can be asked what it accepts.
+type scheduler struct {
+	// binary is its path, as run sees it; folder is where that lies on this host.
+	binary, folder string
+	// run runs a command, so that it sees what the pod's container would see.
+	run func(*exec.Cmd) error
+}
+
 // accepts has a scheduler itself check the command line and the environment of a pod, with --validate-config: it reads
-// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. translate
-// gives the place on this host of a file that the pod names. The answer is the configuration, and the scheduler's
-// warnings.
-func accepts(
-	ctx context.Context, binary string, pod *Pod, translate func(string) string,
-) (*schedulerConfig, []string, error) {
-	arguments := append(translated(pod.Command[pod.line.program+1:], translate), "--validate-config")
+// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. config is the
+// content of the configuration that the command line names; nil without one. The answer is what it says, and the
+// scheduler's warnings.
+func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerConfig, []string, error) {
+	arguments := append(slices.Clone(pod.Command[pod.line.program+1:]), "--validate-config")
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
-	command := exec.CommandContext(ctx, binary, arguments...)
+	command := exec.CommandContext(ctx, s.binary, arguments...)
 	var output, failures bytes.Buffer
 	command.Stdout, command.Stderr = &output, &failures
-	command.Dir = filepath.Dir(binary)
-	command.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
+	command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
 	for _, variable := range pod.Env {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
-	switch err := command.Run(); {
+	var ended *exec.ExitError
+	switch err := s.run(command); {
 	case err == nil:
 	case errors.Is(err, os.ErrPermission):
-		return nil, nil, nextstep.With(fmt.Errorf("it cannot be run from %s: %w", filepath.Dir(binary), err),
-			"mount | grep noexec")
+		return nil, nil, nextstep.With(fmt.Errorf("it cannot be run from %s: %w", s.folder, err), "mount | grep noexec")
+	case ctx.Err() != nil:
+		return nil, nil, nextstep.With(fmt.Errorf("it did not finish its check: %w", ctx.Err()), "run this again")
+	case !errors.As(err, &ended):
+		return nil, nil, err
 	case strings.Contains(failures.String(), "unknown flag: --validate-config"):
 		return nil, nil, nextstep.With(
 			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
 				"it is a stock scheduler, or was built without this project's patch 0430"),
 			"take an image that make image made, or for the stock one kube-scheduler-swap rollback")
-	case ctx.Err() != nil:
-		return nil, nil, nextstep.With(fmt.Errorf("it did not finish its check: %w", ctx.Err()), "run this again")
 	default:
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))
 		}
-		return nil, nil, fmt.Errorf("%w: %s", err, strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
+		return nil, nil, fmt.Errorf("its check ended with %w: %s", err,
+			strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
-	config := &schedulerConfig{}
-	config.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
-	if file, set := pod.Flag("config"); set && file != "" {
-		content, err := os.ReadFile(translate(file))
-		if err == nil {
-			config, err = readConfig(content)
-		}
-		if err != nil {
-			return nil, nil, nextstep.With(fmt.Errorf("its configuration: %w", err), "run this again")
-		}
+	if file, set := pod.Flag("config"); !set || file == "" {
+		accepted := &schedulerConfig{}
+		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
+		return accepted, linesWith("warning: ", output.String()), nil
 	}
-	return config, linesWith("warning: ", output.String()), nil
+	accepted, err := readConfig(config)
+	if err != nil {
+		return nil, nil, fmt.Errorf("its configuration: %w", err)
+	}
+	return accepted, linesWith("warning: ", output.String()), nil
 }
 
 // linesWith gives the lines of a text that begin so, without the beginning.
@@ -122,20 +128,6 @@ func linesWith(beginning, text string) []string {
 		}
 	}
 	return found
-}
-
-// translated replaces the paths in a command line, --name=/path and --name /path, by those on this host.
-func translated(arguments []string, translate func(string) string) []string {
-	var result []string
-	for _, argument := range arguments {
-		if name, value, both := strings.Cut(argument, "="); both && strings.HasPrefix(value, "/") {
-			argument = name + "=" + translate(value)
-		} else if strings.HasPrefix(argument, "/") {
-			argument = translate(argument)
-		}
-		result = append(result, argument)
-	}
-	return result
 }
 
 // leaseOf is the lease by which the scheduler of a pod is elected; nil without leader election. config is what its
@@ -180,6 +172,20 @@ func leaseOf(pod *Pod, config *schedulerConfig) *lease {
 
 // configOf reads the configuration that a pod's command line names, where it lies on this host; nil if it names none.
 func configOf(pod *Pod) (*schedulerConfig, error) {
+	content, err := configContent(pod)
+	if content == nil || err != nil {
+		return nil, err
+	}
+	config, err := readConfig(content)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
+			"correct it, and kube-scheduler-swap install --config FILE")
+	}
+	return config, nil
+}
+
+// configContent is the text of the configuration that a pod's command line names; nil if it names none.
+func configContent(pod *Pod) ([]byte, error) {
 	inside, set := pod.Flag("config")
 	if !set || inside == "" {
 		return nil, nil
@@ -195,10 +201,5 @@ func configOf(pod *Pod) (*schedulerConfig, error) {
 		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
 			"kube-scheduler-swap install --config FILE")
 	}
-	config, err := readConfig(content)
-	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("%s: %w", path, err),
-			"correct it, and kube-scheduler-swap install --config FILE")
-	}
-	return config, nil
+	return content, nil
 }

@@ -4,6 +4,7 @@ package swap
 
 import (
 	"context"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,25 +13,20 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// ask has a script in the place of a scheduler check the configuration of a pod.
-func ask(t *testing.T, script string, pod *Pod) (*schedulerConfig, []string, error) {
+// ask has a script in the place of a scheduler check the command line of a pod.
+func ask(t *testing.T, script string, pod *Pod, config string) (*schedulerConfig, []string, error) {
 	t.Helper()
 	folder := t.TempDir()
-	put(t, filepath.Join(folder, "on-the-host.yaml"), "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
 	binary := put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\n"+script)
-	return accepts(context.Background(), binary, pod, func(path string) string {
-		if path == "/in/the/container.yaml" {
-			return filepath.Join(folder, "on-the-host.yaml")
-		}
-		return path
-	})
+	asked := scheduler{binary: binary, folder: folder, run: (*exec.Cmd).Run}
+	return asked.accepts(context.Background(), pod, []byte(config))
 }
 
 func TestASchedulerIsAskedWithItsOwnCheck(t *testing.T) {
 	pod := podWith(t, "--config=/in/the/container.yaml")
 	config, warnings, err := ask(t, `for last; do :; done
-[ "$last" = --validate-config ] && grep -q schedulerName "${2#--config=}" || exit 1
-echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod)
+[ "$last" = --validate-config ] && [ "${2#--config=}" = /in/the/container.yaml ] || exit 1
+echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod, "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +43,7 @@ echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod)
 
 func TestWithoutAConfigurationTheFlagsCount(t *testing.T) {
 	pod := podWith(t, "--lock-object-name=old", "--kubeconfig=/other.conf")
-	config, _, err := ask(t, "exit 0", pod)
+	config, _, err := ask(t, "exit 0", pod, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +57,7 @@ func TestWithoutAConfigurationTheFlagsCount(t *testing.T) {
 
 func TestAWrapperIsNotAskedFor(t *testing.T) {
 	pod := describe(t, string(readFile(t, "testdata/log-runner/before.yaml")))
-	if _, _, err := ask(t, `[ "$*" = "--kubeconfig=/etc/kubernetes/scheduler.conf --validate-config" ]`, &pod); err != nil {
+	if _, _, err := ask(t, `[ "$*" = "--kubeconfig=/etc/kubernetes/scheduler.conf --validate-config" ]`, &pod, ""); err != nil {
 		t.Error(err)
 	}
 }
@@ -72,9 +68,9 @@ func TestARefusalSaysWhy(t *testing.T) {
 			"profiles[0]: one\n    profiles[1]: two", "otherwise"},
 		"a scheduler without the flag": {`echo "Usage:" >&2; echo "Error: unknown flag: --validate-config" >&2; exit 1`,
 			"it has no flag --validate-config", "kube-scheduler-swap rollback"},
-		"a crash": {`echo "panic: x" >&2; exit 2`, "exit status 2: panic: x", "otherwise"},
+		"a crash": {`echo "panic: x" >&2; exit 2`, "its check ended with exit status 2: panic: x", "otherwise"},
 	} {
-		_, _, err := ask(t, c.script, podWith(t))
+		_, _, err := ask(t, c.script, podWith(t), "")
 		if err == nil {
 			t.Errorf("%s: it is accepted", name)
 			continue

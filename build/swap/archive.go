@@ -9,13 +9,13 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1"
-	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -40,22 +40,29 @@ type archive struct {
 	architecture, version string
 }
 
-// openArchive reads what an archive says of its image.
+// openArchive reads an archive, and sees that all of it is what its own manifest says: nothing of a damaged one is ever
+// run or loaded.
 func openArchive(file string) (*archive, error) {
-	const again = "make the archive again with make image, and copy it here whole; sha256sum -c SHA256SUMS tells"
+	damaged := func(err error) error {
+		return nextstep.With(fmt.Errorf("the image archive %s is damaged or not whole: %w", file, err),
+			"copy it here again, whole; sha256sum -c SHA256SUMS tells")
+	}
 	opener := func() (io.ReadCloser, error) { return os.Open(file) }
 	manifest, err := tarball.LoadManifest(opener)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nextstep.With(fmt.Errorf("the image archive %s is not there", file), "copy it to this node")
 	} else if err != nil {
-		return nil, nextstep.With(fmt.Errorf("%s is not a whole image archive: %w", file, err), again)
+		return nil, damaged(err)
 	}
 	a := &archive{path: file}
 	for _, descriptor := range manifest {
 		a.names = append(a.names, descriptor.RepoTags...)
 	}
 	if len(a.names) == 0 {
-		return nil, nextstep.With(fmt.Errorf("%s names no image", file), again)
+		return nil, damaged(errors.New("it names no image"))
+	}
+	if err := verifyNames(file); err != nil {
+		return nil, damaged(err)
 	}
 	// kubeadm's own repository goes before all others.
 	sort.SliceStable(a.names, func(i, j int) bool {
@@ -64,16 +71,54 @@ func openArchive(file string) (*archive, error) {
 	for _, name := range a.names {
 		image, id, config, err := imageOf(opener, name)
 		if err != nil {
-			return nil, nextstep.With(fmt.Errorf("%s: %s: %w", file, name, err), again)
+			return nil, damaged(fmt.Errorf("%s: %w", name, err))
 		}
 		if a.image == nil {
+			// This reads all layers.
+			if err := validate.Image(image); err != nil {
+				return nil, damaged(fmt.Errorf("%s: %w", name, err))
+			}
 			a.name, a.image, a.id = name, image, id
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
 		} else if id != a.id {
-			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name), again)
+			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name),
+				"take an archive that make image made")
 		}
 	}
 	return a, nil
+}
+
+// digestName is the name of a file in an archive that tells the SHA-256 sum of its content: of an image's configuration,
+// of a layer as it is packed, or of a blob.
+var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json|\.tar\.gz)?$`)
+
+// verifyNames sees that each file of an archive whose name is the sum of its content has that content.
+func verifyNames(file string) error {
+	content, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	reader := tar.NewReader(content)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		found := digestName.FindStringSubmatch(path.Base(header.Name))
+		if header.Typeflag != tar.TypeReg || found == nil {
+			continue
+		}
+		digest, _, err := v1.SHA256(reader)
+		if err != nil {
+			return err
+		}
+		if digest.Hex != found[1] {
+			return fmt.Errorf("%s has the sum %s", header.Name, digest.Hex)
+		}
+	}
 }
 
 func imageOf(opener tarball.Opener, name string) (v1.Image, string, *v1.ConfigFile, error) {
@@ -91,33 +136,4 @@ func imageOf(opener tarball.Opener, name string) (v1.Image, string, *v1.ConfigFi
 	}
 	config, err := image.ConfigFile()
 	return image, id.String(), config, err
-}
-
-// extractScheduler writes the scheduler out of the image to a file, to ask it what it accepts.
-func (a *archive) extractScheduler(target string) error {
-	content := mutate.Extract(a.image)
-	defer content.Close()
-	reader := tar.NewReader(content)
-	for {
-		header, err := reader.Next()
-		if errors.Is(err, io.EOF) {
-			return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
-				"take an image that make image made")
-		} else if err != nil {
-			return nextstep.With(fmt.Errorf("%s is damaged: %w", a.path, err), "copy it here again")
-		}
-		if strings.TrimPrefix(path.Clean(header.Name), "/") != schedulerInImage {
-			continue
-		}
-		file, err := os.OpenFile(target, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o700)
-		if err != nil {
-			return err
-		}
-		if _, err := io.Copy(file, reader); err != nil {
-			file.Close()
-			return nextstep.With(fmt.Errorf("cannot take the scheduler out of %s: %w", a.path, err),
-				"see that there is room in %s", filepath.Dir(target))
-		}
-		return file.Close()
-	}
 }

@@ -32,6 +32,9 @@ const (
 	cleanUpTime = 2 * time.Second
 	// nudges bounds how often the manifest is renamed again; kubelet gets there by itself afterwards.
 	nudges = 6
+	// kubeletTime is how long kubelet may take until it begins with the new pod. It waits for the old one first: two minutes
+	// for its volumes, if they cannot be mounted, and the time that its container gets to end.
+	kubeletTime = 6 * time.Minute
 	// exitsAllowed is how often the new container may end. One start may meet the API server at a bad moment.
 	exitsAllowed = 1
 )
@@ -105,6 +108,13 @@ type replacement struct {
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no more care.
 	leaseFree bool
+	// begun is when kubelet was first seen to begin with the version that lies there now; words is what it says of it, asked
+	// at the time asked.
+	begun, asked time.Time
+	mirrored     bool
+	words        string
+	// first is when the first version was written.
+	first time.Time
 	// said are the lines of progress that were printed; nil: none is to be.
 	said map[string]bool
 	// lastProblem is why the scheduler does not work yet.
@@ -154,7 +164,6 @@ func (r *replacement) run(ctx context.Context) error {
 		return err
 	}
 	t.say("wrote %s", t.manifest)
-	deadline := time.Now().Add(t.options.Timeout)
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
@@ -173,8 +182,8 @@ func (r *replacement) run(ctx context.Context) error {
 				r.lastProblem = err.Error()
 			}
 		}
-		if time.Now().After(deadline) {
-			return &failure{reason: fmt.Sprintf("it does not work after %s: %s", t.options.Timeout, r.lastProblem), detail: r.lastWords(ctx)}
+		if late := r.late(); late != "" {
+			return &failure{reason: late + ": " + r.problem(), detail: r.lastWords(ctx)}
 		}
 		select {
 		case <-ticker.C:
@@ -182,6 +191,38 @@ func (r *replacement) run(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
+}
+
+// late says that the scheduler has had its time; empty: it has not. Its own time begins when kubelet begins with its pod.
+func (r *replacement) late() string {
+	switch timeout := r.tool.options.Timeout; {
+	case r.begun.IsZero() && time.Since(r.first) > max(kubeletTime, timeout):
+		return fmt.Sprintf("kubelet has not begun with it in %s", max(kubeletTime, timeout))
+	case !r.begun.IsZero() && time.Since(r.begun) > timeout:
+		return fmt.Sprintf("it does not work after %s", timeout)
+	}
+	return ""
+}
+
+// problem is why the scheduler does not work yet, and what kubelet says.
+func (r *replacement) problem() string {
+	if r.words == "" {
+		return r.lastProblem
+	}
+	return r.lastProblem + "; kubelet says: " + r.words
+}
+
+// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most. It tells
+// whether kubelet has begun with that version.
+func (r *replacement) askKubelet(ctx context.Context) bool {
+	if time.Since(r.asked) < time.Second {
+		return r.mirrored
+	}
+	r.asked = time.Now()
+	if says, err := r.tool.cluster.kubeletSays(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version); err == nil {
+		r.mirrored, r.words = says.begun, says.words
+	}
+	return r.mirrored
 }
 
 // write renames the next version into place, if there is one.
@@ -208,6 +249,11 @@ func (r *replacement) write() error {
 	}
 	r.found = content
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
+	// Of this version nothing is known.
+	r.begun, r.asked, r.mirrored, r.words = time.Time{}, time.Time{}, false, ""
+	if r.attempt == 1 {
+		r.first = r.written
+	}
 	return nil
 }
 
@@ -297,15 +343,24 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	r.freeLease(ctx)
 	if len(fresh) == 0 {
 		r.lastProblem = "kubelet has not started the new pod; see journalctl -u kubelet"
-		return false, false, nil
+		begun := r.askKubelet(ctx)
+		if begun && r.begun.IsZero() {
+			r.begun = time.Now()
+		}
+		return begun, false, nil
+	}
+	if r.begun.IsZero() {
+		r.begun = time.Now()
 	}
 	if ended > exitsAllowed {
 		return true, false, &failure{reason: "its container ended again and again", detail: r.lastWords(ctx)}
 	}
 	if running == nil {
 		r.lastProblem = "its container does not run"
+		r.askKubelet(ctx)
 		return true, false, nil
 	}
+	r.words = ""
 	if r.want.imageID != "" && running.imageID != r.want.imageID {
 		return true, false, &failure{reason: fmt.Sprintf("kubelet started the image %s, not %s: another image has the same name", running.imageID, r.want.imageID)}
 	}

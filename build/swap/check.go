@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -29,6 +30,9 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	var findings Findings
 	content, pod, err := t.readManifest()
 	if err != nil {
+		return nil, err
+	}
+	if err := checkAccepted(request.Accept); err != nil {
 		return nil, err
 	}
 	if err := t.checkUndone(&findings, content, pod); err != nil {
@@ -70,8 +74,56 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 		}
 	}
 	t.checkForm(&findings, p)
+	if p.pod.pulls() {
+		findings.warn("nothing; see that other tools that write this manifest keep it so",
+			"the manifest has the image pulled at every start; install sets imagePullPolicy: IfNotPresent, since it loads the image itself")
+	}
+	t.checkReplaced(&findings, p, request)
 	t.checkConfig(ctx, &findings, p, request)
+	if p.accepted != nil {
+		t.checkOthers(ctx, &findings, p, request.Accept)
+	}
 	return findings, nil
+}
+
+// checkReplaced finds what works today and would not any more: flags that a configuration switches off, and a
+// configuration of the operator's own.
+func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
+	after, err := p.configAfter()
+	if after == nil || err != nil {
+		return
+	}
+	if own, err := configContent(p.pod); err == nil && own != nil && !usesConfig(p.pod) && sum(own) != sum(after) {
+		file, _ := p.pod.Flag("config")
+		what := ""
+		if config, err := readConfig(own); err == nil {
+			what = ", with the profiles " + strings.Join(config.profiles(), ", ")
+		}
+		findings.unless(request.Accept, OwnConfiguration, "bring what it sets into the configuration that you install",
+			"the manifest names a configuration of your own, %s%s: another one replaces it", file, what)
+	}
+	lost, err := withoutEffect(p.pod, after)
+	if err != nil {
+		return
+	}
+	_, had := p.pod.Flag("config")
+	for _, s := range lost {
+		next := "add to the configuration: " + s.line() + ", or install with --adopt-flags"
+		if strings.HasSuffix(s.name, "profiling") && !had {
+			findings.unless(request.Accept, ProfilingFlags, next,
+				"%s of the manifest has no effect with a configuration, so the scheduler would serve /debug/pprof/ again", s)
+			continue
+		}
+		findings.warn(next, "%s of the manifest has no effect with a configuration, where %s is not set", s, strings.Join(s.field, "."))
+	}
+}
+
+// configAfter is the configuration of the new scheduler; nil without one.
+func (p *plan) configAfter() ([]byte, error) {
+	if p.config != nil {
+		return p.config, nil
+	}
+	return configContent(p.afterPod)
 }
 
 // checkForm announces that the manifest gets another form.
@@ -114,7 +166,9 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	case last.Config != "" && pod.Image == last.Image && pod.Swap.ConfigSHA256 == last.Config && !usesConfig(pod):
 		findings.problem(again, "the swap was half undone: %s has the image and the volume of what was installed on %s, and does not name its configuration; "+
 			"scheduler.extraArgs.config is missing in kubeadm's ClusterConfiguration", t.manifest, at)
-	case !pod.Swapped || pod.Image != last.Image || pod.Swap.ConfigSHA256 != last.Config:
+	case pod.Swapped && pod.Image == last.Image && pod.Swap.ConfigSHA256 != last.Config:
+		findings.problem(again, "the swap was changed: %s names another configuration than the one that was installed on %s", t.manifest, at)
+	case !pod.Swapped || pod.Image != last.Image:
 		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
 			t.manifest, pod.Image, at, last.Image)
 	default:
@@ -162,6 +216,10 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		}
 	}
 	t.checkStray(&findings, pod)
+	if err := t.runtime.missingTool(); err != nil {
+		what, next := nextstep.Split(err, otherwise)
+		findings.problem(next, "%s", what)
+	}
 	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
 		findings.problem("leave --manifest out", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
 	}
@@ -318,9 +376,23 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 
 // checkConfig asks the new scheduler, and looks at what would be accepted and still leave pods without a scheduler.
 func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
+	if p.unmountable != nil {
+		what, next := nextstep.Split(p.unmountable, otherwise)
+		findings.problem(next, "kubelet could not start the new pod: %s", what)
+		return
+	}
 	if p.config != nil {
-		// The scheduler's own message for this one does not say where it has to stand.
-		if config, err := readConfig(p.config); err == nil && config.ClientConnection.Kubeconfig == "" {
+		// The scheduler's own messages for these do not say where it has to stand, or what the file is.
+		config, err := readConfig(p.config)
+		switch {
+		case len(bytes.TrimSpace(p.config)) == 0:
+			findings.problem("name a KubeSchedulerConfiguration with --config", "%s is empty", request.Config)
+			return
+		case err == nil && config.Kind != configKind:
+			findings.problem("name a "+configKind+" with --config; a file that was cut off is one without a kind, too",
+				"%s is not a %s: its kind is %q", request.Config, configKind, config.Kind)
+			return
+		case err == nil && p.refusal == nil && config.ClientConnection.Kubeconfig == "":
 			findings.problem("add to it: clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}",
 				"%s has no clientConnection.kubeconfig: with --config the scheduler ignores --kubeconfig and finds no API server", request.Config)
 			return
@@ -371,7 +443,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	for _, name := range names {
 		pods := pending[name]
 		if t.servesNow(p.pod, name) {
-			findings.problem("add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, %s for one",
+			findings.unless(request.Accept, PendingPods, "add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, %s for one",
 				len(pods), name, pods[0])
 			continue
 		}
@@ -380,6 +452,9 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 			"%d pending pods ask for the scheduler %s, which no profile serves, %s for one", len(pods), name, pods[0])
 	}
 }
+
+// configKind is the kind of a scheduler's configuration.
+const configKind = "KubeSchedulerConfiguration"
 
 // servesNow tells whether the scheduler that the manifest names now has a profile of that name.
 func (t *Tool) servesNow(pod *Pod, name string) bool {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -102,6 +104,45 @@ func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, 
 	_, err = leases.Update(ctx, found, metav1.UpdateOptions{})
 	return err == nil, err
 }
+
+// says is what kubelet tells of a static pod.
+type says struct {
+	// begun tells whether kubelet has begun with the version that was asked about.
+	begun bool
+	// words is why a container does not run, and the newest warning; empty: nothing.
+	words string
+}
+
+// kubeletSays reads the mirror of a static pod, which kubelet makes as the first thing that it does for a version of the
+// manifest, and its events.
+func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
+	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return says{}, nil
+	} else if err != nil {
+		return says{}, err
+	}
+	if mirror.Annotations[RestartedAtAnnotation] != version {
+		return says{}, nil
+	}
+	var words []string
+	for _, status := range mirror.Status.ContainerStatuses {
+		if waiting := status.State.Waiting; waiting != nil && waiting.Reason != "ContainerCreating" {
+			words = append(words, strings.TrimSuffix(waiting.Reason+": "+waiting.Message, ": "))
+		}
+	}
+	events, err := c.client.CoreV1().Events(namespace).List(ctx, metav1.ListOptions{
+		FieldSelector: "type=Warning,involvedObject.uid=" + mirror.Annotations[staticPodUID],
+	})
+	if err == nil && len(events.Items) > 0 {
+		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
+		words = append(words, newest.Reason+": "+newest.Message)
+	}
+	return says{begun: true, words: strings.Join(words, "; ")}, nil
+}
+
+// staticPodUID is the annotation of a mirror that holds the UID of the pod that kubelet runs.
+const staticPodUID = "kubernetes.io/config.hash"
 
 // pending lists the pods that wait for a scheduler, by the name that they ask for.
 func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {

@@ -69,7 +69,8 @@ func Diff(oldName string, old []byte, newName string, new []byte) []byte {
 	return diff.Diff(oldName, old, newName, new)
 }
 
-// Apply swaps a manifest: the image, --config, a volume and its mount, and the annotations. It proves on the decoded
+// Apply swaps a manifest: the image, which kubelet no longer pulls at every start, --config, a volume and its mount, and
+// the annotations. It proves on the decoded
 // pods that nothing else changed. Applied twice it changes nothing the second time; on a manifest that is swapped
 // already, it replaces the values in place. An existing --config of the operator is replaced in place, too; other
 // volumes of theirs stay. Without Swap.ConfigFolder, what an earlier swap added for its configuration is taken out, and
@@ -96,6 +97,19 @@ func Restart(manifest []byte, at time.Time) (Edit, error) {
 		return nil
 	}
 	return edit(manifest, plan, proof)
+}
+
+// WithoutPull has kubelet use the image that is on the node, and changes nothing else.
+func WithoutPull(manifest []byte) (Edit, error) {
+	plan := func(t tree, pod Pod) {
+		t.set(place{"spec", "containers", pod.containerIndex, "imagePullPolicy"}, scalar(string(corev1.PullIfNotPresent)))
+	}
+	return edit(manifest, plan, func(before, after Pod) error {
+		if after.pulls() || after.Swap != before.Swap {
+			return errors.New("the image would still be pulled, or something of the swap would change")
+		}
+		return nil
+	})
 }
 
 // nextDefect is for what only the calling program can get wrong.
@@ -166,6 +180,10 @@ func (s Swap) plan(t tree, pod Pod) {
 	container := place{"spec", "containers", pod.containerIndex}
 	s.planConfig(t, container, pod.line)
 	t.set(container.with("image"), scalar(s.Image))
+	if pod.pulls() || (Pod{Image: s.Image, ImagePullPolicy: pod.ImagePullPolicy}).pulls() {
+		// The image is on the node; a registry may not have it, or not answer.
+		t.set(container.with("imagePullPolicy"), scalar(string(corev1.PullIfNotPresent)))
+	}
 	mounts, volumes := container.with("volumeMounts"), place{"spec", "volumes"}
 	if s.ConfigFolder == "" {
 		t.dropItems(mounts, isOurs)
@@ -241,6 +259,8 @@ func (s Swap) proof(before, after Pod) error {
 	switch formerConfig, hadConfig := before.Flag("config"); {
 	case after.Swap != wanted:
 		return fmt.Errorf("it would say %+v", after.Swap)
+	case after.pulls():
+		return errors.New("kubelet would pull the image")
 	case s.ConfigFolder != "" && (!found || config != ContainerConfigPath):
 		return fmt.Errorf("--config would be %q", config)
 	case s.ConfigFolder != "" && (!mounted || folder != path.Join(s.ConfigFolder, ConfigFileName)):
@@ -261,7 +281,7 @@ func withoutSwap(described Pod) *corev1.Pod {
 	}
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == VolumeName })
 	container := &pod.Spec.Containers[described.containerIndex]
-	container.Image = ""
+	container.Image, container.ImagePullPolicy = "", ""
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == VolumeName || path.Clean(m.MountPath) == ContainerConfigFolder
 	})

@@ -549,3 +549,28 @@ func FuzzApplyNeverPanicsAndProvesItsResult(f *testing.F) {
 		}
 	})
 }
+
+func TestASwappedImageIsNeverPulled(t *testing.T) {
+	for _, manifest := range []string{
+		strings.Replace(stock, "    livenessProbe:", "    imagePullPolicy: Always\n    livenessProbe:", 1),
+		strings.Replace(stock, ":v1.23.17", ":latest", 1),
+		strings.Replace(stock, "kube-scheduler:v1.23.17", "kube-scheduler", 1),
+	} {
+		if before := describe(t, manifest); !before.pulls() {
+			t.Errorf("kubelet would pull the image of\n%s", manifest)
+		}
+		if after := describe(t, string(apply(t, []byte(manifest), withConfig).Manifest)); after.pulls() {
+			t.Errorf("imagePullPolicy is %q", after.ImagePullPolicy)
+		}
+		edit, err := WithoutPull([]byte(manifest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if after := describe(t, string(edit.Manifest)); after.pulls() || after.Image != describe(t, manifest).Image {
+			t.Errorf("imagePullPolicy is %q, the image %s", after.ImagePullPolicy, after.Image)
+		}
+	}
+	if before := describe(t, stock); before.pulls() {
+		t.Error("an image with a tag is not pulled")
+	}
+}

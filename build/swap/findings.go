@@ -5,6 +5,10 @@ package swap
 import (
 	"fmt"
 	"io"
+	"slices"
+	"strings"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // Severity says what a finding means for a swap.
@@ -33,6 +37,40 @@ func (f *Findings) problem(next, format string, arguments ...any) {
 
 func (f *Findings) warn(next, format string, arguments ...any) {
 	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Next: next})
+}
+
+// What an operator can accept: a problem of that kind is a warning then.
+const (
+	// ProfilingFlags are flags of the manifest that switch profiling off, and lose their effect with a configuration.
+	ProfilingFlags = "profiling"
+	// OwnConfiguration is a configuration of the operator's own, which another one replaces.
+	OwnConfiguration = "own-configuration"
+	// PendingPods are pods that wait for a profile that goes.
+	PendingPods = "pending-pods"
+	// SharedProfiles are profiles that another scheduler of the cluster serves, too.
+	SharedProfiles = "shared-profiles"
+)
+
+// Acceptable are all that an operator can accept.
+var Acceptable = []string{ProfilingFlags, OwnConfiguration, PendingPods, SharedProfiles}
+
+// checkAccepted refuses what is none of them.
+func checkAccepted(kinds []string) error {
+	for _, kind := range kinds {
+		if !slices.Contains(Acceptable, kind) {
+			return nextstep.With(fmt.Errorf("--accept %s is unknown", kind), "name what check says: %s", strings.Join(Acceptable, ", "))
+		}
+	}
+	return nil
+}
+
+// unless is a problem that the operator may accept.
+func (f *Findings) unless(accepted []string, kind, next, format string, arguments ...any) {
+	if slices.Contains(accepted, kind) {
+		f.warn("nothing, since it is accepted", format, arguments...)
+		return
+	}
+	f.problem(next+"; if it is meant: --accept "+kind, format, arguments...)
 }
 
 // Problems tells how many findings make a swap fail.

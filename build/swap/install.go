@@ -55,8 +55,18 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is how long the old scheduler may take to work again; kubelet alone may need half a minute for it.
+// undoTime is how long the old scheduler may take to work again once kubelet has begun with it.
 const undoTime = 2 * time.Minute
+
+// StuckError says that the new scheduler does not work, and that there was none that worked to put back.
+type StuckError struct{ Reason error }
+
+func (e *StuckError) Error() string {
+	return fmt.Sprintf("the new scheduler does not work: %v\n"+
+		"the one that was there did not work either when this began, so the new manifest stays", e.Reason)
+}
+
+func (e *StuckError) Unwrap() error { return e.Reason }
 
 // Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
 func (t *Tool) Install(ctx context.Context, request Request) error {
@@ -65,6 +75,9 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		return err
 	}
 	defer end()
+	if err := checkAccepted(request.Accept); err != nil {
+		return err
+	}
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return err
@@ -80,12 +93,18 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		return nextstep.With(&Refused{Findings: findings}, "fix what is listed above, then run this again")
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
+	for _, adopted := range p.adopted {
+		t.say("the configuration gets %s, for %s of the manifest, which has no effect any more", adopted.line(), adopted)
+	}
 	want := wanted{imageID: p.imageID, health: healthOf(p.afterPod), lease: leaseOf(p.afterPod, p.accepted)}
 
 	if err := t.load(ctx, p); err != nil {
 		return err
 	}
 	if p.config != nil {
+		if err := t.keepEditedConfig(p.swap.ConfigFolder); err != nil {
+			return err
+		}
 		if _, err := t.state.keepConfig(p.config); err != nil {
 			return err
 		}
@@ -95,10 +114,11 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if err != nil {
 		return err
 	}
-	good, err := t.keepWayBack(p, unfinished)
+	good, err := t.keepWayBack(p, unfinished, func() error { return t.worksNow(ctx, p.pod) })
 	if err != nil {
 		return err
 	}
+	t.keepImages(ctx, good)
 	if p.unchanged() {
 		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need
 		// restart.
@@ -147,6 +167,12 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 			err = errInterruptedBefore
 		}
 		return errors.Join(err, t.unbegin(unfinished))
+	}
+	if good == nil {
+		if errors.Is(err, context.Canceled) {
+			err = errors.New("it was interrupted before it was seen to work")
+		}
+		return nextstep.With(&StuckError{err}, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
 	}
 	return t.undo(err, change.found, good)
 }
@@ -224,23 +250,29 @@ func (t *Tool) clearScratch() error {
 	return nil
 }
 
-// load brings the image into the runtime, and sees that it is the one of the archive.
+// load brings the image into the runtime, and sees that it is the one of the archive. It does so even if the runtime has
+// an image of that name and id: an import that failed half-way leaves one without all of its content.
 func (t *Tool) load(ctx context.Context, p *plan) error {
 	if p.archive == nil {
 		return nil
 	}
-	id, err := t.runtime.imageID(ctx, p.swap.Image)
+	before, err := t.runtime.imageID(ctx, p.swap.Image)
 	if err != nil {
 		return err
 	}
-	if id == p.imageID {
-		t.say("the image %s is loaded already", p.swap.Image)
-		return nil
-	}
 	t.say("loading %s", p.archive.path)
 	if err := t.runtime.load(ctx, p.archive.path); err != nil {
+		// Also when the user has lost patience.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		defer cancel()
+		if id, _ := t.runtime.imageID(ctx, p.swap.Image); before == "" && id != "" {
+			if left := t.runtime.drop(ctx, p.swap.Image); left != nil {
+				t.say("the name %s is left in the container runtime, without all of its content: %v", p.swap.Image, left)
+			}
+		}
 		return err
 	}
+	id := ""
 	// The runtime tells kubelet of a new image a moment after it was loaded.
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if id, err = t.runtime.imageID(ctx, p.swap.Image); err != nil {
@@ -266,8 +298,8 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 
 // keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts
 // back: the one that lies there, or, if an unfinished run put that there and it was never seen to work, the one from
-// before.
-func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
+// before. Nil: there is nothing to go back to, since the scheduler that is there does not work, as works tells.
+func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]byte, error) {
 	good := p.before
 	doubted, err := t.doubted(unfinished, p.before)
 	if err != nil {
@@ -278,10 +310,15 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kept != nil {
-			good = kept
+		if good = kept; kept != nil {
 			t.say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
 		}
+	} else if problem := works(); problem != nil {
+		t.say("the scheduler that is there does not work, so it is no way back: %v", problem)
+		if err := t.keepEdits(p.before, false); err != nil {
+			return nil, err
+		}
+		good = nil
 	}
 	write := func(path string, content []byte) error {
 		if err := writeDurably(path, content, 0o600); err != nil {
@@ -296,13 +333,82 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		if kept == nil || !onlyRestarted(kept, p.before) {
+		// One that does not work takes the place of none.
+		if kept == nil || good != nil && !onlyRestarted(kept, p.before) {
 			if err := write(t.state.original(), p.before); err != nil {
 				return nil, err
 			}
 		}
 	}
+	if good == nil {
+		return nil, removeDurably(t.state.undo())
+	}
 	return good, write(t.state.undo(), good)
+}
+
+// worksNow tells what is wrong with the scheduler of the manifest that lies there.
+func (t *Tool) worksNow(ctx context.Context, pod *Pod) error {
+	config, err := configOf(pod)
+	if err != nil {
+		return err
+	}
+	_, err = t.works(ctx, pod, wanted{health: healthOf(pod), lease: leaseOf(pod, config)})
+	return err
+}
+
+// keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses, and
+// a node may have no registry. What cannot be kept is no reason to stop.
+func (t *Tool) keepImages(ctx context.Context, good []byte) {
+	original, _ := readIfThere(t.state.original())
+	for _, manifest := range [][]byte{good, original} {
+		pod, err := Describe(manifest)
+		if manifest == nil || err != nil {
+			continue
+		}
+		if err := t.keepImage(ctx, pod.Image); err != nil {
+			t.say("the image %s is not kept, so a rollback needs it in the container runtime, or a registry: %v", pod.Image, err)
+		}
+	}
+}
+
+func (t *Tool) keepImage(ctx context.Context, name string) error {
+	id, err := t.runtime.imageID(ctx, name)
+	if id == "" || err != nil {
+		return err
+	}
+	file := t.state.imageFile(name)
+	if kept, err := openArchive(file); err == nil && kept.id == id {
+		return nil
+	}
+	if err := keepFolder(t.state.images()); err != nil {
+		return err
+	}
+	scratch, err := os.MkdirTemp(t.state.folder, ".scratch-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(scratch)
+	saved := filepath.Join(scratch, "image.tar")
+	if err := t.runtime.save(ctx, name, saved); err != nil {
+		return err
+	}
+	return os.Rename(saved, file)
+}
+
+// keepEditedConfig saves a configuration in the state folder that is not what was installed: edits by hand must not be
+// lost.
+func (t *Tool) keepEditedConfig(folder string) error {
+	content, err := readIfThere(filepath.Join(folder, ConfigFileName))
+	if content == nil || err != nil || folder == t.state.configFolder(sum(content)) {
+		return err
+	}
+	path := t.state.stamped("edited-config-"+filepath.Base(folder), t.started)
+	if err := writeDurably(path, content, 0o600); err != nil {
+		return nextstep.With(fmt.Errorf("cannot keep the configuration that was edited by hand: %w", err),
+			"see that there is room in %s", t.state.folder)
+	}
+	t.say("the configuration in %s was edited since it was installed; kept as %s", folder, path)
+	return nil
 }
 
 // halfSwapped tells whether a manifest names our configuration and does not mount it: an upgrade by a kubeadm whose
@@ -422,6 +528,11 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 		return nil, err
 	}
 	t.keepExact(manifest)
+	if manifest = t.startable(ctx, manifest, &pod); pod.pulls() {
+		if pod, err = Describe(manifest); err != nil {
+			return nil, err
+		}
+	}
 	// Whether its image is there and its configuration can be read is seen when it runs.
 	id, _ := t.runtime.imageID(ctx, pod.Image)
 	config, _ := configOf(&pod)
@@ -434,6 +545,29 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	}
 	return change.found, err
 }
+
+// startable gives a manifest that kubelet can start without a registry: one that has the image pulled at every start is
+// changed to use the image that is there, if the registry does not answer.
+func (t *Tool) startable(ctx context.Context, manifest []byte, pod *Pod) []byte {
+	if !pod.pulls() {
+		return manifest
+	}
+	pulling, stop := context.WithTimeout(ctx, pullTime)
+	defer stop()
+	err := t.runtime.pull(pulling, pod.Image)
+	if err == nil {
+		return manifest
+	}
+	edit, failed := WithoutPull(manifest)
+	if failed != nil {
+		return manifest
+	}
+	t.say("the manifest from before has %s pulled at every start, and that fails: %v; it gets imagePullPolicy: IfNotPresent", pod.Image, err)
+	return edit.Manifest
+}
+
+// pullTime is how long a pull may take before the image that is there is used.
+const pullTime = 30 * time.Second
 
 // keepExact keeps the exact text of a manifest that gets another form when the time of the restart is set in it.
 func (t *Tool) keepExact(manifest []byte) {
@@ -471,7 +605,7 @@ func (t *Tool) finish(p *plan, written []byte) error {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but the journal cannot be removed: %w", err),
 			"run this again")
 	}
-	if err := errors.Join(t.updatePatch(p.swap), t.clearConfigs(written)); err != nil {
+	if err := errors.Join(t.updatePatch(p.swap), t.clear(written)); err != nil {
 		return nextstep.With(
 			fmt.Errorf("the new scheduler works and is written down, but kubeadm's patch or old configurations are as they were: %w",
 				err),
@@ -481,23 +615,42 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	return nil
 }
 
-// clearConfigs removes the configurations that neither the manifest that lies there, nor one to go back to, nor
-// kubeadm's patch names.
-func (t *Tool) clearConfigs(written []byte) error {
+// clear removes the configurations and images that no manifest names: neither the one that lies there, nor one that is
+// kept, nor kubeadm's patch.
+func (t *Tool) clear(written []byte) error {
 	named := [][]byte{written}
-	files := []string{t.state.original(), t.state.previous(), filepath.Join(DefaultPatches, KubeadmPatchFile)}
+	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+	if err != nil {
+		return err
+	}
+	files = append(files, filepath.Join(DefaultPatches, KubeadmPatchFile))
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
 		return err
 	} else if there {
 		files = append(files, filepath.Join(patch.Folder, KubeadmPatchFile))
 	}
+	images := map[string]bool{}
 	for _, file := range files {
 		content, err := readIfThere(file)
 		if err != nil {
 			return err
 		}
 		named = append(named, content)
+		if pod, err := Describe(content); err == nil {
+			images[t.state.imageFile(pod.Image)] = true
+		}
 	}
-	return t.state.dropConfigs(named...)
+	kept, err := filepath.Glob(filepath.Join(t.state.images(), "*"))
+	if err != nil {
+		return err
+	}
+	for _, file := range kept {
+		if !images[file] {
+			if err := os.Remove(file); err != nil {
+				return err
+			}
+		}
+	}
+	return t.state.dropConfigs(t.keepEditedConfig, named...)
 }

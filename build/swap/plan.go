@@ -23,6 +23,10 @@ type Request struct {
 	Config string
 	// Probe are the profiles that have to bind a pod before the swap counts as done.
 	Probe []string
+	// AdoptFlags writes flags of the manifest that lose their effect with a configuration into the configuration.
+	AdoptFlags bool
+	// Accept are the kinds of problems, of Acceptable, that do not stop an install.
+	Accept []string
 }
 
 // plan is a change that was thought through, and not begun.
@@ -34,17 +38,20 @@ type plan struct {
 	archive *archive
 	imageID string
 	swap    Swap
-	// config is the content to keep; nil if none has to be.
-	config []byte
+	// config is the content to keep; nil if none has to be. adopted are the flags of the manifest that were written into
+	// it.
+	config  []byte
+	adopted []setting
 	// after is the new manifest, and the pod that it describes; reformatted tells whether other lines change, too.
 	after       []byte
 	afterPod    *Pod
 	reformatted bool
 	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why
-	// it does not accept it.
-	accepted *schedulerConfig
-	warnings []string
-	refusal  error
+	// it does not accept it. unmountable is what keeps its pod from starting, so that it was not asked.
+	accepted    *schedulerConfig
+	warnings    []string
+	refusal     error
+	unmountable error
 }
 
 // plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone
@@ -64,8 +71,12 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	}
 	defer os.RemoveAll(scratch)
 
-	binary := filepath.Join(scratch, "kube-scheduler")
-	if err := t.planImage(ctx, p, request, scratch, binary); err != nil {
+	root := filepath.Join(scratch, "image")
+	// Another user than root may have to read it.
+	if err := errors.Join(os.Mkdir(root, 0o755), os.Chmod(root, 0o755)); err != nil {
+		return nil, err
+	}
+	if err := t.planImage(ctx, p, request, scratch, root); err != nil {
 		return nil, err
 	}
 	if p.swap.Version == "" {
@@ -86,19 +97,34 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	}
 	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
 
-	p.accepted, p.warnings, p.refusal = accepts(ctx, binary, p.afterPod, func(path string) string {
-		if path == ContainerConfigPath && p.config != nil {
-			staged := filepath.Join(scratch, ConfigFileName)
-			if os.WriteFile(staged, p.config, 0o600) == nil {
-				return staged
-			}
+	return p, t.ask(ctx, p, scratch, root)
+}
+
+// ask finds out whether the new scheduler accepts what its pod gives it.
+func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
+	instead := map[string]string{}
+	config := p.config
+	if config != nil {
+		staged := filepath.Join(scratch, "config")
+		if err := errors.Join(os.Mkdir(staged, 0o755), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o644)); err != nil {
+			return nextstep.With(err, "see that the disk has room")
 		}
-		if host, mounted := p.afterPod.HostPath(path); mounted {
-			return host
+		instead[p.swap.ConfigFolder] = staged
+	} else {
+		var err error
+		if config, err = configContent(p.afterPod); err != nil {
+			p.unmountable = err
+			return nil
 		}
-		return path
-	})
-	return p, nil
+	}
+	view, err := newView(root, p.afterPod, instead)
+	if err != nil {
+		p.unmountable = err
+		return nil
+	}
+	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run}
+	p.accepted, p.warnings, p.refusal = asked.accepts(ctx, p.afterPod, config)
+	return nil
 }
 
 // scratchFolder makes a folder for what is thrown away. check changes nothing: before the first install there is no
@@ -119,7 +145,7 @@ func scratchFolder(state string) (string, error) {
 }
 
 // planImage settles which image it will be, and takes the scheduler out of it.
-func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch, binary string) error {
+func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch, root string) error {
 	file, name := request.Archive, request.Image
 	if file == "" && name == "" {
 		if !p.pod.Swapped {
@@ -145,28 +171,29 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 		}
 		saved, err := openArchive(file)
 		if err != nil {
-			return err
+			return nextstep.With(fmt.Errorf("the image %s is not whole in the container runtime: %w", name, err),
+				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.version
-		return t.takeScheduler(saved, binary)
+		return t.takeScheduler(saved, root)
 	}
 	loaded, err := openArchive(file)
 	if err != nil {
 		return err
 	}
 	p.archive, p.imageID, p.swap.Image, p.swap.Version = loaded, loaded.id, loaded.name, loaded.version
-	return t.takeScheduler(loaded, binary)
+	return t.takeScheduler(loaded, root)
 }
 
 // unknownVersion stands in the manifest for an image that does not tell its version: that one is there marks a swap.
 const unknownVersion = "unknown"
 
-func (t *Tool) takeScheduler(a *archive, binary string) error {
+func (t *Tool) takeScheduler(a *archive, root string) error {
 	if a.architecture != goruntime.GOARCH {
 		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
 			"make image ARCH=%s", goruntime.GOARCH)
 	}
-	return a.extractScheduler(binary)
+	return a.unpack(root)
 }
 
 // planConfig settles which configuration it will be: the one that is named, or the one of the swap that is there.
@@ -185,6 +212,8 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		} else if sum(content) != p.swap.ConfigSHA256 {
 			return nextstep.With(fmt.Errorf("%s is not what was installed: it was changed since", file),
 				"copy it elsewhere, and name the copy with --config")
+		} else if request.AdoptFlags {
+			return t.useConfig(p, content, true)
 		}
 		return nil
 	}
@@ -192,6 +221,17 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 	if err != nil {
 		return nextstep.With(fmt.Errorf("the configuration: %w", err),
 			"name a KubeSchedulerConfiguration with --config")
+	}
+	return t.useConfig(p, content, request.AdoptFlags)
+}
+
+// useConfig has a plan install a configuration.
+func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
+	if adoptFlags {
+		var err error
+		if content, p.adopted, err = adopt(p.pod, content); err != nil {
+			return err
+		}
 	}
 	p.config = content
 	p.swap.ConfigSHA256 = sum(content)
@@ -218,6 +258,9 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return nil, err
+	}
+	if p.unmountable != nil {
+		fmt.Fprintf(t.options.Output, "install would refuse this: kubelet could not start the pod: %v\n", p.unmountable)
 	}
 	if p.refusal != nil {
 		fmt.Fprintf(t.options.Output, "install would refuse this: the new scheduler does not accept it: %v\n", p.refusal)

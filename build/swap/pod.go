@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/google/go-containerregistry/pkg/name"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -287,7 +288,7 @@ func (p Pod) HostPath(containerPath string) (string, bool) {
 	// The deepest mount hides the others.
 	var deepest *corev1.VolumeMount
 	var below string
-	mounts := p.Manifest.Spec.Containers[p.containerIndex].VolumeMounts
+	mounts := p.container().VolumeMounts
 	for i := range mounts {
 		mountPath := path.Clean(mounts[i].MountPath)
 		rest, inside := strings.CutPrefix(containerPath, strings.TrimSuffix(mountPath, "/"))
@@ -307,6 +308,19 @@ func (p Pod) HostPath(containerPath string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// container is the one that runs kube-scheduler.
+func (p Pod) container() *corev1.Container { return &p.Manifest.Spec.Containers[p.containerIndex] }
+
+// pulls tells whether kubelet asks the registry for the image at every start, though it is on the node.
+func (p Pod) pulls() bool {
+	if p.ImagePullPolicy != "" {
+		return p.ImagePullPolicy == corev1.PullAlways
+	}
+	// kubelet's default.
+	tag, err := parseTag(p.Image)
+	return err == nil && tag.TagStr() == name.DefaultTag
 }
 
 func (p *Pod) describeSwap() {

@@ -6,8 +6,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,6 +34,11 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		return err
 	}
 	defer end()
+	return t.rollback(ctx, to)
+}
+
+// rollback is Rollback under the lock.
+func (t *Tool) rollback(ctx context.Context, to string) error {
 	var path string
 	switch to {
 	case ToStock:
@@ -145,7 +152,29 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 				"see that %s can be written to", t.state.folder)
 		}
 	}
+	if unreadable == nil {
+		t.sayPending(ctx, pod, target)
+	}
 	return t.settled(ctx, written)
+}
+
+// sayPending names the pods that wait for a profile which the scheduler before had, and the one that is back has not.
+func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
+	now, err := Describe(target)
+	if err != nil {
+		return
+	}
+	pending, err := t.cluster.pending(ctx)
+	if err != nil {
+		t.say("which pods wait for a profile that is gone is not known: %v", err)
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(pending)) {
+		if t.servesNow(before, name) && !t.servesNow(&now, name) {
+			t.say("%d pending pods ask for the scheduler %s, which is gone: %s for one; they wait until a scheduler of that name "+
+				"runs, or they are made again without schedulerName", len(pending[name]), name, pending[name][0])
+		}
+	}
 }
 
 // swapOf tells whether a pod is what a manifest becomes by nothing but the pod's swap.
@@ -168,6 +197,10 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	id, err := t.runtime.imageID(ctx, pod.Image)
 	if id != "" || err != nil {
 		return err
+	}
+	if kept, err := openArchive(t.state.imageFile(pod.Image)); err == nil {
+		t.say("loading %s, which is not on this node any more, from %s", pod.Image, kept.path)
+		return t.runtime.load(ctx, kept.path)
 	}
 	t.say("pulling %s, which is not on this node any more", pod.Image)
 	if err := t.runtime.pull(ctx, pod.Image); err != nil {

@@ -31,6 +31,8 @@ type runtime struct {
 	connection *grpc.ClientConn
 	endpoint   string
 	docker     bool
+	// name is what the runtime calls itself: containerd, docker, cri-o.
+	name string
 }
 
 // kubelet's labels on what it has the runtime start.
@@ -87,7 +89,10 @@ func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime
 func ping(ctx context.Context, r *runtime) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	_, err := r.containers.Version(ctx, &cri.VersionRequest{})
+	answer, err := r.containers.Version(ctx, &cri.VersionRequest{})
+	if err == nil {
+		r.name = answer.RuntimeName
+	}
 	return err
 }
 
@@ -136,17 +141,38 @@ func (r *runtime) save(ctx context.Context, name, archive string) error {
 	return r.run(ctx, "images", "export", archive, name)
 }
 
+// drop takes a name away from an image; other names of the same image stay.
+func (r *runtime) drop(ctx context.Context, name string) error {
+	if r.docker {
+		return r.run(ctx, "rmi", "--no-prune", name)
+	}
+	return r.run(ctx, "images", "rm", name)
+}
+
+// missingTool says what is missing to load images; nil: nothing.
+func (r *runtime) missingTool() error {
+	tool := r.tool()[0]
+	if r.name == "cri-o" {
+		return nextstep.With(
+			errors.New("this node's container runtime is CRI-O, which this tool does not support: it loads images with ctr or docker"),
+			"swap by hand: docs/operations.md, \"Without the tool\"; podman load --input kube-scheduler.tar loads the image")
+	}
+	if _, err := exec.LookPath(tool); err != nil {
+		return nextstep.With(
+			fmt.Errorf("%s is not installed, which comes with the container runtime at %s and loads images", tool, r.endpoint),
+			"install it (Debian: containerd or docker.io), or see that sudo's PATH finds it")
+	}
+	return nil
+}
+
 func (r *runtime) run(ctx context.Context, arguments ...string) error {
 	arguments = append(r.tool(), arguments...)
 	line := strings.Join(arguments, " ")
-	program, err := exec.LookPath(arguments[0])
-	if err != nil {
-		return nextstep.With(
-			fmt.Errorf("%s is not installed, which comes with the container runtime at %s", arguments[0], r.endpoint),
-			"install it, then run this again: %s", line)
+	if err := r.missingTool(); err != nil {
+		return err
 	}
 	var output bytes.Buffer
-	command := exec.CommandContext(ctx, program, arguments[1:]...)
+	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
 		return nextstep.With(fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(output.String())),

@@ -45,6 +45,13 @@ func (s state) configs() string { return filepath.Join(s.folder, "configs") }
 // configuration that it was made for.
 func (s state) configFolder(sum string) string { return filepath.Join(s.configs(), sum[:12]) }
 
+func (s state) images() string { return filepath.Join(s.folder, "images") }
+
+// imageFile is where an image lies to which one can go back, by its name.
+func (s state) imageFile(name string) string {
+	return filepath.Join(s.images(), sum([]byte(name))[:12]+".tar")
+}
+
 func (s state) journalFile() string   { return filepath.Join(s.folder, "journal.json") }
 func (s state) installedFile() string { return filepath.Join(s.folder, "installed.json") }
 func (s state) patchedFile() string   { return filepath.Join(s.folder, "patched.json") }
@@ -163,8 +170,8 @@ func (s state) keepConfig(content []byte) (string, error) {
 	return folder, nil
 }
 
-// dropConfigs removes the configurations that none of the manifests names.
-func (s state) dropConfigs(manifests ...[]byte) error {
+// dropConfigs removes the configurations that none of the manifests names. keep sees each of them first.
+func (s state) dropConfigs(keep func(folder string) error, manifests ...[]byte) error {
 	entries, err := os.ReadDir(s.configs())
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
@@ -179,6 +186,9 @@ func (s state) dropConfigs(manifests ...[]byte) error {
 		}
 		if used {
 			continue
+		}
+		if err := keep(folder); err != nil {
+			return err
 		}
 		if err := os.RemoveAll(folder); err != nil {
 			return err

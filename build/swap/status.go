@@ -33,6 +33,8 @@ type Status struct {
 	Restarts int       `json:"restarts"`
 	// Health is ok, or why the scheduler is not healthy.
 	Health string `json:"health"`
+	// Working tells whether the scheduler runs, is healthy, and its lease is held and was renewed lately.
+	Working bool `json:"working"`
 	// Lease is the lease's namespace and name; Holder who holds it, and Renewed when that was renewed last.
 	Lease   string    `json:"lease,omitempty"`
 	Holder  string    `json:"holder,omitempty"`
@@ -41,6 +43,9 @@ type Status struct {
 	Here bool `json:"here"`
 	// Notes are what does not fit together, a sentence each.
 	Notes []string `json:"notes,omitempty"`
+
+	// leaseUnknown tells that the lease could not be asked for.
+	leaseUnknown bool
 }
 
 // Status looks at the scheduler of this node. It changes nothing.
@@ -87,6 +92,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		s.Lease = lease.namespace + "/" + lease.name
 		if holder, err := t.cluster.holder(ctx, *lease); err != nil {
 			note("%v", err)
+			s.leaseUnknown = true
 		} else {
 			s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
 		}
@@ -98,8 +104,13 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	for _, finding := range findings {
 		note("%s; next: %s", finding.What, finding.Next)
 	}
+	s.Working = s.Running && s.Health == "ok" && (s.Lease == "" || s.leaseUnknown || time.Since(s.Renewed) < leaseTime)
 	return s, nil
 }
+
+// leaseTime is after how long a lease that was not renewed counts as held by none: twice what upstream's default is, since
+// clocks of nodes differ.
+const leaseTime = 30 * time.Second
 
 // running finds the container of the pod that the manifest describes.
 func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
@@ -164,6 +175,8 @@ func (s *Status) Write(output io.Writer) error {
 	switch {
 	case s.Lease == "":
 		line("lease", "none: no leader election")
+	case s.leaseUnknown:
+		line("lease", "%s: unknown", s.Lease)
 	case s.Holder == "":
 		line("lease", "%s: no scheduler holds it", s.Lease)
 	case s.Here:

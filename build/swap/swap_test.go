@@ -115,7 +115,7 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 		}
 		folders = append(folders, folder)
 	}
-	if err := s.dropConfigs([]byte("path: "+folders[0]+"\n"), nil, []byte("path: "+folders[2]+"\n")); err != nil {
+	if err := s.dropConfigs(func(string) error { return nil }, []byte("path: "+folders[0]+"\n"), nil, []byte("path: "+folders[2]+"\n")); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []bool{true, false, true} {
@@ -362,6 +362,36 @@ func toolFor(t *testing.T, manifest string) *Tool {
 	return tool
 }
 
+// working is what a scheduler that works is found to be.
+func working() error { return nil }
+
+func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
+	broken := strings.Replace(stock, "    image:", "    - --v=9\n    image:", 1)
+	tool := toolFor(t, broken)
+	put(t, tool.state.original(), stock)
+	put(t, tool.state.undo(), "from before")
+	content, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil, func() error { return errors.New("it hangs") })
+	if good != nil || err != nil {
+		t.Fatalf("an undo would put back %q, %v", good, err)
+	}
+	if got := get(t, tool.state.original()); got != stock {
+		t.Errorf("the original is now\n%s", got)
+	}
+	kept := names(t, tool.state.folder)
+	if index := slices.IndexFunc(kept, func(name string) bool { return strings.HasPrefix(name, "edited-") }); index < 0 {
+		t.Errorf("what was edited is not kept: %q", kept)
+	} else if got := get(t, filepath.Join(tool.state.folder, kept[index])); got != broken {
+		t.Errorf("kept is\n%s", got)
+	}
+	if _, err := os.Stat(tool.state.undo()); err == nil {
+		t.Error("an undo from before is left, for the next run to take")
+	}
+}
+
 func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 	swapped := func(image string) string {
 		edit, err := Apply([]byte(stock), Swap{Image: image, Version: "v1"})
@@ -407,7 +437,7 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 		{"that was finished; the next one", works, nil, works, stock},
 		{"it was killed, and kubeadm wrote a newer manifest", upgraded, wrote(nil, crashes), upgraded, upgraded},
 	} {
-		good, err := tool.keepWayBack(planFor(step.found), step.unfinished)
+		good, err := tool.keepWayBack(planFor(step.found), step.unfinished, working)
 		if err != nil {
 			t.Fatalf("%s: %v", step.name, err)
 		}
@@ -427,7 +457,7 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil); err != nil {
+	if _, err := tool.keepWayBack(&plan{before: content, pod: pod}, nil, working); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(tool.state.original()); err == nil {

@@ -11,6 +11,7 @@ import (
 
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/klog/v2"
 )
 
@@ -37,6 +38,12 @@ func lines(err error) []string {
 	seen := sets.NewString()
 	var messages []string
 	for _, err := range errs {
+		if invalid, ok := err.(*field.Error); ok {
+			// Upstream gives the place of a duplicate as the value, and it would be printed as a pointer.
+			if path, ok := invalid.BadValue.(*field.Path); ok {
+				err = &field.Error{Type: invalid.Type, Field: invalid.Field, BadValue: path.String(), Detail: invalid.Detail}
+			}
+		}
 		message := strings.ReplaceAll(strings.TrimSpace(err.Error()), "\n", " ")
 		if !seen.Has(message) {
 			seen.Insert(message)

@@ -203,7 +203,7 @@ func (f failedPlugin) Name() string { return string(f) }
 // the first.
 func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) (map[string]framework.Plugin, []error) {
 	plugins := map[string]framework.Plugin{}
-	errs := unknownPlugins(path.Child("plugins"), p.Plugins, registry)
+	errs := wrongPlugins(path.Child("plugins"), p.Plugins, registry)
 	collecting := make(frameworkruntime.Registry, len(registry))
 	for name, factory := range registry {
 		name, factory := name, factory
@@ -238,13 +238,18 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 	)
 }
 
-// unknownPlugins returns an error for each plugin that is enabled and does not exist.
-func unknownPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
+// wrongPlugins returns an error for each plugin that is enabled and does not exist, or has a weight that turns its score
+// round, which upstream accepts at some points and not at others.
+func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
 	var errs []error
 	for _, point := range pluginLists {
 		for _, plugin := range point.set(plugins).Enabled {
 			if _, found := registry[plugin.Name]; !found {
 				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path.Child(point.name, "enabled").Key(plugin.Name)))
+			}
+			if plugin.Weight < 0 {
+				weight := path.Child(point.name, "enabled").Key(plugin.Name).Child("weight")
+				errs = append(errs, field.Invalid(weight, plugin.Weight, "must not be negative"))
 			}
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	clientset "k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -331,6 +332,14 @@ profiles:
 			},
 		},
 		{
+			name:     "weights that turn a score round",
+			document: head + "profiles: [{plugins: {multiPoint: {enabled: [{name: Scorer, weight: -1}]}, score: {enabled: [{name: ImageLocality, weight: -2}]}}}]\n",
+			want: []string{
+				"profiles[0].plugins.multiPoint.enabled[Scorer].weight: Invalid value: -1: must not be negative",
+				"profiles[0].plugins.score.enabled[ImageLocality].weight: Invalid value: -2: must not be negative",
+			},
+		},
+		{
 			name:     "plugins that send requests",
 			document: head + "profiles: [{plugins: {multiPoint: {enabled: [{name: Asking}, {name: AskingByItself}]}}}]\n",
 			want: []string{
@@ -391,6 +400,14 @@ extenders:
 				t.Errorf("printed as a result:\n%s", &out)
 			}
 		})
+	}
+}
+
+func TestADuplicateIsShownByItsPath(t *testing.T) {
+	path := field.NewPath("profiles").Index(1).Child("schedulerName")
+	got := lines(field.Duplicate(path, field.NewPath("profiles").Index(0).Child("schedulerName")))
+	if want := []string{`profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"`}; cmp.Diff(want, got) != "" {
+		t.Errorf("got %q", got)
 	}
 }
 

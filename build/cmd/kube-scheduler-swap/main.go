@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -22,7 +23,7 @@ import (
 // version is stamped by the release: that of the scheduler that it goes with.
 var version = "unreleased"
 
-// errProblems ends check with a status that a script sees; what was found is printed.
+// errProblems ends check and status with an exit status that a script sees; what was found is printed.
 var errProblems = errors.New("problems were found")
 
 func main() {
@@ -44,6 +45,7 @@ func main() {
   kube-scheduler-swap install --archive kube-scheduler.tar --config config.yaml
   kube-scheduler-swap status
   kube-scheduler-swap rollback
+  kube-scheduler-swap uninstall
 
 install waits until the new scheduler works, and puts the old one back if it does not. With several control-plane nodes:
 one after the other, and the one that holds the lease last.`,
@@ -55,8 +57,8 @@ one after the other, and the one that holds the lease last.`,
 	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the folder that kubelet watches)")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", swap.DefaultKubeconfig, "the administrator's credentials")
 	flags.StringVar(&options.State, "state", swap.StateFolder, "folder for backups and configurations, outside of the one that kubelet watches")
-	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work")
-	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
+	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work, once kubelet has begun with it")
+	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), uninstallCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, errProblems) {
 		os.Exit(1)
@@ -85,6 +87,8 @@ func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
 	flags.StringVar(&request.Image, "image", "", "name of an image that is loaded already (default: the one of the swap that is there)")
 	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the swap that is there; without one, the scheduler's own defaults)")
+	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "write flags of the manifest that have no effect with a configuration into the configuration")
+	flags.StringSliceVar(&request.Accept, "accept", nil, "what check calls a problem and you mean: "+strings.Join(swap.Acceptable, ", "))
 }
 
 func checkCommand(options *swap.Options) *cobra.Command {
@@ -138,11 +142,22 @@ func rollbackCommand(options *swap.Options) *cobra.Command {
 	return command
 }
 
+func uninstallCommand(options *swap.Options) *cobra.Command {
+	return &cobra.Command{
+		Use:   "uninstall",
+		Short: "Go back to kubeadm's scheduler, and remove what this tool has put on the node",
+		Args:  cobra.NoArgs,
+		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+			return tool.Uninstall(ctx)
+		}),
+	}
+}
+
 func statusCommand(options *swap.Options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs, since when, and whether the files match; changes nothing",
+		Short: "Show what runs, since when, and whether the files match; changes nothing; exit status 1: it does not work",
 		Args:  cobra.NoArgs,
 		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			status, err := tool.Status(ctx)
@@ -151,12 +166,17 @@ func statusCommand(options *swap.Options) *cobra.Command {
 			}
 			switch output {
 			case "json":
-				return status.WriteJSON(command.OutOrStdout())
+				err = status.WriteJSON(command.OutOrStdout())
 			case "":
-				return status.Write(command.OutOrStdout())
+				err = status.Write(command.OutOrStdout())
+			default:
+				return nextstep.With(fmt.Errorf("--output %s is unknown", output),
+					"kube-scheduler-swap status --output json")
 			}
-			return nextstep.With(fmt.Errorf("--output %s is unknown", output),
-				"kube-scheduler-swap status --output json")
+			if err == nil && !status.Working {
+				err = errProblems
+			}
+			return err
 		}),
 	}
 	command.Flags().StringVarP(&output, "output", "o", "", "json: for a program")

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// ignoredFlag is a flag of kube-scheduler that has no effect with --config, and what has it then.
+type ignoredFlag struct {
+	name string
+	// field is the field of the configuration; otherwise is what holds without it, as the flag would be given.
+	field     []string
+	otherwise string
+}
+
+// ignoredFlags are those that kube-scheduler 1.23 calls deprecated.
+var ignoredFlags = []ignoredFlag{
+	{"profiling", []string{"enableProfiling"}, "true"},
+	{"contention-profiling", []string{"enableContentionProfiling"}, "true"},
+	{"kubeconfig", []string{"clientConnection", "kubeconfig"}, ""},
+	{"kube-api-content-type", []string{"clientConnection", "contentType"}, "application/vnd.kubernetes.protobuf"},
+	{"kube-api-qps", []string{"clientConnection", "qps"}, "50"},
+	{"kube-api-burst", []string{"clientConnection", "burst"}, "100"},
+	{"lock-object-namespace", []string{"leaderElection", "resourceNamespace"}, "kube-system"},
+	{"lock-object-name", []string{"leaderElection", "resourceName"}, "kube-scheduler"},
+}
+
+// setting is a flag that a manifest sets.
+type setting struct {
+	ignoredFlag
+	value string
+}
+
+// line is what the configuration needs to say for the same effect.
+func (s setting) line() string {
+	if len(s.field) == 1 {
+		return s.field[0] + ": " + s.value
+	}
+	return s.field[0] + ": {" + s.field[1] + ": " + s.value + "}"
+}
+
+// String is the flag as it stands in the manifest.
+func (s setting) String() string { return "--" + s.name + "=" + s.value }
+
+// withoutEffect are the flags of a pod that would have no effect with a configuration, which does not set their fields
+// either. What a field says is the operator's word.
+func withoutEffect(pod *Pod, config []byte) ([]setting, error) {
+	tree, err := yaml.Parse(string(config))
+	if err != nil {
+		return nil, fmt.Errorf("the configuration is not YAML: %w", err)
+	}
+	var found []setting
+	for _, flag := range ignoredFlags {
+		value, set := pod.Flag(flag.name)
+		if !set || equalValues(value, flag.otherwise) {
+			continue
+		}
+		field, err := tree.Pipe(yaml.Lookup(flag.field...))
+		if err == nil && field == nil {
+			found = append(found, setting{flag, value})
+		}
+	}
+	return found, nil
+}
+
+// equalValues compares two values of a flag; 50 and 50.0 are the same.
+func equalValues(a, b string) bool {
+	x, errX := strconv.ParseFloat(a, 64)
+	y, errY := strconv.ParseFloat(b, 64)
+	return strings.EqualFold(a, b) || errX == nil && errY == nil && x == y
+}
+
+// adopt writes flags of a pod that would have no effect into a configuration, which keeps its comments.
+func adopt(pod *Pod, config []byte) ([]byte, []setting, error) {
+	settings, err := withoutEffect(pod, config)
+	if err != nil || len(settings) == 0 {
+		return config, nil, err
+	}
+	tree, err := yaml.Parse(string(config))
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range settings {
+		err := tree.PipeE(yaml.LookupCreate(yaml.ScalarNode, s.field...), yaml.Set(yaml.NewScalarRNode(s.value)))
+		if err != nil {
+			return nil, nil, nextstep.With(fmt.Errorf("cannot write %s into the configuration: %w", s.line(), err),
+				"write it there by hand, and leave --adopt-flags out")
+		}
+	}
+	text, err := tree.String()
+	return []byte(text), settings, err
+}

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// otherScheduler is a scheduler of the cluster that is no static pod: a second scheduler, for one.
+type otherScheduler struct {
+	// pod is its namespace and name.
+	pod      string
+	profiles []string
+	lease    *lease
+}
+
+// otherSchedulers looks at the pods of the cluster. A configuration that is in no ConfigMap is not known; such a
+// scheduler is left out.
+func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error) {
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
+	})
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("cannot list the pods, to find other schedulers: %w", err), "kubectl get pods -A")
+	}
+	var found []otherScheduler
+	for i := range pods.Items {
+		item := &pods.Items[i]
+		if _, static := item.Annotations[corev1.MirrorPodAnnotationKey]; static {
+			continue
+		}
+		for index := range item.Spec.Containers {
+			line := newCommandLine(&item.Spec.Containers[index])
+			if line.program < 0 {
+				continue
+			}
+			pod := &Pod{Manifest: item, Command: line.elements, line: line, containerIndex: index}
+			config, known := c.configOfPod(ctx, pod)
+			if !known {
+				continue
+			}
+			found = append(found, otherScheduler{item.Namespace + "/" + item.Name, config.profiles(), leaseOf(pod, config)})
+		}
+	}
+	return found, nil
+}
+
+// configOfPod reads the configuration of a scheduler from the ConfigMap that its pod mounts.
+func (c *cluster) configOfPod(ctx context.Context, pod *Pod) (config *schedulerConfig, known bool) {
+	file, set := pod.Flag("config")
+	if !set || file == "" {
+		return &schedulerConfig{}, true
+	}
+	for _, mount := range pod.container().VolumeMounts {
+		key, inside := strings.CutPrefix(path.Clean(file), strings.TrimSuffix(path.Clean(mount.MountPath), "/"))
+		if !inside {
+			continue
+		}
+		if key = strings.TrimPrefix(key, "/"); mount.SubPath != "" {
+			key = path.Join(mount.SubPath, key)
+		}
+		index := slices.IndexFunc(pod.Manifest.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
+		if index < 0 || pod.Manifest.Spec.Volumes[index].ConfigMap == nil {
+			continue
+		}
+		source := pod.Manifest.Spec.Volumes[index].ConfigMap
+		for _, item := range source.Items {
+			if item.Path == key {
+				key = item.Key
+				break
+			}
+		}
+		object, err := c.client.CoreV1().ConfigMaps(pod.Manifest.Namespace).Get(ctx, source.Name, metav1.GetOptions{})
+		if err != nil {
+			return nil, false
+		}
+		config, err = readConfig([]byte(object.Data[key]))
+		return config, err == nil
+	}
+	return nil, false
+}
+
+// checkOthers finds schedulers that serve the same names and do not take turns with the new one: both would bind the
+// same pods.
+func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, accepted []string) {
+	others, err := t.cluster.otherSchedulers(ctx)
+	if err != nil {
+		what, next := nextstep.Split(err, otherwise)
+		findings.problem(next, "%s", what)
+		return
+	}
+	ours := leaseOf(p.afterPod, p.accepted)
+	told := map[string]bool{}
+	for _, other := range others {
+		if ours != nil && other.lease != nil && *ours == *other.lease {
+			continue
+		}
+		for _, profile := range p.accepted.profiles() {
+			if !slices.Contains(other.profiles, profile) || told[profile] {
+				continue
+			}
+			// Of several replicas one is enough.
+			told[profile] = true
+			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or end that scheduler",
+				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them fails each time", other.pod, profile)
+		}
+	}
+}

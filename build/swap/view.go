@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"archive/tar"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// view is the file system as a pod's container sees it: the image's files, and what the pod mounts.
+type view struct {
+	// root is the folder with the image's files.
+	root string
+	// binds are the mounts of files and folders of this host, the outer ones first.
+	binds []bind
+	// user is whom the container runs as; nil: root.
+	user *syscall.Credential
+}
+
+// bind is a file or folder of this host, and where the container sees it.
+type bind struct{ source, target string }
+
+// unpack writes the files of the image into a folder.
+func (a *archive) unpack(folder string) error {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	content := mutate.Extract(a.image)
+	defer content.Close()
+	reader := tar.NewReader(content)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("cannot read %s: %w", a.path, err)
+		}
+		if err := unpackFile(root, header, reader); errors.Is(err, unix.ENOSPC) {
+			where := filepath.Dir(filepath.Dir(folder))
+			return nextstep.With(fmt.Errorf("cannot unpack %s into %s to check it: %w", a.path, where, err),
+				"df -h %s; make room for %d MB there, then run this again", where, a.size()>>20+1)
+		} else if err != nil {
+			return fmt.Errorf("cannot unpack %s: %w", a.path, err)
+		}
+	}
+	if _, err := root.Stat(schedulerInImage); err != nil {
+		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage), "take an image that make image made")
+	}
+	return nil
+}
+
+// unpackFile writes one file of an image. Devices and the like are left out: a check of a configuration needs none.
+func unpackFile(root *os.Root, header *tar.Header, content io.Reader) error {
+	name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
+	if name == "" {
+		return nil
+	}
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return root.MkdirAll(name, 0o755)
+	case tar.TypeSymlink:
+		return root.Symlink(header.Linkname, name)
+	case tar.TypeLink:
+		return root.Link(strings.TrimPrefix(path.Clean("/"+header.Linkname), "/"), name)
+	case tar.TypeReg:
+		file, err := root.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, header.FileInfo().Mode().Perm())
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	}
+	return nil
+}
+
+// size is how many bytes the files of the image have.
+func (a *archive) size() int64 {
+	content := mutate.Extract(a.image)
+	defer content.Close()
+	reader, size := tar.NewReader(content), int64(0)
+	for {
+		header, err := reader.Next()
+		if err != nil {
+			return size
+		}
+		size += header.Size
+	}
+}
+
+// newView makes the view of a pod. root is a folder with the image's files. What the pod mounts of a folder in instead is
+// taken from that one: it does not lie in its place yet. An error says what kubelet would wait for, or what the container
+// runtime would refuse.
+func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
+	v := &view{root: root, user: userOf(pod)}
+	inside, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer inside.Close()
+	mounts := slices.Clone(pod.container().VolumeMounts)
+	slices.SortFunc(mounts, func(a, b corev1.VolumeMount) int { return cmp.Compare(len(a.MountPath), len(b.MountPath)) })
+	for _, mount := range mounts {
+		index := slices.IndexFunc(pod.Manifest.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == mount.Name })
+		if index < 0 {
+			return nil, nextstep.With(fmt.Errorf("the manifest mounts the volume %s and has none of that name", mount.Name),
+				"correct the manifest")
+		}
+		source := ""
+		if host := pod.Manifest.Spec.Volumes[index].HostPath; host != nil {
+			if staged, there := instead[host.Path]; there {
+				source = path.Join(staged, mount.SubPath)
+			} else if source, err = hostFile(host, mount.SubPath); err != nil {
+				return nil, err
+			}
+		}
+		if err := v.add(inside, source, path.Clean(mount.MountPath)); err != nil {
+			return nil, err
+		}
+	}
+	if pod.HostNetwork {
+		// kubelet gives such a pod this host's names.
+		for _, file := range []string{"/etc/resolv.conf", "/etc/hosts"} {
+			if _, err := os.Stat(file); err == nil && !v.covers(file) {
+				if err := v.add(inside, file, file); err != nil {
+					return nil, err
+				}
+			}
+		}
+	}
+	return v, nil
+}
+
+// hostFile gives the path on this host that a mount shows; empty for one that is made when the pod starts.
+func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error) {
+	info, err := os.Stat(host.Path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nextstep.With(fmt.Errorf("the manifest mounts a path that cannot be looked at: %w", err), "ls -ld %s", host.Path)
+	}
+	kind := corev1.HostPathUnset
+	if host.Type != nil {
+		kind = *host.Type
+	}
+	var mode fs.FileMode
+	if err == nil {
+		mode = info.Mode()
+	}
+	fits := true
+	switch there := err == nil; kind {
+	case corev1.HostPathDirectory:
+		fits = mode.IsDir()
+	case corev1.HostPathFile:
+		fits = there && mode.IsRegular()
+	case corev1.HostPathSocket:
+		fits = mode&fs.ModeSocket != 0
+	case corev1.HostPathCharDev:
+		fits = mode&fs.ModeCharDevice != 0
+	case corev1.HostPathBlockDev:
+		fits = mode&fs.ModeDevice != 0 && mode&fs.ModeCharDevice == 0
+	case corev1.HostPathDirectoryOrCreate:
+		fits = !there || mode.IsDir()
+	case corev1.HostPathFileOrCreate:
+		fits = !there || mode.IsRegular()
+	}
+	if !fits {
+		return "", nextstep.With(
+			fmt.Errorf("the manifest mounts %s as a %s, and it is not there or is none: kubelet would not start the pod", host.Path, kind),
+			"make it, or take the volume out of the manifest")
+	}
+	if err != nil {
+		return "", nil
+	}
+	return path.Join(host.Path, subPath), nil
+}
+
+// add shows a file or folder of this host at a path of the view; without a source, an empty folder.
+func (v *view) add(inside *os.Root, source, target string) error {
+	if outer := v.outer(target); outer != nil {
+		// The container runtime would make the place in the outer folder, which is this host's.
+		rest := strings.TrimPrefix(target, outer.target)
+		if _, err := os.Stat(outer.source + rest); err != nil {
+			return nextstep.With(
+				fmt.Errorf("the manifest mounts %s inside of %s, and there is no %s to mount it on", target, outer.target, outer.source+rest),
+				"mkdir %s", outer.source+rest)
+		}
+	} else if err := placeFor(inside, source, strings.TrimPrefix(target, "/")); err != nil {
+		return fmt.Errorf("the image has no place for what the manifest mounts at %s: %w", target, err)
+	}
+	if source != "" {
+		v.binds = append(v.binds, bind{source, target})
+	}
+	return nil
+}
+
+// placeFor makes what is mounted on: a file for a file, a folder for everything else.
+func placeFor(inside *os.Root, source, name string) error {
+	if info, err := os.Stat(source); source != "" && err == nil && !info.IsDir() {
+		if err := inside.MkdirAll(path.Dir(name), 0o755); err != nil {
+			return err
+		}
+		file, err := inside.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o644)
+		if err != nil {
+			return err
+		}
+		return file.Close()
+	}
+	return inside.MkdirAll(name, 0o755)
+}
+
+// outer is the innermost mount that a path lies in; nil: it lies in the image.
+func (v *view) outer(target string) *bind {
+	for i := len(v.binds) - 1; i >= 0; i-- {
+		if strings.HasPrefix(target, strings.TrimSuffix(v.binds[i].target, "/")+"/") {
+			return &v.binds[i]
+		}
+	}
+	return nil
+}
+
+// covers tells whether something is mounted at a path or above it.
+func (v *view) covers(target string) bool {
+	return v.outer(target) != nil || slices.ContainsFunc(v.binds, func(b bind) bool { return b.target == target })
+}
+
+// userOf is whom a pod's container runs as, if the manifest says it.
+func userOf(pod *Pod) *syscall.Credential {
+	user, group := int64(0), int64(0)
+	if s := pod.Manifest.Spec.SecurityContext; s != nil {
+		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
+	}
+	if s := pod.container().SecurityContext; s != nil {
+		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
+	}
+	if user == 0 && group == 0 {
+		return nil
+	}
+	return &syscall.Credential{Uid: uint32(user), Gid: uint32(group)}
+}
+
+func value(pointer *int64, otherwise int64) int64 {
+	if pointer == nil {
+		return otherwise
+	}
+	return *pointer
+}
+
+// run runs a command of the image in the view. The mounts are those of one thread of this process: they end with it, and
+// no other process sees them.
+func (v *view) run(command *exec.Cmd) error {
+	command.Dir = "/"
+	command.SysProcAttr = &syscall.SysProcAttr{Chroot: v.root, Credential: v.user, Pdeathsig: syscall.SIGKILL}
+	done := make(chan error)
+	go func() {
+		// It is never unlocked, so the thread ends with this function.
+		goruntime.LockOSThread()
+		done <- func() error {
+			if err := v.mount(); err != nil {
+				return nextstep.With(err, "run this as root on the node itself, not in a container")
+			}
+			return command.Run()
+		}()
+	}()
+	return <-done
+}
+
+func (v *view) mount() error {
+	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
+		return fmt.Errorf("cannot show the scheduler what its pod mounts: unshare: %w", err)
+	}
+	// Nothing of what follows reaches the host.
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("cannot show the scheduler what its pod mounts: making mounts private: %w", err)
+	}
+	for _, b := range v.binds {
+		if err := unix.Mount(b.source, filepath.Join(v.root, b.target), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("cannot show the scheduler what its pod mounts: %s at %s: %w", b.source, b.target, err)
+		}
+	}
+	return nil
+}

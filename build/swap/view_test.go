@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// mounting is the scheduler's manifest with a mount of a path of this host.
+func mounting(host, kind, at string) []byte {
+	return []byte(stock + "    volumeMounts:\n    - {name: more, mountPath: " + at + "}\n" +
+		"  volumes:\n  - {name: more, hostPath: {path: " + host + ", type: \"" + kind + "\"}}\n")
+}
+
+func described(t *testing.T, manifest []byte) *Pod {
+	t.Helper()
+	pod, err := Describe(manifest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &pod
+}
+
+func TestWhatKubeletWouldWaitForIsFound(t *testing.T) {
+	folder := t.TempDir()
+	file := put(t, filepath.Join(folder, "file"), "x")
+	for _, c := range []struct {
+		host, kind string
+		// starts tells whether kubelet starts the pod; binds how many mounts show something of this host.
+		starts bool
+		binds  int
+	}{
+		{folder, "Directory", true, 1},
+		{folder, "", true, 1},
+		{file, "File", true, 1},
+		{file, "Directory", false, 0},
+		{folder, "File", false, 0},
+		{folder + "/none", "Directory", false, 0},
+		{folder + "/none", "File", false, 0},
+		{folder + "/none", "Socket", false, 0},
+		{folder + "/none", "DirectoryOrCreate", true, 0},
+		{folder + "/none", "FileOrCreate", true, 0},
+		{folder + "/none", "", true, 0},
+		{file, "DirectoryOrCreate", false, 0},
+		{os.DevNull, "CharDevice", true, 1},
+		{os.DevNull, "BlockDevice", false, 0},
+	} {
+		v, err := newView(t.TempDir(), described(t, mounting(c.host, c.kind, "/more/of/it")), nil)
+		if (err == nil) != c.starts {
+			t.Errorf("%s as %q: %v", c.host, c.kind, err)
+		} else if err == nil && len(v.binds) != c.binds {
+			t.Errorf("%s as %q: mounts %v", c.host, c.kind, v.binds)
+		}
+	}
+}
+
+func TestAMountInsideOfAnotherNeedsItsPlaceThere(t *testing.T) {
+	folder := t.TempDir()
+	edit, err := Apply(mounting(folder, "Directory", "/etc/kubernetes"), Swap{Image: "a:1", ConfigFolder: folder, ConfigSHA256: strings.Repeat("0", 64)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped := described(t, edit.Manifest)
+	if _, err := newView(t.TempDir(), swapped, nil); err == nil || !strings.Contains(err.Error(), "inside of /etc/kubernetes") {
+		t.Errorf("%v", err)
+	}
+	put(t, filepath.Join(folder, filepath.Base(ContainerConfigFolder), "x"), "x")
+	if v, err := newView(t.TempDir(), swapped, nil); err != nil || len(v.binds) != 2 {
+		t.Errorf("with the place there: %v", err)
+	}
+}
