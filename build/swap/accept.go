@@ -107,6 +107,17 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, fmt.Errorf("its check ended with %w: %s", err,
 			strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
+	// It may be another machine that the configuration is for, so these are no errors of the scheduler's check.
+	var missing []string
+	for _, note := range linesWith("note: ", output.String()) {
+		if strings.Contains(note, " is not to be found on this machine") && !strings.HasPrefix(note, "clientConnection.kubeconfig") {
+			missing = append(missing, strings.Replace(note, "is not to be found on this machine", "is nothing that its pod sees", 1))
+		}
+	}
+	if len(missing) > 0 {
+		return nil, nil, nextstep.With(errors.New(strings.Join(missing, "\n    ")),
+			"put it under a folder that the manifest mounts, or mount its folder")
+	}
 	if file, set := pod.Flag("config"); !set || file == "" {
 		accepted := &schedulerConfig{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")

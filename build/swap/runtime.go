@@ -155,7 +155,7 @@ func (r *runtime) missingTool() error {
 	if r.name == "cri-o" {
 		return nextstep.With(
 			errors.New("this node's container runtime is CRI-O, which this tool does not support: it loads images with ctr or docker"),
-			"swap by hand: docs/operations.md, \"Without the tool\"; podman load --input kube-scheduler.tar loads the image")
+			"podman load --input kube-scheduler.tar, and the manifest by hand: docs/operations.md, \"Without the tool\"")
 	}
 	if _, err := exec.LookPath(tool); err != nil {
 		return nextstep.With(

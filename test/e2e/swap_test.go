@@ -15,6 +15,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -114,6 +115,7 @@ func TestControlPlane(t *testing.T) {
 	step("ImageThatCrashes", func(t *testing.T) { o.crashingImage(t, load) })
 	step("WhatCannotBeWritten", o.unwritable)
 	step("KilledAtEveryStep", func(t *testing.T) { o.killed(t, load) })
+	step("ManifestThatHangs", func(t *testing.T) { o.hangs(t, load) })
 	step("Upgrade", func(t *testing.T) { o.upgrade(t, load) })
 	step("Rollback", func(t *testing.T) { o.rollback(t, load) })
 	step("TheUsualWays", func(t *testing.T) { o.usualWays(t, load) })
@@ -122,6 +124,7 @@ func TestControlPlane(t *testing.T) {
 	step("PowerCut", o.powerCut)
 	step("WithoutTheTool", o.byHand)
 	step("TwoControlPlaneNodes", o.twoNodes)
+	step("Uninstall", o.uninstall)
 	o.page.complete(t)
 	t.Log(table(o.figures))
 }
@@ -265,6 +268,7 @@ func (o *operator) expectConfig(t *testing.T, words string) {
 func (o *operator) install(t *testing.T, load *load) {
 	o.page.do(t, o.node, "unpack")
 	o.page.folder = strings.TrimSpace(o.run(t, "realpath kube-scheduler-*/"))
+	o.damagedArchives(t)
 	before := o.sums(t)
 	output := o.page.do(t, o.node, "check")
 	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+swap.ContainerConfigPath)
@@ -276,6 +280,75 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.served.Store(true)
 	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
 	o.expectOneManifest(t)
+}
+
+// damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves: the
+// good one is installed after that.
+func (o *operator) damagedArchives(t *testing.T) {
+	size, err := strconv.Atoi(strings.TrimSpace(o.run(t, "stat --format %s kube-scheduler.tar")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, offset := range []int{size / 10, size / 3, size / 2, size - 20_000} {
+		o.run(t, fmt.Sprintf("cp kube-scheduler.tar damaged.tar; dd if=kube-scheduler.tar bs=1 skip=%d count=1 status=none | tr '\\000-\\377' '\\001-\\377\\000' | "+
+			"dd of=damaged.tar bs=1 seek=%d conv=notrunc status=none; ! cmp --silent kube-scheduler.tar damaged.tar", offset, offset))
+		expect(t, o.refused(t, "kube-scheduler-swap check --archive damaged.tar"), "damaged.tar is damaged or not whole", "next: copy it here again")
+		expect(t, o.refused(t, "kube-scheduler-swap install --archive damaged.tar 2>&1"), "damaged.tar is damaged or not whole")
+		o.run(t, "ctr --namespace k8s.io images import damaged.tar 2>&1 || true")
+	}
+	o.run(t, "rm damaged.tar")
+}
+
+// hangs has the manifest name what is not there, so that kubelet waits for it, and goes back.
+func (o *operator) hangs(t *testing.T, load *load) {
+	manifest := o.read(t, manifestFile)
+	broken := strings.Replace(string(manifest), "    - mountPath: "+swap.ContainerConfigFolder, "    - {mountPath: /absent, name: absent}\n"+
+		"    - mountPath: "+swap.ContainerConfigFolder, 1)
+	broken = strings.Replace(broken, "  volumes:\n", "  volumes:\n  - {name: absent, hostPath: {path: /absent, type: Directory}}\n", 1)
+	edit, err := swap.Restart([]byte(broken), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.measure(t, load, "a manifest whose pod hangs, and rollback", func() {
+		o.replaceManifest(t, edit.Manifest)
+		o.run(t, "until kube-scheduler-swap status | grep -q '^runs *no'; do sleep 0.1; done")
+		o.run(t, "until kubectl get events --namespace kube-system --field-selector reason=FailedMount | grep -q /absent; do sleep 0.1; done")
+		o.refused(t, "kube-scheduler-swap status")
+		expect(t, o.refused(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "the manifest mounts /absent as a Directory")
+		expect(t, o.run(t, "kube-scheduler-swap rollback --to previous 2>&1"), "was edited since the last install; kept as", "done:")
+	})
+	o.expectOneManifest(t)
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml")
+	o.expectDone(t)
+}
+
+// pulls has the manifest ask a registry for the image at every start, where there is none.
+func (o *operator) pulls(t *testing.T) {
+	manifest := strings.Replace(string(o.read(t, manifestFile)), "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always", 1)
+	edit, err := swap.Restart([]byte(manifest), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.replaceManifest(t, edit.Manifest)
+	o.run(t, "until kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml | grep -q 'reason: ErrImagePull'; do sleep 0.1; done")
+	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
+	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
+		"does not work, so it is no way back", "done:")
+	o.expectDone(t)
+	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "done:")
+	o.expectStock(t)
+}
+
+// uninstall leaves nothing of the tool but an annotation.
+func (o *operator) uninstall(t *testing.T) {
+	output := o.page.do(t, o.node, "uninstall")
+	expect(t, output, "removed "+stateFolder, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml", "removed the image", "ClusterConfiguration still names")
+	o.expectStock(t)
+	if left := o.run(t, "ls -d "+stateFolder+" /etc/kubernetes/patches/*.yaml 2> /dev/null || true; "+
+		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler:.*fork' || true"); left != "" {
+		t.Errorf("left is:\n%s", left)
+	}
+	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "done:")
 }
 
 func (o *operator) verify(t *testing.T) {
@@ -337,6 +410,13 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 		"no kubeconfig":      {"/kubeconfig:/d; s/^clientConnection:/clientConnection: {}/", "clientConnection: {kubeconfig: /etc/kubernetes/scheduler.conf}"},
 		"no default profile": {"s/schedulerName: default-scheduler/schedulerName: other/", "- schedulerName: default-scheduler"},
 		"not YAML":           {"s/profiles:/profiles: ]/", "yaml: line"},
+		"empty":              {"d", "broken.yaml is empty"},
+		"cut off":            {"/^kind:/,$d", "is not a KubeSchedulerConfiguration: its kind is"},
+		"another kind":       {"s/^kind: .*/kind: Pod/", `its kind is "Pod"`},
+		"a negative weight":  {"s/weight: 30/weight: -30/", "must not be negative"},
+		"one name twice":     {"s/schedulerName: my-scheduler/schedulerName: default-scheduler/", `Duplicate value: "profiles[`},
+		"a file that is not mounted": {"$a extenders: [{urlPrefix: \"https://127.0.0.1:1\", filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: /root/release/SHA256SUMS}}]",
+			"extenders[0].tlsConfig.caFile"},
 	} {
 		output := o.refused(t, "sed '"+change.script+"' my-scheduler.yaml > broken.yaml; kube-scheduler-swap install --config broken.yaml 2>&1")
 		if !strings.Contains(output, change.want) {
@@ -438,7 +518,7 @@ func (o *operator) killed(t *testing.T, load *load) {
 		}
 		// The same command finishes a job, whether the manifest was replaced or not; so does a rollback.
 		o.interrupt(t, os.Kill, "wrote")
-		expect(t, o.run(t, "kube-scheduler-swap status"), "did not finish")
+		expect(t, o.run(t, "kube-scheduler-swap status || true"), "did not finish")
 		o.run(t, "kube-scheduler-swap rollback --to previous")
 		o.expectOneManifest(t)
 		expect(t, o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1"), "done:")
@@ -542,6 +622,7 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	expect(t, output, "done:", "kubeadm would bring the swap back")
 	o.expectStock(t)
 	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to take back")
+	o.pulls(t)
 }
 
 // byHand has kubeadm write its own manifest, as the page says for a node without the tool.
