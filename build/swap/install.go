@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -377,7 +378,10 @@ func (t *Tool) keepImage(ctx context.Context, name string) error {
 		return err
 	}
 	file := t.state.imageFile(name)
-	if kept, err := openArchive(file); err == nil && kept.id == id {
+	// It was put there whole; before it is loaded all of it is read.
+	if tag, err := parseTag(name); err != nil {
+		return err
+	} else if _, kept, _, err := imageOf(func() (io.ReadCloser, error) { return os.Open(file) }, tag.String()); err == nil && kept == id {
 		return nil
 	}
 	if err := keepFolder(t.state.images()); err != nil {
