@@ -7,6 +7,7 @@ package artifacts
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +46,9 @@ const (
 	// placeholder stands for the hash in the versions of the manifests: each build has another.
 	placeholder = "0123456789ab"
 	// profile is the profile of the second scheduler, and the name of what it is made of.
-	profile = "my-scheduler"
+	profile = "second-scheduler"
+	// swapped is the profile that the swap brings, beside default-scheduler.
+	swapped = "my-scheduler"
 )
 
 // update writes the manifests that tools make, to be read before they are committed: UPDATE=1 go test -C test
@@ -151,15 +155,22 @@ func TestOneOfTheTwoSecondSchedulersIsAlwaysThere(t *testing.T) {
 	if affinity == nil || affinity.PodAntiAffinity == nil || affinity.NodeAffinity == nil {
 		t.Fatalf("affinity %+v; want the pods apart, and on the control plane", affinity)
 	}
-	// Required terms would leave the second pod Pending where there is one node.
+	// A required term would leave the second pod Pending where there is one node.
 	apart := affinity.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution
 	if len(apart) != 1 || !selects(t, apart[0].PodAffinityTerm.LabelSelector, pod.Labels) ||
 		apart[0].PodAffinityTerm.TopologyKey != corev1.LabelHostname ||
 		affinity.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil {
 		t.Errorf("anti-affinity %+v; want the Deployment's pods on different nodes, preferred only", affinity.PodAntiAffinity)
 	}
-	if affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution != nil || len(pod.Spec.NodeSelector) != 0 {
-		t.Error("a node is required; want it to run where no control plane is seen, too")
+	// The image is on the nodes that it was loaded on, and in no registry.
+	controlPlane := &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+		MatchExpressions: []corev1.NodeSelectorRequirement{
+			{Key: "node-role.kubernetes.io/control-plane", Operator: corev1.NodeSelectorOpExists},
+		},
+	}}}
+	required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution
+	if !reflect.DeepEqual(required, controlPlane) {
+		t.Errorf("required is %+v; want nodes of the control plane", required)
 	}
 	for _, taint := range []string{"node-role.kubernetes.io/master", "node-role.kubernetes.io/control-plane"} {
 		taint := corev1.Taint{Key: taint, Effect: corev1.TaintEffectNoSchedule}
@@ -209,12 +220,76 @@ func TestSecondSchedulerLeavesTheStockSchedulersPodsAndLeaseAlone(t *testing.T) 
 	}
 }
 
-func TestProfileIsTheSameInTheSecondSchedulerAndInTheSwap(t *testing.T) {
-	second, swapped := readConfig(t, readFile(t, secondScheduler+"/config.yaml")), readConfig(t, readFile(t, configFile))
-	at := slices.Index(profileNames(swapped), profile)
-	if at < 0 || !reflect.DeepEqual(second.Profiles[0], swapped.Profiles[at]) {
-		t.Errorf("%s and %s/config.yaml have different profiles %s", configFile, secondScheduler, profile)
+func TestProfileIsTheSameInTheSecondSchedulerAndInTheSwapButForItsName(t *testing.T) {
+	second, other := readConfig(t, readFile(t, secondScheduler+"/config.yaml")), readConfig(t, readFile(t, configFile))
+	at := slices.Index(profileNames(other), swapped)
+	if at < 0 {
+		t.Fatalf("%s has no profile %s", configFile, swapped)
 	}
+	mine, theirs := second.Profiles[0], other.Profiles[at]
+	mine.SchedulerName, theirs.SchedulerName = nil, nil
+	if !reflect.DeepEqual(mine, theirs) {
+		t.Errorf("%s and %s/config.yaml have different profiles", configFile, secondScheduler)
+	}
+}
+
+// Two schedulers that serve one name bind the same pods. A second scheduler runs beside the stock one or beside one that
+// was swapped, with any of the configurations.
+func TestSecondSchedulersServeNoNameOfAnotherShippedConfiguration(t *testing.T) {
+	second, others := map[string]string{}, map[string]string{}
+	for file, names := range shippedProfiles(t) {
+		of := others
+		if strings.HasPrefix(file, secondScheduler+"/") || strings.HasPrefix(file, folder+"/examples/second-scheduler") {
+			of = second
+		}
+		for _, name := range names {
+			of[name] = file
+		}
+	}
+	for _, name := range []string{corev1.DefaultSchedulerName, swapped} {
+		if others[name] == "" {
+			t.Errorf("no configuration for the swap has the profile %s, by which pods ask for it", name)
+		}
+	}
+	if second[profile] == "" {
+		t.Errorf("no configuration of a second scheduler has the profile %s", profile)
+	}
+	for name, file := range second {
+		if other := others[name]; other != "" {
+			t.Errorf("%s and %s both have the profile %s; next: give the second scheduler's another name",
+				file, other, name)
+		}
+	}
+}
+
+// shippedProfiles gives the profiles of all scheduler configurations below manifests, by file.
+func shippedProfiles(t *testing.T) map[string][]string {
+	t.Helper()
+	profiles := map[string][]string{}
+	err := filepath.WalkDir(folder, func(file string, entry os.DirEntry, err error) error {
+		if err != nil || filepath.Ext(file) != ".yaml" {
+			return err
+		}
+		content := readFile(t, file)
+		if !regexp.MustCompile(`(?m)^kind: KubeSchedulerConfiguration$`).Match(content) {
+			return nil
+		}
+		// Of any version; the fields for the names are the same in each.
+		var config struct {
+			Profiles []struct{ SchedulerName string }
+		}
+		if err := yaml.Unmarshal(content, &config); err != nil {
+			return err
+		}
+		for _, profile := range config.Profiles {
+			profiles[file] = append(profiles[file], cmp.Or(profile.SchedulerName, corev1.DefaultSchedulerName))
+		}
+		return nil
+	})
+	if err != nil || len(profiles) < 10 {
+		t.Fatalf("%d configurations: %v", len(profiles), err)
+	}
+	return profiles
 }
 
 func TestChangedConfigurationRollsTheDeployment(t *testing.T) {
@@ -244,14 +319,17 @@ func TestImageOfTheSecondSchedulerHasToBeSet(t *testing.T) {
 	}
 }
 
-func TestExampleOverlayKeepsTheSecondSchedulerOnTheControlPlane(t *testing.T) {
+func TestExampleOverlayLetsTheSecondSchedulerRunOnAnyNode(t *testing.T) {
 	pod := the[*appsv1.Deployment](t, render(t, folder+"/examples/second-scheduler")).Spec.Template.Spec
-	if _, there := pod.NodeSelector["node-role.kubernetes.io/control-plane"]; !there {
-		t.Errorf("node selector %v", pod.NodeSelector)
+	if pod.Affinity.NodeAffinity != nil || len(pod.NodeSelector) > 0 {
+		t.Errorf("it requires nodes: affinity %+v, selector %v", pod.Affinity.NodeAffinity, pod.NodeSelector)
+	}
+	if pod.Affinity.PodAntiAffinity == nil {
+		t.Error("its pods are not kept apart any more")
 	}
 }
 
-func TestExamplesAskForTheProfile(t *testing.T) {
+func TestExamplesAskForTheProfileOfTheSwap(t *testing.T) {
 	files, err := filepath.Glob(folder + "/examples/*.yaml")
 	if err != nil || len(files) < 2 {
 		t.Fatalf("examples: %v, %v", files, err)
@@ -271,8 +349,8 @@ func TestExamplesAskForTheProfile(t *testing.T) {
 				t.Errorf("%s holds a %T, want a Pod or a Deployment", file, object)
 				continue
 			}
-			if pod.SchedulerName != profile {
-				t.Errorf("%s: schedulerName %q, want %s", file, pod.SchedulerName, profile)
+			if pod.SchedulerName != swapped {
+				t.Errorf("%s: schedulerName %q, want %s", file, pod.SchedulerName, swapped)
 			}
 			if requests := pod.Containers[0].Resources.Requests; requests.Cpu().Cmp(resource.MustParse("0")) == 0 {
 				t.Errorf("%s: the container requests no CPU", file)

@@ -24,18 +24,18 @@ func (o *operator) secondScheduler(t *testing.T) {
 	expect(t, o.page.do(t, o.node, "second-scheduler"), "successfully rolled out")
 	holder := o.holder(t, "kube-scheduler")
 	always := func(name string) func(int) string { return func(int) string { return name } }
-	ours := startLoad(t, o.client, "second", always("my-scheduler"))
+	ours := startLoad(t, o.client, "second", always("second-scheduler"))
 	stock := startLoad(t, o.client, "beside", always("default-scheduler"))
 	o.measure(t, ours, "second scheduler: its leader killed with SIGKILL", func() {
-		leader := o.holder(t, "my-scheduler")
+		leader := o.holder(t, "second-scheduler")
 		pod, _, _ := strings.Cut(leader, "_")
 		// The process whose host name is the leader's pod.
-		o.run(t, `for process in $(pgrep --full '^kube-scheduler .*my-scheduler'); do
+		o.run(t, `for process in $(pgrep --full '^kube-scheduler .*second-scheduler'); do
   [[ $(nsenter --target "$process" --uts hostname) != `+pod+` ]] || leader=$process
 done
 kill -KILL "$leader"`)
 		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
-			holder := o.holder(t, "my-scheduler")
+			holder := o.holder(t, "second-scheduler")
 			return holder != "" && holder != leader, nil
 		})
 		if err != nil {
@@ -43,8 +43,8 @@ kill -KILL "$leader"`)
 		}
 	})
 	o.measure(t, ours, "second scheduler: its leader's pod deleted", func() {
-		pod, _, _ := strings.Cut(o.holder(t, "my-scheduler"), "_")
-		o.run(t, "kubectl --namespace kube-system delete pod "+pod+"\nkubectl --namespace kube-system rollout status deployment/my-scheduler --timeout 120s")
+		pod, _, _ := strings.Cut(o.holder(t, "second-scheduler"), "_")
+		o.run(t, "kubectl --namespace kube-system delete pod "+pod+"\nkubectl --namespace kube-system rollout status deployment/second-scheduler --timeout 120s")
 	})
 	o.accounts(t, ours, 1)
 	o.accounts(t, stock, 1)

@@ -38,7 +38,7 @@ import (
 
 const (
 	// schedulerName is the base's one profile, and the name of everything that the base makes.
-	schedulerName = "my-scheduler"
+	schedulerName = "second-scheduler"
 	base          = "../../../manifests/second-scheduler"
 )
 

@@ -91,67 +91,14 @@ profiles:
 func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	s := newStand(t)
 	s.schedule(t)
+	s.awaitPanels(t, "node-load")
+	for _, rule := range rules(t, "node-load").Rules() {
+		t.Run("alert "+rule.Alert, func(t *testing.T) { s.awaitState(t, rule.Alert, "pending") })
+	}
+	named := s.checkMetrics(t, "node-load")
 
-	expressions, err := ReadDashboard(dashboardFile, "1m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	groups := rules(t)
-	for _, expression := range expressions {
-		t.Run("panel "+expression.Panel, func(t *testing.T) {
-			s.Await(t, "data for the panel", func() error {
-				if series := s.query(t, expression.PromQL); len(series) == 0 {
-					return fmt.Errorf("no data for %s", expression.PromQL)
-				}
-				return nil
-			}, s.prometheus.LogFile())
-		})
-	}
-	for _, rule := range groups.Rules() {
-		t.Run("alert "+rule.Alert, func(t *testing.T) {
-			// What it is about is there, so it begins to wait for the time that the rule gives it.
-			s.Await(t, "the alert to wait for its time", func() error {
-				loaded, found := s.alerts(t)[rule.Alert]
-				switch {
-				case !found:
-					return fmt.Errorf("not loaded")
-				case loaded.Health != "ok":
-					return fmt.Errorf("health %s: %s", loaded.Health, loaded.LastError)
-				case loaded.State == "inactive":
-					return fmt.Errorf("inactive, though there is data for it: %s", rule.Expr)
-				}
-				return nil
-			}, s.prometheus.LogFile())
-			for _, alert := range s.alerts(t)[rule.Alert].Alerts {
-				for name, text := range alert.Annotations {
-					if strings.Contains(text, "<no value>") || strings.Contains(text, "<error") {
-						t.Errorf("%s: %s", name, text)
-					}
-				}
-			}
-		})
-	}
-
-	// Names in the expressions, alternatives of `or` and `unless` too, of which one side is enough for data.
-	scraped := s.metrics(t)
-	named := map[string]bool{}
-	for _, expression := range expressions {
-		for _, name := range Metrics(expression.PromQL) {
-			named[name] = true
-		}
-	}
-	for _, rule := range groups.Rules() {
-		for _, name := range Metrics(rule.Expr) {
-			named[name] = true
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(named)) {
-		if !slices.Contains(scraped, name) {
-			t.Errorf("%s is no metric of the scheduler", name)
-		}
-	}
 	// The other way round: a metric of NodeLoad that neither an alert nor the dashboard has was forgotten.
-	for _, name := range scraped {
+	for _, name := range s.metrics(t) {
 		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
 			!named[name] && !named[base+"_bucket"] {
 			t.Errorf("no panel and no alert has %s", name)
@@ -179,15 +126,31 @@ func newStand(t *testing.T) *stand {
 	silent := "http://" + cluster.FreeAddress(t, "127.0.0.1")
 	cluster.Write(t, config, fmt.Sprintf(schedulerConfig, s.prometheus.URL(), silent))
 	scheduler := s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config)
-	s.startPrometheus(t, exporter.URL, scheduler.URL())
+	s.startPrometheus(t, "node-load", map[string]any{
+		"job_name": "node", "honor_labels": true, "static_configs": static(t, exporter.URL),
+	}, map[string]any{
+		"job_name": "kube-scheduler", "scheme": "https", "static_configs": static(t, scheduler.URL()),
+		"tls_config": map[string]any{"ca_file": "ca.crt", "cert_file": "client.crt", "key_file": "client.key"},
+	})
 	return s
 }
 
-// startPrometheus starts Prometheus with the alerts.
-func (s *stand) startPrometheus(t *testing.T, exporter, scheduler string) {
+// static is a scrape's one target.
+func static(t *testing.T, target string) []any {
+	t.Helper()
+	parsed, err := url.Parse(target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []any{map[string]any{"targets": []string{parsed.Host}}}
+}
+
+// startPrometheus starts Prometheus with the alerts about a subject. Beside its configuration is what an administrator
+// of the cluster shows a scheduler.
+func (s *stand) startPrometheus(t *testing.T, subject string, scrapes ...any) {
 	t.Helper()
 	folder := s.prometheus.Folder
-	write(t, folder, rules(t))
+	write(t, folder, rules(t, subject))
 	client, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
 	if err != nil {
 		t.Fatal(err)
@@ -195,25 +158,76 @@ func (s *stand) startPrometheus(t *testing.T, exporter, scheduler string) {
 	for name, content := range map[string][]byte{"ca.crt": client.CAData, "client.crt": client.CertData, "client.key": client.KeyData} {
 		cluster.Write(t, filepath.Join(folder, name), string(content))
 	}
-	static := func(target string) []any {
-		parsed, err := url.Parse(target)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return []any{map[string]any{"targets": []string{parsed.Host}}}
-	}
 	s.prometheus.Configure(t, map[string]any{
-		"global":     map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-		"rule_files": []string{"rules.yaml"},
-		"scrape_configs": []any{
-			map[string]any{"job_name": "node", "honor_labels": true, "static_configs": static(exporter)},
-			map[string]any{
-				"job_name": "kube-scheduler", "scheme": "https", "static_configs": static(scheduler),
-				"tls_config": map[string]any{"ca_file": "ca.crt", "cert_file": "client.crt", "key_file": "client.key"},
-			},
-		},
+		"global":         map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
+		"rule_files":     []string{"rules.yaml"},
+		"scrape_configs": scrapes,
 	})
 	s.prometheus.Start(t)
+}
+
+// awaitPanels waits until there is data for each panel of a dashboard.
+func (s *stand) awaitPanels(t *testing.T, subject string) {
+	t.Helper()
+	for _, expression := range expressions(t, subject) {
+		t.Run("panel "+expression.Panel, func(t *testing.T) {
+			s.Await(t, "data for the panel", func() error {
+				if series := s.query(t, expression.PromQL); len(series) == 0 {
+					return fmt.Errorf("no data for %s", expression.PromQL)
+				}
+				return nil
+			}, s.prometheus.LogFile())
+		})
+	}
+}
+
+// awaitState waits until an alert is inactive, or pending: what it is about is there, so it begins to wait for the time
+// that the rule gives it.
+func (s *stand) awaitState(t *testing.T, name, state string) {
+	t.Helper()
+	s.Await(t, name+" to be "+state, func() error {
+		loaded, found := s.alerts(t)[name]
+		switch {
+		case !found:
+			return fmt.Errorf("%s is not loaded", name)
+		case loaded.Health != "ok":
+			return fmt.Errorf("health %s: %s", loaded.Health, loaded.LastError)
+		case loaded.State != state && (state == "inactive" || loaded.State == "inactive"):
+			return fmt.Errorf("it is %s: %s", loaded.State, loaded.Query)
+		}
+		return nil
+	}, s.prometheus.LogFile())
+	for _, alert := range s.alerts(t)[name].Alerts {
+		for annotation, text := range alert.Annotations {
+			if strings.Contains(text, "<no value>") || strings.Contains(text, "<error") {
+				t.Errorf("%s: %s: %s", name, annotation, text)
+			}
+		}
+	}
+}
+
+// checkMetrics gives the metrics that alerts and dashboard of a subject name: in alternatives of `or` and `unless` too,
+// of which one side is enough for data. The scheduler must have them all.
+func (s *stand) checkMetrics(t *testing.T, subject string) map[string]bool {
+	t.Helper()
+	named := map[string]bool{}
+	for _, expression := range expressions(t, subject) {
+		for _, name := range Metrics(expression.PromQL) {
+			named[name] = true
+		}
+	}
+	for _, rule := range rules(t, subject).Rules() {
+		for _, name := range Metrics(rule.Expr) {
+			named[name] = true
+		}
+	}
+	scraped := s.metrics(t)
+	for _, name := range slices.Sorted(maps.Keys(named)) {
+		if !slices.Contains(scraped, name) {
+			t.Errorf("%s is no metric of the scheduler", name)
+		}
+	}
+	return named
 }
 
 // schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may
@@ -263,8 +277,8 @@ func (s *stand) metrics(t *testing.T) []string {
 
 // alert is what Prometheus makes of a rule.
 type alert struct {
-	Name, State, Health, LastError string
-	Alerts                         []struct{ Annotations map[string]string }
+	Name, State, Health, LastError, Query string
+	Alerts                                []struct{ Annotations map[string]string }
 }
 
 func (s *stand) alerts(t *testing.T) map[string]alert {

@@ -118,7 +118,7 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 	return expressions, nil
 }
 
-var metric = regexp.MustCompile(`\bscheduler_[a-z0-9_]+`)
+var metric = regexp.MustCompile(`\b(scheduler|leader_election|process|rest_client)_[a-z0-9_]+`)
 
 // Metrics gives the names of the scheduler's metrics in an expression, each once.
 func Metrics(promQL string) []string {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package monitoring tries what manifests/monitoring has for Prometheus and Grafana: by promtool, and with a real
-// Prometheus that scrapes a real scheduler, whose plugin NodeLoad asks that same Prometheus, and has much to complain
-// about.
+// Prometheus that scrapes real schedulers, stock and ours, which have much to complain about. The plugin NodeLoad of
+// one of them asks that same Prometheus.
 package monitoring
 
 import (
@@ -18,19 +18,45 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-const (
-	folder        = "../../../manifests/monitoring"
-	ruleFile      = folder + "/prometheus-rule.yaml"
-	dashboardFile = folder + "/node-load-dashboard.json"
-)
+const folder = "../../../manifests/monitoring"
+
+// subjects are what there is something about: alerts with unit tests, and a dashboard.
+var subjects = []string{"node-load", "scheduler"}
+
+func ruleFile(subject string) string      { return folder + "/" + subject + "-prometheus-rule.yaml" }
+func dashboardFile(subject string) string { return folder + "/" + subject + "-dashboard.json" }
+func unitTestFile(subject string) string  { return "testdata/" + subject + "-alerts.yaml" }
+
+func forEachSubject(t *testing.T, test func(t *testing.T, subject string)) {
+	for _, subject := range subjects {
+		t.Run(subject, func(t *testing.T) { test(t, subject) })
+	}
+}
+
+func TestEachFileIsAboutASubject(t *testing.T) {
+	files, err := filepath.Glob(folder + "/*")
+	if err != nil || len(files) < 2*len(subjects) {
+		t.Fatalf("%s: %q, %v", folder, files, err)
+	}
+	for _, file := range files {
+		known := func(subject string) bool { return file == ruleFile(subject) || file == dashboardFile(subject) }
+		if !slices.ContainsFunc(subjects, known) {
+			t.Errorf("no test looks at %s; next: name its subject here", file)
+		}
+	}
+}
 
 func TestPrometheusTakesTheAlerts(t *testing.T) {
-	promtool(t, "check", "rules", write(t, t.TempDir(), rules(t)))
+	forEachSubject(t, func(t *testing.T, subject string) {
+		promtool(t, "check", "rules", write(t, t.TempDir(), rules(t, subject)))
+	})
 }
 
 // The unit tests say which alert fires when, and there is one in which each fires.
-func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
-	content := cluster.Read(t, "testdata/alerts.yaml")
+func TestEachAlertFiresForWhatItIsAbout(t *testing.T) { forEachSubject(t, testAlertsFire) }
+
+func testAlertsFire(t *testing.T, subject string) {
+	content := cluster.Read(t, unitTestFile(subject))
 	var unitTests struct {
 		Tests []struct {
 			AlertRuleTest []struct {
@@ -49,16 +75,17 @@ func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
 			silent[expected.AlertName] = silent[expected.AlertName] || len(expected.ExpAlerts) == 0
 		}
 	}
-	groups := rules(t)
+	groups := rules(t, subject)
 	for _, rule := range groups.Rules() {
 		if !fires[rule.Alert] || !silent[rule.Alert] {
-			t.Errorf("testdata/alerts.yaml: %s fires in a test: %v; keeps silent in one: %v; want both",
-				rule.Alert, fires[rule.Alert], silent[rule.Alert])
+			t.Errorf("%s: %s fires in a test: %v; keeps silent in one: %v; want both",
+				unitTestFile(subject), rule.Alert, fires[rule.Alert], silent[rule.Alert])
 		}
 		delete(fires, rule.Alert)
 	}
 	for alert := range fires {
-		t.Errorf("testdata/alerts.yaml tests %s, which is not in %s; promtool would say that it does not fire", alert, ruleFile)
+		t.Errorf("%s tests %s, which is not in %s; promtool would say that it does not fire",
+			unitTestFile(subject), alert, ruleFile(subject))
 	}
 
 	for _, group := range groups.Groups {
@@ -73,26 +100,26 @@ func TestEachAlertFiresForWhatItIsAbout(t *testing.T) {
 }
 
 func TestEachAlertSaysWhatToDoNext(t *testing.T) {
-	for _, rule := range rules(t).Rules() {
-		if rule.Labels["severity"] == "" || rule.For == "" {
-			t.Errorf("%s has the severity %q, and fires after %q; want both", rule.Alert, rule.Labels["severity"], rule.For)
+	forEachSubject(t, func(t *testing.T, subject string) {
+		for _, rule := range rules(t, subject).Rules() {
+			if rule.Labels["severity"] == "" || rule.For == "" {
+				t.Errorf("%s has the severity %q, and fires after %q; want both", rule.Alert, rule.Labels["severity"], rule.For)
+			}
+			if rule.Annotations["summary"] == "" || !strings.Contains(rule.Annotations["description"], "Next: ") {
+				t.Errorf("%s: want a summary, and a description that says what to do next; have %v", rule.Alert, rule.Annotations)
+			}
 		}
-		if rule.Annotations["summary"] == "" || !strings.Contains(rule.Annotations["description"], "Next: ") {
-			t.Errorf("%s: want a summary, and a description that says what to do next; have %v", rule.Alert, rule.Annotations)
-		}
-	}
+	})
 }
 
 func TestPrometheusParsesTheDashboardsExpressions(t *testing.T) {
-	expressions, err := ReadDashboard(dashboardFile, "1m")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var promQL []string
-	for _, expression := range expressions {
-		promQL = append(promQL, expression.PromQL)
-	}
-	parse(t, promQL)
+	forEachSubject(t, func(t *testing.T, subject string) {
+		var promQL []string
+		for _, expression := range expressions(t, subject) {
+			promQL = append(promQL, expression.PromQL)
+		}
+		parse(t, promQL)
+	})
 }
 
 // NodeLoad's configurations are to be copied, and no run of them has a Prometheus that would read their queries.
@@ -142,16 +169,25 @@ func parse(t *testing.T, promQL []string) {
 	promtool(t, "check", "rules", file)
 }
 
-func rules(t *testing.T) Groups {
+func rules(t *testing.T, subject string) Groups {
 	t.Helper()
-	groups, err := ReadRules(ruleFile)
+	groups, err := ReadRules(ruleFile(subject))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(groups.Rules()) == 0 {
-		t.Fatalf("%s has no alerts", ruleFile)
+		t.Fatalf("%s has no alerts", ruleFile(subject))
 	}
 	return groups
+}
+
+func expressions(t *testing.T, subject string) []Expression {
+	t.Helper()
+	expressions, err := ReadDashboard(dashboardFile(subject), "1m")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return expressions
 }
 
 // write writes a rule file, and gives its path.

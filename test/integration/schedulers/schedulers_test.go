@@ -90,7 +90,7 @@ func three(t *testing.T) []scheduler {
 	return []scheduler{
 		{"stock", "stock-scheduler", stock, 340, 17, stockPool},
 		{"ours", corev1.DefaultSchedulerName, ours, 340, 17, fmt.Sprintf(ourPool, "ours")},
-		{"second", "my-scheduler", ours, 320, 16, fmt.Sprintf(ourPool, "second")},
+		{"second", "second-scheduler", ours, 320, 16, fmt.Sprintf(ourPool, "second")},
 	}
 }
 

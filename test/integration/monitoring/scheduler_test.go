@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package monitoring
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/cluster"
+)
+
+// troubledConfig is of a scheduler that waits for long until a lease is free, and asks an extender.
+const troubledConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+leaderElection: {leaderElect: true, leaseDuration: 10m, renewDeadline: 5m, retryPeriod: 1s}
+extenders:
+  - urlPrefix: %s
+    filterVerb: filter
+    httpTimeout: 5m
+`
+
+// slowly is longer than SchedulerBindsSlowly allows.
+const slowly = 6 * time.Second
+
+// The metrics are those of a scheduler as it was released, and ours has them too. Each alert begins to wait for its
+// time when its trouble is there, and not before.
+func TestSchedulerAlertsAndDashboardWithRealData(t *testing.T) {
+	for name, variable := range map[string]string{"stock": "STOCK_SCHEDULER", "ours": "KUBE_SCHEDULER"} {
+		t.Run(name, func(t *testing.T) { testScheduler(t, cluster.Program(t, variable)) })
+	}
+}
+
+func testScheduler(t *testing.T, program string) {
+	s := &troubled{
+		stand: stand{Cluster: shared.Get(t), prometheus: cluster.NewPrometheus(t)}, release: make(chan struct{}),
+	}
+	s.AddNodes(t, 4)
+	extender := httptest.NewServer(http.HandlerFunc(s.filter))
+	t.Cleanup(extender.Close)
+	config := filepath.Join(t.TempDir(), "scheduler.yaml")
+	cluster.Write(t, config, fmt.Sprintf(troubledConfig, extender.URL))
+	// The scheduler has another port at each start. As a static pod it would have the same.
+	metrics := httptest.NewServer(http.HandlerFunc(s.metricsPage))
+	t.Cleanup(metrics.Close)
+	s.startPrometheus(t, "scheduler", map[string]any{
+		"job_name": "kube-scheduler", "static_configs": static(t, metrics.URL),
+	})
+	s.awaitState(t, "SchedulerGone", "pending")
+
+	// It stands by, and counts a pod as active that it does not look at.
+	lease := s.takeLease(t)
+	s.start(t, program, config)
+	s.CreatePod(t, localcluster.NewPod("first", ""))
+	s.awaitData(t, `scheduler_pending_pods{queue="active"} == 1`)
+	s.awaitState(t, "SchedulerHasNoLeader", "pending")
+	s.awaitState(t, "SchedulerGone", "inactive")
+	s.awaitState(t, "SchedulerFallsBehind", "inactive")
+
+	// It leads.
+	leases, now := s.Client().CoordinationV1().Leases(lease.Namespace), metav1.DeleteOptions{}
+	if err := leases.Delete(t.Context(), lease.Name, now); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitState(t, "SchedulerHasNoLeader", "inactive")
+	s.awaitData(t, `scheduler_schedule_attempts_total{result="scheduled"} == 1`)
+	for _, alert := range []string{"PodsWait", "Errors", "DecidesSlowly", "BindsSlowly"} {
+		s.awaitState(t, "Scheduler"+alert, "inactive")
+	}
+	nowhere := localcluster.NewPod("fits-nowhere", "")
+	nowhere.Spec.NodeSelector = map[string]string{"no": "node"}
+	s.CreatePod(t, nowhere)
+	s.awaitData(t, `scheduler_pending_pods{queue="unschedulable"} == 1`)
+
+	// Others wait while it decides on a slow one.
+	s.CreatePod(t, localcluster.NewPod("slow", ""))
+	s.awaitData(t, `scheduler_pending_pods{queue="active"} == 0`)
+	behind := s.CreatePod(t, localcluster.NewPod("behind", ""))
+	s.awaitState(t, "SchedulerFallsBehind", "pending")
+	if err := s.Client().CoreV1().Pods(behind.Namespace).Delete(t.Context(), behind.Name, now); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitState(t, "SchedulerFallsBehind", "inactive")
+	close(s.release)
+	s.awaitState(t, "SchedulerDecidesSlowly", "pending")
+	s.awaitState(t, "SchedulerBindsSlowly", "pending")
+
+	// Of a rate there is none before the second.
+	for i := range 2 {
+		s.CreatePod(t, localcluster.NewPod(fmt.Sprintf("fails-%d", i+1), ""))
+		s.awaitData(t, fmt.Sprintf(`scheduler_schedule_attempts_total{result="error"} > %d`, i))
+	}
+	s.awaitState(t, "SchedulerErrors", "pending")
+	s.awaitState(t, "SchedulerPodsWait", "pending")
+
+	// In one cycle of ten the times of plugins are measured: not in 100 is less likely than 1 in 30,000.
+	var pods []*corev1.Pod
+	for i := range 100 {
+		pods = append(pods, localcluster.NewPod(fmt.Sprintf("pod-%d", i+1), ""))
+	}
+	if _, err := s.Place(t.Context(), pods...); err != nil {
+		t.Fatal(err)
+	}
+	s.awaitPanels(t, "scheduler")
+	s.checkMetrics(t, "scheduler")
+
+	for restarts := range 3 {
+		s.awaitState(t, "SchedulerRestarts", "inactive")
+		if err := s.running.Load().Stop(); err != nil {
+			t.Fatal(err)
+		}
+		s.start(t, program, config)
+		s.awaitData(t, fmt.Sprintf(`changes(process_start_time_seconds[30m]) == %d`, restarts+1))
+	}
+	s.awaitState(t, "SchedulerRestarts", "pending")
+}
+
+// troubled is a scheduler that can be stopped and started, its extender, and a Prometheus that scrapes it.
+type troubled struct {
+	stand
+	running atomic.Pointer[localcluster.Scheduler]
+	// release lets the extender answer about slow pods.
+	release chan struct{}
+}
+
+func (s *troubled) start(t *testing.T, program, config string) {
+	t.Helper()
+	s.running.Store(s.StartScheduler(t, program, config, localcluster.WithLeaderElection()))
+}
+
+// metricsPage hands on the metrics of the scheduler that runs.
+func (s *troubled) metricsPage(w http.ResponseWriter, r *http.Request) {
+	scheduler := s.running.Load()
+	if scheduler == nil {
+		http.Error(w, "no scheduler runs", http.StatusServiceUnavailable)
+		return
+	}
+	content, err := s.Get(r.Context(), scheduler.URL()+"/metrics")
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write(content) // Prometheus asks again
+}
+
+// filter is the extender: it takes its time for pods that are slow, and fails for pods that say so.
+func (s *troubled) filter(w http.ResponseWriter, r *http.Request) {
+	var arguments extenderv1.ExtenderArgs
+	if err := json.NewDecoder(r.Body).Decode(&arguments); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	result := extenderv1.ExtenderFilterResult{Nodes: arguments.Nodes}
+	switch {
+	case arguments.Pod.Name == "slow":
+		time.Sleep(slowly)
+		<-s.release
+	case strings.HasPrefix(arguments.Pod.Name, "fails"):
+		result = extenderv1.ExtenderFilterResult{Error: "broken"}
+	}
+	_ = json.NewEncoder(w).Encode(result) // the scheduler says that it has no answer
+}
+
+// takeLease makes schedulers stand by.
+func (s *troubled) takeLease(t *testing.T) *coordinationv1.Lease {
+	t.Helper()
+	holder, seconds, now := "elsewhere", int32(600), metav1.NowMicro()
+	lease, err := s.Client().CoordinationV1().Leases(metav1.NamespaceSystem).Create(t.Context(), &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Name: "kube-scheduler"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &holder, LeaseDurationSeconds: &seconds, AcquireTime: &now, RenewTime: &now,
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return lease
+}
+
+// awaitData waits until Prometheus has something for an expression.
+func (s *troubled) awaitData(t *testing.T, promQL string) {
+	t.Helper()
+	s.Await(t, promQL, func() error {
+		return cluster.Unless(len(s.query(t, promQL)) > 0, "there is none")
+	}, s.prometheus.LogFile())
+}
