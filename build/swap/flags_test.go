@@ -3,8 +3,13 @@
 package swap
 
 import (
+	"path/filepath"
 	"strings"
 	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 const someConfig = `# Mine.
@@ -54,5 +59,63 @@ func TestAdoptedFlagsStandInTheConfigurationAndItsCommentsStay(t *testing.T) {
 	}
 	if left, err := withoutEffect(pod, adopted); len(left) > 0 || err != nil {
 		t.Errorf("still without effect: %v, %v", left, err)
+	}
+}
+
+func TestWhatAConfigurationReplacesIsFound(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "own.yaml"), someConfig+"profiles: [{schedulerName: mine}]\n")
+	own := strings.Replace(string(mounting(folder, "Directory", "/own")), "    image:", "    - --config=/own/own.yaml\n    image:", 1)
+	hardened := strings.Replace(stock, "    image:", "    - --profiling=false\n    - --kube-api-qps=200\n    image:", 1)
+	for name, c := range map[string]struct {
+		before, config string
+		accept         []string
+		problems       int
+		want           []string
+	}{
+		"a hardened manifest":                   {hardened, someConfig, nil, 1, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200 of the manifest"}},
+		"it is meant":                           {hardened, someConfig, []string{ProfilingFlags}, 0, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200"}},
+		"it is said":                            {hardened, someConfig + "enableProfiling: false\n", nil, 0, []string{"--kube-api-qps=200"}},
+		"a configuration of the operator's own": {own, someConfig, nil, 1, []string{"a configuration of your own, /own/own.yaml, with the profiles mine"}},
+		"that is meant":                         {own, someConfig, []string{OwnConfiguration}, 0, []string{"a configuration of your own"}},
+		"the same one again":                    {own, someConfig + "profiles: [{schedulerName: mine}]\n", nil, 0, nil},
+	} {
+		tool := toolFor(t, c.before)
+		p := &plan{pod: described(t, []byte(c.before)), config: []byte(c.config)}
+		var findings Findings
+		tool.checkReplaced(&findings, p, Request{Accept: c.accept})
+		if findings.Problems() != c.problems || len(findings) != len(c.want) {
+			t.Errorf("%s: found %+v", name, findings)
+			continue
+		}
+		for i, want := range c.want {
+			if !strings.Contains(findings[i].What, want) {
+				t.Errorf("%s: want %q in %q", name, want, findings[i].What)
+			}
+		}
+	}
+	if err := checkAccepted([]string{ProfilingFlags, "all"}); err == nil {
+		t.Error("an unknown kind is accepted")
+	}
+}
+
+func TestKubeletsWordsAreThoseOfThisVersion(t *testing.T) {
+	mirror := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler-cp1", Annotations: map[string]string{RestartedAtAnnotation: "now", staticPodUID: "u"}},
+		Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{{State: corev1.ContainerState{
+			Waiting: &corev1.ContainerStateWaiting{Reason: "ErrImagePull", Message: "no such host"},
+		}}}},
+	}
+	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "FailedMount", Message: "/absent is not there"}
+	c := &cluster{client: fake.NewSimpleClientset(mirror, event)}
+	got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
+	if want := (says{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
+		t.Errorf("kubelet says %+v, %v", got, err)
+	}
+	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (says{}) || err != nil {
+		t.Errorf("of another version kubelet says %+v, %v", got, err)
+	}
+	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (says{}) || err != nil {
+		t.Errorf("of another node's kubelet says %+v, %v", got, err)
 	}
 }
