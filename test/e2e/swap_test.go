@@ -335,7 +335,9 @@ func (o *operator) pulls(t *testing.T) {
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
 		"does not work, so it is no way back", "done:")
 	o.expectDone(t)
-	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "done:")
+	// As kubelet does with what nothing uses.
+	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
+	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "which is not on this node any more, from "+stateFolder, "done:")
 	o.expectStock(t)
 }
 
