@@ -311,8 +311,8 @@ func (o *operator) hangs(t *testing.T, load *load) {
 	}
 	o.measure(t, load, "a manifest whose pod hangs, and rollback", func() {
 		o.replaceManifest(t, edit.Manifest)
-		o.run(t, "until kube-scheduler-swap status | grep -q '^runs *no'; do sleep 0.1; done")
-		o.run(t, "until kubectl get events --namespace kube-system --field-selector reason=FailedMount | grep -q /absent; do sleep 0.1; done")
+		o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
+		o.run(t, "until grep -q /absent <(kubectl get events --namespace kube-system --field-selector reason=FailedMount); do sleep 0.1; done")
 		o.refused(t, "kube-scheduler-swap status")
 		expect(t, o.refused(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "the manifest mounts /absent as a Directory")
 		expect(t, o.run(t, "kube-scheduler-swap rollback --to previous 2>&1"), "was edited since the last install; kept as", "done:")
@@ -330,7 +330,7 @@ func (o *operator) pulls(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.replaceManifest(t, edit.Manifest)
-	o.run(t, "until kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml | grep -q 'reason: ErrImagePull'; do sleep 0.1; done")
+	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
 	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
 		"does not work, so it is no way back", "done:")
