@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
-	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -74,9 +73,8 @@ func openArchive(file string) (*archive, error) {
 			return nil, damaged(fmt.Errorf("%s: %w", name, err))
 		}
 		if a.image == nil {
-			// This reads all layers.
-			if err := validate.Image(image); err != nil {
-				return nil, damaged(fmt.Errorf("%s: %w", name, err))
+			if err := verifyLayers(image, config); err != nil {
+				return nil, damaged(err)
 			}
 			a.name, a.image, a.id = name, image, id
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
@@ -119,6 +117,31 @@ func verifyNames(file string) error {
 			return fmt.Errorf("%s has the sum %s", header.Name, digest.Hex)
 		}
 	}
+}
+
+// verifyLayers sees that an image has the layers that its configuration says.
+func verifyLayers(image v1.Image, config *v1.ConfigFile) error {
+	layers, err := image.Layers()
+	if err != nil {
+		return err
+	}
+	if len(layers) != len(config.RootFS.DiffIDs) {
+		return fmt.Errorf("it has %d layers, and its configuration names %d", len(layers), len(config.RootFS.DiffIDs))
+	}
+	for i, layer := range layers {
+		content, err := layer.Uncompressed()
+		if err != nil {
+			return err
+		}
+		digest, _, err := v1.SHA256(content)
+		if err := errors.Join(err, content.Close()); err != nil {
+			return fmt.Errorf("layer %d: %w", i+1, err)
+		}
+		if digest != config.RootFS.DiffIDs[i] {
+			return fmt.Errorf("layer %d has the sum %s, and its configuration names %s", i+1, digest, config.RootFS.DiffIDs[i])
+		}
+	}
+	return nil
 }
 
 func imageOf(opener tarball.Opener, name string) (v1.Image, string, *v1.ConfigFile, error) {

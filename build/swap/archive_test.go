@@ -45,11 +45,41 @@ func archiveWith(t *testing.T, files map[string]string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return writeImage(t, image)
+}
+
+func writeImage(t *testing.T, image v1.Image) string {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")
 	if err := tarball.WriteToFile(file, name.MustParseReference("registry.k8s.io/kube-scheduler:test"), image); err != nil {
 		t.Fatal(err)
 	}
 	return file
+}
+
+func TestAnImageWithOtherLayersThanItSaysIsRefused(t *testing.T) {
+	whole, err := openArchive(archiveWith(t, map[string]string{schedulerInImage: "x"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, sums := range map[string][]v1.Hash{
+		"another one": {{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}},
+		"none":        nil,
+	} {
+		config, err := whole.image.ConfigFile()
+		if err != nil {
+			t.Fatal(err)
+		}
+		config = config.DeepCopy()
+		config.RootFS.DiffIDs = sums
+		other, err := mutate.ConfigFile(whole.image, config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := openArchive(writeImage(t, other)); err == nil || !strings.Contains(err.Error(), "its configuration names") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 // Every fifth byte in turn: whatever is accepted is the image that the whole archive holds.
