@@ -62,23 +62,18 @@ func TestAnImageWithOtherLayersThanItSaysIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, sums := range map[string][]v1.Hash{
-		"another one": {{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}},
-		"none":        nil,
-	} {
-		config, err := whole.image.ConfigFile()
-		if err != nil {
-			t.Fatal(err)
-		}
-		config = config.DeepCopy()
-		config.RootFS.DiffIDs = sums
-		other, err := mutate.ConfigFile(whole.image, config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := openArchive(writeImage(t, other)); err == nil || !strings.Contains(err.Error(), "its configuration names") {
-			t.Errorf("%s: %v", name, err)
-		}
+	config, err := whole.image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config = config.DeepCopy()
+	config.RootFS.DiffIDs = []v1.Hash{{Algorithm: "sha256", Hex: strings.Repeat("0", 64)}}
+	other, err := mutate.ConfigFile(whole.image, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openArchive(writeImage(t, other)); err == nil || !strings.Contains(err.Error(), "its configuration names sha256:0000") {
+		t.Errorf("%v", err)
 	}
 }
 
