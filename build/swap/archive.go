@@ -86,8 +86,8 @@ func openArchive(file string) (*archive, error) {
 	return a, nil
 }
 
-// digestName is the name of a file in an archive that tells the SHA-256 sum of its content: of an image's configuration,
-// of a layer as it is packed, or of a blob.
+// digestName is the name of a file in an archive that tells the SHA-256 sum of its content: of an image's
+// configuration, of a layer as it is packed, or of a blob.
 var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json|\.tar\.gz)?$`)
 
 // verifyNames sees that each file of an archive whose name is the sum of its content has that content.
@@ -119,7 +119,8 @@ func verifyNames(file string) error {
 	}
 }
 
-// verifyLayers sees that an image has the layers that its configuration says; that there are as many, the library has seen.
+// verifyLayers sees that an image has the layers that its configuration says; that there are as many, the library has
+// seen.
 func verifyLayers(image v1.Image, config *v1.ConfigFile) error {
 	layers, err := image.Layers()
 	if err != nil {

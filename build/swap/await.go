@@ -32,8 +32,8 @@ const (
 	cleanUpTime = 2 * time.Second
 	// nudges bounds how often the manifest is renamed again; kubelet gets there by itself afterwards.
 	nudges = 6
-	// kubeletTime is how long kubelet may take until it begins with the new pod. It waits for the old one first: two minutes
-	// for its volumes, if they cannot be mounted, and the time that its container gets to end.
+	// kubeletTime is how long kubelet may take until it begins with the new pod. It waits for the old one first: two
+	// minutes for its volumes, if they cannot be mounted, and the time that its container gets to end.
 	kubeletTime = 6 * time.Minute
 	// exitsAllowed is how often the new container may end. One start may meet the API server at a bad moment.
 	exitsAllowed = 1
@@ -108,8 +108,8 @@ type replacement struct {
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no more care.
 	leaseFree bool
-	// begun is when kubelet was first seen to begin with the version that lies there now; words is what it says of it, asked
-	// at the time asked.
+	// begun is when kubelet was first seen to begin with the version that lies there now; words is what it says of it,
+	// asked at the time asked.
 	begun, asked time.Time
 	mirrored     bool
 	words        string
@@ -193,7 +193,8 @@ func (r *replacement) run(ctx context.Context) error {
 	}
 }
 
-// late says that the scheduler has had its time; empty: it has not. Its own time begins when kubelet begins with its pod.
+// late says that the scheduler has had its time; empty: it has not. Its own time begins when kubelet begins with its
+// pod.
 func (r *replacement) late() string {
 	switch timeout := r.tool.options.Timeout; {
 	case r.begun.IsZero() && time.Since(r.first) > max(kubeletTime, timeout):
@@ -212,8 +213,8 @@ func (r *replacement) problem() string {
 	return r.lastProblem + "; kubelet says: " + r.words
 }
 
-// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most. It tells
-// whether kubelet has begun with that version.
+// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most. It
+// tells whether kubelet has begun with that version.
 func (r *replacement) askKubelet(ctx context.Context) bool {
 	if time.Since(r.asked) < time.Second {
 		return r.mirrored

@@ -113,8 +113,8 @@ type says struct {
 	words string
 }
 
-// kubeletSays reads the mirror of a static pod, which kubelet makes as the first thing that it does for a version of the
-// manifest, and its events.
+// kubeletSays reads the mirror of a static pod, which kubelet makes as the first thing that it does for a version of
+// the manifest, and its events.
 func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
 	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -69,12 +69,11 @@ func Diff(oldName string, old []byte, newName string, new []byte) []byte {
 	return diff.Diff(oldName, old, newName, new)
 }
 
-// Apply swaps a manifest: the image, which kubelet no longer pulls at every start, --config, a volume and its mount, and
-// the annotations. It proves on the decoded
-// pods that nothing else changed. Applied twice it changes nothing the second time; on a manifest that is swapped
-// already, it replaces the values in place. An existing --config of the operator is replaced in place, too; other
-// volumes of theirs stay. Without Swap.ConfigFolder, what an earlier swap added for its configuration is taken out, and
-// an operator's --config stays.
+// Apply swaps a manifest: the image, which kubelet no longer pulls at every start, --config, a volume and its mount,
+// and the annotations. It proves on the decoded pods that nothing else changed. Applied twice it changes nothing the
+// second time; on a manifest that is swapped already, it replaces the values in place. An existing --config of the
+// operator is replaced in place, too; other volumes of theirs stay. Without Swap.ConfigFolder, what an earlier swap
+// added for its configuration is taken out, and an operator's --config stays.
 //
 // An error says what about the manifest is wrong and ends with what to do next.
 func Apply(manifest []byte, swap Swap) (Edit, error) {

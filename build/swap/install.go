@@ -251,8 +251,8 @@ func (t *Tool) clearScratch() error {
 	return nil
 }
 
-// load brings the image into the runtime, and sees that it is the one of the archive. It does so even if the runtime has
-// an image of that name and id: an import that failed half-way leaves one without all of its content.
+// load brings the image into the runtime, and sees that it is the one of the archive. It does so even if the runtime
+// has an image of that name and id: an import that failed half-way leaves one without all of its content.
 func (t *Tool) load(ctx context.Context, p *plan) error {
 	if p.archive == nil {
 		return nil
@@ -357,8 +357,8 @@ func (t *Tool) worksNow(ctx context.Context, pod *Pod) error {
 	return err
 }
 
-// keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses, and
-// a node may have no registry. What cannot be kept is no reason to stop.
+// keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses,
+// and a node may have no registry. What cannot be kept is no reason to stop.
 func (t *Tool) keepImages(ctx context.Context, good []byte) {
 	original, _ := readIfThere(t.state.original())
 	for _, manifest := range [][]byte{good, original} {

@@ -38,8 +38,8 @@ type plan struct {
 	archive *archive
 	imageID string
 	swap    Swap
-	// config is the content to keep; nil if none has to be. adopted are the flags of the manifest that were written into
-	// it.
+	// config is the content to keep; nil if none has to be. adopted are the flags of the manifest that were written
+	// into it.
 	config  []byte
 	adopted []setting
 	// after is the new manifest, and the pod that it describes; reformatted tells whether other lines change, too.

@@ -26,8 +26,8 @@ const (
 	ToPrevious = "previous"
 )
 
-// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation and, if Edit says so,
-// its form, and waits until its scheduler works. What it replaces is kept.
+// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation and, if Edit says
+// so, its form, and waits until its scheduler works. What it replaces is kept.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
 	end, err := t.begin(ctx)
 	if err != nil {

@@ -108,8 +108,8 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// leaseTime is after how long a lease that was not renewed counts as held by none: twice what upstream's default is, since
-// clocks of nodes differ.
+// leaseTime is after how long a lease that was not renewed counts as held by none: twice what upstream's default is,
+// since clocks of nodes differ.
 const leaseTime = 30 * time.Second
 
 // running finds the container of the pod that the manifest describes.

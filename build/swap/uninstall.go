@@ -17,8 +17,8 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Uninstall goes back to kubeadm's scheduler, and removes what this tool has put on the node: kubeadm's patch, the images
-// and the state folder. What a person has edited stays. Interrupted, it is finished by the next run.
+// Uninstall goes back to kubeadm's scheduler, and removes what this tool has put on the node: kubeadm's patch, the
+// images and the state folder. What a person has edited stays. Interrupted, it is finished by the next run.
 func (t *Tool) Uninstall(ctx context.Context) error {
 	end, err := t.begin(ctx)
 	if err != nil {

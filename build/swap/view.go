@@ -110,9 +110,9 @@ func (a *archive) size() int64 {
 	}
 }
 
-// newView makes the view of a pod. root is a folder with the image's files. What the pod mounts of a folder in instead is
-// taken from that one: it does not lie in its place yet. An error says what kubelet would wait for, or what the container
-// runtime would refuse.
+// newView makes the view of a pod. root is a folder with the image's files. What the pod mounts of a folder in instead
+// is taken from that one: it does not lie in its place yet. An error says what kubelet would wait for, or what the
+// container runtime would refuse.
 func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 	v := &view{root: root, user: userOf(pod)}
 	inside, err := os.OpenRoot(root)
@@ -266,8 +266,8 @@ func value(pointer *int64, otherwise int64) int64 {
 	return *pointer
 }
 
-// run runs a command of the image in the view. The mounts are those of one thread of this process: they end with it, and
-// no other process sees them.
+// run runs a command of the image in the view. The mounts are those of one thread of this process: they end with it,
+// and no other process sees them.
 func (v *view) run(command *exec.Cmd) error {
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Chroot: v.root, Credential: v.user, Pdeathsig: syscall.SIGKILL}

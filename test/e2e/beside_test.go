@@ -124,8 +124,8 @@ func (o *operator) powerCut(t *testing.T) {
 	o.connect(t)
 }
 
-// roll runs the page's loop over all nodes. The nodes have no ssh; what it would run on another one is run there by this
-// test.
+// roll runs the page's loop over all nodes. The nodes have no ssh; what it would run on another one is run there by
+// this test.
 func (o *operator) roll(t *testing.T, second *kubeadmnode.Node) string {
 	t.Helper()
 	folder := t.TempDir()

@@ -281,8 +281,8 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.expectOneManifest(t)
 }
 
-// damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves: the
-// good one is installed after that.
+// damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves:
+// the good one is installed after that.
 func (o *operator) damagedArchives(t *testing.T) {
 	size, err := strconv.Atoi(strings.TrimSpace(o.run(t, "stat --format %s kube-scheduler.tar")))
 	if err != nil {
