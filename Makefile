@@ -99,7 +99,7 @@ new-plugin: tree ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,
 	@bash scripts/new-plugin.sh
 
 .PHONY: remove-plugin
-remove-plugin: tree ## Remove a plugin, its patch and its entry in the registry: make remove-plugin NAME=MyPlugin
+remove-plugin: source ## Remove a plugin, its patch and its entry in the registry: make remove-plugin NAME=MyPlugin
 	@bash scripts/remove-plugin.sh
 
 .PHONY: export-patch

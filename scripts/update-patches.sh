@@ -8,8 +8,17 @@
 # Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
+source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
+
 need git
 lock
+gone=()
+while IFS= read -r name; do
+  [[ -n $(find "$ROOT/plugins/$name" -name '*.go' -print -quit 2> /dev/null) ]] || gone+=("$name")
+done < <(registered)
+((${#gone[@]} == 0)) ||
+  fail "the folder of a plugin is gone, and the registry still has it: ${gone[*]/#/plugins/}" \
+    "take it out there too: make remove-plugin NAME=${gone[0]}  |  get the folder back: git checkout -- plugins/${gone[0]}"
 use_pinned_go
 rm -rf "$OUTPUT"/.patches.*
 work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")

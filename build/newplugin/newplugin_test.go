@@ -137,6 +137,13 @@ func TestRegister(t *testing.T) {
 	if string(got) != want {
 		t.Errorf("the registry is\n%s\nwant\n%s", got, want)
 	}
+	removed, err := Unregister(got, "MyPlugin")
+	if err != nil || string(removed) != strings.Replace(registry, ", // the last", ",", 1) {
+		t.Errorf("and removed: %v\n%s", err, removed)
+	}
+	if same, err := Unregister(removed, "MyPlugin"); err != nil || string(same) != string(removed) {
+		t.Errorf("removed twice: %v\n%s", err, same)
+	}
 	again, err := Register(got, "Another")
 	if err != nil || !strings.Contains(string(again), "\t\tanother.Name:  another.New,") {
 		t.Errorf("a second one: %v\n%s", err, again)
