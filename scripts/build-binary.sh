@@ -39,7 +39,8 @@ nothing_to_generate() {
     imports+=(-e "\"k8s.io/kubernetes/${path%/*}\"")
   done <<< "$changed"
   ! in_tree grep -qF "${imports[@]}" HEAD -- pkg/scheduler/apis "$plugins/apis" &&
-    ! in_tree grep -qF -e +k8s: "$1" -- "${packages[@]/%//*.go}" && ! in_tree grep -qF -e +k8s: HEAD -- "${packages[@]/%//*.go}"
+    ! in_tree grep -qF -e +k8s: "$1" -- "${packages[@]/%//*.go}" &&
+    ! in_tree grep -qF -e +k8s: HEAD -- "${packages[@]/%//*.go}"
 }
 
 # make_all [OPTION] makes the targets of ${stale[@]}. In a clean environment: Go's own settings (GOAMD64, GOEXPERIMENT,
@@ -53,7 +54,8 @@ make_all() {
     make --no-print-directory -C "$TREE" "$@" all WHAT="${stale[*]}" 2>&1 |
     # Upstream's generators know fewer kinds of types than today's Go has, and say so for each; none is generated for.
     { grep --line-buffered -v 'Making unsupported type entry' || true; } ||
-    fail "kube-scheduler cannot be made from $TREE, for the reason above" "fix plugins/ (make test-plugins) or the patch, then run the same command again"
+    fail "kube-scheduler cannot be made from $TREE, for the reason above" \
+      "fix plugins/ (make test-plugins) or the patch, then run the same command again"
 }
 # With this, make takes what the generators make as it is.
 without_generators=--old-file=generated_files
@@ -104,7 +106,8 @@ if [[ ${1:-} == --check ]]; then
   for target in "${stale[@]}"; do
     name=${target##*/}
     cmp "$BIN/$name" "$TREE/_output/local/bin/linux/$ARCH/$name" ||
-      fail "$name has other bytes when upstream's generators are skipped" "see what else 'make all' does in $TREE/Makefile, and in nothing_to_generate of scripts/build-binary.sh"
+      fail "$name has other bytes when upstream's generators are skipped" \
+        "see what else 'make all' does in $TREE/Makefile, and nothing_to_generate in scripts/build-binary.sh"
   done
   say "binary: the same bytes without the generators"
 fi

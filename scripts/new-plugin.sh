@@ -29,4 +29,5 @@ flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
 bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is begun at $POINTS, and registered; nothing enables it yet"
-say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image  (make remove-plugin NAME=$NAME takes it back)"
+say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image"
+say "        (make remove-plugin NAME=$NAME takes it back)"

@@ -30,4 +30,6 @@ edited_registry_patch() {
 }
 
 # registered prints the folders of the plugins that the registry patch registers, one a line.
-registered() { sed -n 's#^+.*"k8s.io/kubernetes/pkg/scheduler/framework/plugins/\([a-z0-9]*\)"$#\1#p' "$REGISTRY_PATCH" 2> /dev/null || true; }
+registered() {
+  sed -n 's#^+.*"k8s.io/kubernetes/pkg/scheduler/framework/plugins/\([a-z0-9]*\)"$#\1#p' "$REGISTRY_PATCH" 2> /dev/null || true
+}

@@ -9,20 +9,25 @@ source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 
 [[ -n ${NAME:-} ]] || fail "NAME is not given" "make remove-plugin NAME=MyPlugin"
-[[ $NAME =~ ^[A-Za-z][A-Za-z0-9]*$ ]] || fail "NAME=$NAME is no name of a plugin" "ls plugins, then make remove-plugin NAME=MyPlugin"
+[[ $NAME =~ ^[A-Za-z][A-Za-z0-9]*$ ]] || fail "NAME=$NAME is no name of a plugin" \
+  "ls plugins, then make remove-plugin NAME=MyPlugin"
 package=${NAME,,}
 folder=$ROOT/plugins/$package
 case $package in
-  apis | configcheck | shared) fail "plugins/$package is not a plugin: others are made with it" "make remove-plugin NAME=MyPlugin" ;;
+  apis | configcheck | shared) fail "plugins/$package is not a plugin: others are made with it" \
+    "make remove-plugin NAME=MyPlugin" ;;
 esac
 is_registered=$(registered | grep -x "$package" || true)
 [[ -n $is_registered || -d $folder || -f $PATCHES_DIR/0200-plugin-$package.patch ]] ||
-  fail "there is no plugin $NAME: neither a folder plugins/$package nor an entry in the registry" "ls plugins, then make remove-plugin NAME=MyPlugin"
+  fail "there is no plugin $NAME: neither a folder plugins/$package nor an entry in the registry" \
+    "ls plugins, then make remove-plugin NAME=MyPlugin"
 users=$(grep -rlE --include='*.go' "plugins/$package(/.*)?\"" "$ROOT/plugins" | grep -v "^$folder/" || true)
-[[ -z $users ]] || fail "plugins/$package is used by ${users//$'\n'/, }" "remove its import there, then run the same command again"
+[[ -z $users ]] ||
+  fail "plugins/$package is used by ${users//$'\n'/, }" "remove its import there, then run the same command again"
 # A file that git would not give back. What is deleted already is no work.
 if [[ -d $folder && ${DISCARD:-} != yes ]]; then
-  work=$(git -C "$ROOT" status --porcelain --untracked-files=all --ignored -- "$folder" 2> /dev/null || echo "?? plugins/$package (this is no git repository)")
+  work=$(git -C "$ROOT" status --porcelain --untracked-files=all --ignored -- "$folder" 2> /dev/null ||
+    echo "?? plugins/$package (this is no git repository)")
   work=$(grep -v '^ \?D' <<< "$work" || true)
   if [[ -n $work ]]; then
     head -20 <<< "$work" >&2
@@ -44,6 +49,7 @@ flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
 bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is removed"
-left=$(grep -rliw --exclude-dir=.git --exclude-dir=_output -e "$package" -e "${package}args" "$ROOT" | sed "s#^$ROOT/##" | sort || true)
+left=$(grep -rliw --exclude-dir=.git --exclude-dir=_output -e "$package" -e "${package}args" "$ROOT" |
+  sed "s#^$ROOT/##" | sort || true)
 [[ -z $left ]] || say "note:   these name it still: ${left//$'\n'/, }"
 say "next:   make image"

@@ -37,4 +37,5 @@ if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders 
   more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")
 fi
 exec "$run" --kube-apiserver "$OUTPUT/tools/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
-  --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" --timeout "${TIMEOUT:-1m}" "${more[@]}"
+  --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" \
+  --timeout "${TIMEOUT:-1m}" "${more[@]}"

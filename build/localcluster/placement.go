@@ -63,8 +63,8 @@ func (p Placement) Err() error {
 		return fmt.Errorf("pod %s stays Pending: the configuration has no profile for it; next: add to its profiles: "+
 			"- schedulerName: %s", pod, p.Asked)
 	case p.Message != "":
-		return fmt.Errorf("pod %s is not bound: %s; next: run again with KEEP=yes and look at: kubectl describe pod -n %s %s",
-			pod, p.Message, p.Namespace, p.Name)
+		return fmt.Errorf("pod %s is not bound: %s; "+
+			"next: run again with KEEP=yes and look at: kubectl describe pod -n %s %s", pod, p.Message, p.Namespace, p.Name)
 	}
 	return fmt.Errorf("pod %s is not bound, and the scheduler says nothing about it; "+
 		"next: run again with KEEP=yes and look into kube-scheduler.log", pod)
@@ -235,8 +235,8 @@ func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), conte
 // endOf is why a context ended, for one that waited for something.
 func endOf(ctx context.Context, waitedFor string) error {
 	if late(ctx) {
-		return fmt.Errorf("%s: the time ran out (%w); next: run again with more time (TIMEOUT=5m), or with KEEP=yes to look around",
-			waitedFor, context.Cause(ctx))
+		return fmt.Errorf("%s: the time ran out (%w); "+
+			"next: run again with more time (TIMEOUT=5m), or with KEEP=yes to look around", waitedFor, context.Cause(ctx))
 	}
 	return context.Cause(ctx)
 }

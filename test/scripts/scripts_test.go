@@ -65,9 +65,10 @@ func goEnvironment(t *testing.T) []string {
 
 // upstreamFiles is the whole of the tiny upstream. Its make does what the real one does as far as a script can tell.
 var upstreamFiles = map[string]string{
-	"go.mod":              "module k8s.io/kubernetes\n\ngo 1.19\n",
-	".gitignore":          "/_output\n/pkg/generated.go\n",
-	"build/root/Makefile": "all: generated_files\n\thack/build.sh $(WHAT)\n.PHONY: generated_files\ngenerated_files:\n\thack/generate.sh\n",
+	"go.mod":     "module k8s.io/kubernetes\n\ngo 1.19\n",
+	".gitignore": "/_output\n/pkg/generated.go\n",
+	"build/root/Makefile": "all: generated_files\n\thack/build.sh $(WHAT)\n.PHONY: generated_files\n" +
+		"generated_files:\n\thack/generate.sh\n",
 	"hack/generate.sh": `#!/usr/bin/env bash
 # Makes a file from the types of the plugins' arguments, after a moment in which a test can interrupt it.
 set -o errexit

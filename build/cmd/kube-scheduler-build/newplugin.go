@@ -12,7 +12,7 @@ import (
 )
 
 func newPluginCommand() *cobra.Command {
-	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin: register it, and write its folder; or take it out of the registry"}
+	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin, or take one out of the registry"}
 	command.AddCommand(&cobra.Command{
 		Use:   "register REGISTRY_FILE NAME POINTS",
 		Short: "Add a plugin to the source of the registry; a name or points that cannot be are refused first",

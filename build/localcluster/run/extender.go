@@ -89,7 +89,8 @@ func (o *Options) checkExtender(p extenderPlan) error {
 			"next: make run, which builds it, or EXTENDER=%s", p.config, noExtender)
 	}
 	if _, err := exec.LookPath(o.Extender); err != nil {
-		return fmt.Errorf("the extender's program: %w; next: make run, which builds it, or EXTENDER=%s", err, noExtender)
+		return fmt.Errorf("the extender's program: %w; next: make run, which builds it, or EXTENDER=%s",
+			err, noExtender)
 	}
 	profiles, err := localcluster.ReadProfiles(p.config)
 	if err != nil {
