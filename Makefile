@@ -34,7 +34,8 @@ export MANIFEST ?=
 export LOG ?=
 export EXTENDER ?=
 export EXTENDER_PROFILE ?=
-# yes: leave it running until Ctrl-C.
+# How long pods may take to be placed; yes: leave everything running until Ctrl-C.
+export TIMEOUT ?= 1m
 export KEEP ?=
 # What `make test` runs: a target of test/steps.mk.
 TESTS ?= test
@@ -88,12 +89,18 @@ binary: tree ## Compile kube-scheduler with upstream's make
 ##@ Develop
 
 .PHONY: run
-run: binary ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG= MANIFEST= LOG= EXTENDER= KEEP=yes)
+run: ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG= MANIFEST= LOG= EXTENDER= KEEP=yes)
+	@bash scripts/run.sh --check
+	@$(MAKE) --no-print-directory binary
 	@bash scripts/run.sh
 
 .PHONY: new-plugin
 new-plugin: tree ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 	@bash scripts/new-plugin.sh
+
+.PHONY: remove-plugin
+remove-plugin: source ## Remove a plugin, its patch and its entry in the registry: make remove-plugin NAME=MyPlugin
+	@bash scripts/remove-plugin.sh
 
 .PHONY: export-patch
 export-patch: ## Write the commit that _output/kubernetes is at as a patch: PATCH=0400-what-it-does.patch

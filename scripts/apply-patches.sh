@@ -51,15 +51,13 @@ in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$base"
 cleanup() { rm -rf "$SCRATCH" "$OUTPUT/.patching.log"; in_tree worktree prune; }
 trap cleanup EXIT
 git -C "$SCRATCH" read-tree HEAD
-for patch in "${patches[@]}"; do
+if ! git -C "$SCRATCH" am -q --keep-non-patch "${patches[@]}" > "$OUTPUT/.patching.log" 2>&1; then
+  applied=$(git -C "$SCRATCH" rev-list --count "$base..HEAD")
   done_so_far=$(git -C "$SCRATCH" rev-parse HEAD)
-  if ! git -C "$SCRATCH" am -q --keep-non-patch "$patch" > "$OUTPUT/.patching.log" 2>&1; then
-    git -C "$SCRATCH" am -q --abort > /dev/null 2>&1 || true
-    git -C "$SCRATCH" read-tree HEAD
-    explain "$patch" "$OUTPUT/.patching.log"
-  fi
-  say "patches: ${patch##*/}"
-done
+  git -C "$SCRATCH" am -q --quit > /dev/null 2>&1 || true
+  git -C "$SCRATCH" read-tree HEAD
+  explain "${patches[applied]}" "$OUTPUT/.patching.log"
+fi
 head=$(git -C "$SCRATCH" rev-parse HEAD)
 in_tree update-ref "refs/patched/$VERSION" "$head"
 

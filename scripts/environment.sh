@@ -100,11 +100,15 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
+# What upstream generates and does not release.
+OPENAPI=pkg/generated/openapi/zz_generated.openapi.go
+
 # build_server NAME… compiles programs that are not ours, as the modules below build/pins/ pin them, to $OUTPUT/tools.
 # No patch changes them: they are built again only when their module's pin, or Go, changes.
+# What was made from which inputs is written last, so a build that was cut off is not trusted.
 build_server() {
   mkdir -p "$OUTPUT/tools"
-  local name pin package flags
+  local name pin package flags inputs stamp
   for name in "$@"; do
     case $name in
       etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
@@ -121,6 +125,10 @@ build_server() {
       # A release says which one it is; kubeadm compares it with that of the others.
       kubernetes) flags=(-ldflags="$(pinned_version k8s.io/component-base/version) $(pinned_version k8s.io/client-go/pkg/version)") ;;
     esac
+    inputs="$GO_VERSION ${flags[*]} $(cat "$ROOT/build/pins/$pin/"* | sha256sum)" stamp=$OUTPUT/tools/.$name.inputs
+    [[ $name != kube-apiserver ]] || inputs+=$(sha256sum "$TREE/$OPENAPI" 2> /dev/null || true)
+    [[ ! -x $OUTPUT/tools/$name || ! -f $stamp || $(< "$stamp") != "$inputs" ]] || continue
+    rm -f "$stamp"
     if [[ $name == kube-apiserver ]]; then
       complete_kubernetes
       flags+=(-modfile="$OUTPUT/tools/kubernetes.mod")
@@ -128,6 +136,8 @@ build_server() {
     say "tools: $package" >&2
     GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 go build -C "$ROOT/build/pins/$pin" -trimpath -buildvcs=false \
       "${flags[@]}" -o "$OUTPUT/tools/$name" "$package"
+    printf '%s\n' "$inputs" > "$stamp.new"
+    mv "$stamp.new" "$stamp"
   done
 }
 
@@ -135,15 +145,15 @@ build_server() {
 # and does not release. The tree has that once its make has run. It is said to be the same module, so what is compiled
 # of it is shared.
 complete_kubernetes() {
-  local openapi=pkg/generated/openapi/zz_generated.openapi.go pin=$ROOT/build/pins/kubernetes complete=$OUTPUT/tools/kubernetes-$KUBERNETES_VERSION
-  [[ -f $TREE/$openapi ]] || fail "$TREE/$openapi, which kube-apiserver is compiled with, is not generated yet" "make binary, then run the same command again"
+  local pin=$ROOT/build/pins/kubernetes complete=$OUTPUT/tools/kubernetes-$KUBERNETES_VERSION
+  [[ -f $TREE/$OPENAPI ]] || fail "$TREE/$OPENAPI, which kube-apiserver is compiled with, is not generated yet" "make binary, then run the same command again"
   if [[ ! -d $complete ]]; then
     rm -rf "$complete.new"
     cp -r --no-preserve=mode "$(GOWORK=off go -C "$pin" list -m -f '{{.Dir}}' k8s.io/kubernetes)" "$complete.new"
     mv "$complete.new" "$complete"
   fi
   # An earlier one may be of an interrupted make, or of another release.
-  cmp -s "$TREE/$openapi" "$complete/$openapi" || cp "$TREE/$openapi" "$complete/$openapi"
+  cmp -s "$TREE/$OPENAPI" "$complete/$OPENAPI" || cp "$TREE/$OPENAPI" "$complete/$OPENAPI"
   cp "$pin/go.mod" "$OUTPUT/tools/kubernetes.mod"
   cp "$pin/go.sum" "$OUTPUT/tools/kubernetes.sum"
   go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"

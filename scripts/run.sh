@@ -5,18 +5,23 @@
 #
 # Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that
 #   hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
-#   KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made.
+#   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made.
+#   Arguments: --check (only say what is wrong with these, which is worth knowing before a build of minutes).
 # Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
 [[ -f $config ]] || fail "CONFIG=$config is not there" "ls manifests/config; make run CONFIG=manifests/config/my-scheduler.yaml"
-# Builds take minutes, so what is missing is said before them. Blanks divide the names of files, as they do for make.
+[[ ${NODES:-5} =~ ^[1-9][0-9]*$ && ${PODS:-10} =~ ^[0-9]+$ ]] ||
+  fail "NODES=${NODES:-5} PODS=${PODS:-10} are not numbers of nodes and pods" "make run NODES=5 PODS=10"
+[[ ${TIMEOUT:-1m} =~ ^([0-9]+[hms])+$ ]] || fail "TIMEOUT=${TIMEOUT:-} is not a time" "make run TIMEOUT=5m"
+# Blanks divide the names of files, as they do for make.
 for manifest in ${MANIFEST:-}; do
   [[ -f $manifest ]] || fail "MANIFEST: $manifest is not there" "ls manifests/examples/run, and give a file that exists"
 done
 [[ ${EXTENDER:-none} == none || -f $EXTENDER ]] ||
   fail "EXTENDER=$EXTENDER is not there" "give a scheduler configuration that exists, or EXTENDER=none"
+[[ ${1:-} != --check ]] || exit 0
 use_pinned_go
 build_server etcd kube-apiserver kwok
 run=$(build_tool kube-scheduler-run)
@@ -32,4 +37,5 @@ if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders 
   more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")
 fi
 exec "$run" --kube-apiserver "$OUTPUT/tools/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
-  --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" "${more[@]}"
+  --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" \
+  --timeout "${TIMEOUT:-1m}" "${more[@]}"

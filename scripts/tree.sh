@@ -9,8 +9,6 @@ in_tree() { git -C "$TREE" "$@"; }
 # content is upstream's and only whose kind differs. What cannot be restored shows up as an edit right after.
 restore_kinds() {
   local fields path restored=0
-  in_tree config core.symlinks true
-  in_tree config core.fileMode true
   while IFS= read -r -d '' fields && IFS= read -r -d '' path; do
     # fields: ":100755 100644 <blob> 0000000… M" (mode) or ":120000 100644 <blob> 0000000… T" (link)
     [[ $fields =~ ^:(100755|120000)\ 100644\ ([0-9a-f]+)\  ]] || continue
@@ -45,8 +43,13 @@ finish_interrupted_checkout() {
 refuse_edits() {
   local head changes
   finish_interrupted_checkout
-  in_tree update-index -q --refresh > /dev/null || true
-  restore_kinds
+  in_tree config core.symlinks true
+  in_tree config core.fileMode true
+  changes=$(in_tree status --porcelain --untracked-files=all)
+  if [[ -n $changes ]]; then
+    restore_kinds
+    changes=$(in_tree status --porcelain --untracked-files=all)
+  fi
   if [[ -d $TREE/.git/rebase-apply || -d $TREE/.git/rebase-merge ]]; then
     fail "a git am or rebase of yours is under way in $TREE" \
       "finish it: git -C $TREE am --continue  |  drop it: git -C $TREE am --abort, then git -C $TREE checkout --detach $(recorded applied.head)"
@@ -57,7 +60,6 @@ refuse_edits() {
     fail "$TREE is not at the end of the series, or has commits of yours on top of it (then they are listed above)" \
       "export them: git -C $TREE format-patch -o $ROOT/my-edits $head  |  discard them: git -C $TREE checkout --detach $head"
   fi
-  changes=$(in_tree status --porcelain --untracked-files=all)
   [[ -z $changes ]] && return
   head -20 <<< "$changes" >&2
   fail "$TREE has edits that are not of the series ($(wc -l <<< "$changes") files, listed above)" \

@@ -8,8 +8,17 @@
 # Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
+source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
+
 need git
 lock
+gone=()
+while IFS= read -r name; do
+  [[ -n $(find "$ROOT/plugins/$name" -name '*.go' -print -quit 2> /dev/null) ]] || gone+=("$name")
+done < <(registered)
+((${#gone[@]} == 0)) ||
+  fail "the folder of a plugin is gone, and the registry still has it: ${gone[*]/#/plugins/}" \
+    "take it out there too: make remove-plugin NAME=${gone[0]}  |  get the folder back: git checkout -- plugins/${gone[0]}"
 use_pinned_go
 rm -rf "$OUTPUT"/.patches.*
 work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")
@@ -20,24 +29,24 @@ git init -q --bare "$GIT_DIR"
 # Sources are not executable, whatever a Windows mount or a zip file made of them.
 git config core.fileMode false
 empty=$(git commit-tree "$(git hash-object -t tree -w --stdin < /dev/null)" -m empty)
+# Scratch files of editors do not belong in a patch, nor does anything else that the project's .gitignore leaves out.
+git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -A -- .
+# "<folder>/<package> <what its comment says it is for>", a line for each package.
+packages=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -find -f '{{.Dir}} {{.Doc}}' ./...) || exit
 
 for folder in "$ROOT"/plugins/*/; do
   name=$(basename "$folder")
   # What is left of a folder when another branch is checked out.
   [[ -n $(find "$folder" -name '*.go' -print -quit) ]] || continue
-  rm -f "$GIT_INDEX_FILE"
-  # Scratch files of editors do not belong in a patch, nor does anything else that the project's .gitignore leaves out.
-  git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -- "$name"
-  tree=$(git write-tree)
-  rm -f "$GIT_INDEX_FILE"
-  git --work-tree="$work" read-tree --prefix=pkg/scheduler/framework/plugins/ "$tree"
   # A plugin's package says what the plugin is; in a folder of several packages, each says what it is for.
-  packages=./$name
-  [[ -n $(find "$folder" -maxdepth 1 -name '*.go' -print -quit) ]] || packages+=/...
-  about=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -f '{{.Doc}}' "$packages") || exit
-  about=$(sed '/^$/d' <<< "$about")
+  about=$(sed -n "s#^$ROOT/plugins/$name ##p" <<< "$packages")
+  [[ -n $about ]] || about=$(sed -n "s#^$ROOT/plugins/$name/[^ ]* ##p" <<< "$packages" | sed '/^$/d')
   [[ -n $about ]] || fail "no package in plugins/$name has a comment that says what it is for" "begin one of its files with '// Package …'"
-  commit=$(git commit-tree "$(git write-tree)" -p "$empty" << EOF
+  tree=$(git write-tree --prefix="$name/")
+  for above in "$name" plugins framework scheduler pkg; do
+    tree=$(printf '040000 tree %s\t%s\n' "$tree" "$above" | git mktree)
+  done
+  commit=$(git commit-tree "$tree" -p "$empty" << EOF
 plugins: add $name
 
 $about

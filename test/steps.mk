@@ -4,7 +4,7 @@
 
 # Longest first.
 .PHONY: test
-test: node-load integration patched-tree unit verify load-trace scripts artifacts run
+test: node-load integration patched-tree unit verify load-trace scripts without-generators artifacts run
 
 # As root, on Debian.
 .PHONY: all
@@ -36,7 +36,8 @@ scripts: ; $(step) $(call go-test,test) ./scripts
 load-trace: tools ; $(step) $(call go-test,test/inprocess) -v ./loadtrace
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: patched-tree artifacts run integration node-load
+.PHONY: without-generators patched-tree artifacts run integration node-load
+without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/...
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3

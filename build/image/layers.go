@@ -22,8 +22,9 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// compressionLevel of gzip: for the scheduler's binary, 9 takes three times as long as 8 and saves half a percent.
-const compressionLevel = 8
+// compressionLevel of gzip: for the scheduler's binary, 8 takes twice as long as 6 and saves a third of a percent. A
+// plugin's author waits for it after each edit.
+const compressionLevel = 6
 
 // file is one file, or folder, of a layer. Everything belongs to root.
 type file struct {

@@ -33,7 +33,7 @@ type Manifest struct {
 func ReadManifest(file string) (*Manifest, error) {
 	open, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the manifest: %w; next: give a file that exists", err)
+		return nil, fmt.Errorf("cannot read the manifest: %w; next: give a file that exists with MANIFEST", err)
 	}
 	defer open.Close()
 	manifest := &Manifest{}

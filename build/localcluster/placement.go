@@ -49,25 +49,25 @@ func (p Placement) Err() error {
 	switch {
 	case p.NotCreated:
 		return fmt.Errorf("pod %s was not created: the time ran out before; "+
-			"next: see to the pods before it, or run again with a longer --timeout", pod)
+			"next: see to the pods before it, or run again with more time (TIMEOUT=5m)", pod)
 	case p.Profile != "" && p.Profile != p.Asked:
 		return fmt.Errorf("pod %s asks for %s, but its Scheduled event says that %s bound it to %s; "+
-			"next: run again with --keep and look at: kubectl get events -A -o yaml",
+			"next: run again with KEEP=yes and look at: kubectl get events -A -o yaml",
 			pod, p.Asked, p.Profile, p.Node)
 	case p.Node != "" && p.Profile == "":
 		return fmt.Errorf("pod %s is bound to %s, but no Scheduled event says by whom; "+
-			"next: run again with a longer --timeout", pod, p.Node)
+			"next: run again with more time (TIMEOUT=5m)", pod, p.Node)
 	case p.Node != "":
 		return nil
 	case !p.Served:
 		return fmt.Errorf("pod %s stays Pending: the configuration has no profile for it; next: add to its profiles: "+
 			"- schedulerName: %s", pod, p.Asked)
 	case p.Message != "":
-		return fmt.Errorf("pod %s is not bound: %s; next: run again with --keep and look at: kubectl describe pod -n %s %s",
-			pod, p.Message, p.Namespace, p.Name)
+		return fmt.Errorf("pod %s is not bound: %s; "+
+			"next: run again with KEEP=yes and look at: kubectl describe pod -n %s %s", pod, p.Message, p.Namespace, p.Name)
 	}
 	return fmt.Errorf("pod %s is not bound, and the scheduler says nothing about it; "+
-		"next: run again with --keep and look into kube-scheduler.log", pod)
+		"next: run again with KEEP=yes and look into kube-scheduler.log", pod)
 }
 
 // observation is what was seen of a pod so far.
@@ -235,8 +235,8 @@ func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), conte
 // endOf is why a context ended, for one that waited for something.
 func endOf(ctx context.Context, waitedFor string) error {
 	if late(ctx) {
-		return fmt.Errorf("%s: the time ran out (%w); next: run again with a longer --timeout, or with --keep to look around",
-			waitedFor, context.Cause(ctx))
+		return fmt.Errorf("%s: the time ran out (%w); "+
+			"next: run again with more time (TIMEOUT=5m), or with KEEP=yes to look around", waitedFor, context.Cause(ctx))
 	}
 	return context.Cause(ctx)
 }

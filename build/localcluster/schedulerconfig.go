@@ -28,7 +28,8 @@ type schedulerConfig struct {
 func readSchedulerConfig(file string) (*schedulerConfig, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the scheduler's configuration: %w; next: give a file that exists", err)
+		return nil, fmt.Errorf("cannot read the scheduler's configuration: %w; "+
+			"next: give a file that exists with CONFIG", err)
 	}
 	// Strict: of a key that is there twice, one would be lost without a word.
 	json, err := yaml.YAMLToJSONStrict(content)

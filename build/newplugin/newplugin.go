@@ -79,7 +79,8 @@ func Write(plugins, name string, points []string) error {
 	}
 	folder := filepath.Join(plugins, Package(name))
 	if _, err := os.Stat(folder); err == nil {
-		return nextstep.With(fmt.Errorf("%s is there already", folder), "choose another NAME, or delete it")
+		return nextstep.With(fmt.Errorf("%s is there already", folder),
+			"choose another NAME, or make remove-plugin NAME=%s", name)
 	}
 	data := map[string]any{"Name": name, "Package": Package(name), "On": chosen}
 	temporary := filepath.Join(plugins, "."+Package(name)+".new")

@@ -45,7 +45,7 @@ func TestWriteRefuses(t *testing.T) {
 }
 
 // TestWritten compiles what Write makes inside the plugins module, against pristine upstream, and runs its test, which
-// must fail: there is something to fill in.
+// must fail: there is something to fill in. Filled in with what reads the node, it passes.
 func TestWritten(t *testing.T) {
 	// A module of its own with the dependencies of plugins/: nothing is written beside the user's plugins.
 	plugins := t.TempDir()
@@ -70,7 +70,30 @@ func TestWritten(t *testing.T) {
 			if err == nil || !strings.Contains(string(output), "--- FAIL: Test"+name) {
 				t.Errorf("the test does not fail, so no one would fill it in: %v\n%s", err, output)
 			}
+			if name == "TryOnlyPermit" {
+				return
+			}
+			fillIn(t, filepath.Join(plugins, Package(name), "plugin.go"))
+			if output, err := goCommand(plugins, "test", "./"+Package(name)).CombinedOutput(); err != nil {
+				t.Errorf("the test of a plugin that reads its nodes: %v\n%s", err, output)
+			}
 		})
+	}
+}
+
+// fillIn does what an author would: the plugin wants and prefers nodes with the label of the generated test.
+func fillIn(t *testing.T, file string) {
+	t.Helper()
+	code, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	filled := strings.NewReplacer(
+		"\treturn true\n", "\treturn node.Labels[\"key\"] == \"value\"\n",
+		"\treturn framework.MinNodeScore\n", "\treturn 10 * int64(len(node.Labels[\"key\"]))\n",
+	).Replace(string(code))
+	if err := os.WriteFile(file, []byte(filled), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -113,6 +136,13 @@ func TestRegister(t *testing.T) {
 	).Replace(registry)
 	if string(got) != want {
 		t.Errorf("the registry is\n%s\nwant\n%s", got, want)
+	}
+	removed, err := Unregister(got, "MyPlugin")
+	if err != nil || string(removed) != strings.Replace(registry, ", // the last", ",", 1) {
+		t.Errorf("and removed: %v\n%s", err, removed)
+	}
+	if same, err := Unregister(removed, "MyPlugin"); err != nil || string(same) != string(removed) {
+		t.Errorf("removed twice: %v\n%s", err, same)
 	}
 	again, err := Register(got, "Another")
 	if err != nil || !strings.Contains(string(again), "\t\tanother.Name:  another.New,") {

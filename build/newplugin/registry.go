@@ -3,6 +3,7 @@
 package newplugin
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -32,7 +33,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
 				return nil, nextstep.With(fmt.Errorf("a plugin %s is registered already", Package(name)),
-					"choose another NAME; to remove that one: docs/patches.md, 'Remove'")
+					"choose another NAME, or make remove-plugin NAME=%s", name)
 			}
 		case *ast.GenDecl:
 			if node.Tok == token.IMPORT && node.Lparen.IsValid() && imports == nil {
@@ -58,4 +59,47 @@ func Register(registry []byte, name string) ([]byte, error) {
 	source = fmt.Appendf(source, ",\n\t\t%[1]s.Name: %[1]s.New", Package(name))
 	source = append(source, registry[last:]...)
 	return format.Source(source)
+}
+
+// Unregister removes what Register adds. A plugin that is not registered changes nothing.
+func Unregister(registry []byte, name string) ([]byte, error) {
+	fileSet := token.NewFileSet()
+	file, err := parser.ParseFile(fileSet, "registry.go", registry, parser.SkipObjectResolution)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the registry cannot be read: %w", err), "make tree")
+	}
+	imported := strconv.Quote(pluginsPath + Package(name))
+	var lines []ast.Node
+	for node := range ast.Preorder(file) {
+		switch node := node.(type) {
+		case *ast.ImportSpec:
+			if node.Path.Value == imported {
+				lines = append(lines, node)
+			}
+		case *ast.KeyValueExpr:
+			if key, ok := node.Key.(*ast.SelectorExpr); ok && isIdent(key.X, Package(name)) {
+				lines = append(lines, node)
+			}
+		}
+	}
+	var source []byte
+	kept := 0
+	for _, node := range lines {
+		begin, end := fileSet.Position(node.Pos()).Offset, fileSet.Position(node.End()).Offset
+		begin = bytes.LastIndexByte(registry[:begin], '\n') + 1
+		end += bytes.IndexByte(registry[end:], '\n') + 1
+		source = append(source, registry[kept:begin]...)
+		kept = end
+	}
+	source, err = format.Source(append(source, registry[kept:]...))
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the registry without %s cannot be read: %w", name, err),
+			"remove it by hand: docs/patches.md, 'Edit'")
+	}
+	return source, nil
+}
+
+func isIdent(expression ast.Expr, name string) bool {
+	ident, ok := expression.(*ast.Ident)
+	return ok && ident.Name == name
 }

@@ -4,6 +4,7 @@ package release
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,8 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -45,6 +48,9 @@ func gather(options Options) ([]file, error) {
 		content, err := os.ReadFile(source)
 		if err != nil {
 			return nextstep.With(err, "%s", next)
+		}
+		if strings.HasSuffix(name, ".md") {
+			content = bundled(content)
 		}
 		files = append(files, file{name, mode, content})
 		return nil
@@ -113,6 +119,22 @@ func gather(options Options) ([]file, error) {
 		return take(filepath.ToSlash(below), source, 0o644, "git checkout -- manifests")
 	})
 	return files, err
+}
+
+// ofCheckout finds a command on a page that takes a checkout of the project.
+var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")
+
+const checkoutNote = "\n> In this bundle: commands that begin with `make`, `bash`, `git` or `go`, here and in the comments of manifests,\n" +
+	"> are for a checkout of the project's source, as are the folders `build/`, `plugins/`, `scripts/` and `test/`.\n" +
+	"> What a bundle has is `kube-scheduler-swap`, the image and the manifests.\n"
+
+// bundled is a page as a bundle has it: below the title it says which of its commands the reader cannot run.
+func bundled(page []byte) []byte {
+	end := bytes.IndexByte(page, '\n') + 1
+	if end == 0 || !ofCheckout.Match(page) {
+		return page
+	}
+	return slices.Concat(page[:end], []byte(checkoutNote), page[end:])
 }
 
 // leftBehind tells the scratch files of editors and merges, the same that .gitignore leaves out, and hidden files.

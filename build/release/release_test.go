@@ -499,6 +499,32 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 	}
 }
 
+func TestPagesSayWhichCommandsABundleLacks(t *testing.T) {
+	options := project(t, "amd64")
+	pages := map[string]string{
+		"README.md":          "# Kubernetes\n\nThen:\n\n    make run\n",
+		"docs/plugins.md":    "# Plugins\n\nEach is run by `make test`.\n",
+		"docs/operations.md": "# Operations\n\nPods make way for others.\n\n    kube-scheduler-swap check\n",
+	}
+	for name, page := range pages {
+		if err := os.WriteFile(filepath.Join(options.Project, name), []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundle, _ := mustWrite(t, t.TempDir(), options)
+	_, contents := headers(t, bundle)
+	for name, page := range pages {
+		title, rest, _ := strings.Cut(page, "\n")
+		want := title + "\n" + checkoutNote + rest
+		if name == "docs/operations.md" {
+			want = page
+		}
+		if got := contents["kube-scheduler-v1.23.17_fork.0123456789ab-linux-amd64/"+name]; got != want {
+			t.Errorf("%s in the bundle:\n%s\nwant\n%s", name, got, want)
+		}
+	}
+}
+
 func TestPinOfAnotherReleaseIsNotClaimed(t *testing.T) {
 	options := project(t, "amd64")
 	options.Kubernetes, options.Sum, options.Commit = "v1.23.1", "h1:other=", ""

@@ -65,9 +65,19 @@ func goEnvironment(t *testing.T) []string {
 
 // upstreamFiles is the whole of the tiny upstream. Its make does what the real one does as far as a script can tell.
 var upstreamFiles = map[string]string{
-	"go.mod":              "module k8s.io/kubernetes\n\ngo 1.19\n",
-	".gitignore":          "/_output\n",
-	"build/root/Makefile": "all:\n\thack/build.sh $(WHAT)\n",
+	"go.mod":     "module k8s.io/kubernetes\n\ngo 1.19\n",
+	".gitignore": "/_output\n/pkg/generated.go\n",
+	"build/root/Makefile": "all: generated_files\n\thack/build.sh $(WHAT)\n.PHONY: generated_files\n" +
+		"generated_files:\n\thack/generate.sh\n",
+	"hack/generate.sh": `#!/usr/bin/env bash
+# Makes a file from the types of the plugins' arguments, after a moment in which a test can interrupt it.
+set -o errexit
+shopt -s nullglob
+echo generating
+: > pkg/generated.go
+if [ -p _output/generators-gate ]; then echo reached > _output/generators-gate; sleep 600; fi
+for types in pkg/scheduler/framework/plugins/apis/*.go; do cat "$types"; done > pkg/generated.go
+`,
 	"hack/build.sh": `#!/usr/bin/env bash
 # Copies the source, as a compiler would, after a moment in which a test can interrupt it.
 set -o errexit
@@ -75,7 +85,7 @@ source "$KUBE_GIT_VERSION_FILE"
 out=_output/local/bin/$KUBE_BUILD_PLATFORMS
 mkdir -p "$out"
 for target in "$@"; do
-  { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; cat pkg/scheduler.go; } > "$out/${target##*/}"
+  { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; find pkg -name '*.go' | sort | xargs cat; } > "$out/${target##*/}"
 done
 if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
 `,

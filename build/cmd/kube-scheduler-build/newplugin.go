@@ -12,7 +12,7 @@ import (
 )
 
 func newPluginCommand() *cobra.Command {
-	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin: register it, and write its folder"}
+	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin, or take one out of the registry"}
 	command.AddCommand(&cobra.Command{
 		Use:   "register REGISTRY_FILE NAME POINTS",
 		Short: "Add a plugin to the source of the registry; a name or points that cannot be are refused first",
@@ -21,14 +21,14 @@ func newPluginCommand() *cobra.Command {
 			if err := newplugin.Check(arguments[1], points(arguments[2])); err != nil {
 				return err
 			}
-			registry, err := os.ReadFile(arguments[0])
-			if err != nil {
-				return err
-			}
-			if registry, err = newplugin.Register(registry, arguments[1]); err != nil {
-				return err
-			}
-			return os.WriteFile(arguments[0], registry, 0o644)
+			return edit(arguments[0], arguments[1], newplugin.Register)
+		},
+	}, &cobra.Command{
+		Use:   "unregister REGISTRY_FILE NAME",
+		Short: "Remove a plugin from the source of the registry, if it is there",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			return edit(arguments[0], arguments[1], newplugin.Unregister)
 		},
 	}, &cobra.Command{
 		Use:   "write PLUGINS_DIR NAME POINTS",
@@ -39,6 +39,18 @@ func newPluginCommand() *cobra.Command {
 		},
 	})
 	return command
+}
+
+// edit changes the source of the registry.
+func edit(file, plugin string, change func(registry []byte, plugin string) ([]byte, error)) error {
+	registry, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	if registry, err = change(registry, plugin); err != nil {
+		return err
+	}
+	return os.WriteFile(file, registry, 0o644)
 }
 
 func points(list string) []string {

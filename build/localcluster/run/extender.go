@@ -11,7 +11,7 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// noExtender is the value of the flag --extender-config with which none is started.
+// noExtender is the value of EXTENDER with which none is started.
 const noExtender = "none"
 
 // extenderPlan is which extender a run starts, for which of those that the scheduler's configuration asks.
@@ -27,7 +27,7 @@ type extenderPlan struct {
 }
 
 // planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of
-// the user's own only if the user says so with --extender-config; without, only of those at the documented address.
+// the user's own only if the user says so with EXTENDER; without, only of those at the documented address.
 func (o *Options) planExtender() (extenderPlan, error) {
 	local, err := localcluster.ReadExtenders(o.Config, "")
 	if err != nil {
@@ -48,15 +48,15 @@ func (o *Options) planExtender() (extenderPlan, error) {
 	default:
 		if len(local) == 0 {
 			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so no scheduler would ask the one with %s; "+
-				"next: add one to its extenders, with urlPrefix: %s, or leave --extender-config (EXTENDER) out",
+				"next: add one to its extenders, with urlPrefix: %s, or leave EXTENDER out",
 				o.Config, p.config, localcluster.DocumentedExtender)
 		}
 	}
 	p.notes = o.extenderNotes(p, local)
 	if p.config == "" {
 		if p.profile != "" {
-			return extenderPlan{}, fmt.Errorf("--extender-profile %s: no extender is started; "+
-				"next: give --extender-config (EXTENDER) too, or leave it out", p.profile)
+			return extenderPlan{}, fmt.Errorf("EXTENDER_PROFILE=%s: no extender is started; "+
+				"next: give EXTENDER too, or leave it out", p.profile)
 		}
 		return p, nil
 	}
@@ -86,11 +86,11 @@ func (o *Options) extenderNotes(p extenderPlan, local []string) []string {
 func (o *Options) checkExtender(p extenderPlan) error {
 	if o.Extender == "" {
 		return fmt.Errorf("an extender with %s is to be started, and it is not said which program that is; "+
-			"next: give --scheduler-extender, or --extender-config %s", p.config, noExtender)
+			"next: make run, which builds it, or EXTENDER=%s", p.config, noExtender)
 	}
 	if _, err := exec.LookPath(o.Extender); err != nil {
-		return fmt.Errorf("--scheduler-extender: %w; next: build it with: "+
-			"GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender", err)
+		return fmt.Errorf("the extender's program: %w; next: make run, which builds it, or EXTENDER=%s",
+			err, noExtender)
 	}
 	profiles, err := localcluster.ReadProfiles(p.config)
 	if err != nil {
@@ -100,9 +100,9 @@ func (o *Options) checkExtender(p extenderPlan) error {
 	switch {
 	case p.profile == "" && len(profiles) > 1:
 		return fmt.Errorf("%s has several profiles (%s), and an extender serves one; "+
-			"next: name it with --extender-profile (EXTENDER_PROFILE)", p.config, names)
+			"next: name it with EXTENDER_PROFILE", p.config, names)
 	case p.profile != "" && !slices.Contains(profiles, p.profile):
-		return fmt.Errorf("%s has no profile %s; next: give one of these with --extender-profile (EXTENDER_PROFILE): %s",
+		return fmt.Errorf("%s has no profile %s; next: give one of these with EXTENDER_PROFILE: %s",
 			p.config, p.profile, names)
 	}
 	return nil

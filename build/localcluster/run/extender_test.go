@@ -51,8 +51,8 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 		"given, one of several":     {asks(own), several, "b", program, named, "", ""},
 		"given, another profile":    {asks(own), several, "c", program, extenderPlan{}, "", "no profile c"},
 		"given, not there":          {asks(own), given + "x", "", program, extenderPlan{}, "", "no such file"},
-		"no program":                {asks(documented), "", "", "", extenderPlan{}, "", "--scheduler-extender"},
-		"program is not there":      {asks(documented), "", "", program + "x", extenderPlan{}, "", "--scheduler-extender"},
+		"no program":                {asks(documented), "", "", "", extenderPlan{}, "", "not said which program"},
+		"program is not there":      {asks(documented), "", "", program + "x", extenderPlan{}, "", "the extender's program"},
 		"profile without extender":  {asks(own), "", "a", program, extenderPlan{}, "", "no extender is started"},
 		"profile, and none started": {asks(documented), "none", "a", program, extenderPlan{}, "", "no extender is started"},
 	} {

@@ -47,8 +47,8 @@ type prepared struct {
 
 func (o *Options) prepare() (p prepared, err error) {
 	if o.Nodes < 1 || o.Pods < 0 {
-		return p, fmt.Errorf("--nodes %d --pods %d: there must be at least one node, and no fewer than no pods; "+
-			"next: give other numbers", o.Nodes, o.Pods)
+		return p, fmt.Errorf("NODES=%d PODS=%d: there must be at least one node, and no fewer than no pods; "+
+			"next: make run NODES=5 PODS=10", o.Nodes, o.Pods)
 	}
 	if p.profiles, err = localcluster.ReadProfiles(o.Config); err != nil {
 		return p, err
@@ -247,8 +247,8 @@ func (o *Options) printVersions(ctx context.Context) error {
 		}
 		line, _, _ := strings.Cut(strings.TrimSpace(string(output)), "\n")
 		if err != nil {
-			return fmt.Errorf("%s does not run (%s --version: %w); next: build it for this machine, and give the file with --%s",
-				program.name, program.file, err, program.name)
+			return fmt.Errorf("%s does not run (%s --version: %w); next: rm %[2]s, then make run again, "+
+				"which builds it for this machine", program.name, program.file, err)
 		}
 		fmt.Fprintf(o.Out, "%-15s %s\n", program.name, line)
 	}
