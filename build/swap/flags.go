@@ -59,6 +59,10 @@ func withoutEffect(pod *Pod, config []byte) ([]setting, error) {
 	var found []setting
 	for _, flag := range ignoredFlags {
 		value, set := pod.Flag(flag.name)
+		if is, err := strconv.ParseBool(value); err == nil && flag.otherwise == "true" {
+			// 0 and F are false to the scheduler's flags, and not to its configuration.
+			value = strconv.FormatBool(is)
+		}
 		if !set || equalValues(value, flag.otherwise) {
 			continue
 		}

@@ -26,6 +26,7 @@ func TestFlagsThatAConfigurationSwitchesOffAreFound(t *testing.T) {
 		want   string
 	}{
 		"profiling":                     {[]string{"--profiling=false"}, someConfig, "enableProfiling: false"},
+		"profiling, in other words":     {[]string{"--profiling=0", "--contention-profiling=T"}, someConfig, "enableProfiling: false"},
 		"profiling, said in both":       {[]string{"--profiling=false"}, someConfig + "enableProfiling: true\n", ""},
 		"the rate of requests":          {[]string{"--kube-api-qps=200", "--kube-api-burst", `"400"`}, someConfig, "clientConnection: {qps: 200}, clientConnection: {burst: 400}"},
 		"what holds anyway":             {[]string{"--kube-api-qps=50.0", "--profiling", "--lock-object-name=kube-scheduler"}, someConfig, ""},

@@ -56,7 +56,8 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is how long the old scheduler may take to work again once kubelet has begun with it.
+// undoTime is how long the old scheduler may take to work again once kubelet has begun with it. Kubelet's own time comes
+// before that.
 const undoTime = 2 * time.Minute
 
 // StuckError says that the new scheduler does not work, and that there was none that worked to put back.
@@ -115,7 +116,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if err != nil {
 		return err
 	}
-	good, err := t.keepWayBack(p, unfinished, func() error { return t.worksNow(ctx, p.pod) })
+	good, err := t.keepWayBack(p, unfinished, func() error { return t.broken(ctx, p.pod) })
 	if err != nil {
 		return err
 	}
@@ -316,8 +317,9 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 		}
 	} else if problem := works(); problem != nil {
 		t.say("the scheduler that is there does not work, so it is no way back: %v", problem)
-		if err := t.keepEdits(p.before, false); err != nil {
-			return nil, err
+		if err := writeDurably(t.state.stamped("broken", t.started), p.before, 0o600); err != nil {
+			return nil, nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
+				"see that there is room in %s", t.state.folder)
 		}
 		good = nil
 	}
@@ -347,14 +349,32 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 	return good, write(t.state.undo(), good)
 }
 
-// worksNow tells what is wrong with the scheduler of the manifest that lies there.
-func (t *Tool) worksNow(ctx context.Context, pod *Pod) error {
-	config, err := configOf(pod)
-	if err != nil {
-		return err
+// broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or it
+// is not healthy, for as long as one is given to renew its lease. What cannot be told does not make it broken.
+func (t *Tool) broken(ctx context.Context, pod *Pod) error {
+	looking, stop := context.WithTimeout(ctx, worksTime)
+	defer stop()
+	for {
+		containers, err := t.runtime.containersOf(looking, pod.Namespace, t.podName(pod), pod.Container)
+		if err != nil {
+			return nil
+		}
+		problem := "none of its containers runs"
+		if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
+			problem = healthy(looking, healthOf(pod))
+		}
+		if problem == "" {
+			return nil
+		}
+		select {
+		case <-time.After(pollInterval):
+		case <-looking.Done():
+			if ctx.Err() != nil {
+				return nil
+			}
+			return errors.New(problem)
+		}
 	}
-	_, err = t.works(ctx, pod, wanted{health: healthOf(pod), lease: leaseOf(pod, config)})
-	return err
 }
 
 // keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses,
@@ -485,9 +505,7 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 		t.say("%s", failed.reason)
 	}
 	t.say("putting the old manifest back")
-	ctx, cancel := context.WithTimeout(context.Background(), undoTime)
-	defer cancel()
-	written, err := t.restore(ctx, found, good, undoTime)
+	written, err := t.restore(context.Background(), found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
 		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, err)

@@ -111,6 +111,11 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
 	}
+	if unreadable == nil && pod.Swapped {
+		if err := t.keepImage(ctx, pod.Image); err != nil {
+			t.say("the image %s is not kept, for another rollback: %v", pod.Image, err)
+		}
+	}
 	if before != nil && unreadable == nil && (!doubted || kept == nil) {
 		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
 			return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
@@ -200,7 +205,10 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	}
 	if kept, err := openArchive(t.state.imageFile(pod.Image)); err == nil {
 		t.say("loading %s, which is not on this node any more, from %s", pod.Image, kept.path)
-		return t.runtime.load(ctx, kept.path)
+		if err = t.runtime.load(ctx, kept.path); err == nil {
+			return nil
+		}
+		t.say("that failed: %v", err)
 	}
 	t.say("pulling %s, which is not on this node any more", pod.Image)
 	if err := t.runtime.pull(ctx, pod.Image); err != nil {

@@ -73,6 +73,8 @@ func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime
 			docker:     docker,
 		}
 		if err = ping(ctx, r); err == nil {
+			// kubelet drives Docker itself, or cri-dockerd does.
+			r.docker = docker || r.name == "docker"
 			return r, nil
 		}
 		failures = append(failures, err)
@@ -147,6 +149,12 @@ func (r *runtime) drop(ctx context.Context, name string) error {
 		return r.run(ctx, "rmi", "--no-prune", name)
 	}
 	return r.run(ctx, "images", "rm", name)
+}
+
+// remove removes an image with all of its names.
+func (r *runtime) remove(ctx context.Context, id string) error {
+	_, err := r.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}})
+	return err
 }
 
 // missingTool says what is missing to load images; nil: nothing.

@@ -382,8 +382,8 @@ func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
 		t.Errorf("the original is now\n%s", got)
 	}
 	kept := names(t, tool.state.folder)
-	if index := slices.IndexFunc(kept, func(name string) bool { return strings.HasPrefix(name, "edited-") }); index < 0 {
-		t.Errorf("what was edited is not kept: %q", kept)
+	if index := slices.IndexFunc(kept, func(name string) bool { return strings.HasPrefix(name, "broken-") }); index < 0 {
+		t.Errorf("what lay there is not kept: %q", kept)
 	} else if got := get(t, filepath.Join(tool.state.folder, kept[index])); got != broken {
 		t.Errorf("kept is\n%s", got)
 	}

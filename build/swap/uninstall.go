@@ -3,10 +3,9 @@
 package swap
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -25,6 +24,16 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 		return err
 	}
 	defer end()
+	var ours []byte
+	if _, pod, err := t.readManifest(); err == nil {
+		if ours, err = KubeadmPatch(pod.Swap); err != nil {
+			return err
+		}
+	}
+	ids, err := t.swappedImages(ctx)
+	if err != nil {
+		return err
+	}
 	if err := t.rollback(ctx, ToStock); err != nil {
 		return err
 	}
@@ -35,11 +44,16 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	if pod.Swapped {
 		return nextstep.With(fmt.Errorf("%s still has a swap in it", t.manifest), "kube-scheduler-swap status")
 	}
-	if err := t.removePatches(); err != nil {
+	if err := t.removePatches(ours); err != nil {
 		return err
 	}
-	if err := t.removeImages(ctx, pod.Image); err != nil {
-		return err
+	for name, id := range ids {
+		if err := t.runtime.remove(ctx, id); err != nil {
+			// Docker keeps an image until kubelet has cleared its last container away.
+			t.say("the image %s is left: %v", name, err)
+		} else {
+			t.say("removed the image %s", name)
+		}
 	}
 	if err := t.removeState(); err != nil {
 		return err
@@ -49,8 +63,36 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	return nil
 }
 
-// removePatches removes kubeadm's patch for the swap, which would bring it back.
-func (t *Tool) removePatches() error {
+// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known.
+func (t *Tool) swappedImages(ctx context.Context) (map[string]string, error) {
+	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	ids := map[string]string{}
+	for _, file := range append(files, t.manifest) {
+		content, err := readIfThere(file)
+		if err != nil {
+			return nil, err
+		}
+		pod, err := Describe(content)
+		if err != nil || !pod.Swapped {
+			continue
+		}
+		id, err := t.runtime.imageID(ctx, pod.Image)
+		if err != nil {
+			return nil, err
+		}
+		if id != "" {
+			ids[pod.Image] = id
+		}
+	}
+	return ids, nil
+}
+
+// removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it is
+// kept beside what else was edited by hand.
+func (t *Tool) removePatches(ours []byte) error {
 	folders := []string{DefaultPatches}
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
@@ -67,6 +109,13 @@ func (t *Tool) removePatches() error {
 		if !strings.Contains(string(content), VersionAnnotation) {
 			continue
 		}
+		if !bytes.Equal(content, ours) {
+			kept := t.state.stamped("edited-kubeadm-patch", t.started)
+			if err := writeDurably(kept, content, 0o600); err != nil {
+				return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err), "see that there is room in %s", t.state.folder)
+			}
+			t.say("kubeadm's patch is not as this tool writes it; kept as %s", kept)
+		}
 		if err := removeDurably(file); err != nil {
 			return nextstep.With(fmt.Errorf("kubeadm's patch cannot be removed: %w", err), "rm %s, then run this again", file)
 		}
@@ -75,38 +124,7 @@ func (t *Tool) removePatches() error {
 	return nil
 }
 
-// removeImages takes the names of the images away that swaps of this node ran; in is the one that runs now.
-func (t *Tool) removeImages(ctx context.Context, in string) error {
-	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
-	if err != nil {
-		return err
-	}
-	names := map[string]bool{}
-	for _, file := range files {
-		content, err := readIfThere(file)
-		if err != nil {
-			return err
-		}
-		if pod, err := Describe(content); err == nil && pod.Swapped {
-			names[pod.Image] = true
-		}
-	}
-	delete(names, in)
-	for name := range names {
-		if id, err := t.runtime.imageID(ctx, name); err != nil {
-			return err
-		} else if id == "" {
-			continue
-		}
-		if err := t.runtime.drop(ctx, name); err != nil {
-			return err
-		}
-		t.say("removed the image %s", name)
-	}
-	return nil
-}
-
-// removeState removes the state folder, but for what a person has edited.
+// removeState removes what this tool has put into the state folder, but for what a person has edited.
 func (t *Tool) removeState() error {
 	configs, err := filepath.Glob(filepath.Join(t.state.configs(), "*"))
 	if err != nil {
@@ -117,27 +135,16 @@ func (t *Tool) removeState() error {
 			return err
 		}
 	}
-	entries, err := os.ReadDir(t.state.folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	} else if err != nil {
-		return err
-	}
-	var kept []string
-	for _, entry := range entries {
-		path := filepath.Join(t.state.folder, entry.Name())
-		if strings.HasPrefix(entry.Name(), "edited-") || strings.HasPrefix(entry.Name(), "exact-") {
-			kept = append(kept, path)
-		} else if err := os.RemoveAll(path); err != nil {
+	// The folder may be one that holds other things, too.
+	for _, path := range []string{t.state.original(), t.state.previous(), t.state.undo(), t.state.journalFile(), t.state.installedFile(),
+		t.state.patchedFile(), t.state.configs(), t.state.images(), filepath.Join(t.state.folder, "lock")} {
+		if err := os.RemoveAll(path); err != nil {
 			return nextstep.With(err, "rm -r %s, then run this again", path)
 		}
 	}
-	if len(kept) > 0 {
-		t.say("what was edited by hand is left: %s", strings.Join(kept, ", "))
-		return nil
-	}
 	if err := os.Remove(t.state.folder); err != nil {
-		return nextstep.With(err, "rm -r %s", t.state.folder)
+		t.say("%s is left, with what was kept of edits by hand; when you have seen it: rm -r %s", t.state.folder, t.state.folder)
+		return nil
 	}
 	t.say("removed %s", t.state.folder)
 	return nil

@@ -343,14 +343,14 @@ func (o *operator) pulls(t *testing.T) {
 // uninstall leaves nothing of the tool but an annotation, and what was edited by hand.
 func (o *operator) uninstall(t *testing.T) {
 	output := o.page.do(t, o.node, "uninstall")
-	expect(t, output, "what was edited by hand is left: "+stateFolder+"/edited-", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
+	expect(t, output, stateFolder+" is left, with what was kept of edits by hand", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
 		"removed the image", "ClusterConfiguration still names")
 	o.expectStock(t)
-	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*'; find /etc/kubernetes/patches -type f; "+
-		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler:.*fork' || true"); left != "" {
+	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*' ! -name 'broken-*'; find /etc/kubernetes/patches -type f; "+
+		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler.*fork' || true"); left != "" {
 		t.Errorf("left is:\n%s", left)
 	}
-	o.run(t, "rm "+stateFolder+"/edited-*")
+	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
 }
 
