@@ -168,6 +168,9 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 			"scheduler.extraArgs.config is missing in kubeadm's ClusterConfiguration", t.manifest, at)
 	case pod.Swapped && pod.Image == last.Image && pod.Swap.ConfigSHA256 != last.Config:
 		findings.problem(again, "the swap was changed: %s names another configuration than the one that was installed on %s", t.manifest, at)
+	case !pod.Swapped && pod.Image == last.Image:
+		findings.problem(again, "the swap was undone: %s has the image of what was installed on %s, and nothing else of it; kubeadm upgrade does that",
+			t.manifest, at)
 	case !pod.Swapped || pod.Image != last.Image:
 		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
 			t.manifest, pod.Image, at, last.Image)

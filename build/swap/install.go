@@ -584,7 +584,8 @@ func (t *Tool) startable(ctx context.Context, manifest []byte, pod *Pod) []byte 
 	if failed != nil {
 		return manifest
 	}
-	t.say("the manifest from before has %s pulled at every start, and that fails: %v; it gets imagePullPolicy: IfNotPresent", pod.Image, err)
+	t.say("the manifest from before has %s pulled at every start, and that fails: %v; it gets imagePullPolicy: IfNotPresent; "+
+		"put Always back when the registry answers, if you need it", pod.Image, err)
 	return edit.Manifest
 }
 
