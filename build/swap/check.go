@@ -44,8 +44,7 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	}
 	p, err := t.plan(ctx, request)
 	if err != nil {
-		what, next := nextstep.Split(err, otherwise)
-		findings.problem(next, "%s", what)
+		findings.failed(err)
 		return append(findings, t.checkNode(ctx, pod, nil)...), nil
 	}
 	rest, err := t.check(ctx, p, request)
@@ -198,8 +197,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	}
 	nodes, err := t.cluster.nodes(ctx)
 	if err != nil {
-		what, next := nextstep.Split(err, otherwise)
-		findings.problem(next, "%s", what)
+		findings.failed(err)
 	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
 		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, as kubelet's settings and the host name call this one", t.kubelet.nodeName)
 	}
@@ -220,8 +218,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	}
 	t.checkStray(&findings, pod)
 	if err := t.runtime.missingTool(); err != nil {
-		what, next := nextstep.Split(err, otherwise)
-		findings.problem(next, "%s", what)
+		findings.failed(err)
 	}
 	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
 		findings.problem("leave --manifest out", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
@@ -432,8 +429,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	}
 	pending, err := t.cluster.pending(ctx)
 	if err != nil {
-		what, next := nextstep.Split(err, otherwise)
-		findings.problem(next, "%s", what)
+		findings.failed(err)
 		return
 	}
 	var names []string

@@ -39,6 +39,12 @@ func (f *Findings) warn(next, format string, arguments ...any) {
 	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Next: next})
 }
 
+// failed is a problem that came as an error, with its next step if it has one.
+func (f *Findings) failed(err error) {
+	what, next := nextstep.Split(err, otherwise)
+	f.problem(next, "%s", what)
+}
+
 // What an operator can accept: a problem of that kind is a warning then.
 const (
 	// ProfilingFlags are flags of the manifest that switch profiling off, and lose their effect with a configuration.

@@ -641,25 +641,23 @@ func (t *Tool) finish(p *plan, written []byte) error {
 // clear removes the configurations and images that no manifest names: neither the one that lies there, nor one that is
 // kept, nor kubeadm's patch.
 func (t *Tool) clear(written []byte) error {
-	named := [][]byte{written}
-	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+	named, err := t.state.manifests()
 	if err != nil {
 		return err
 	}
-	files = append(files, filepath.Join(DefaultPatches, KubeadmPatchFile))
-	var patch patched
-	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
+	patches, err := t.patchFiles()
+	if err != nil {
 		return err
-	} else if there {
-		files = append(files, filepath.Join(patch.Folder, KubeadmPatchFile))
 	}
-	images := map[string]bool{}
-	for _, file := range files {
+	for _, file := range patches {
 		content, err := readIfThere(file)
 		if err != nil {
 			return err
 		}
 		named = append(named, content)
+	}
+	images := map[string]bool{}
+	for _, content := range named {
 		if pod, err := Describe(content); err == nil {
 			images[t.state.imageFile(pod.Image)] = true
 		}
@@ -675,5 +673,5 @@ func (t *Tool) clear(written []byte) error {
 			}
 		}
 	}
-	return t.state.dropConfigs(t.keepEditedConfig, named...)
+	return t.state.dropConfigs(t.keepEditedConfig, append(named, written)...)
 }

@@ -118,6 +118,18 @@ func (t *Tool) updatePatch(swap Swap) error {
 	return nil
 }
 
+// patchFiles are where a patch of ours may lie.
+func (t *Tool) patchFiles() ([]string, error) {
+	files := []string{filepath.Join(DefaultPatches, KubeadmPatchFile)}
+	var patch patched
+	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
+		return nil, err
+	} else if there && patch.Folder != DefaultPatches {
+		files = append(files, filepath.Join(patch.Folder, KubeadmPatchFile))
+	}
+	return files, nil
+}
+
 // patchThere tells whether a patch of ours lies where kubeadm's patches lie by default.
 func (t *Tool) patchThere() bool {
 	content, err := readIfThere(filepath.Join(DefaultPatches, KubeadmPatchFile))

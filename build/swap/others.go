@@ -5,7 +5,6 @@ package swap
 import (
 	"context"
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 
@@ -62,33 +61,23 @@ func (c *cluster) configOfPod(ctx context.Context, pod *Pod) (config *schedulerC
 	if !set || file == "" {
 		return &schedulerConfig{}, true
 	}
-	for _, mount := range pod.container().VolumeMounts {
-		key, inside := strings.CutPrefix(path.Clean(file), strings.TrimSuffix(path.Clean(mount.MountPath), "/"))
-		if !inside {
-			continue
-		}
-		if key = strings.TrimPrefix(key, "/"); mount.SubPath != "" {
-			key = path.Join(mount.SubPath, key)
-		}
-		index := slices.IndexFunc(pod.Manifest.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == mount.Name })
-		if index < 0 || pod.Manifest.Spec.Volumes[index].ConfigMap == nil {
-			continue
-		}
-		source := pod.Manifest.Spec.Volumes[index].ConfigMap
-		for _, item := range source.Items {
-			if item.Path == key {
-				key = item.Key
-				break
-			}
-		}
-		object, err := c.client.CoreV1().ConfigMaps(pod.Manifest.Namespace).Get(ctx, source.Name, metav1.GetOptions{})
-		if err != nil {
-			return nil, false
-		}
-		config, err = readConfig([]byte(object.Data[key]))
-		return config, err == nil
+	volume, key := pod.volumeAt(file)
+	if volume == nil || volume.ConfigMap == nil {
+		return nil, false
 	}
-	return nil, false
+	key = strings.TrimPrefix(key, "/")
+	for _, item := range volume.ConfigMap.Items {
+		if item.Path == key {
+			key = item.Key
+			break
+		}
+	}
+	object, err := c.client.CoreV1().ConfigMaps(pod.Manifest.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
+	if err != nil {
+		return nil, false
+	}
+	config, err = readConfig([]byte(object.Data[key]))
+	return config, err == nil
 }
 
 // checkOthers finds schedulers that serve the same names and do not take turns with the new one: both would bind the

@@ -281,13 +281,20 @@ func (p Pod) Flag(name string) (string, bool) {
 // HostPath translates a path that the container sees to the path on the host. False: no hostPath volume is mounted
 // there.
 func (p Pod) HostPath(containerPath string) (string, bool) {
+	if volume, below := p.volumeAt(containerPath); volume != nil && volume.HostPath != nil {
+		return path.Join(volume.HostPath.Path, below), true
+	}
+	return "", false
+}
+
+// volumeAt gives the volume that the container sees at a path, and the path in that volume; nil: none is mounted there.
+func (p Pod) volumeAt(containerPath string) (volume *corev1.Volume, below string) {
 	containerPath = path.Clean(containerPath)
 	if !path.IsAbs(containerPath) || p.Manifest == nil {
-		return "", false
+		return nil, ""
 	}
 	// The deepest mount hides the others.
 	var deepest *corev1.VolumeMount
-	var below string
 	mounts := p.container().VolumeMounts
 	for i := range mounts {
 		mountPath := path.Clean(mounts[i].MountPath)
@@ -300,14 +307,19 @@ func (p Pod) HostPath(containerPath string) (string, bool) {
 		}
 	}
 	if deepest == nil || deepest.SubPathExpr != "" {
-		return "", false
+		return nil, ""
 	}
-	for _, volume := range p.Manifest.Spec.Volumes {
-		if volume.Name == deepest.Name && volume.HostPath != nil {
-			return path.Join(volume.HostPath.Path, deepest.SubPath, below), true
+	return p.volume(deepest.Name), path.Join(deepest.SubPath, below)
+}
+
+// volume gives a volume by its name; nil: there is none.
+func (p Pod) volume(name string) *corev1.Volume {
+	for i := range p.Manifest.Spec.Volumes {
+		if volume := &p.Manifest.Spec.Volumes[i]; volume.Name == name {
+			return volume
 		}
 	}
-	return "", false
+	return nil
 }
 
 // container is the one that runs kube-scheduler.

@@ -39,6 +39,23 @@ func (s state) stamped(kind string, at time.Time) string {
 	return filepath.Join(s.folder, kind+"-"+at.UTC().Format("20060102T150405Z")+".yaml")
 }
 
+// manifests are the contents of all that are kept.
+func (s state) manifests() ([][]byte, error) {
+	files, err := filepath.Glob(filepath.Join(s.folder, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var contents [][]byte
+	for _, file := range files {
+		content, err := readIfThere(file)
+		if err != nil {
+			return nil, err
+		}
+		contents = append(contents, content)
+	}
+	return contents, nil
+}
+
 func (s state) configs() string { return filepath.Join(s.folder, "configs") }
 
 // configFolder is where a configuration lies: its name tells its content, so a manifest that names it always finds the

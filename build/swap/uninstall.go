@@ -25,20 +25,20 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	}
 	defer end()
 	var ours []byte
-	if _, pod, err := t.readManifest(); err == nil {
+	before, pod, err := t.readManifest()
+	if err == nil {
 		if ours, err = KubeadmPatch(pod.Swap); err != nil {
 			return err
 		}
 	}
-	ids, err := t.swappedImages(ctx)
+	ids, err := t.swappedImages(ctx, before)
 	if err != nil {
 		return err
 	}
 	if err := t.rollback(ctx, ToStock); err != nil {
 		return err
 	}
-	_, pod, err := t.readManifest()
-	if err != nil {
+	if _, pod, err = t.readManifest(); err != nil {
 		return err
 	}
 	if pod.Swapped {
@@ -63,19 +63,16 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	return nil
 }
 
-// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known.
-func (t *Tool) swappedImages(ctx context.Context) (map[string]string, error) {
-	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known. now is
+// the manifest that lies there.
+func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string, error) {
+	manifests, err := t.state.manifests()
 	if err != nil {
 		return nil, err
 	}
 	ids := map[string]string{}
-	for _, file := range append(files, t.manifest) {
-		content, err := readIfThere(file)
-		if err != nil {
-			return nil, err
-		}
-		pod, err := Describe(content)
+	for _, manifest := range append(manifests, now) {
+		pod, err := Describe(manifest)
 		if err != nil || !pod.Swapped {
 			continue
 		}
@@ -93,15 +90,11 @@ func (t *Tool) swappedImages(ctx context.Context) (map[string]string, error) {
 // removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it is
 // kept beside what else was edited by hand.
 func (t *Tool) removePatches(ours []byte) error {
-	folders := []string{DefaultPatches}
-	var patch patched
-	if there, err := readRecord(t.state.patchedFile(), &patch); err != nil {
+	files, err := t.patchFiles()
+	if err != nil {
 		return err
-	} else if there && patch.Folder != DefaultPatches {
-		folders = append(folders, patch.Folder)
 	}
-	for _, folder := range folders {
-		file := filepath.Join(folder, KubeadmPatchFile)
+	for _, file := range files {
 		content, err := readIfThere(file)
 		if err != nil {
 			return err

@@ -123,13 +123,13 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 	mounts := slices.Clone(pod.container().VolumeMounts)
 	slices.SortFunc(mounts, func(a, b corev1.VolumeMount) int { return cmp.Compare(len(a.MountPath), len(b.MountPath)) })
 	for _, mount := range mounts {
-		index := slices.IndexFunc(pod.Manifest.Spec.Volumes, func(volume corev1.Volume) bool { return volume.Name == mount.Name })
-		if index < 0 {
+		volume := pod.volume(mount.Name)
+		if volume == nil {
 			return nil, nextstep.With(fmt.Errorf("the manifest mounts the volume %s and has none of that name", mount.Name),
 				"correct the manifest")
 		}
 		source := ""
-		if host := pod.Manifest.Spec.Volumes[index].HostPath; host != nil {
+		if host := volume.HostPath; host != nil {
 			if staged, there := instead[host.Path]; there {
 				source = path.Join(staged, mount.SubPath)
 			} else if source, err = hostFile(host, mount.SubPath); err != nil {
