@@ -90,8 +90,6 @@ binary: tree ## Compile kube-scheduler with upstream's make
 
 .PHONY: run
 run: ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG= MANIFEST= LOG= EXTENDER= KEEP=yes)
-	@bash scripts/run.sh --check
-	@$(MAKE) --no-print-directory binary
 	@bash scripts/run.sh
 
 .PHONY: new-plugin

@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Starts a local control plane with fake nodes and the scheduler that was built, creates pods, and prints where each
-# went.
+# Builds the scheduler, starts it on a local control plane with fake nodes, creates pods, and prints where each went.
 #
 # Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that
 #   hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
-#   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C); binaries that build-binary.sh made.
-#   Arguments: --check (only say what is wrong with these, which is worth knowing before a build of minutes).
+#   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C), and those of make binary.
 # Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -21,7 +19,9 @@ for manifest in ${MANIFEST:-}; do
 done
 [[ ${EXTENDER:-none} == none || -f $EXTENDER ]] ||
   fail "EXTENDER=$EXTENDER is not there" "give a scheduler configuration that exists, or EXTENDER=none"
-[[ ${1:-} != --check ]] || exit 0
+build=(make --no-print-directory -C "$ROOT" binary)
+# Once kube-apiserver can be compiled, it starts while the scheduler is built.
+[[ -f $TREE/$OPENAPI ]] || "${build[@]}"
 use_pinned_go
 build_server etcd kube-apiserver kwok
 run=$(build_tool kube-scheduler-run)
@@ -38,4 +38,4 @@ if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders 
 fi
 exec "$run" --kube-apiserver "$OUTPUT/tools/kube-apiserver" --kube-scheduler "$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler" \
   --etcd "$OUTPUT/tools/etcd" --kwok "$OUTPUT/tools/kwok" --config "$config" --nodes "${NODES:-5}" --pods "${PODS:-10}" \
-  --timeout "${TIMEOUT:-1m}" "${more[@]}"
+  --timeout "${TIMEOUT:-1m}" "${more[@]}" -- "${build[@]}"

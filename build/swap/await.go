@@ -111,7 +111,6 @@ type replacement struct {
 	// begun is when kubelet was first seen to begin with the version that lies there now; words is what it says of it,
 	// asked at the time asked.
 	begun, asked time.Time
-	mirrored     bool
 	words        string
 	// first is when the first version was written.
 	first time.Time
@@ -213,17 +212,20 @@ func (r *replacement) problem() string {
 	return r.lastProblem + "; kubelet says: " + r.words
 }
 
-// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most. It
-// tells whether kubelet has begun with that version.
-func (r *replacement) askKubelet(ctx context.Context) bool {
+// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most.
+func (r *replacement) askKubelet(ctx context.Context) {
 	if time.Since(r.asked) < time.Second {
-		return r.mirrored
+		return
 	}
 	r.asked = time.Now()
-	if says, err := r.tool.cluster.kubeletSays(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version); err == nil {
-		r.mirrored, r.words = says.begun, says.words
+	says, err := r.tool.cluster.kubeletSays(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version)
+	if err != nil {
+		return
 	}
-	return r.mirrored
+	r.words = says.words
+	if says.begun && r.begun.IsZero() {
+		r.begun = r.asked
+	}
 }
 
 // write renames the next version into place, if there is one.
@@ -251,7 +253,7 @@ func (r *replacement) write() error {
 	r.found = content
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
 	// Of this version nothing is known.
-	r.begun, r.asked, r.mirrored, r.words = time.Time{}, time.Time{}, false, ""
+	r.begun, r.asked, r.words = time.Time{}, time.Time{}, ""
 	if r.attempt == 1 {
 		r.first = r.written
 	}
@@ -344,11 +346,8 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	r.freeLease(ctx)
 	if len(fresh) == 0 {
 		r.lastProblem = "kubelet has not started the new pod; see journalctl -u kubelet"
-		begun := r.askKubelet(ctx)
-		if begun && r.begun.IsZero() {
-			r.begun = time.Now()
-		}
-		return begun, false, nil
+		r.askKubelet(ctx)
+		return !r.begun.IsZero(), false, nil
 	}
 	if r.begun.IsZero() {
 		r.begun = time.Now()

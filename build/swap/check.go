@@ -18,8 +18,6 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
-
-	"kube-scheduler-fork/build/nextstep"
 )
 
 // minor is the minor release of Kubernetes that the scheduler is built for.
@@ -376,11 +374,6 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 
 // checkConfig asks the new scheduler, and looks at what would be accepted and still leave pods without a scheduler.
 func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
-	if p.unmountable != nil {
-		what, next := nextstep.Split(p.unmountable, otherwise)
-		findings.problem(next, "kubelet could not start the new pod: %s", what)
-		return
-	}
 	if p.config != nil {
 		// The scheduler's own messages for these do not say where it has to stand, or what the file is.
 		config, err := readConfig(p.config)
@@ -399,8 +392,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		}
 	}
 	if p.refusal != nil {
-		what, next := nextstep.Split(p.refusal, "fix what it says")
-		findings.problem(next, "the new scheduler does not accept its command line or configuration: %s", what)
+		findings.failed(p.refusal)
 		return
 	}
 	for _, warning := range p.warnings {

@@ -545,15 +545,11 @@ func (t *Tool) undone(good, written []byte) error {
 // restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and
 // waits until its scheduler works. It gives what it has written; nil if nothing.
 func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
+	t.keepExact(manifest)
+	manifest = t.startable(ctx, manifest)
 	pod, err := Describe(manifest)
 	if err != nil {
 		return nil, err
-	}
-	t.keepExact(manifest)
-	if manifest = t.startable(ctx, manifest, &pod); pod.pulls() {
-		if pod, err = Describe(manifest); err != nil {
-			return nil, err
-		}
 	}
 	// Whether its image is there and its configuration can be read is seen when it runs.
 	id, _ := t.runtime.imageID(ctx, pod.Image)
@@ -570,14 +566,14 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 
 // startable gives a manifest that kubelet can start without a registry: one that has the image pulled at every start is
 // changed to use the image that is there, if the registry does not answer.
-func (t *Tool) startable(ctx context.Context, manifest []byte, pod *Pod) []byte {
-	if !pod.pulls() {
+func (t *Tool) startable(ctx context.Context, manifest []byte) []byte {
+	pod, err := Describe(manifest)
+	if err != nil || !pod.pulls() {
 		return manifest
 	}
 	pulling, stop := context.WithTimeout(ctx, pullTime)
 	defer stop()
-	err := t.runtime.pull(pulling, pod.Image)
-	if err == nil {
+	if err = t.runtime.pull(pulling, pod.Image); err == nil {
 		return manifest
 	}
 	edit, failed := WithoutPull(manifest)

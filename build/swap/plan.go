@@ -47,11 +47,10 @@ type plan struct {
 	afterPod    *Pod
 	reformatted bool
 	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why
-	// it does not accept it. unmountable is what keeps its pod from starting, so that it was not asked.
-	accepted    *schedulerConfig
-	warnings    []string
-	refusal     error
-	unmountable error
+	// it does not accept it, or why its pod could not start, so that it was not asked.
+	accepted *schedulerConfig
+	warnings []string
+	refusal  error
 }
 
 // plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone
@@ -73,7 +72,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 
 	root := filepath.Join(scratch, "image")
 	// Another user than root may have to read it.
-	if err := errors.Join(os.Mkdir(root, 0o755), os.Chmod(root, 0o755)); err != nil {
+	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
 	if err := t.planImage(ctx, p, request, scratch, root); err != nil {
@@ -103,27 +102,27 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 // ask finds out whether the new scheduler accepts what its pod gives it.
 func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	instead := map[string]string{}
-	config := p.config
-	if config != nil {
+	if p.config != nil {
 		staged := filepath.Join(scratch, "config")
-		if err := errors.Join(os.Mkdir(staged, 0o755), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o644)); err != nil {
+		if err := errors.Join(os.Mkdir(staged, 0o755), os.WriteFile(filepath.Join(staged, ConfigFileName), p.config, 0o644)); err != nil {
 			return nextstep.With(err, "see that the disk has room")
 		}
 		instead[p.swap.ConfigFolder] = staged
-	} else {
-		var err error
-		if config, err = configContent(p.afterPod); err != nil {
-			p.unmountable = err
-			return nil
-		}
+	}
+	config, err := p.configAfter()
+	if err != nil {
+		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
+		return nil
 	}
 	view, err := newView(root, p.afterPod, instead)
 	if err != nil {
-		p.unmountable = err
+		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
 	}
 	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run}
-	p.accepted, p.warnings, p.refusal = asked.accepts(ctx, p.afterPod, config)
+	if p.accepted, p.warnings, err = asked.accepts(ctx, p.afterPod, config); err != nil {
+		p.refusal = fmt.Errorf("the new scheduler does not accept its command line or configuration: %w", err)
+	}
 	return nil
 }
 
@@ -259,11 +258,8 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if p.unmountable != nil {
-		fmt.Fprintf(t.options.Output, "install would refuse this: kubelet could not start the pod: %v\n", p.unmountable)
-	}
 	if p.refusal != nil {
-		fmt.Fprintf(t.options.Output, "install would refuse this: the new scheduler does not accept it: %v\n", p.refusal)
+		fmt.Fprintf(t.options.Output, "install would refuse this: %v\n", p.refusal)
 	}
 	if p.unchanged() {
 		return nil, nil

@@ -34,7 +34,15 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 		return err
 	}
 	defer end()
-	return t.rollback(ctx, to)
+	_, replaced, unreadable := t.readManifest()
+	if err := t.rollback(ctx, to); err != nil || unreadable != nil || !replaced.Swapped {
+		return err
+	}
+	// Another rollback goes there. Only now, since pods wait for the scheduler that was put back.
+	if err := t.keepImage(ctx, replaced.Image); err != nil {
+		t.say("the image %s is not kept, for another rollback: %v", replaced.Image, err)
+	}
+	return nil
 }
 
 // rollback is Rollback under the lock.
@@ -110,11 +118,6 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
-	}
-	if unreadable == nil && pod.Swapped {
-		if err := t.keepImage(ctx, pod.Image); err != nil {
-			t.say("the image %s is not kept, for another rollback: %v", pod.Image, err)
-		}
 	}
 	if before != nil && unreadable == nil && (!doubted || kept == nil) {
 		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {

@@ -63,14 +63,15 @@ func untilSignal() context.Context {
 func newCommand() *cobra.Command {
 	var o run.Options
 	command := &cobra.Command{
-		Use:   "kube-scheduler-run",
+		Use:   "kube-scheduler-run [flags] [-- COMMAND...]",
 		Short: "Start a local control plane with fake nodes and show where a scheduler places pods",
 		Long: "Start etcd, kube-apiserver, fake nodes and a kube-scheduler on loopback, create pods, " +
-			"and print where each of them went and which profile bound it. Everything is removed at the end.",
-		Args:          cobra.NoArgs,
+			"and print where each of them went and which profile bound it. Everything is removed at the end. " +
+			"COMMAND makes the kube-scheduler; it runs while the rest starts.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		RunE: func(command *cobra.Command, _ []string) error {
+		RunE: func(command *cobra.Command, build []string) error {
+			o.Build = build
 			o.Out = command.OutOrStdout()
 			return o.Run(command.Context())
 		},

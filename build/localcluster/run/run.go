@@ -9,11 +9,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -34,6 +37,8 @@ type Options struct {
 	Timeout                                          time.Duration
 	ShowLog                                          string
 	Keep                                             bool
+	// Build is the command that makes KubeScheduler, if it has to be made; it runs while the control plane starts.
+	Build []string
 
 	Out io.Writer
 }
@@ -66,23 +71,54 @@ func (o *Options) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	var plane *localcluster.ControlPlane
+	defer func() {
+		if plane != nil {
+			fmt.Fprintln(o.Out, "ending everything that was started, and removing "+plane.Folder())
+			err = errors.Join(err, plane.Stop())
+		}
+	}()
+	var nodes []string
+	group, starting := errgroup.WithContext(ctx)
+	group.Go(func() error { return o.build(starting) })
+	group.Go(func() (err error) {
+		plane, err = localcluster.Start(starting, localcluster.Options{
+			Etcd:          o.Etcd,
+			KubeAPIServer: o.KubeAPIServer,
+			KWOK:          o.KWOK,
+			Progress:      o.Out,
+		})
+		if err != nil {
+			return err
+		}
+		nodes, err = o.addNodes(starting, plane, prepared.plan)
+		return err
+	})
+	if err := group.Wait(); ctx.Err() != nil {
+		return context.Cause(ctx)
+	} else if err != nil {
+		return err
+	}
 	if err := o.printVersions(ctx); err != nil {
 		return err
 	}
-	plane, err := localcluster.Start(ctx, localcluster.Options{
-		Etcd:          o.Etcd,
-		KubeAPIServer: o.KubeAPIServer,
-		KWOK:          o.KWOK,
-		Progress:      o.Out,
-	})
-	if err != nil {
-		return err
+	return o.schedule(ctx, plane, prepared, nodes)
+}
+
+// build runs the command that makes the scheduler.
+func (o *Options) build(ctx context.Context) error {
+	if len(o.Build) == 0 {
+		return nil
 	}
-	defer func() {
-		fmt.Fprintln(o.Out, "ending everything that was started, and removing "+plane.Folder())
-		err = errors.Join(err, plane.Stop())
-	}()
-	return o.on(ctx, plane, prepared)
+	command := exec.CommandContext(ctx, o.Build[0], o.Build[1:]...)
+	command.Stdout, command.Stderr = o.Out, os.Stderr
+	// make ends what it has started; killed, it could not.
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("there is no new scheduler to run (%s: %w); next: fix what is said above, then run the same command again",
+			strings.Join(o.Build, " "), err)
+	}
+	return nil
 }
 
 // On does the same on a control plane that runs already and has no nodes, and leaves on it nodes and pods.
@@ -91,22 +127,34 @@ func (o *Options) On(ctx context.Context, plane *localcluster.ControlPlane) erro
 	if err != nil {
 		return err
 	}
-	return o.on(ctx, plane, prepared)
-}
-
-func (o *Options) on(ctx context.Context, plane *localcluster.ControlPlane, prepared prepared) (err error) {
-	plan := prepared.plan
-	nodes, err := plane.AddNodes(ctx, o.Nodes)
+	nodes, err := o.addNodes(ctx, plane, prepared.plan)
 	if err != nil {
 		return err
 	}
+	return o.schedule(ctx, plane, prepared, nodes)
+}
+
+// addNodes makes the fake nodes, and gives their names.
+func (o *Options) addNodes(ctx context.Context, plane *localcluster.ControlPlane, plan *plan) ([]string, error) {
+	nodes, err := plane.AddNodes(ctx, o.Nodes)
+	if err != nil {
+		return nil, err
+	}
 	if err := plane.CreateNodes(ctx, plan.nodes...); err != nil {
-		return err
+		return nil, err
 	}
 	for _, node := range plan.nodes {
 		nodes = append(nodes, node.Name)
 	}
 	fmt.Fprintf(o.Out, "%d fake nodes are ready\n", len(nodes))
+	return nodes, nil
+}
+
+// schedule starts the scheduler, lets it place the pods on the nodes, and prints where each one went.
+func (o *Options) schedule(
+	ctx context.Context, plane *localcluster.ControlPlane, prepared prepared, nodes []string,
+) (err error) {
+	plan := prepared.plan
 	scheduler, stop, err := o.startScheduler(ctx, plane, prepared.extender)
 	defer func() { err = errors.Join(err, stop()) }()
 	if err != nil {

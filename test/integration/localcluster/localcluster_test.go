@@ -47,6 +47,23 @@ func TestCommandThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	}
 }
 
+func TestSchedulerIsMadeWhileTheRestStartsAndAFailureLeavesNothingBehind(t *testing.T) {
+	made := filepath.Join(t.TempDir(), "kube-scheduler")
+	flags := []string{"--kube-scheduler=" + made, "--nodes=2", "--pods=2"}
+	good := newRun(t, append(flags, "--", "cp", cluster.Program(t, "KUBE_SCHEDULER"), made)...)
+	if output, err := good.command.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, output)
+	}
+	good.checkNothingLeft(t)
+
+	bad := newRun(t, append(flags, "--", "false")...)
+	output, err := bad.command.CombinedOutput()
+	if err == nil || !strings.Contains(string(output), "there is no new scheduler to run (false: exit status 1); next: ") {
+		t.Errorf("with a build that fails: %v: %s", err, output)
+	}
+	bad.checkNothingLeft(t)
+}
+
 func TestCommandThatWasKilledIsCleanedUpAfterByTheNextWhichPrintsATable(t *testing.T) {
 	killed := newRun(t, "--keep", "--nodes=1", "--pods=1")
 	killed.follow(t, "everything keeps running")
