@@ -304,12 +304,8 @@ func (o *operator) hangs(t *testing.T, load *load) {
 	broken := strings.Replace(string(manifest), "    - mountPath: "+swap.ContainerConfigFolder, "    - {mountPath: /absent, name: absent}\n"+
 		"    - mountPath: "+swap.ContainerConfigFolder, 1)
 	broken = strings.Replace(broken, "  volumes:\n", "  volumes:\n  - {name: absent, hostPath: {path: /absent, type: Directory}}\n", 1)
-	edit, err := swap.Restart([]byte(broken), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
 	o.measure(t, load, "a manifest whose pod hangs, and rollback", func() {
-		o.replaceManifest(t, edit.Manifest)
+		o.replaceManifest(t, []byte(broken))
 		o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
 		o.run(t, "until grep -q /absent <(kubectl get events --namespace kube-system --field-selector reason=FailedMount); do sleep 0.1; done")
 		o.refused(t, "kube-scheduler-swap status")
@@ -324,11 +320,7 @@ func (o *operator) hangs(t *testing.T, load *load) {
 // pulls has the manifest ask a registry for the image at every start, where there is none.
 func (o *operator) pulls(t *testing.T) {
 	manifest := strings.Replace(string(o.read(t, manifestFile)), "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always", 1)
-	edit, err := swap.Restart([]byte(manifest), time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.replaceManifest(t, edit.Manifest)
+	o.replaceManifest(t, []byte(manifest))
 	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
 	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
@@ -660,31 +652,27 @@ func (o *operator) expectStock(t *testing.T) {
 func (o *operator) usualWays(t *testing.T, load *load) {
 	o.measure(t, load, "by hand: the manifest edited in place", func() {
 		since := time.Now()
-		edit, err := swap.Restart(o.read(t, manifestFile), since)
-		if err != nil {
-			t.Fatal(err)
-		}
-		o.replaceManifest(t, edit.Manifest)
+		o.replaceManifest(t, o.read(t, manifestFile))
 		o.awaitRestart(t, since)
 	})
 	o.measure(t, load, "by hand: the manifest moved out and back", func() {
-		edit, err := swap.Restart(o.read(t, manifestFile), time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		since := time.Now()
+		manifest, since := o.read(t, manifestFile), time.Now()
 		o.run(t, "mv "+manifestFile+" /root/\n"+
 			"while kubectl --namespace kube-system get pod kube-scheduler-cp1 > /dev/null 2>&1; do sleep 0.1; done")
-		o.replaceManifest(t, edit.Manifest)
+		o.replaceManifest(t, manifest)
 		o.awaitRestart(t, since)
 	})
 }
 
-// replaceManifest renames a manifest into place.
-func (o *operator) replaceManifest(t *testing.T, content []byte) {
+// replaceManifest renames a manifest into place, with the time of the restart in it.
+func (o *operator) replaceManifest(t *testing.T, manifest []byte) {
 	t.Helper()
+	edit, err := swap.Restart(manifest, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
 	hidden := path.Join(path.Dir(manifestFile), ".by-hand")
-	if err := o.node.WriteFile(hidden, content); err != nil {
+	if err := o.node.WriteFile(hidden, edit.Manifest); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(o.node.Root()+hidden, o.node.Root()+manifestFile); err != nil {
