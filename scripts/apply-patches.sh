@@ -36,23 +36,35 @@ shopt -s nullglob
 patches=("$PATCHES_DIR"/*.patch)
 shopt -u nullglob
 ((${#patches[@]})) || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
-series=$(cat "${patches[@]}" | sha256sum | cut -d' ' -f1)
+total=${#patches[@]} series=$(series)
 
 refuse_edits
-if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$series" ]]; then
-  say "patches: the ${#patches[@]} patches are applied to $VERSION: skipped"
+head=$(recorded applied.head)
+if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$head $series" ]]; then
+  say "patches: the $total patches are applied to $VERSION: skipped"
   exit 0
+fi
+
+# Patches at the beginning of the series that did not change are commits already.
+start=$base
+if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$head "* ]]; then
+  read -ra new <<< "$series"
+  read -ra old <<< "$(recorded applied.series)"
+  old=("${old[@]:1}") same=0
+  while [[ -n ${new[same]:-} && ${new[same]} == "${old[same]:-}" ]]; do same=$((same + 2)); done
+  start=$(in_tree rev-parse "$head~$((${#old[@]} - same))")
+  patches=("${patches[@]:same}")
 fi
 
 rm -rf "$SCRATCH"
 in_tree worktree prune
 # Without a checkout: git takes from the index the few files that patches touch.
-in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$base"
+in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$start"
 cleanup() { rm -rf "$SCRATCH" "$OUTPUT/.patching.log"; in_tree worktree prune; }
 trap cleanup EXIT
 git -C "$SCRATCH" read-tree HEAD
-if ! git -C "$SCRATCH" am -q --keep-non-patch "${patches[@]}" > "$OUTPUT/.patching.log" 2>&1; then
-  applied=$(git -C "$SCRATCH" rev-list --count "$base..HEAD")
+if ((${#patches[@]})) && ! git -C "$SCRATCH" am -q --keep-non-patch "${patches[@]}" > "$OUTPUT/.patching.log" 2>&1; then
+  applied=$(git -C "$SCRATCH" rev-list --count "$start..HEAD")
   done_so_far=$(git -C "$SCRATCH" rev-parse HEAD)
   git -C "$SCRATCH" am -q --quit > /dev/null 2>&1 || true
   git -C "$SCRATCH" read-tree HEAD
@@ -65,6 +77,6 @@ record pending.head "$TREE" "$head"
 in_tree checkout -q --detach "$head"
 record applied.base "$TREE" "$base"
 record applied.head "$TREE" "$head"
-record applied.series "$TREE" "$series"
+record applied.series "$TREE" "$head $series"
 git config -f "$TREE/.git/kube-scheduler" --unset pending.head
-say "patches: ${#patches[@]} patches applied to $VERSION"
+say "patches: $total patches applied to $VERSION"

@@ -20,7 +20,7 @@ refuse_edits
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
-[[ $(recorded applied.series) == "$(cat "$PATCHES_DIR"/*.patch | sha256sum | cut -d' ' -f1)" ]] ||
+[[ $(recorded applied.series) == "$(recorded applied.head) $(series)" ]] ||
   fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
 
 version_file=$OUTPUT/version.sh
