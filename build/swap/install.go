@@ -634,8 +634,8 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	return nil
 }
 
-// clear removes the configurations and images that no manifest names: neither the one that lies there, nor one that is
-// kept, nor kubeadm's patch.
+// clear removes the configurations that no manifest names, neither the one that lies there, nor one that is kept, nor
+// kubeadm's patch; and the images that no rollback goes to.
 func (t *Tool) clear(written []byte) error {
 	named, err := t.state.manifests()
 	if err != nil {
@@ -653,7 +653,11 @@ func (t *Tool) clear(written []byte) error {
 		named = append(named, content)
 	}
 	images := map[string]bool{}
-	for _, content := range named {
+	for _, file := range []string{t.state.original(), t.state.previous()} {
+		content, err := readIfThere(file)
+		if err != nil {
+			return err
+		}
 		if pod, err := Describe(content); err == nil {
 			images[t.state.imageFile(pod.Image)] = true
 		}
