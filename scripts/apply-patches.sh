@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Brings _output/kubernetes from upstream's commit to the patched tree: one commit a patch, in the order of their names.
+# Brings _output/kubernetes from upstream's commit to the patched tree: one commit with the packages of modules.yaml,
+# then one commit a patch, in the order of their names.
 #
 # The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.
-# Inputs: the base that source.sh made; patches/*.patch. Exit: 0 applied or nothing to do; 1 nothing was changed.
+# Inputs: the base that source.sh made; modules.yaml; patches/*.patch.
+# Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
@@ -36,7 +38,8 @@ shopt -s nullglob
 patches=("$PATCHES_DIR"/*.patch)
 shopt -u nullglob
 ((${#patches[@]})) || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
-series=$(cat "${patches[@]}" | sha256sum | cut -d' ' -f1)
+[[ -f $MODULES_FILE ]] || fail "$MODULES_FILE is not there" "git checkout -- modules.yaml"
+series=$(what_is_applied)
 
 refuse_edits
 if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$series" ]]; then
@@ -44,15 +47,23 @@ if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$ser
   exit 0
 fi
 
+# Made once for its inputs: the ref is there when all of the commit is.
+modules=$(modules_commit)
+if ! in_tree rev-parse --quiet --verify "$modules" > /dev/null; then
+  use_pinned_go
+  build=$(build_tool kube-scheduler-build)
+  "$build" source carry "$MODULES_FILE" "$TREE" "$base" "$modules" || exit 1
+fi
+
 rm -rf "$SCRATCH"
 in_tree worktree prune
 # Without a checkout: git takes from the index the few files that patches touch.
-in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$base"
+in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$modules"
 cleanup() { rm -rf "$SCRATCH" "$OUTPUT/.patching.log"; in_tree worktree prune; }
 trap cleanup EXIT
 git -C "$SCRATCH" read-tree HEAD
 if ! git -C "$SCRATCH" am -q --keep-non-patch "${patches[@]}" > "$OUTPUT/.patching.log" 2>&1; then
-  applied=$(git -C "$SCRATCH" rev-list --count "$base..HEAD")
+  applied=$(git -C "$SCRATCH" rev-list --count "$modules..HEAD")
   done_so_far=$(git -C "$SCRATCH" rev-parse HEAD)
   git -C "$SCRATCH" am -q --quit > /dev/null 2>&1 || true
   git -C "$SCRATCH" read-tree HEAD
