@@ -5,9 +5,6 @@
 
 in_tree() { git -C "$TREE" "$@"; }
 
-# series prints the sums of the patches, in their order.
-series() { sha256sum -- "$PATCHES_DIR"/*.patch | cut -d' ' -f1 | tr '\n' ' '; }
-
 # restore_kinds restores symbolic links and executable bits that a copy through Windows or a zip file lost: files whose
 # content is upstream's and only whose kind differs. What cannot be restored shows up as an edit right after.
 restore_kinds() {

@@ -195,8 +195,9 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 	}
 	for name, origin := range map[string]string{
 		"k8s.io/kubernetes": "commit " + commit + ", Go module sum " + sum,
-		"example.org/used":  "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=",
-		"k8s.io/staged":     "staging/src/k8s.io/staged of Kubernetes v1.23.17",
+		// Upstream vendors one package of it; another is carried.
+		"example.org/used": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=; Go module, sum " + carriedSum,
+		"k8s.io/staged":    "staging/src/k8s.io/staged of Kubernetes v1.23.17",
 	} {
 		if got := parts[name].PackageSourceInfo; got != origin {
 			t.Errorf("%s comes from %q, want %q", name, got, origin)
@@ -240,7 +241,8 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; next: make image", err)
 	}
-	options := Options{Tree: filepath.Join(output, "kubernetes"), Kubernetes: pin.Version}
+	tree := filepath.Join(output, "kubernetes")
+	options := Options{Tree: tree, Kubernetes: pin.Version, Modules: "../../modules.yaml"}
 	vendor, err := readTree(options)
 	if err != nil {
 		t.Fatal(err)
@@ -271,6 +273,17 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 		linked[module.Path] = true
 		if imported[module.Path] != module.Version {
 			t.Errorf("%s %s is in the binary; go list says %q", module.Path, module.Version, imported[module.Path])
+		}
+	}
+	carried, err := source.ReadModules(options.Modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range carried {
+		if !slices.ContainsFunc(binary.Modules, func(module Module) bool {
+			return module.Path == entry.Path && module.Version == entry.Version && module.Origin == "Go module, sum "+entry.Sum
+		}) {
+			t.Errorf("nothing that modules.yaml carries of %s is in the binary", entry.Path)
 		}
 	}
 	for _, module := range binary.Modules {
