@@ -51,7 +51,7 @@ if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$hea
   read -ra new <<< "$series"
   read -ra old <<< "$(recorded applied.series)"
   old=("${old[@]:1}") same=0
-  while [[ -n ${new[same]:-} && ${new[same]} == "${old[same]:-}" ]]; do same=$((same + 2)); done
+  while [[ -n ${new[same]:-} && ${new[same]} == "${old[same]:-}" ]]; do same=$((same + 1)); done
   start=$(in_tree rev-parse "$head~$((${#old[@]} - same))")
   patches=("${patches[@]:same}")
 fi
