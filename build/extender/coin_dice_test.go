@@ -3,13 +3,16 @@
 package extender
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
@@ -17,6 +20,16 @@ import (
 type drawn struct {
 	passed []string
 	scores extenderv1.HostPriorityList
+}
+
+// coinAndDice is the configuration that people copy.
+func coinAndDice(t *testing.T) string {
+	t.Helper()
+	content, err := os.ReadFile("../../manifests/config/extender-coin-dice.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
 }
 
 // draw asks an extender that was just started: first where a pod of a namespace may go, then how good each node is.
@@ -44,14 +57,10 @@ func draw(t *testing.T, mode, configuration, namespace string, nodes []*corev1.N
 	return d
 }
 
-// TestCoinAndDice serves the configuration that people copy. Nothing here is left to chance: what is drawn depends on
-// the seed, the pod's UID, the number of the question and the node's name.
+// TestCoinAndDice leaves nothing to chance: what is drawn depends on the seed, the pod's UID, the number of the
+// question and the node's name.
 func TestCoinAndDice(t *testing.T) {
-	content, err := os.ReadFile("../../manifests/config/extender-coin-dice.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	configuration := string(content)
+	configuration := coinAndDice(t)
 	var nodes []*corev1.Node
 	for i := range 200 {
 		nodes = append(nodes, bareNode(fmt.Sprintf("node-%d", i)))
@@ -98,4 +107,48 @@ func TestCoinAndDice(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStockSchedulerFollowsCoinAndDice has a stock scheduler decide about pods, and asks another extender with the same
+// seed what is right. To the scheduler's own plugins all nodes are alike.
+func TestStockSchedulerFollowsCoinAndDice(t *testing.T) {
+	nodes := []*corev1.Node{bareNode("a"), bareNode("b"), bareNode("c")}
+	asked := newFixture(t, coinAndDice(t), generous, objects(nodes)...)
+	s := newStockScheduler(t, asked.client, stock, extenderConfig(asked.url, in("names")))
+	oracle := newFixture(t, coinAndDice(t), generous, objects(nodes)...)
+	placed := map[string]int{}
+	for i := range 80 {
+		pod := newPod()
+		pod.UID = types.UID(fmt.Sprint("pod-", i))
+		question := modes["names"](nodes...)
+		question.Pod = pod
+		var result extenderv1.ExtenderFilterResult
+		oracle.post(t, "filter", question, &result)
+		best := passed(t, "names", result)
+		if len(best) > 1 {
+			var scores extenderv1.HostPriorityList
+			oracle.post(t, "prioritize", extenderv1.ExtenderArgs{Pod: pod, NodeNames: &best}, &scores)
+			byScore := func(a, b extenderv1.HostPriority) int { return cmp.Compare(a.Score, b.Score) }
+			highest := slices.MaxFunc(scores, byScore).Score
+			best = nil
+			for _, score := range scores {
+				if score.Score == highest {
+					best = append(best, score.Host)
+				}
+			}
+		}
+		node, err := s.decide(t, pod)
+		placed[node]++
+		if len(best) == 0 {
+			want := "0/3 nodes are available: 3 node(s) were rejected by a coin of Chaos (rejectPercent 50)."
+			if err == nil || err.Error() != want {
+				t.Errorf("%s goes to %q, %v; want: %s", pod.UID, node, err, want)
+			}
+		} else if err != nil || !slices.Contains(best, node) {
+			t.Errorf("%s goes to %q, %v; the coins and dice say %q", pod.UID, node, err, best)
+		}
+	}
+	if len(placed) != 4 {
+		t.Errorf("pods by node: %v, want some on each, and some on none", placed)
+	}
 }

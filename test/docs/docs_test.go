@@ -99,6 +99,7 @@ func holds(file, block []string) bool {
 
 // Each row of the table names a configuration, and each profile that is there for a name from elsewhere is in a row.
 func TestNamesFromElsewhereHaveAConfiguration(t *testing.T) {
+	profile := regexp.MustCompile("`([a-z-]+)` in \\[known-as\\.yaml]")
 	var inRows, inFile []string
 	rows := 0
 	for line := range strings.Lines(cluster.Read(t, root+"/docs/known-as.md")) {
@@ -110,7 +111,7 @@ func TestNamesFromElsewhereHaveAConfiguration(t *testing.T) {
 		if !strings.Contains(cells[1], "](../manifests/config/") {
 			t.Errorf("the row of %s links no configuration; next: link one of manifests/config", cells[0])
 		}
-		for _, found := range regexp.MustCompile("`([a-z-]+)` in \\[known-as\\.yaml]").FindAllStringSubmatch(cells[1], -1) {
+		for _, found := range profile.FindAllStringSubmatch(cells[1], -1) {
 			inRows = append(inRows, found[1])
 		}
 	}

@@ -119,7 +119,7 @@ var checks = map[string]func(*testing.T, *outcome){
 				t.Errorf("pod %s of %s has an event of Chaos", name, scheduler)
 			}
 		}
-		// The node that is drawn can be the best one as well, of which nothing is said.
+		// Events are written after the binding, so the last of them can be missing.
 		if len(disturbed) < 5 {
 			t.Errorf("events of Chaos are about %d pods, want most of the 10 of chaos-scheduler", len(disturbed))
 		}
