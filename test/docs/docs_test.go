@@ -97,6 +97,40 @@ func holds(file, block []string) bool {
 	return len(block) == 0
 }
 
+// Each row of the table names a configuration, and each profile that is there for a name from elsewhere is in a row.
+func TestNamesFromElsewhereHaveAConfiguration(t *testing.T) {
+	profile := regexp.MustCompile("`([a-z-]+)` in \\[known-as\\.yaml]")
+	var inRows, inFile []string
+	rows := 0
+	for line := range strings.Lines(cluster.Read(t, root+"/docs/known-as.md")) {
+		cells := strings.Split(line, " | ")
+		if len(cells) != 3 || strings.HasPrefix(line, "| you know it as") {
+			continue
+		}
+		rows++
+		if !strings.Contains(cells[1], "](../manifests/config/") {
+			t.Errorf("the row of %s links no configuration; next: link one of manifests/config", cells[0])
+		}
+		for _, found := range profile.FindAllStringSubmatch(cells[1], -1) {
+			inRows = append(inRows, found[1])
+		}
+	}
+	if rows < 9 {
+		t.Errorf("there are %d rows, want at least 9: are they still found?", rows)
+	}
+	file := cluster.Read(t, root+"/manifests/config/known-as.yaml")
+	for _, found := range regexp.MustCompile(`(?m)^  - schedulerName: (.+)$`).FindAllStringSubmatch(file, -1) {
+		if found[1] != "default-scheduler" {
+			inFile = append(inFile, found[1])
+		}
+	}
+	slices.Sort(inRows)
+	slices.Sort(inFile)
+	if inRows = slices.Compact(inRows); !slices.Equal(inRows, inFile) {
+		t.Errorf("the rows name the profiles %q, and known-as.yaml has %q", inRows, inFile)
+	}
+}
+
 func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 	run := map[string][]string{}
 	for _, pattern := range []string{"manifests/config/*.yaml", "test/integration/schedulers/*.go"} {

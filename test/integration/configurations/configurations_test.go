@@ -67,7 +67,11 @@ var checks = map[string]func(*testing.T, *outcome){
 	},
 	"extender.yaml":         func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
 	"extender-plugins.yaml": func(t *testing.T, o *outcome) { o.expectDiskType(t, "default-scheduler", "ssd") },
-	"rand-score.yaml":       func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
+	"extender-coin-dice.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 40})
+		o.expectUneven(t, "default-scheduler", 20)
+	},
+	"rand-score.yaml": func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
 	// No server answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
 	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
@@ -96,6 +100,29 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expect(t, "wants-golang", "default-scheduler", "node-2", "node-3")
 		o.expect(t, "wants-rust", "default-scheduler", "node-5")
 		o.expect(t, "wants-both", "default-scheduler", "node-3")
+	},
+	"known-as.yaml": func(t *testing.T, o *outcome) {
+		o.expectPending(t, "labelled", `denied by rule "labelled-pods" of PodFilter`)
+		o.expectPending(t, "wants-the-labelled-node", `denied by rule "labelled-nodes" of NodeFilter`)
+		o.expectBound(t, map[string]int{
+			"default-scheduler": 10, "filtering": 10, "chaos-scheduler": 10, "custom-scheduler": 10, "target-load-packing": 10,
+			"load-variation-risk-balancing": 10, "load-aware": 10,
+		})
+		disturbed := map[string]bool{}
+		for _, event := range o.events {
+			if event.reason == "Chaos" {
+				disturbed[event.pod] = true
+			}
+		}
+		for name := range disturbed {
+			if scheduler := o.pods[name].scheduler; scheduler != "chaos-scheduler" {
+				t.Errorf("pod %s of %s has an event of Chaos", name, scheduler)
+			}
+		}
+		// Events are written after the binding, so the last of them can be missing.
+		if len(disturbed) < 5 {
+			t.Errorf("events of Chaos are about %d pods, want most of the 10 of chaos-scheduler", len(disturbed))
+		}
 	},
 	"chaos.yaml": func(t *testing.T, o *outcome) {
 		disturbed := 0
@@ -133,8 +160,8 @@ func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, command := range commands {
-				if command["CONFIG"] != file {
-					t.Fatalf("the command in its comment runs %s", command["CONFIG"])
+				if command["CONFIG"] != file && command["EXTENDER"] != file {
+					t.Fatalf("the command in its comment runs %s, with the extender's %s", command["CONFIG"], command["EXTENDER"])
 				}
 				t.Run(fmt.Sprintf("command %d", i+1), func(t *testing.T) { check(t, runWith(t, command)) })
 			}
@@ -190,6 +217,48 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 	if streaming := profiles["streaming"].weights["NodeLoad"]; streaming != 50 || profiles["default-scheduler"].plugins["NodeLoad"] {
 		t.Errorf("node-load-streaming.yaml: NodeLoad has weight %d in streaming, want 50; and it is in default-scheduler: %v, want not",
 			streaming, profiles["default-scheduler"].plugins["NodeLoad"])
+	}
+}
+
+// Without a Prometheus, all profiles with NodeLoad place pods alike in a run. What each is made of, the scheduler says.
+func TestProfilesThatAreKnownFromElsewhereAreMadeOfWhatThePageSays(t *testing.T) {
+	profiles := effectiveProfiles(t, "known-as.yaml")
+	for name, want := range map[string][]map[string]any{
+		"custom-scheduler":    {{"name": "cpu", "strategy": "LeastUsed"}},
+		"target-load-packing": {{"name": "cpu", "strategy": "TargetUtilization", "target": 40.0}},
+		"load-variation-risk-balancing": {
+			{"name": "cpu", "strategy": "Risk", "margin": 1.0, "sensitivity": 2.0},
+			{"name": "memory", "strategy": "Risk", "margin": 1.0, "sensitivity": 2.0},
+		},
+		"load-aware": {
+			{"name": "cpu", "strategy": "LeastUsed", "threshold": 65.0},
+			{"name": "memory", "strategy": "LeastUsed", "threshold": 95.0},
+		},
+	} {
+		resources, _ := profiles[name].args["NodeLoad"]["resources"].([]any)
+		if len(resources) != len(want) {
+			t.Errorf("%s: %d resources, want %d", name, len(resources), len(want))
+			continue
+		}
+		for i, resource := range resources {
+			got, _ := resource.(map[string]any)
+			for field, value := range want[i] {
+				if got[field] != value {
+					t.Errorf("%s: %s of %s is %v, want %v", name, field, want[i]["name"], got[field], value)
+				}
+			}
+			if _, filters := want[i]["threshold"]; !filters && got["threshold"] != nil {
+				t.Errorf("%s: %s has the threshold %v, want none", name, want[i]["name"], got["threshold"])
+			}
+		}
+	}
+	packing := profiles["target-load-packing"]
+	if _, scores := packing.weights["NodeResourcesFit"]; scores || !packing.plugins["NodeResourcesFit"] {
+		t.Errorf("target-load-packing: NodeResourcesFit scores: %v, and is enabled: %v; want it to filter only",
+			scores, packing.plugins["NodeResourcesFit"])
+	}
+	if percent := profiles["chaos-scheduler"].args["Chaos"]["randomBindPercent"]; percent != 100.0 {
+		t.Errorf("chaos-scheduler: randomBindPercent is %v, want 100", percent)
 	}
 }
 

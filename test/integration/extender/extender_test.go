@@ -113,12 +113,18 @@ func (c *stand) startScheduler(t *testing.T, replacements ...string) *localclust
 	return c.StartScheduler(t, cluster.Program(t, "STOCK_SCHEDULER"), file)
 }
 
-// startExtender starts scheduler-extender with the configuration in manifests/ as it is, and with the scheduler's own
-// kubeconfig and as much time for an answer as that waits, and waits until it can answer. What it gives ends it.
+// startExtender starts scheduler-extender with the configuration in manifests/ as it is.
 func (c *stand) startExtender(t *testing.T) (stop func()) {
 	t.Helper()
+	return c.startExtenderWith(t, plugins)
+}
+
+// startExtenderWith starts scheduler-extender with a configuration, and with the scheduler's own kubeconfig and as much
+// time for an answer as that waits, and waits until it can answer. What it gives ends it.
+func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
+	t.Helper()
 	command := exec.Command(cluster.Program(t, "SCHEDULER_EXTENDER"),
-		"--config="+plugins,
+		"--config="+config,
 		"--kubeconfig="+filepath.Join(c.Folder(), "kube-scheduler.kubeconfig"),
 		"--listen="+c.address,
 		"--bind",
@@ -301,21 +307,9 @@ func TestBindAgain(t *testing.T) {
 	c := newStand(t)
 	c.startScheduler(t) // the kubeconfig is its
 	c.startExtender(t)
-	client := c.client(t, true)
 	ask := func(args extenderv1.ExtenderBindingArgs) string {
-		body, err := json.Marshal(args)
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Post("https://"+c.address+"/bind", "application/json", bytes.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer response.Body.Close()
 		var result extenderv1.ExtenderBindingResult
-		if err := json.NewDecoder(response.Body).Decode(&result); err != nil || response.StatusCode != http.StatusOK {
-			t.Fatalf("%s, %v", response.Status, err)
-		}
+		c.ask(t, "bind", args, &result)
 		return result.Error
 	}
 	// A pod that the scheduler leaves alone.
@@ -343,6 +337,23 @@ func TestBindAgain(t *testing.T) {
 	}
 	if _, err := c.client(t, false).Get("https://" + c.address + "/healthz"); err == nil {
 		t.Error("a client without a certificate got an answer")
+	}
+}
+
+// ask asks the extender itself, with the scheduler's certificate.
+func (c *stand) ask(t *testing.T, verb string, question, answer any) {
+	t.Helper()
+	body, err := json.Marshal(question)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := c.client(t, true).Post("https://"+c.address+"/"+verb, "application/json", bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if err := json.NewDecoder(response.Body).Decode(answer); err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s, %v", verb, response.Status, err)
 	}
 }
 
