@@ -150,7 +150,8 @@ type RunningImageLocalityArgs struct {
 	// SizeWeight is by how many percent of its worth a match depends on the image's size, 0 to 100. Default: 0.
 	SizeWeight *int32 `json:"sizeWeight,omitempty"`
 	// SpreadWeight is by how many percent of its worth a match depends on the share of the nodes that run the image,
-	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes. Default: 0.
+	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes. Default:
+	// 100.
 	SpreadWeight *int32 `json:"spreadWeight,omitempty"`
 }
 
