@@ -163,11 +163,11 @@ type ChaosArgs struct {
 	MaxConsecutiveRejections int32
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0.
 	RandomScore bool
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
-	// random node is not delayed.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none.
 	MaxPermitDelay metav1.Duration
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100.
+	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
+	// other score plugins and extenders have together.
 	RandomBindPercent int32
 }
 

@@ -177,11 +177,11 @@ type ChaosArgs struct {
 	MaxConsecutiveRejections *int32 `json:"maxConsecutiveRejections,omitempty"`
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0. Default: false.
 	RandomScore *bool `json:"randomScore,omitempty"`
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
-	// random node is not delayed. Default: 0s.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. Default: 0s.
 	MaxPermitDelay *metav1.Duration `json:"maxPermitDelay,omitempty"`
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100. Default: 0.
+	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
+	// other score plugins and extenders have together. Default: 0.
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
 
