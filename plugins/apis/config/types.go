@@ -78,8 +78,8 @@ type PodFilterRule struct {
 	Name string
 	// Action is what is done with a pod that matches.
 	Action FilterAction
-	// PodNames are patterns, in which * stands for any text and ? for any character: one of them must match the pod's
-	// name. None means any name.
+	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	PodNames []string
 	// Namespaces are patterns of the same kind for the pod's namespace.
 	Namespaces []string
@@ -106,8 +106,8 @@ type NodeFilterRule struct {
 	Name string
 	// Action is what is done with a node that matches.
 	Action FilterAction
-	// NodeNames are patterns, in which * stands for any text and ? for any character: one of them must match the node's
-	// name. None means any name.
+	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	NodeNames []string
 	// NodeSelector must match the node's labels.
 	NodeSelector *metav1.LabelSelector

@@ -84,8 +84,8 @@ type PodFilterRule struct {
 	Name string `json:"name"`
 	// Action is what is done with a pod that matches.
 	Action FilterAction `json:"action"`
-	// PodNames are patterns, in which * stands for any text and ? for any character: one of them must match the pod's
-	// name. None means any name.
+	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	// +listType=atomic
 	PodNames []string `json:"podNames,omitempty"`
 	// Namespaces are patterns of the same kind for the pod's namespace.
@@ -116,8 +116,8 @@ type NodeFilterRule struct {
 	Name string `json:"name"`
 	// Action is what is done with a node that matches.
 	Action FilterAction `json:"action"`
-	// NodeNames are patterns, in which * stands for any text and ? for any character: one of them must match the node's
-	// name. None means any name.
+	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	// +listType=atomic
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// NodeSelector must match the node's labels.
