@@ -3,6 +3,7 @@ module k8s.io/kubernetes/pkg/scheduler/framework/plugins
 go 1.16
 
 require (
+	github.com/cespare/xxhash/v2 v2.1.1
 	github.com/docker/distribution v2.7.1+incompatible
 	github.com/google/go-cmp v0.5.5
 	github.com/json-iterator/go v1.1.12

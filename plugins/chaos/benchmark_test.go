@@ -54,14 +54,18 @@ func BenchmarkScore(b *testing.B) {
 	b.Run("other", func(b *testing.B) { benchmark(b, "other", score) })
 }
 
-func BenchmarkPreScore(b *testing.B) {
+func BenchmarkNormalizeScore(b *testing.B) {
 	w := newWorld(b, everything(), makeNodes(benchmarkNodes))
+	var scores framework.NodeScoreList
+	for _, node := range w.nodes {
+		scores = append(scores, framework.NodeScore{Name: node.Name})
+	}
 	pod := makePod(1)
 	b.ReportAllocs()
 	b.ResetTimer()
 	start := time.Now()
 	for i := 0; i < b.N; i++ {
-		w.plugin.PreScore(context.Background(), framework.NewCycleState(), pod, w.nodes)
+		w.plugin.NormalizeScore(context.Background(), framework.NewCycleState(), pod, scores)
 	}
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
 }

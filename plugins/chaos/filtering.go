@@ -18,10 +18,8 @@ const (
 	noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
 )
 
-// PreFilter begins the attempt. It also gives up the places whose pods the scheduler now knows to be there, whatever
-// pod the cycle is about: no other call sees the snapshot that all cycles from now on are at least as new as.
+// PreFilter begins the attempt.
 func (pl *Chaos) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
-	pl.reservations.settle(pl.handle.SnapshotSharedLister().NodeInfos())
 	pl.disturbed(state, pod)
 	return nil
 }
@@ -55,21 +53,23 @@ func (s simulation) Clone() framework.StateData {
 	return s
 }
 
-func inSimulation(state *framework.CycleState) bool {
-	_, err := state.Read(simulationKey)
-	return err == nil
-}
-
-// begin says what the coins of a new attempt are, or that it is left alone.
-func (pl *Chaos) begin(pod *v1.Pod, current *attempt) {
-	if current.outcome.spared {
-		pl.counters.spared.Inc()
-		pl.log("Attempt is left alone", pod, current, "rejections", current.outcome.streak, "nominatedNode", pod.Status.NominatedNodeName)
-		return
+// disturbed returns the attempt that a cycle is if Chaos may disturb it, else nil. The first call in a cycle begins the
+// attempt, and says what the coins are, or that it is left alone.
+func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
+	if !pl.isTarget(pod) {
+		return nil
 	}
-	if pl.args.DryRun && pl.args.RejectPercent > 0 {
+	current, begun := pl.attempts.of(state, pod)
+	if begun && current.spared {
+		pl.counters.spared.Inc()
+		pl.log("Attempt is left alone", pod, current, "rejections", current.streak, "nominatedNode", pod.Status.NominatedNodeName)
+	} else if begun && pl.args.DryRun && pl.args.RejectPercent > 0 {
 		pl.logCoins(pod, current)
 	}
+	if current.spared {
+		return nil
+	}
+	return current
 }
 
 // logCoins lists the nodes whose coins fall against them, as many as fit in a line. Some of them might not be asked
@@ -104,10 +104,6 @@ func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.
 	if pl.args.RejectPercent == 0 || !pl.isTarget(pod) {
 		return nil
 	}
-	node := nodeInfo.Node()
-	if node == nil {
-		return framework.NewStatus(framework.Error, "node not found")
-	}
 	// The state may be a copy, in which an attempt cannot be begun. Without PreFilter there is none.
 	current := pl.attempts.read(state)
 	if current == nil {
@@ -117,28 +113,23 @@ func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.
 		})
 		return nil
 	}
-	if current.outcome.spared {
+	if current.spared {
 		return nil
 	}
-	if inSimulation(state) {
-		return pl.simulated(current)
+	if _, err := state.Read(simulationKey); err == nil {
+		if pl.args.DryRun || atomic.LoadUint32(&current.rejected) == 0 {
+			return nil
+		}
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, noPreemption)
 	}
-	if !current.rejects(node.Name, pl.args.RejectPercent) {
+	if !current.rejects(nodeInfo.Node().Name, pl.args.RejectPercent) {
 		return nil
 	}
-	if atomic.CompareAndSwapUint32(&current.outcome.rejected, 0, 1) {
+	if atomic.CompareAndSwapUint32(&current.rejected, 0, 1) {
 		pl.counters.rejected.Inc()
 	}
 	if pl.args.DryRun {
 		return nil
 	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.rejection)
-}
-
-// simulated answers for a node from which preemption has removed pods in thought.
-func (pl *Chaos) simulated(current *attempt) *framework.Status {
-	if pl.args.DryRun || atomic.LoadUint32(&current.outcome.rejected) == 0 {
-		return nil
-	}
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, noPreemption)
 }

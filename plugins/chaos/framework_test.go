@@ -223,15 +223,6 @@ func (w *world) cycle(t testing.TB, pod *v1.Pod) *result {
 	return r
 }
 
-// nominated are the UIDs of the pods nominated to the node.
-func (w *world) nominated(node string) []string {
-	var uids []string
-	for _, podInfo := range w.NominatedPodsForNode(node) {
-		uids = append(uids, string(podInfo.Pod.UID))
-	}
-	return uids
-}
-
 // count is the value of a counter, which all tests of the process share.
 func count(t testing.TB, counter metrics.CounterMetric) int {
 	t.Helper()
@@ -244,37 +235,4 @@ func count(t testing.TB, counter metrics.CounterMetric) int {
 
 func makePod(number int) *v1.Pod {
 	return st.MakePod().Namespace("test").Name(fmt.Sprintf("pod-%d", number)).UID(fmt.Sprintf("uid-%d", number)).Obj()
-}
-
-// podCounter is a Filter plugin that keeps how many pods it saw on a node at most.
-type podCounter struct {
-	most int
-}
-
-func (p *podCounter) Name() string { return "PodCounter" }
-
-func (p *podCounter) Filter(_ context.Context, _ *framework.CycleState, _ *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
-	if len(nodeInfo.Pods) > p.most {
-		p.most = len(nodeInfo.Pods)
-	}
-	return nil
-}
-
-// newCountingFramework is another profile of the same scheduler, without Chaos: they share the nominations.
-func newCountingFramework(t testing.TB, counter *podCounter, w *world) framework.Framework {
-	t.Helper()
-	other, err := frameworkruntime.NewFramework(frameworkruntime.Registry{
-		"PodCounter":       func(apiruntime.Object, framework.Handle) (framework.Plugin, error) { return counter, nil },
-		queuesort.Name:     queuesort.New,
-		defaultbinder.Name: defaultbinder.New,
-	}, &schedulerconfig.KubeSchedulerProfile{
-		SchedulerName: "other",
-		Plugins: &schedulerconfig.Plugins{MultiPoint: schedulerconfig.PluginSet{
-			Enabled: []schedulerconfig.Plugin{{Name: queuesort.Name}, {Name: "PodCounter"}, {Name: defaultbinder.Name}},
-		}},
-	}, frameworkruntime.WithPodNominator(w.Framework))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return other
 }

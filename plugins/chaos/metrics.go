@@ -18,7 +18,7 @@ var (
 			Subsystem: schedulermetrics.SchedulerSubsystem,
 			Name:      "chaos_disturbances_total",
 			Help: "Number of scheduling attempts that the plugin Chaos disturbed, by what it did: 'reject' nodes, 'score' them " +
-				"with a die, 'delay' the binding, 'redirect' the pod to a random node; 'spare' counts attempts that it left " +
+				"with a die, 'delay' the binding, 'redirect' it to a random node; 'spare' counts attempts that it left " +
 				"alone, after rejections in a row or because pods were preempted for the pod. With dry_run 'true', what it " +
 				"would have done.",
 			StabilityLevel: metrics.ALPHA,

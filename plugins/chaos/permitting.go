@@ -23,15 +23,14 @@ const (
 	registrationLimit = 10 * time.Second
 )
 
-// Permit lets the pod wait for a random time, unless it is redirected. Such a pod counts on two nodes until it is
-// bound, and other pods may be preempted because a node looks full; that must be over as soon as can be.
+// Permit lets the pod wait for a random time.
 func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (*framework.Status, time.Duration) {
 	max := pl.args.MaxPermitDelay.Duration
 	if max == 0 {
 		return nil, 0
 	}
 	current := pl.disturbed(state, pod)
-	if current == nil || current.redirecting {
+	if current == nil {
 		return nil, 0
 	}
 	delay := current.permitDelay(max)

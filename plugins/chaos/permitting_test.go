@@ -35,8 +35,7 @@ func TestDelayEndsWhenTheClockSaysSo(t *testing.T) {
 	if r.permit.Code() != framework.Wait {
 		t.Fatalf("Permit = %v, want Wait", r.permit)
 	}
-	k := newKeys(w.plugin.attempts.counted.Of(r.state, pod.UID).Key)
-	delay := k.permitDelay(time.Minute)
+	delay := w.plugin.attempts.read(r.state).permitDelay(time.Minute)
 	want := []string{"pod-1: Normal Chaos Delay: Binding is delayed by " + delay.Round(time.Millisecond).String() + " (maxPermitDelay 1m0s)"}
 	if got := w.events.with(""); !reflect.DeepEqual(got, want) {
 		t.Errorf("events %q, want %q", got, want)
@@ -56,7 +55,6 @@ func TestDelayEndsWhenTheClockSaysSo(t *testing.T) {
 	if status := <-done; !status.IsSuccess() {
 		t.Errorf("after the delay: %v, want success", status)
 	}
-	w.RunPostBindPlugins(context.Background(), r.state, pod, r.best)
 	waitForNoGoroutines(t)
 	if w.clock.HasWaiters() {
 		t.Error("a timer is left running")
@@ -77,14 +75,6 @@ func TestDelayEndsWithTheAttempt(t *testing.T) {
 				t.Errorf("the rejected pod has the status %v", status)
 			}
 			w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
-		}},
-		{name: "another plugin allows it", end: func(w *world, r *result, pod *v1.Pod) {
-			done := w.waiting(pod)
-			w.GetWaitingPod(pod.UID).Allow(Name)
-			if status := <-done; !status.IsSuccess() {
-				t.Errorf("the allowed pod has the status %v", status)
-			}
-			w.RunPostBindPlugins(context.Background(), r.state, pod, r.best)
 		}},
 	}
 	for _, tt := range tests {
@@ -128,7 +118,7 @@ func TestDelayIsOverBeforeThePodWaits(t *testing.T) {
 		waitFor(t, "the goroutine looks again", w.clock.HasWaiters)
 		return nil
 	}
-	r := w.cycle(t, pod)
+	w.cycle(t, pod)
 	done := w.waiting(pod)
 	waitFor(t, "the pod is allowed", func() bool {
 		w.clock.Step(registrationInterval)
@@ -137,7 +127,6 @@ func TestDelayIsOverBeforeThePodWaits(t *testing.T) {
 	if status := <-done; !status.IsSuccess() {
 		t.Errorf("the pod has the status %v", status)
 	}
-	w.RunPostBindPlugins(context.Background(), r.state, pod, r.best)
 	waitForNoGoroutines(t)
 }
 
@@ -149,25 +138,6 @@ func TestAnotherPermitPluginRejects(t *testing.T) {
 	r := w.cycle(t, pod)
 	if !r.permit.IsUnschedulable() {
 		t.Fatalf("Permit = %v, want Unschedulable", r.permit)
-	}
-	w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
-	waitForNoGoroutines(t)
-}
-
-// TestARedirectedPodIsNotDelayed: it counts on two nodes until it is bound.
-func TestARedirectedPodIsNotDelayed(t *testing.T) {
-	nodes := makeNodes(5)
-	pod, node := redirectedPod(t, nodes)
-	args := redirectArgs()
-	args.MaxPermitDelay.Duration = time.Minute
-	w := newWorld(t, args, nodes, pod)
-	before := count(t, w.plugin.counters.delayed)
-	r := w.cycle(t, pod)
-	if len(w.nominated(node)) != 1 {
-		t.Fatalf("no place is held on %s", node)
-	}
-	if !r.permit.IsSuccess() || count(t, w.plugin.counters.delayed) != before || len(w.events.with("")) != 0 {
-		t.Errorf("Permit = %v, events %q, want no delay", r.permit, w.events.with(""))
 	}
 	w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
 	waitForNoGoroutines(t)
@@ -193,8 +163,7 @@ func TestRejectedWithoutUnreserve(t *testing.T) {
 	}
 }
 
-// TestDelayWithoutAnEnd: a profile without PostBind, and a pod that another plugin allowed; the goroutine ends
-// when the pod does not wait after the delay.
+// TestDelayWithoutAnEnd: another plugin allows the pod; the goroutine ends when the pod does not wait after the delay.
 func TestDelayWithoutAnEnd(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)

@@ -5,11 +5,11 @@
 // alerts and people make of that. What happens is drawn from a seed, so it can be replayed.
 //
 // It cannot harm what it is not pointed at: only pods of the namespaces that are named are disturbed, never those of
-// kube-system nor system-critical ones, and what it does to a pod keeps the rules that the scheduler keeps for all. No
-// pod is evicted for one that fits nowhere because of Chaos.
+// kube-system nor system-critical ones, and every node is the scheduler's own choice. No pod is evicted for one that
+// fits nowhere because of Chaos.
 //
-// The files follow the way of a pod: filtering.go, scoring.go, reserving.go, permitting.go, binding.go. The draws are
-// in draws.go, what is known about one attempt in attempt.go.
+// The files follow the way of a pod: filtering.go, scoring.go, reserving.go, permitting.go. What is drawn in an attempt
+// is in attempt.go.
 package chaos
 
 import (
@@ -37,28 +37,25 @@ const (
 
 // Chaos disturbs the pods of args.Namespaces.
 type Chaos struct {
-	handle       framework.Handle
-	clock        clock.Clock
-	args         config.ChaosArgs
-	namespaces   sets.String
-	attempts     *attempts
-	reservations *reservations
-	counters     counters
+	handle     framework.Handle
+	clock      clock.Clock
+	args       config.ChaosArgs
+	namespaces sets.String
+	attempts   *attempts
+	counters   counters
 	// rejection is the message for a rejected node: the same for all, so that the scheduler counts them in one event.
-	rejection      string
-	needsPreFilter sync.Once
+	rejection                   string
+	needsPreFilter, needsWeight sync.Once
 }
 
 var (
 	_ framework.PreFilterPlugin     = &Chaos{}
 	_ framework.PreFilterExtensions = &Chaos{}
 	_ framework.FilterPlugin        = &Chaos{}
-	_ framework.PreScorePlugin      = &Chaos{}
 	_ framework.ScorePlugin         = &Chaos{}
+	_ framework.ScoreExtensions     = &Chaos{}
 	_ framework.ReservePlugin       = &Chaos{}
 	_ framework.PermitPlugin        = &Chaos{}
-	_ framework.BindPlugin          = &Chaos{}
-	_ framework.PostBindPlugin      = &Chaos{}
 	_ framework.EnqueueExtensions   = &Chaos{}
 )
 
@@ -76,14 +73,13 @@ func newWithClock(obj runtime.Object, handle framework.Handle, clock clock.Clock
 		return nil, err
 	}
 	return &Chaos{
-		handle:       handle,
-		clock:        clock,
-		args:         *args.DeepCopy(),
-		namespaces:   sets.NewString(args.Namespaces...),
-		attempts:     newAttempts(args.Seed, args.MaxConsecutiveRejections),
-		reservations: newReservations(handle, clock),
-		counters:     newCounters(args.DryRun),
-		rejection:    fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
+		handle:     handle,
+		clock:      clock,
+		args:       *args.DeepCopy(),
+		namespaces: sets.NewString(args.Namespaces...),
+		attempts:   newAttempts(args.Seed, args.MaxConsecutiveRejections),
+		counters:   newCounters(args.DryRun),
+		rejection:  fmt.Sprintf("node(s) were rejected by a coin of %s (rejectPercent %d)", Name, args.RejectPercent),
 	}, nil
 }
 

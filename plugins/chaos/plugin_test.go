@@ -16,6 +16,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -59,18 +60,17 @@ func TestTargets(t *testing.T) {
 			before := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
 			r := w.cycle(t, tt.pod)
 			after := []int{count(t, counters.rejected), count(t, counters.scored), count(t, counters.delayed), count(t, counters.redirected)}
-			bind := w.plugin.Bind(context.Background(), r.state, tt.pod, r.best)
 
 			if tt.want {
-				if len(r.rejected) == 0 || len(r.rejected) == 20 || !r.permit.IsSuccess() || !bind.IsSuccess() {
-					t.Errorf("a target was let alone: rejected %v, Permit %v, Bind %v", r.rejected, r.permit, bind)
+				if len(r.rejected) == 0 || len(r.rejected) == 20 || r.permit.Code() != framework.Wait || r.scores[r.best] != 100 {
+					t.Errorf("a target was let alone: rejected %v, Permit %v, scores %v", r.rejected, r.permit, r.scores)
 				}
 				if reflect.DeepEqual(before, after) {
 					t.Error("nothing was counted")
 				}
 			} else {
-				if len(r.rejected) != 0 || !r.permit.IsSuccess() || bind.Code() != framework.Skip {
-					t.Errorf("disturbed: rejected %v, Permit %v, Bind %v", r.rejected, r.permit, bind)
+				if len(r.rejected) != 0 || !r.permit.IsSuccess() {
+					t.Errorf("disturbed: rejected %v, Permit %v", r.rejected, r.permit)
 				}
 				for node, score := range r.scores {
 					if score != 0 {
@@ -189,15 +189,6 @@ func TestDryRun(t *testing.T) {
 	if !r.permit.IsSuccess() {
 		t.Errorf("Permit = %v, want success", r.permit)
 	}
-	for _, node := range dry.nodes {
-		if nominated := dry.nominated(node.Name); len(nominated) != 0 {
-			t.Errorf("%v is nominated to %s", nominated, node.Name)
-		}
-	}
-	if status := dry.plugin.Bind(context.Background(), r.state, pod, r.best); status.Code() != framework.Skip {
-		t.Errorf("Bind = %v, want Skip", status)
-	}
-	dry.RunPostBindPlugins(context.Background(), r.state, pod, r.best)
 	if events := dry.events.with(""); len(events) != 0 {
 		t.Errorf("events were sent: %q", events)
 	}
@@ -210,7 +201,7 @@ func TestDryRun(t *testing.T) {
 		}
 	}
 
-	// The coins and the node are those of a real run, and each thing was counted once; a redirected pod is not delayed.
+	// The coins and the node are those of a real run, and each thing was counted once; a redirected pod has no die.
 	after := count(t, dry.plugin.counters.rejected) + count(t, dry.plugin.counters.scored) +
 		count(t, dry.plugin.counters.delayed) + count(t, dry.plugin.counters.redirected)
 	if after-before != 3 {
@@ -224,6 +215,13 @@ func TestDryRun(t *testing.T) {
 		if current.rejects(node.Name, args.RejectPercent) != rejected {
 			t.Errorf("the dry run and the real one differ about %s", node.Name)
 		}
+	}
+	var fitting framework.NodeScoreList
+	for node := range realResult.scores {
+		fitting = append(fitting, framework.NodeScore{Name: node})
+	}
+	if drawn := current.drawNode(fitting); current.drawn == "" || drawn != realResult.best {
+		t.Errorf("the dry run would have drawn %q of the nodes that fit in the real one, which drew %s", drawn, realResult.best)
 	}
 }
 
@@ -328,27 +326,34 @@ func TestChoiceIsToldOnce(t *testing.T) {
 		name    string
 		percent int32
 		die     bool
+		drawn   int32
 		dryRun  bool
-		want    []string
+		// want are the events, with NODE for the node that the pod gets.
+		want []string
 	}{
 		{name: "nothing"},
 		{name: "rejected", percent: 50, want: []string{"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50)"}},
 		{name: "scored", die: true, want: []string{"The choice of a node was disturbed: a die scored the nodes (randomScore)"}},
 		{name: "both", percent: 50, die: true, want: []string{
 			"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50); a die scored the nodes (randomScore)"}},
+		{name: "drawn", drawn: 100, want: []string{"The choice of a node was disturbed: NODE was drawn from the nodes that fit (randomBindPercent 100)"}},
+		{name: "all, in which the die is not thrown", percent: 50, die: true, drawn: 100, want: []string{
+			"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50); NODE was drawn from the nodes that fit (randomBindPercent 100)"}},
 		{name: "dry run", percent: 50, die: true, dryRun: true},
+		{name: "dry run of a draw", drawn: 100, dryRun: true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pod := makePod(1)
-			args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: tt.percent, RandomScore: tt.die, DryRun: tt.dryRun}
+			args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: tt.percent, RandomScore: tt.die, RandomBindPercent: tt.drawn, DryRun: tt.dryRun}
 			w := newWorld(t, args, makeNodes(20), pod)
-			if r := w.cycle(t, pod); r.best == "" {
+			r := w.cycle(t, pod)
+			if r.best == "" {
 				t.Fatal("no node was found")
 			}
 			var want []string
 			for _, note := range tt.want {
-				want = append(want, "pod-1: Normal Chaos Choose: "+note)
+				want = append(want, "pod-1: Normal Chaos Choose: "+strings.Replace(note, "NODE", r.best, 1))
 			}
 			if got := w.events.with(""); !reflect.DeepEqual(got, want) {
 				t.Errorf("events %q, want %q", got, want)
@@ -374,9 +379,6 @@ func TestASparedAttemptIsSparedEverything(t *testing.T) {
 		if score != 0 {
 			t.Errorf("%s scores %d, want 0", node, score)
 		}
-	}
-	if status := w.plugin.Bind(context.Background(), r.state, pod, r.best); status.Code() != framework.Skip {
-		t.Errorf("Bind = %v, want Skip", status)
 	}
 }
 
@@ -405,9 +407,8 @@ func TestSimulations(t *testing.T) {
 		args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, DryRun: dryRun}
 		w := newWorld(t, args, makeNodes(20), pod)
 		r := w.cycle(t, pod)
-		fits := nodeNamed(w.nodes, r.best)
 		nodeInfo := framework.NewNodeInfo()
-		nodeInfo.SetNode(fits)
+		nodeInfo.SetNode(st.MakeNode().Name(r.best).Obj())
 		simulated := r.state.Clone()
 		victim := framework.NewPodInfo(makePod(2))
 		if status := w.RunPreFilterExtensionRemovePod(context.Background(), simulated, pod, victim, nodeInfo); !status.IsSuccess() {
@@ -450,7 +451,7 @@ func TestScoreAlone(t *testing.T) {
 		w.Parallelizer().Until(context.Background(), len(w.nodes), func(i int) {
 			scores[i], _ = w.plugin.Score(context.Background(), state, pod, w.nodes[i].Name)
 		})
-		k := newKeys(w.plugin.attempts.counted.Of(state, pod.UID).Key)
+		k := newKeys(draw.Key(0, "uid-1", fmt.Sprint(i+1)))
 		for i, score := range scores {
 			if want := k.score(w.nodes[i].Name); score != want {
 				t.Fatalf("%s scores %d, want %d", w.nodes[i].Name, score, want)

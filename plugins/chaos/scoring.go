@@ -4,28 +4,10 @@ package chaos
 
 import (
 	"context"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
-
-// PreScore draws whether the pod goes to a random one of the feasible nodes, and to which. The scheduler does not call
-// it when only one node is feasible: then there is nothing to draw.
-func (pl *Chaos) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) *framework.Status {
-	current := pl.disturbed(state, pod)
-	if current == nil {
-		return nil
-	}
-	if pl.args.RandomScore {
-		pl.counters.scored.Inc()
-		pl.log("Scores are thrown with a die", pod, current, "nodes", len(nodes))
-	}
-	if current.redirects(pl.args.RandomBindPercent) && !usesClaims(pod) {
-		current.drawn = current.drawNode(nodes)
-	}
-	return nil
-}
 
 // Score throws the node's die, if randomScore says so; else all nodes score 0.
 func (pl *Chaos) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
@@ -36,24 +18,35 @@ func (pl *Chaos) Score(_ context.Context, state *framework.CycleState, pod *v1.P
 	if current == nil {
 		return framework.MinNodeScore, nil
 	}
-	if atomic.LoadUint32(&current.scored) == 0 {
-		atomic.StoreUint32(&current.scored, 1)
-	}
 	return current.score(nodeName), nil
 }
 
-// ScoreExtensions returns nil: the scores are between 0 and 100 as they are.
+// ScoreExtensions returns the plugin itself, for NormalizeScore.
 func (pl *Chaos) ScoreExtensions() framework.ScoreExtensions {
-	return nil
+	return pl
 }
 
-// usesClaims says whether the pod has volumes that are claimed. Their place is chosen for the best node before the pod
-// is bound, so the pod must go there.
-func usesClaims(pod *v1.Pod) bool {
-	for i := range pod.Spec.Volumes {
-		if volume := &pod.Spec.Volumes[i]; volume.PersistentVolumeClaim != nil || volume.Ephemeral != nil {
-			return true
+// NormalizeScore lets the pod go to a random one of the nodes that fit, if it is drawn that it does: that node scores
+// 100 and all others 0, whatever their dice. With a weight above the sum of all others the scheduler chooses that node
+// itself, so its checks, its volumes and its events are about that node. The scheduler scores nothing when only one
+// node fits: then there is nothing to draw.
+func (pl *Chaos) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
+	current := pl.disturbed(state, pod)
+	switch {
+	case current == nil:
+	case current.redirects(pl.args.RandomBindPercent):
+		current.drawn = current.drawNode(scores)
+		pl.log("Pod is to go to a random node", pod, current, "node", current.drawn, "nodes", len(scores))
+		for i := range scores {
+			scores[i].Score = framework.MinNodeScore
+			if scores[i].Name == current.drawn && !pl.args.DryRun {
+				scores[i].Score = framework.MaxNodeScore
+			}
 		}
+	case pl.args.RandomScore:
+		current.scored = true
+		pl.counters.scored.Inc()
+		pl.log("Scores are thrown with a die", pod, current, "nodes", len(scores))
 	}
-	return false
+	return nil
 }

@@ -17,16 +17,13 @@ const chaos = "Chaos"
 
 // pointNotes are about plugins that are enabled where they are never called, or have nothing to do.
 func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
-	args := chaosArgs(p)
 	var notes []string
 	for _, plugin := range behindDefaultBinder(plugins) {
-		if plugin == chaos && args != nil && args.RandomBindPercent == 0 {
-			continue
-		}
 		// Without the "*", a default plugin keeps its place before those that multiPoint does not name.
 		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind behind %s, which binds every pod: name %s and then %s under bind.enabled, and \"*\" under bind.disabled",
 			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
 	}
+	args := chaosArgs(p)
 	if args == nil {
 		return notes
 	}
@@ -36,7 +33,20 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 			points.Insert(point.name)
 		}
 	}
-	return append(notes, chaosNotes(path, args, points)...)
+	notes = append(notes, chaosNotes(path, args, points)...)
+	var weight, others int32
+	for _, plugin := range plugins.Score.Enabled {
+		if plugin.Name == chaos {
+			weight = plugin.Weight
+		} else {
+			others += plugin.Weight
+		}
+	}
+	if args.RandomBindPercent > 0 && points.Has("score") && weight <= others {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins may outweigh the node that it draws: give it more than %d",
+			path, chaos, weight, others))
+	}
+	return notes
 }
 
 // behindDefaultBinder returns the plugins that come at bind after the one that leaves no pod to others.
@@ -65,7 +75,7 @@ func chaosArgs(p *schedulerconfig.KubeSchedulerProfile) *config.ChaosArgs {
 }
 
 // chaosNotes say what Chaos is asked to do and does not, because it is enabled at some extension points alone: the
-// coins are thrown at preFilter, a random node is drawn at preScore and held at reserve.
+// coins are thrown at preFilter.
 func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
@@ -80,7 +90,7 @@ func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []
 		{"rejectPercent", args.RejectPercent > 0, []string{"preFilter", "filter"}, "rejects nothing"},
 		{"randomScore", args.RandomScore, []string{"score"}, "scores nothing"},
 		{"maxPermitDelay", args.MaxPermitDelay.Duration > 0, []string{"permit"}, "delays nothing"},
-		{"randomBindPercent", args.RandomBindPercent > 0, []string{"preScore", "reserve", "bind"}, "redirects nothing"},
+		{"randomBindPercent", args.RandomBindPercent > 0, []string{"score"}, "redirects nothing"},
 	} {
 		for _, point := range work.needs {
 			if work.given && !points.Has(point) {

@@ -21,16 +21,13 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 		}
 		return set
 	}
-	everywhere := func() schedulerconfig.Plugins {
-		return schedulerconfig.Plugins{
-			PreFilter: enabled("Chaos"), Filter: enabled("Chaos"), PreScore: enabled("Chaos"), Score: enabled("Chaos"),
-			Reserve: enabled("Chaos"), Permit: enabled("Chaos"), Bind: enabled("Chaos", "DefaultBinder"),
-		}
+	weighted := func(chaos int32) schedulerconfig.PluginSet {
+		return schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "A", Weight: 2}, {Name: "Chaos", Weight: chaos}, {Name: "B", Weight: 3}}}
 	}
-	without := func(change func(*schedulerconfig.Plugins)) schedulerconfig.Plugins {
-		plugins := everywhere()
-		change(&plugins)
-		return plugins
+	everywhere := func(weight int32) schedulerconfig.Plugins {
+		return schedulerconfig.Plugins{
+			PreFilter: enabled("Chaos"), Filter: enabled("Chaos"), Score: weighted(weight), Reserve: enabled("Chaos"), Permit: enabled("Chaos"),
+		}
 	}
 	all := config.ChaosArgs{RejectPercent: 1, RandomScore: true, MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 1}
 	tests := []struct {
@@ -39,20 +36,21 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 		plugins schedulerconfig.Plugins
 		want    []string
 	}{
-		{name: "enabled everywhere", args: all, plugins: everywhere()},
+		{name: "enabled everywhere", args: all, plugins: everywhere(6)},
 		{name: "enabled nowhere", args: all},
-		{name: "asked for nothing", plugins: without(func(p *schedulerconfig.Plugins) { p.Bind = enabled("DefaultBinder", "Chaos") })},
+		{name: "asked for nothing", plugins: schedulerconfig.Plugins{Score: weighted(1)}},
+		{
+			name: "with too little weight", args: all, plugins: everywhere(5),
+			want: []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 5 at score other plugins may outweigh the node that it draws: give it more than 5"},
+		},
 		{
 			name: "at filter alone", args: config.ChaosArgs{RejectPercent: 1}, plugins: schedulerconfig.Plugins{Filter: enabled("Chaos")},
 			want: []string{"note: profiles[2]: Chaos has rejectPercent and is not enabled at preFilter: it rejects nothing"},
 		},
 		{
-			name: "at bind alone, and too late", args: config.ChaosArgs{RandomBindPercent: 1},
-			plugins: schedulerconfig.Plugins{Bind: enabled("DefaultBinder", "Chaos")},
+			name: "another plugin at bind, and too late", plugins: schedulerconfig.Plugins{Bind: enabled("DefaultBinder", "Another")},
 			want: []string{
-				"note: profiles[2]: Chaos is enabled at bind behind DefaultBinder, which binds every pod: name Chaos and then DefaultBinder under bind.enabled, and \"*\" under bind.disabled",
-				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at preScore: it redirects nothing",
-				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at reserve: it redirects nothing",
+				"note: profiles[2]: Another is enabled at bind behind DefaultBinder, which binds every pod: name Another and then DefaultBinder under bind.enabled, and \"*\" under bind.disabled",
 			},
 		},
 		{
@@ -61,9 +59,7 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 				"note: profiles[2]: Chaos has rejectPercent and is not enabled at filter: it rejects nothing",
 				"note: profiles[2]: Chaos has randomScore and is not enabled at score: it scores nothing",
 				"note: profiles[2]: Chaos has maxPermitDelay and is not enabled at permit: it delays nothing",
-				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at preScore: it redirects nothing",
-				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at reserve: it redirects nothing",
-				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at bind: it redirects nothing",
+				"note: profiles[2]: Chaos has randomBindPercent and is not enabled at score: it redirects nothing",
 			},
 		},
 	}

@@ -11,27 +11,26 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/namepattern"
 )
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
 type rule struct {
-	nodeNames    namepattern.List
+	nodeNames    []string
 	nodeSelector labels.Selector
-	namespaces   namepattern.List
+	namespaces   []string
 	podSelector  labels.Selector
 	verdict      filterrule.Verdict
 }
 
 // matchesNode says whether the conditions of the rule that are about the node hold.
 func (r *rule) matchesNode(node *v1.Node) bool {
-	return r.nodeNames.Matches(node.Name) &&
+	return filterrule.MatchesAny(r.nodeNames, node.Name) &&
 		(r.nodeSelector == nil || r.nodeSelector.Matches(labels.Set(node.Labels)))
 }
 
 // matchesPod says whether the conditions of the rule that are about the pod hold.
 func (r *rule) matchesPod(pod *v1.Pod) bool {
-	return r.namespaces.Matches(pod.Namespace) &&
+	return filterrule.MatchesAny(r.namespaces, pod.Namespace) &&
 		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
 }
 
@@ -82,9 +81,9 @@ func compileRule(from *config.NodeFilterRule, rejections func(rule string) metri
 		return nil, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
 	}
 	return &rule{
-		nodeNames:    namepattern.CompileList(from.NodeNames),
+		nodeNames:    from.NodeNames,
 		nodeSelector: nodeSelector,
-		namespaces:   namepattern.CompileList(from.Namespaces),
+		namespaces:   from.Namespaces,
 		podSelector:  podSelector,
 		verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
 			fmt.Sprintf("node(s) were denied by rule %q of %s", from.Name, Name),

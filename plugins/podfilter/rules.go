@@ -11,13 +11,12 @@ import (
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/namepattern"
 )
 
 // rule is a rule of the arguments, compiled.
 type rule struct {
-	podNames   namepattern.List
-	namespaces namepattern.List
+	podNames   []string
+	namespaces []string
 	// podSelector is nil if the rule has none.
 	podSelector labels.Selector
 	verdict     filterrule.Verdict
@@ -25,8 +24,8 @@ type rule struct {
 
 // matches says whether all conditions of the rule hold for the pod, the cheap ones first.
 func (r *rule) matches(pod *v1.Pod) bool {
-	return r.namespaces.Matches(pod.Namespace) &&
-		r.podNames.Matches(pod.Name) &&
+	return filterrule.MatchesAny(r.namespaces, pod.Namespace) &&
+		filterrule.MatchesAny(r.podNames, pod.Name) &&
 		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
 }
 
@@ -36,8 +35,8 @@ func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.Co
 	for i := range args.Rules {
 		from := &args.Rules[i]
 		rules[i] = rule{
-			podNames:   namepattern.CompileList(from.PodNames),
-			namespaces: namepattern.CompileList(from.Namespaces),
+			podNames:   from.PodNames,
+			namespaces: from.Namespaces,
 			verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
 				fmt.Sprintf("pod(s) were denied by rule %q of %s", from.Name, Name),
 				rejections(from.Name)),

@@ -48,16 +48,12 @@ func newCounters(handle framework.Handle) counters {
 	}
 }
 
-// count counts an attempt.
-func (c *counters) count(match bool) {
+// count counts an attempt, and says how many images run.
+func (c *counters) count(match bool, running int) {
 	if match {
 		c.match.Inc()
 	} else {
 		c.noMatch.Inc()
 	}
-}
-
-// images says how many images run.
-func (c *counters) images(count int) {
-	c.running.Set(float64(count))
+	c.running.Set(float64(running))
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,12 +26,11 @@ const stateKey framework.StateKey = Name
 
 // RunningImageLocality scores a node by the images of the pod that its running pods use.
 type RunningImageLocality struct {
-	names     *names
+	handle    framework.Handle
 	index     *index
 	valuation valuation
 	counters  counters
-	// first guards that a cycle looks into the index once, also if PreScore is not enabled and workers call Score at
-	// once.
+	// first lets one of a cycle's workers look into the snapshot, if PreScore is not enabled.
 	first sync.Mutex
 }
 
@@ -41,8 +41,7 @@ var (
 	_ framework.EnqueueExtensions = &RunningImageLocality{}
 )
 
-// New makes the plugin for one profile, with an index of its own that the handle's informers fill. It is called when
-// the scheduler starts; an error from it stops the scheduler.
+// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.RunningImageLocalityArgs)
 	if !ok {
@@ -51,15 +50,12 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	if err := validation.ValidateRunningImageLocalityArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
 	}
-	names := newNames()
-	pl := &RunningImageLocality{
-		names:     names,
-		index:     newIndex(names),
+	return &RunningImageLocality{
+		handle:    handle,
+		index:     newIndex(newNames(), args.SizeWeight > 0),
 		valuation: newValuation(args),
 		counters:  newCounters(handle),
-	}
-	pl.watch(handle.SharedInformerFactory())
-	return pl, nil
+	}, nil
 }
 
 // Name returns the name of the plugin.
@@ -72,20 +68,49 @@ func (pl *RunningImageLocality) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
 
+// matches are the images of a pod that run on some node.
+type matches struct {
+	images []match
+}
+
+// match is what an image is worth to the pod, in millionths, see valuation.
+type match struct {
+	image *image
+	worth int64
+	// scored is 1 after a node was scored that runs the image. It is atomic.
+	scored uint32
+}
+
 // Clone returns the matches themselves: no pod that preemption adds or removes changes them.
 func (m *matches) Clone() framework.StateData {
 	return m
 }
 
-// PreScore looks once for the cycle which nodes run the pod's images.
-func (pl *RunningImageLocality) PreScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodes []*v1.Node) *framework.Status {
-	state.Write(stateKey, pl.match(pod))
-	return nil
+// best returns the worth of the most valuable match among the nodes that were scored. What other nodes run does not
+// matter to the pod: it cannot go there.
+func (m *matches) best() int64 {
+	var best int64
+	for i := range m.images {
+		if atomic.LoadUint32(&m.images[i].scored) == 1 && m.images[i].worth > best {
+			best = m.images[i].worth
+		}
+	}
+	return best
+}
+
+// PreScore looks once for the cycle which of the pod's images run, and on how many nodes.
+func (pl *RunningImageLocality) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
+	_, status := pl.look(state, pod)
+	return status
 }
 
 // Score returns what the node is worth to the pod, in millionths of a match.
-func (pl *RunningImageLocality) Score(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	return int64(pl.matches(state, pod).of(nodeName).sum), nil
+func (pl *RunningImageLocality) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
+	found, status := pl.matches(state, pod)
+	if !status.IsSuccess() {
+		return 0, status
+	}
+	return pl.index.score(nodeName, found, pl.valuation), nil
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
@@ -94,56 +119,37 @@ func (pl *RunningImageLocality) ScoreExtensions() framework.ScoreExtensions {
 }
 
 // NormalizeScore changes the scores into 0 to 100: the best node scores 100, less what the weights of size and spread
-// take. It is the last that a cycle calls, so it gives back what PreScore took; a call after it would look again.
-func (pl *RunningImageLocality) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
-	if found := pl.matches(state, pod); found != nil {
-		normaliseScores(scores, found.best(scores))
-		state.Delete(stateKey)
-		pl.index.recycle(found)
+// take.
+func (pl *RunningImageLocality) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
+	found, status := pl.matches(state, pod)
+	if !status.IsSuccess() {
+		return status
 	}
+	normaliseScores(scores, found.best())
 	return nil
 }
 
 // matches returns what PreScore found, and looks itself if PreScore was not called.
-func (pl *RunningImageLocality) matches(state *framework.CycleState, pod *v1.Pod) *matches {
+func (pl *RunningImageLocality) matches(state *framework.CycleState, pod *v1.Pod) (*matches, *framework.Status) {
 	if data, err := state.Read(stateKey); err == nil {
-		return data.(*matches)
+		return data.(*matches), nil
 	}
 	pl.first.Lock()
 	defer pl.first.Unlock()
 	if data, err := state.Read(stateKey); err == nil {
-		return data.(*matches)
+		return data.(*matches), nil
 	}
-	found := pl.match(pod)
+	return pl.look(state, pod)
+}
+
+// look finds the pod's images in the snapshot, and keeps them in the cycle's state.
+func (pl *RunningImageLocality) look(state *framework.CycleState, pod *v1.Pod) (*matches, *framework.Status) {
+	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		return nil, framework.AsStatus(err)
+	}
+	found, running := pl.index.match(all, pod, pl.valuation)
 	state.Write(stateKey, found)
-	return found
-}
-
-func (pl *RunningImageLocality) match(pod *v1.Pod) *matches {
-	found := pl.index.match(pl.wanted(pod), pl.valuation)
-	pl.counters.count(found != nil)
-	return found
-}
-
-// wanted returns the normalised names of the images that a pod will need, each once, those of its init containers too:
-// the node pulls them all the same. What is no image name can match nothing, and is left out.
-func (pl *RunningImageLocality) wanted(pod *v1.Pod) []string {
-	wanted := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
-	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			if name, ok := pl.names.normalise(containers[i].Image); ok && !contains(wanted, name) {
-				wanted = append(wanted, name)
-			}
-		}
-	}
-	return wanted
-}
-
-func contains(list []string, value string) bool {
-	for i := range list {
-		if list[i] == value {
-			return true
-		}
-	}
-	return false
+	pl.counters.count(len(found.images) > 0, running)
+	return found, nil
 }

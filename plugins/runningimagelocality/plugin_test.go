@@ -15,35 +15,76 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/informers"
-	clientset "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/testutil"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
+// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last look.
+type cluster struct {
+	t        testing.TB
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+}
+
+func newCluster(t testing.TB, objects ...runtime.Object) *cluster {
+	t.Helper()
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	c := &cluster{t: t, cache: cache.New(time.Hour, stop), snapshot: cache.NewEmptySnapshot()}
+	c.add(objects...)
+	return c
+}
+
+// NodeInfos returns the lister of the nodes as they are now.
+func (c *cluster) NodeInfos() framework.NodeInfoLister {
+	if err := c.cache.UpdateSnapshot(c.snapshot); err != nil {
+		c.t.Error(err)
+	}
+	return c.snapshot.NodeInfos()
+}
+
+// add adds pods that have a node, and nodes.
+func (c *cluster) add(objects ...runtime.Object) {
+	c.t.Helper()
+	for _, object := range objects {
+		switch object := object.(type) {
+		case *v1.Node:
+			c.cache.AddNode(object)
+		case *v1.Pod:
+			c.must(c.cache.AddPod(object))
+		}
+	}
+}
+
+func (c *cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
 // newPlugin makes the plugin as the scheduler does, for a profile of the given name.
-func newPlugin(t testing.TB, profile string, args runtime.Object, factory informers.SharedInformerFactory) (framework.Plugin, error) {
+func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
 	t.Helper()
 	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
-		frameworkruntime.WithInformerFactory(factory))
+		frameworkruntime.WithSnapshotSharedLister(lister))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return New(args, handle)
 }
 
-// mustNew makes a plugin whose informers never start: the test tells it what there is.
-func mustNew(t testing.TB, profile string, args *config.RunningImageLocalityArgs) *RunningImageLocality {
+func mustNew(t testing.TB, profile string, args *config.RunningImageLocalityArgs, lister framework.SharedLister) *RunningImageLocality {
 	t.Helper()
 	if args.Count == "" {
 		args.Count = config.CountImages
 	}
-	plugin, err := newPlugin(t, profile, args, informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0))
+	plugin, err := newPlugin(t, profile, args, lister)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,8 +119,8 @@ func incoming(images ...string) *v1.Pod {
 	return pod
 }
 
-// node makes a node that reports images by name and size.
-func node(name string, mebibytes map[string]int64) *v1.Node {
+// nodeOf makes a node that reports images by name and size.
+func nodeOf(name string, mebibytes map[string]int64) *v1.Node {
 	node := st.MakeNode().Name(name).Obj()
 	for image, size := range mebibytes {
 		node.Status.Images = append(node.Status.Images, v1.ContainerImage{Names: []string{image}, SizeBytes: size * mebibyte})
@@ -116,7 +157,7 @@ func scoresOf(t testing.TB, pl *RunningImageLocality, pod *v1.Pod, nodes int, pr
 }
 
 func TestScoresByWhatRuns(t *testing.T) {
-	oneNodeOfFour := []*v1.Node{node("n1", nil), node("n2", nil), node("n3", nil), node("n4", nil)}
+	oneNodeOfFour := []*v1.Node{nodeOf("n1", nil), nodeOf("n2", nil), nodeOf("n3", nil), nodeOf("n4", nil)}
 	tests := []struct {
 		name  string
 		args  config.RunningImageLocalityArgs
@@ -186,7 +227,7 @@ func TestScoresByWhatRuns(t *testing.T) {
 			pod:  incoming("app:2"), want: []int64{0},
 		},
 		{
-			name: "only containers that run, of pods that run: not one that waits, ended, has no status; not a pod that starts, ended, is nowhere",
+			name: "only containers that run, of pods that run: not one that waits, ended, has no status; not a pod that starts, ended",
 			pods: []*v1.Pod{
 				with(running("p1", "n1", "app"), func(pod *v1.Pod) {
 					pod.Status.ContainerStatuses[0].State = v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}
@@ -197,10 +238,9 @@ func TestScoresByWhatRuns(t *testing.T) {
 				with(running("p3", "n3", "app"), func(pod *v1.Pod) { pod.Status.ContainerStatuses = nil }),
 				with(running("p4", "n4", "app"), func(pod *v1.Pod) { pod.Status.Phase = v1.PodPending }),
 				with(running("p5", "n5", "app"), func(pod *v1.Pod) { pod.Status.Phase = v1.PodSucceeded }),
-				running("p6", "", "app"),
-				running("p7", "n7", "app"),
+				running("p6", "n6", "app"),
 			},
-			pod: incoming("app"), want: []int64{0, 0, 0, 0, 0, 0, 100},
+			pod: incoming("app"), want: []int64{0, 0, 0, 0, 0, 100},
 		},
 		{
 			name: "a pod that is being deleted runs until its containers end",
@@ -234,25 +274,26 @@ func TestScoresByWhatRuns(t *testing.T) {
 		{
 			name:  "all by size: an image of 750 MiB against one of 250: 100 × 750/750 × 0.75 and 100 × 250/750 × 0.75",
 			args:  config.RunningImageLocalityArgs{SizeWeight: 100},
-			nodes: []*v1.Node{node("n1", map[string]int64{"big": 750}), node("n2", map[string]int64{"docker.io/library/small:latest": 250})},
+			nodes: []*v1.Node{nodeOf("n1", map[string]int64{"big": 750}), nodeOf("n2", map[string]int64{"docker.io/library/small:latest": 250})},
 			pods:  []*v1.Pod{running("p1", "n1", "big"), running("p2", "n2", "small")}, pod: incoming("big", "small"), want: []int64{75, 25},
 		},
 		{
 			name:  "without a weight, size is nothing to it",
-			nodes: []*v1.Node{node("n1", map[string]int64{"big": 750}), node("n2", map[string]int64{"small": 250})},
+			nodes: []*v1.Node{nodeOf("n1", map[string]int64{"big": 750}), nodeOf("n2", map[string]int64{"small": 250})},
 			pods:  []*v1.Pod{running("p1", "n1", "big"), running("p2", "n2", "small")}, pod: incoming("big", "small"), want: []int64{100, 100},
 		},
 		{
-			name:  "an image of unknown size counts as (600 + 200) / 2 = 400 MiB, less than 600 and more than 200: 100 × 0.6, 0.4 and 0.2",
+			name:  "an image that its node does not report is none of the 50 largest, and counts as nothing: 100 × 0.6, at least 1, and 100 × 0.2",
 			args:  config.RunningImageLocalityArgs{SizeWeight: 100},
-			nodes: []*v1.Node{node("n1", map[string]int64{"big": 600}), node("n2", nil), node("n3", map[string]int64{"small": 200})},
+			nodes: []*v1.Node{nodeOf("n1", map[string]int64{"big": 600}), nodeOf("n2", nil), nodeOf("n3", map[string]int64{"small": 200})},
 			pods:  []*v1.Pod{running("p1", "n1", "big"), running("p2", "n2", "unknown"), running("p3", "n3", "small")},
-			pod:   incoming("big", "unknown", "small"), want: []int64{60, 40, 20},
+			pod:   incoming("big", "unknown", "small"), want: []int64{60, 1, 20},
 		},
 		{
-			name: "no size is known at all: as if it did not matter",
-			args: config.RunningImageLocalityArgs{SizeWeight: 100},
-			pods: []*v1.Pod{running("p1", "n1", "app")}, pod: incoming("app"), want: []int64{100, 0},
+			name:  "the largest report counts, of nodes that run the image: 100 × 0.6, not 0.3, and not 0.9 of n3",
+			args:  config.RunningImageLocalityArgs{SizeWeight: 100},
+			nodes: []*v1.Node{nodeOf("n1", map[string]int64{"app": 600}), nodeOf("n2", map[string]int64{"app": 300}), nodeOf("n3", map[string]int64{"app": 900})},
+			pods:  []*v1.Pod{running("p1", "n1", "app"), running("p2", "n2", "app")}, pod: incoming("app"), want: []int64{60, 60, 0},
 		},
 		{
 			name: "all by spread, 1 node of 4 runs the image: 100 × 1/1 × 1/4, which is a weak pull",
@@ -273,13 +314,17 @@ func TestScoresByWhatRuns(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			pl := mustNew(t, "profile", &tt.args)
+			c := newCluster(t)
+			for i := range tt.want {
+				c.add(nodeOf(fmt.Sprintf("n%d", i+1), nil))
+			}
 			for _, node := range tt.nodes {
-				pl.nodeIs(node)
+				c.cache.UpdateNode(nil, node)
 			}
 			for _, pod := range tt.pods {
-				pl.podIs(pod)
+				c.add(pod)
 			}
+			pl := mustNew(t, "profile", &tt.args, c)
 			if got := scoresOf(t, pl, tt.pod, len(tt.want), true); !reflect.DeepEqual(got, tt.want) {
 				t.Errorf("got the scores %v, want %v", got, tt.want)
 			}
@@ -292,107 +337,48 @@ func TestScoresByWhatRuns(t *testing.T) {
 
 // TestNodesThatAreNotScoredDoNotChangeTheScale scores only n1: what n2 runs is out of the pod's reach.
 func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
-	for _, bigRuns := range []bool{false, true} {
-		pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100})
-		pl.nodeIs(node("n1", map[string]int64{"small": 50}))
-		pl.nodeIs(node("n2", map[string]int64{"big": 1000}))
-		pl.podIs(running("p1", "n1", "small"))
-		if bigRuns {
-			pl.podIs(running("p2", "n2", "big"))
-		}
+	c := newCluster(t, nodeOf("n1", map[string]int64{"small": 50}), nodeOf("n2", map[string]int64{"big": 1000}), running("p1", "n1", "small"))
+	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, c)
+	for _, when := range []string{"before", "after"} {
 		// 100 × 1/1 × 50/1000.
 		if got := scoresOf(t, pl, incoming("big", "small"), 1, true); !reflect.DeepEqual(got, []int64{5}) {
-			t.Errorf("big runs elsewhere: %t, and the scores are %v, want 5", bigRuns, got)
+			t.Errorf("%s big runs elsewhere the scores are %v, want 5", when, got)
 		}
+		c.add(running("p2-"+when, "n2", "big"))
 	}
 }
 
 // TestAMatchIsMoreThanNone has an image on one node of 200: 100 × 1/200 is half a point.
 func TestAMatchIsMoreThanNone(t *testing.T) {
-	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SpreadWeight: 100})
+	c := newCluster(t)
 	for i := 1; i <= 200; i++ {
-		pl.nodeIs(node(fmt.Sprintf("n%d", i), nil))
+		c.add(nodeOf(fmt.Sprintf("n%d", i), nil))
 	}
-	pl.podIs(running("p1", "n1", "app"))
+	c.add(running("p1", "n1", "app"))
+	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SpreadWeight: 100}, c)
 	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{1, 0}) {
 		t.Errorf("got the scores %v, want 1 and 0", got)
 	}
 }
 
-// TestSizesThatNoImageHas has nodes claim sizes whose sum is more than an int64 holds.
-func TestSizesThatNoImageHas(t *testing.T) {
-	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100})
-	for _, name := range []string{"n1", "n2", "n3"} {
-		claims := node(name, nil)
-		claims.Status.Images = []v1.ContainerImage{{Names: []string{"app"}, SizeBytes: math.MaxInt64}}
-		pl.nodeIs(claims)
-	}
-	pl.podIs(running("p1", "n1", "app"))
-	if got := pl.index.sizes.of("docker.io/library/app:latest"); got != maxSize {
-		t.Errorf("the size is %d, want %d", got, maxSize)
-	}
+// TestASizeThatNoImageHas is the largest that a node can claim.
+func TestASizeThatNoImageHas(t *testing.T) {
+	claims := nodeOf("n1", nil)
+	claims.Status.Images = []v1.ContainerImage{{Names: []string{"app"}, SizeBytes: math.MaxInt64}}
+	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, newCluster(t, claims, running("p1", "n1", "app")))
 	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{100, 0}) {
 		t.Errorf("got the scores %v, want 100 and 0", got)
 	}
 }
 
-// TestInformersFillTheIndex lets an API server's objects come, change and go.
-func TestInformersFillTheIndex(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	app := running("p1", "n1", "app")
-	client := clientset.NewSimpleClientset(app, node("n1", map[string]int64{"app": 500}))
-	factory := informers.NewSharedInformerFactory(client, 0)
-	plugin, err := newPlugin(t, "profile", &config.RunningImageLocalityArgs{Count: config.CountImages, SizeWeight: 100}, factory)
-	if err != nil {
-		t.Fatal(err)
+func TestWorthOfManyContainersIsBounded(t *testing.T) {
+	c := newCluster(t, nodeOf("n1", nil))
+	for i := 0; i < 3000; i++ {
+		c.add(running(fmt.Sprintf("p%d", i), "n1", "app"))
 	}
-	pl := plugin.(*RunningImageLocality)
-	factory.Start(ctx.Done())
-	factory.WaitForCacheSync(ctx.Done())
-
-	expect := func(when string, want ...int64) {
-		t.Helper()
-		var got []int64
-		if err := wait.PollImmediate(time.Millisecond, wait.ForeverTestTimeout, func() (bool, error) {
-			got = scoresOf(t, pl, incoming("app"), len(want), true)
-			return reflect.DeepEqual(got, want), nil
-		}); err != nil {
-			t.Fatalf("%s: got the scores %v, want %v", when, got, want)
-		}
-	}
-	must := func(_ interface{}, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	pods, nodes := client.CoreV1().Pods(""), client.CoreV1().Nodes()
-	expect("after the start, half of 1,000 MiB", 50, 0)
-	must(pods.Create(ctx, running("p2", "n2", "app"), metav1.CreateOptions{}))
-	expect("after a pod was created", 50, 50)
-	must(pods.UpdateStatus(ctx, with(app.DeepCopy(), func(pod *v1.Pod) { pod.Status.Phase = v1.PodFailed }), metav1.UpdateOptions{}))
-	expect("after a pod ended", 0, 50)
-	must(nodes.UpdateStatus(ctx, node("n1", map[string]int64{"app": 250}), metav1.UpdateOptions{}))
-	expect("after a node reported another size", 0, 25)
-	must(nodes.Create(ctx, node("n3", map[string]int64{"app": 750}), metav1.CreateOptions{}))
-	expect("after a node came that reports 750 MiB, 500 on average", 0, 50)
-	must(nil, nodes.Delete(ctx, "n1", metav1.DeleteOptions{}))
-	expect("after the node went that reported 250 MiB", 0, 75)
-	must(nil, pods.Delete(ctx, "p2", metav1.DeleteOptions{}))
-	expect("after a pod was deleted", 0, 0)
-}
-
-func TestOtherObjectsInEventsChangeNothing(t *testing.T) {
-	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{})
-	pl.podIs(running("p1", "n1", "app"))
-	pl.podIs(&v1.Node{})
-	pl.podIs(nil)
-	pl.podIsGone("pod")
-	pl.nodeIs(&v1.Pod{})
-	pl.nodeIsGone(nil)
-	if got := scoresOf(t, pl, incoming("app"), 2, true); !reflect.DeepEqual(got, []int64{100, 0}) {
-		t.Errorf("got the scores %v", got)
+	pl, state := mustNew(t, "profile", &config.RunningImageLocalityArgs{Count: config.CountContainers}, c), framework.NewCycleState()
+	if got, _ := pl.Score(context.Background(), state, incoming("app"), "n1"); got != math.MaxInt32 {
+		t.Errorf("3,000 matches are worth %d, want no more than %d", got, math.MaxInt32)
 	}
 }
 
@@ -412,7 +398,7 @@ func TestNewRefusesBadArgs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newPlugin(t, "profile", tt.args, informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0))
+			_, err := newPlugin(t, "profile", tt.args, nil)
 			if err == nil {
 				t.Fatal("New accepted the args")
 			}
@@ -426,9 +412,9 @@ func TestNewRefusesBadArgs(t *testing.T) {
 }
 
 func TestMetrics(t *testing.T) {
-	pl := mustNew(t, "counted", &config.RunningImageLocalityArgs{})
-	pl.podIs(running("p1", "n1", "app", "sidecar"))
-	pl.podIs(running("p2", "n2", "app"))
+	gone := running("p1", "n1", "app", "sidecar")
+	c := newCluster(t, nodeOf("n1", nil), nodeOf("n2", nil), gone, running("p2", "n2", "app"))
+	pl := mustNew(t, "counted", &config.RunningImageLocalityArgs{}, c)
 	for _, pod := range []*v1.Pod{incoming("app"), incoming("other"), incoming("other", "sidecar")} {
 		scoresOf(t, pl, pod, 2, true)
 		scoresOf(t, pl, pod, 2, false)
@@ -445,32 +431,21 @@ func TestMetrics(t *testing.T) {
 		}
 	}
 	images(2)
-	pl.podIsGone(running("p1", "n1"))
+	c.must(c.cache.RemovePod(gone))
+	scoresOf(t, pl, incoming("app"), 2, true)
 	images(1)
 }
 
-// TestScoreInParallel lets 16 workers score the nodes of one cycle without a PreScore, while pods come and go: all of
-// them must see the same.
+// TestScoreInParallel lets 16 workers score the nodes of one cycle without a PreScore: one of them looks, and all see
+// the same.
 func TestScoreInParallel(t *testing.T) {
-	pl := mustNew(t, "parallel", &config.RunningImageLocalityArgs{Count: config.CountContainers})
-	stop := make(chan struct{})
-	var informer, workers sync.WaitGroup
-	informer.Add(1)
-	go func() {
-		defer informer.Done()
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				pl.podIs(running(fmt.Sprintf("p%d", i%10), "n1", "app"))
-				pl.podIsGone(running(fmt.Sprintf("p%d", (i+5)%10), "n1", "app"))
-			}
-		}
-	}()
-	for cycle := 0; cycle < 50; cycle++ {
+	c := newCluster(t, nodeOf("n1", nil))
+	pl := mustNew(t, "parallel", &config.RunningImageLocalityArgs{Count: config.CountContainers}, c)
+	for cycle := int64(1); cycle <= 50; cycle++ {
+		c.add(running(fmt.Sprintf("p%d", cycle), "n1", "app"))
 		state, pod := framework.NewCycleState(), incoming("app")
 		scores := make([]int64, 16)
+		var workers sync.WaitGroup
 		for worker := range scores {
 			workers.Add(1)
 			go func(worker int) {
@@ -479,113 +454,101 @@ func TestScoreInParallel(t *testing.T) {
 			}(worker)
 		}
 		workers.Wait()
-		for worker := range scores {
-			if scores[worker] != scores[0] {
-				t.Fatalf("cycle %d: worker %d saw %d, and worker 0 %d", cycle, worker, scores[worker], scores[0])
+		for worker, score := range scores {
+			if score != cycle*fullWorth {
+				t.Fatalf("cycle %d: worker %d saw %d, want %d", cycle, worker, score, cycle*fullWorth)
 			}
 		}
 	}
-	close(stop)
-	informer.Wait()
-}
-
-// TestCyclesDoNotShareMemory lets cycles overlap, as the requests to an extender do, each with an image that one node
-// runs: what the one gives back must not be the other's, and must be clean when it is taken again.
-func TestCyclesDoNotShareMemory(t *testing.T) {
-	const cycles = 20
-	pl := mustNew(t, "cycles", &config.RunningImageLocalityArgs{})
-	for i := 0; i < cycles; i++ {
-		pl.podIs(running(fmt.Sprintf("p%d", i), fmt.Sprintf("n%d", i), fmt.Sprintf("app-%d", i)))
-	}
-	states, ctx := make([]*framework.CycleState, cycles), context.Background()
-	for round := 0; round < 3; round++ {
-		for i := range states {
-			states[i] = framework.NewCycleState()
-			pl.PreScore(ctx, states[i], incoming(fmt.Sprintf("app-%d", i)), nil)
-		}
-		for i := range states {
-			pod := incoming(fmt.Sprintf("app-%d", i))
-			for n := 0; n < cycles; n++ {
-				want := int64(0)
-				if n == i {
-					want = fullWorth
-				}
-				if got, _ := pl.Score(ctx, states[i], pod, fmt.Sprintf("n%d", n)); got != want {
-					t.Errorf("round %d, cycle %d: n%d is worth %d, want %d", round, i, n, got, want)
-				}
-			}
-			clone := states[i].Clone()
-			pl.NormalizeScore(ctx, states[i], pod, nil)
-			pl.NormalizeScore(ctx, clone, pod, nil)
-			if round > 0 {
-				continue
-			}
-			if got, _ := pl.Score(ctx, states[i], pod, fmt.Sprintf("n%d", i)); got != fullWorth {
-				t.Errorf("cycle %d: after its end n%d is worth %d", i, i, got)
-			}
-		}
-		// More nodes: what was given back is too small now.
-		pl.nodeIs(node(fmt.Sprintf("new-%d", round), nil))
-	}
-	kept := pl.index.worths
-	if len(kept) == 0 || len(kept) > 4 {
-		t.Errorf("%d slices are kept, want a few", len(kept))
-	}
-	for i := range kept {
-		for j := range kept[:i] {
-			if &kept[i][0] == &kept[j][0] {
-				t.Errorf("slices %d and %d are the same: it was given back twice", i, j)
-			}
-		}
-	}
-}
-
-func TestScoreDoesNotAllocate(t *testing.T) {
-	pl := mustNew(t, "allocations", &config.RunningImageLocalityArgs{})
-	pl.podIs(running("p1", "n1", "app"))
-	ctx, state, pod := context.Background(), framework.NewCycleState(), incoming("app")
-	pl.PreScore(ctx, state, pod, nil)
-	if allocations := testing.AllocsPerRun(100, func() { pl.Score(ctx, state, pod, "n1") }); allocations != 0 {
-		t.Errorf("%g allocations, want none", allocations)
+	if got, err := testutil.GetCounterMetricValue(attempts.WithLabelValues("parallel", "match")); err != nil || got != 50 {
+		t.Errorf("%g attempts are counted, %v, want 50", got, err)
 	}
 }
 
 // benchmarkNodes is how many nodes there are, of which benchmarkScored are scored.
 const benchmarkNodes, benchmarkScored = 5000, 500
 
+// large makes a cluster of 5,000 nodes with 20 pods each. Each of share nodes runs the image app; each node runs the
+// image sidecar, if all run app.
+func large(t testing.TB, share int) *cluster {
+	c := newCluster(t)
+	for i := 0; i < benchmarkNodes; i++ {
+		name := fmt.Sprintf("node-%04d", i)
+		c.add(nodeOf(name, map[string]int64{"app": 100}))
+		for n := 0; n < 18; n++ {
+			c.add(running(fmt.Sprintf("%s-%d", name, n), name, fmt.Sprintf("service-%d", (i+n)%100)))
+		}
+		if share > 0 && i%share == 0 {
+			c.add(running(name+"-app", name, "app"))
+		}
+		if share == 1 {
+			c.add(running(name+"-agent", name, "sidecar"))
+		}
+	}
+	return c
+}
+
+// TestCyclesAllocateLittle has one node change between two cycles, as a decision does.
+func TestCyclesAllocateLittle(t *testing.T) {
+	c := large(t, 10)
+	pl := mustNew(t, "allocations", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
+	ctx, pod, scores := context.Background(), incoming("app", "sidecar", "new"), make(framework.NodeScoreList, benchmarkScored)
+	for i := range scores {
+		scores[i].Name = fmt.Sprintf("node-%04d", i)
+	}
+	changing, state := running("changing", "node-0001", "app"), framework.NewCycleState()
+	pl.PreScore(ctx, state, pod, nil)
+	c.add(changing)
+	c.must(c.cache.UpdateSnapshot(c.snapshot))
+	all, err := c.snapshot.NodeInfos().List()
+	c.must(err)
+	update := func() {
+		// Any of the snapshot's nodes with any other generation is a node that changed.
+		all[1].Generation++
+		pl.index.match(all, pod, pl.valuation)
+	}
+	update()
+	if allocations := testing.AllocsPerRun(100, update); allocations > 10 {
+		t.Errorf("PreScore allocates %g times at %d nodes, of which one changed; want at most 10", allocations, benchmarkNodes)
+	}
+	pl.PreScore(ctx, state, pod, nil)
+	if allocations := testing.AllocsPerRun(100, func() {
+		for i := range scores {
+			scores[i].Score, _ = pl.Score(ctx, state, pod, scores[i].Name)
+		}
+		pl.NormalizeScore(ctx, state, pod, scores)
+	}); allocations != 0 {
+		t.Errorf("Score and NormalizeScore allocate %g times, want none", allocations)
+	}
+}
+
 // forEachBenchmark runs a benchmark with an image that none, one in ten and all of the nodes run, and a pod that has it
 // beside an image that none runs and, as a second, one that all run.
-func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, pod *v1.Pod, names []string)) {
-	for _, share := range []int{0, 10, 1} {
-		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50})
-		names := make([]string, benchmarkNodes)
-		for i := range names {
-			names[i] = fmt.Sprintf("node-%04d", i)
-			pl.nodeIs(node(names[i], map[string]int64{"app": 100}))
-			if share > 0 && i%share == 0 {
-				pl.podIs(running(fmt.Sprintf("pod-%d", i), names[i], "app"))
-			}
-			if share == 1 {
-				pl.podIs(running(fmt.Sprintf("agent-%d", i), names[i], "sidecar"))
-			}
-		}
-		b.Run(fmt.Sprintf("%d nodes run the image", pl.index.nodes.existing*map[int]int{0: 0, 10: 1, 1: 10}[share]/10), func(b *testing.B) {
+func forEachBenchmark(b *testing.B, run func(b *testing.B, pl *RunningImageLocality, c *cluster, pod *v1.Pod)) {
+	for share, nodes := range map[int]int{0: 0, 10: benchmarkNodes / 10, 1: benchmarkNodes} {
+		c := large(b, share)
+		pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
+		pl.PreScore(context.Background(), framework.NewCycleState(), incoming(), nil)
+		b.Run(fmt.Sprintf("%d nodes run the image", nodes), func(b *testing.B) {
 			b.ReportAllocs()
-			run(b, pl, incoming("app", "sidecar", "new"), names)
+			run(b, pl, c, incoming("app", "sidecar", "new"))
 		})
 	}
 }
 
-// BenchmarkPreScore is one call for each pod; its cost is divided by all nodes.
+// BenchmarkPreScore is one call for each pod, after one node got a pod and one lost a pod; its cost is divided by all
+// nodes.
 func BenchmarkPreScore(b *testing.B) {
-	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, pod *v1.Pod, names []string) {
+	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, c *cluster, pod *v1.Pod) {
 		state := framework.NewCycleState()
-		pl.PreScore(context.Background(), state, pod, nil)
+		all, err := c.NodeInfos().List()
+		c.must(err)
 		b.ResetTimer()
 		start := time.Now()
 		for i := 0; i < b.N; i++ {
+			all[i%benchmarkNodes].Generation = -int64(i) - 1
+			all[(i+100)%benchmarkNodes].Generation = -int64(i) - int64(b.N) - 1
 			pl.PreScore(context.Background(), state, pod, nil)
-			pl.NormalizeScore(context.Background(), state, pod, nil)
 		}
 		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
 	})
@@ -593,8 +556,12 @@ func BenchmarkPreScore(b *testing.B) {
 
 // BenchmarkScore is Score and NormalizeScore for the nodes that are scored.
 func BenchmarkScore(b *testing.B) {
-	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, pod *v1.Pod, names []string) {
+	forEachBenchmark(b, func(b *testing.B, pl *RunningImageLocality, _ *cluster, pod *v1.Pod) {
 		state, list := framework.NewCycleState(), make(framework.NodeScoreList, benchmarkScored)
+		names := make([]string, benchmarkScored)
+		for i := range names {
+			names[i] = fmt.Sprintf("node-%04d", i)
+		}
 		pl.PreScore(context.Background(), state, pod, nil)
 		b.ResetTimer()
 		start := time.Now()
@@ -603,26 +570,8 @@ func BenchmarkScore(b *testing.B) {
 				score, _ := pl.Score(context.Background(), state, pod, names[n])
 				list[n] = framework.NodeScore{Name: names[n], Score: score}
 			}
-			if found := pl.matches(state, pod); found != nil {
-				normaliseScores(list, found.best(list))
-			}
+			pl.NormalizeScore(context.Background(), state, pod, list)
 		}
 		b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
 	})
-}
-
-// BenchmarkEvent is what an informer's goroutine does for a pod that begins to run and one that ends, of an image that
-// all nodes run.
-func BenchmarkEvent(b *testing.B) {
-	pl := mustNew(b, "benchmark", &config.RunningImageLocalityArgs{})
-	for i := 0; i < benchmarkNodes; i++ {
-		pl.podIs(running(fmt.Sprintf("pod-%d", i), fmt.Sprintf("node-%04d", i), "app"))
-	}
-	pod := running("another", "node-0042", "app")
-	b.ReportAllocs()
-	b.ResetTimer()
-	for i := 0; i < b.N; i++ {
-		pl.podIs(pod)
-		pl.podIsGone(pod)
-	}
 }

@@ -38,9 +38,8 @@ func newValuation(args *config.RunningImageLocalityArgs) valuation {
 //
 // size is the image's size in bytes, of which no more than maxSize counts. running is the number of nodes that run the
 // image and nodes the number of all nodes: the factor that ImageLocality too multiplies with, so that an image that few
-// nodes have does not draw all of its pods to these. More running nodes than nodes, or none at all, is what is seen
-// while one of the two is not known yet; then nothing is taken. Each of the two factors is rounded down to a millionth.
-// A match is worth at least a millionth, so that it is always more than none.
+// nodes have does not draw all of its pods to these. Each of the two factors is rounded down to a millionth. A match is
+// worth at least a millionth, so that it is always more than none.
 func (v valuation) worth(size int64, running, nodes int) int64 {
 	worth := fullWorth
 	if size < maxSize {

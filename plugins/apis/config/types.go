@@ -78,8 +78,8 @@ type PodFilterRule struct {
 	Name string
 	// Action is what is done with a pod that matches.
 	Action FilterAction
-	// PodNames are patterns, in which * stands for any text and ? for any character: one of them must match the pod's
-	// name. None means any name.
+	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	PodNames []string
 	// Namespaces are patterns of the same kind for the pod's namespace.
 	Namespaces []string
@@ -106,8 +106,8 @@ type NodeFilterRule struct {
 	Name string
 	// Action is what is done with a node that matches.
 	Action FilterAction
-	// NodeNames are patterns, in which * stands for any text and ? for any character: one of them must match the node's
-	// name. None means any name.
+	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	NodeNames []string
 	// NodeSelector must match the node's labels.
 	NodeSelector *metav1.LabelSelector
@@ -163,11 +163,11 @@ type ChaosArgs struct {
 	MaxConsecutiveRejections int32
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0.
 	RandomScore bool
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
-	// random node is not delayed.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none.
 	MaxPermitDelay metav1.Duration
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100.
+	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
+	// other score plugins and extenders have together.
 	RandomBindPercent int32
 }
 

@@ -3,13 +3,16 @@
 // Package draw makes draws that look random and can be repeated: they depend on a seed and on names alone, so neither
 // the order of the calls, nor their parallelism, nor a restart changes them.
 //
-// The draws come from SipHash-2-4, a keyed hash whose output cannot be told from random for any choice of inputs,
-// similar ones such as node-1 and node-2 included: J.-P. Aumasson and D. J. Bernstein, "SipHash: a fast short-input
-// PRF", INDOCRYPT 2012, https://www.aumasson.jp/siphash/siphash.pdf. They are not secrets: who knows the seed knows
-// them.
+// The draws come from xxHash's XXH64, https://xxhash.com, whose output looks random for similar inputs too, such as
+// node-1 and node-2. They are not secrets: who knows the seed knows them.
 package draw
 
-import "math/bits"
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"github.com/cespare/xxhash/v2"
+)
 
 // Key makes a key of a seed and of parts, in order. Different lists of parts make different keys: ("a", "bc") is not
 // ("ab", "c"). Key(seed, a, b) is Mix(Key(seed, a), b), so a key can be made once and be mixed with one more part
@@ -24,7 +27,13 @@ func Key(seed int64, parts ...string) uint64 {
 
 // Mix makes a key of a key and of one more part. It is itself a draw: uniform in all 64 bits. It allocates nothing.
 func Mix(key uint64, part string) uint64 {
-	return sipHash(key, 0, part)
+	var before [8]byte
+	binary.LittleEndian.PutUint64(before[:], key)
+	var digest xxhash.Digest
+	digest.Reset()
+	digest.Write(before[:])
+	digest.WriteString(part)
+	return digest.Sum64()
 }
 
 // Below makes a number of a key, uniform in [0, n); 0 if n is 0. It is the high word of key × n, from which each number

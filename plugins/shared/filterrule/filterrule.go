@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filterrule holds what plugins have in common that reject by rules: what a rule decides, and how that is
-// counted.
+// Package filterrule holds what plugins have in common that reject by rules: which names a rule is about, what it
+// decides, and how that is counted.
 package filterrule
 
 import (
+	"path"
+
 	"k8s.io/component-base/metrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
@@ -13,6 +15,17 @@ import (
 // DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names
 // of DNS labels, which have no upper case.
 const DefaultActionLabel = "defaultAction"
+
+// MatchesAny says whether one of the patterns of path.Match matches the whole name; without patterns every name does.
+// What is no pattern was refused with the arguments.
+func MatchesAny(patterns []string, name string) bool {
+	for _, pattern := range patterns {
+		if matches, _ := path.Match(pattern, name); matches {
+			return true
+		}
+	}
+	return len(patterns) == 0
+}
 
 // Verdict is what becomes of what a rule matches: it passes, or it is rejected for a reason and counted.
 type Verdict struct {

@@ -10,14 +10,12 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -49,11 +47,8 @@ profiles:
     multiPoint:
       enabled:
       - name: Chaos
+        weight: 20
       - name: Gate
-    bind:
-      enabled:
-      - name: Chaos
-      - name: DefaultBinder
   pluginConfig:
   - name: Chaos
     args: ` + args + `
@@ -68,23 +63,11 @@ profiles:
 // gate is a plugin that stops pods where a test says.
 type gate struct {
 	// hold are the names of the pods that wait at Permit, until they are let go.
-	hold func(pod string) bool
-	// preFilter is called at PreFilter: after the snapshot was taken, before the filters.
-	preFilter func(pod string)
-
+	hold    func(pod string) bool
 	handles []framework.Handle
 }
 
 func (g *gate) Name() string { return "Gate" }
-
-func (g *gate) PreFilter(_ context.Context, _ *framework.CycleState, pod *v1.Pod) *framework.Status {
-	if g.preFilter != nil {
-		g.preFilter(pod.Name)
-	}
-	return nil
-}
-
-func (g *gate) PreFilterExtensions() framework.PreFilterExtensions { return nil }
 
 func (g *gate) Permit(_ context.Context, _ *framework.CycleState, pod *v1.Pod, _ string) (*framework.Status, time.Duration) {
 	if g.hold != nil && g.hold(pod.Name) {
@@ -144,8 +127,8 @@ func podsOf(profile string, count int) []*v1.Pod {
 
 // drawnNode is the node that a pod goes to at its first attempt, if all nodes are feasible and it is redirected: each
 // node draws a number, and the lowest wins.
-func drawnNode(seed int64, uid types.UID, nodes []*v1.Node) string {
-	target := draw.Mix(draw.Key(seed, string(uid), "1"), "target")
+func drawnNode(seed int64, pod *v1.Pod, nodes []*v1.Node) string {
+	target := draw.Mix(draw.Key(seed, string(pod.UID), "1"), "target")
 	return slices.MinFunc(nodes, func(a, b *v1.Node) int {
 		return cmp.Compare(draw.Mix(target, a.Name), draw.Mix(target, b.Name))
 	}).Name
@@ -176,179 +159,15 @@ func overfilled(bound map[string]string, cpus int) []string {
 	return full
 }
 
-// eventsOf returns the events about a pod, and drops what is not of Chaos.
-func eventsOf(s *decision.Scheduler, pod *v1.Pod) []string {
+// eventsOf returns the events about a pod that have one of the reasons.
+func eventsOf(s *decision.Scheduler, pod *v1.Pod, reasons ...string) []string {
 	var notes []string
 	for _, event := range s.Events() {
-		if event.Object == pod.Namespace+"/"+pod.Name && event.Reason == "Chaos" {
+		if event.Object == pod.Namespace+"/"+pod.Name && slices.Contains(reasons, event.Reason) {
 			notes = append(notes, event.Type+" "+event.Note)
 		}
 	}
 	return notes
-}
-
-// TestPodsGoToTheDrawnNodes: every node has room, so each pod goes to the node that its name, and nothing else, draws.
-func TestPodsGoToTheDrawnNodes(t *testing.T) {
-	nodes := nodesOf(10, "100")
-	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`, &gate{}, nodes)
-	pods := append(podsOf("chaos", 30), podsOf("other", 10)...)
-	decisions := s.Schedule(pods...)
-	s.Settle()
-	bound, redirected := s.Bound(), 0
-	for _, made := range decisions {
-		name := made.Pod[strings.Index(made.Pod, "/")+1:]
-		want := made.Node
-		if strings.HasPrefix(made.Pod, "chaos/") {
-			want = drawnNode(7, types.UID("uid-"+name), nodes)
-		}
-		if got := bound[made.Pod]; got != want {
-			t.Errorf("%s is bound to %s, want %s", made.Pod, got, want)
-		}
-		if want == made.Node {
-			continue
-		}
-		redirected++
-		note := fmt.Sprintf("Normal Bound to %s, drawn from the nodes that fit; the best was %s (randomBindPercent 100)", want, made.Node)
-		if notes := eventsOf(s, &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "chaos", Name: name}}); len(notes) != 1 || notes[0] != note {
-			t.Errorf("events %q, want %q", notes, note)
-		}
-	}
-	// On average nine of ten pods go elsewhere.
-	if redirected < 20 {
-		t.Errorf("only %d of 30 pods were redirected", redirected)
-	}
-	end(t, s, nodes)
-}
-
-// end checks that nothing is left of Chaos when the scheduler knows of all bindings: the next cycle of its profile,
-// with a pod that it does not touch, gives up the last places.
-func end(t *testing.T, s *decision.Scheduler, nodes []*v1.Node) {
-	t.Helper()
-	bystanders := 0
-	waitFor(t, "all places are given up", func() bool {
-		bystanders++
-		s.Schedule(st.MakePod().Namespace("bystanders").Name(fmt.Sprintf("bystander-%d", bystanders)).SchedulerName("chaos").Obj())
-		for _, node := range nodes {
-			if len(s.Profiles["other"].NominatedPodsForNode(node.Name)) != 0 {
-				return false
-			}
-		}
-		return true
-	})
-	waitForNoGoroutines(t)
-}
-
-// TestNodesAreNeverOverfilled: 16 redirected pods wait at Permit, so the scheduler counts each of them only where it
-// assumed it; then 8 pods of another profile come. 20 nodes with 2 CPUs have room for all of the 16 twice, and the 8.
-func TestNodesAreNeverOverfilled(t *testing.T) {
-	nodes := nodesOf(20, "2")
-	for seed := 1; seed <= 5; seed++ {
-		t.Run(fmt.Sprintf("seed %d", seed), func(t *testing.T) {
-			g := &gate{hold: func(pod string) bool { return strings.HasPrefix(pod, "chaos-") }}
-			s := newChaos(t, fmt.Sprintf(`{namespaces: [chaos], seed: %d, randomBindPercent: 100}`, seed), g, nodes)
-			for _, pods := range [][]*v1.Pod{podsOf("chaos", 16), podsOf("other", 8)} {
-				for _, made := range s.Schedule(pods...) {
-					if made.Node == "" {
-						t.Errorf("%s found no node: %s", made.Pod, made.Failure)
-					}
-				}
-			}
-			g.letGo()
-			s.Settle()
-			bound := s.Bound()
-			if len(bound) != 24 {
-				t.Errorf("%d pods are bound, want 24", len(bound))
-			}
-			if full := overfilled(bound, 2); len(full) != 0 {
-				t.Errorf("overfilled: %v", full)
-			}
-			end(t, s, nodes)
-		})
-	}
-}
-
-// TestACycleWithAnOldSnapshot: while a pod of another profile is between snapshot and filters, the redirected pod is
-// bound, and the scheduler learns of it. Neither the snapshot nor the scheduler's own nominations hold it any more.
-func TestACycleWithAnOldSnapshot(t *testing.T) {
-	nodes := nodesOf(2, "1")
-	redirected := redirectedPod(t, nodes)
-	var drawn string
-	begun, goOn := make(chan struct{}), make(chan struct{})
-	var once sync.Once
-	g := &gate{
-		hold: func(pod string) bool { return pod == redirected.Name },
-		preFilter: func(pod string) {
-			if pod == "other-1" {
-				once.Do(func() { close(begun) })
-				<-goOn
-			}
-		},
-	}
-	s := newChaosWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100}`, g, nodes, 1)
-	best := s.Schedule(redirected)[0].Node
-	if drawn = drawnNode(7, redirected.UID, nodes); drawn == best {
-		t.Fatalf("%s goes to the best node", redirected.Name)
-	}
-
-	decisions := make(chan []decision.Decision, 1)
-	go func() { decisions <- s.Schedule(podOf("other", 1)) }()
-	<-begun
-	g.letGo()
-	waitFor(t, "the scheduler learns of the binding", func() bool {
-		assumed, err := s.SchedulerCache.IsAssumedPod(redirected)
-		return err == nil && !assumed && s.Bound()["chaos/"+redirected.Name] == drawn
-	})
-	// Its own nominations too: the queue hears of the binding after the cache or before.
-	waitFor(t, "the queue learns of the binding", func() bool { return len(s.SchedulingQueue.PendingPods()) == 0 })
-	close(goOn)
-
-	// In the old snapshot the best node holds the redirected pod, so there is no room for the other one at all.
-	if made := (<-decisions)[0]; made.Node != "" {
-		t.Errorf("the other pod goes to %s; in its snapshot %s is assumed on %s, and it is bound to %s", made.Node, redirected.Name, best, drawn)
-	}
-	end(t, s, nodes)
-}
-
-// redirectedPod is a pod that goes to the other one of two nodes than a scheduler with one worker takes for the best:
-// equal nodes are drawn by lot.
-func redirectedPod(t *testing.T, nodes []*v1.Node) *v1.Pod {
-	t.Helper()
-	best := newChaosWith(t, `{namespaces: [another]}`, &gate{}, nodes, 1).Schedule(podOf("chaos", 1))[0].Node
-	for number := 1; number < 100; number++ {
-		if pod := podOf("chaos", number); drawnNode(7, pod.UID, nodes) != best {
-			return pod
-		}
-	}
-	t.Fatal("all pods go to the best node")
-	return nil
-}
-
-// TestAPodIsDeletedWhileItWaits: its place, its delay and its node are free again.
-func TestAPodIsDeletedWhileItWaits(t *testing.T) {
-	nodes := nodesOf(2, "1")
-	pod := redirectedPod(t, nodes)
-	drawn := drawnNode(7, pod.UID, nodes)
-	g := &gate{hold: func(name string) bool { return name == pod.Name }}
-	s := newChaosWith(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, g, nodes, 1)
-	s.Schedule(pod)
-	other := s.Profiles["other"]
-	if got := len(other.NominatedPodsForNode(drawn)); got != 1 {
-		t.Fatalf("%d places are held on %s, want 1", got, drawn)
-	}
-	if err := s.Client.CoreV1().Pods("chaos").Delete(context.Background(), pod.Name, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	waitFor(t, "the place is given up", func() bool { return len(other.NominatedPodsForNode(drawn)) == 0 })
-	waitForNoGoroutines(t)
-	waitFor(t, "the scheduler forgets the pod", func() bool {
-		count, err := s.SchedulerCache.PodCount()
-		return err == nil && count == 0
-	})
-	for _, made := range s.Schedule(podsOf("other", 2)...) {
-		if made.Node == "" {
-			t.Errorf("%s finds no node: %s", made.Pod, made.Failure)
-		}
-	}
 }
 
 // v1beta2 is a configuration of that version, which knows no multiPoint, as the documentation gives it.
@@ -360,36 +179,131 @@ profiles:
   plugins:
     preFilter: {enabled: [{name: Chaos}]}
     filter: {enabled: [{name: Chaos}]}
-    preScore: {enabled: [{name: Chaos}]}
-    score: {enabled: [{name: Chaos}]}
+    score: {enabled: [{name: Chaos, weight: 20}]}
     reserve: {enabled: [{name: Chaos}]}
     permit: {enabled: [{name: Chaos}]}
-    bind: {disabled: [{name: DefaultBinder}], enabled: [{name: Chaos}, {name: DefaultBinder}]}
-    postBind: {enabled: [{name: Chaos}]}
   pluginConfig:
   - name: Chaos
-    args: {namespaces: [chaos], seed: 7, randomBindPercent: 100}
+    args: {namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}
 - schedulerName: other
 `
 
-// TestPlaceAmongBinders: Chaos comes before DefaultBinder in both versions, if it is configured as the documentation
-// says.
-func TestPlaceAmongBinders(t *testing.T) {
-	v1beta3 := chaosConfiguration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100}`)
-	nodes := nodesOf(10, "100")
+// TestPodsGoToTheDrawnNodes: every node has room, so each pod goes to the node that its UID, and nothing else, draws.
+// It is the scheduler's own choice: its decision, its events and the binding name that node.
+func TestPodsGoToTheDrawnNodes(t *testing.T) {
+	v1beta3 := chaosConfiguration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`)
 	for name, config := range map[string]string{"v1beta3": v1beta3, "v1beta2": v1beta2} {
-		config := config
 		t.Run(name, func(t *testing.T) {
-			s := newChaosOf(t, config, &gate{}, nodes, 1)
-			s.Schedule(podsOf("chaos", 5)...)
+			nodes := nodesOf(10, "100")
+			s := newChaosOf(t, config, &gate{}, nodes, 16)
+			pods := podsOf("chaos", 30)
+			decisions := s.Schedule(append(pods, podsOf("other", 10)...)...)
 			s.Settle()
-			for _, pod := range podsOf("chaos", 5) {
-				if got, want := s.Bound()["chaos/"+pod.Name], drawnNode(7, pod.UID, nodes); got != want {
-					t.Errorf("%s is bound to %s, want %s", pod.Name, got, want)
+			bound := s.Bound()
+			for i, pod := range pods {
+				want := drawnNode(7, pod, nodes)
+				if decided, got := decisions[i].Node, bound["chaos/"+pod.Name]; decided != want || got != want {
+					t.Errorf("%s: decided %s, bound to %s, want %s", pod.Name, decided, got, want)
+				}
+				notes := []string{
+					fmt.Sprintf("Normal The choice of a node was disturbed: %s was drawn from the nodes that fit (randomBindPercent 100)", want),
+					fmt.Sprintf("Normal Successfully assigned chaos/%s to %s", pod.Name, want),
+				}
+				if got := eventsOf(s, pod, "Chaos", "Scheduled"); len(got) != 3 || got[0] != notes[0] || got[2] != notes[1] ||
+					!strings.Contains(got[1], "Binding is delayed by") {
+					t.Errorf("events %q, want %q and a delay between them", got, notes)
 				}
 			}
-			end(t, s, nodes)
+			for _, pod := range podsOf("other", 10) {
+				if got := eventsOf(s, pod, "Chaos"); len(got) != 0 || bound["other/"+pod.Name] == "" {
+					t.Errorf("%s is bound to %q, with events %q", pod.Name, bound["other/"+pod.Name], got)
+				}
+			}
+			waitForNoGoroutines(t)
 		})
+	}
+}
+
+// TestEventsNameTheNodeThatAPodGets also where the plugin's weight is too low for the draw to decide always.
+func TestEventsNameTheNodeThatAPodGets(t *testing.T) {
+	nodes := nodesOf(10, "10")
+	for i, node := range nodes {
+		// NodeAffinity with weight 2 prefers the first five nodes by 200 points, which is more than Chaos' 100.
+		node.Labels = map[string]string{"preferred": fmt.Sprint(i < 5)}
+	}
+	light := strings.Replace(chaosConfiguration(`{namespaces: [chaos], seed: 7, randomBindPercent: 100}`), "weight: 20", "weight: 1", 1)
+	s := newChaosOf(t, light, &gate{}, nodes, 16)
+	pods := podsOf("chaos", 20)
+	for _, pod := range pods {
+		pod.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{PreferredDuringSchedulingIgnoredDuringExecution: []v1.PreferredSchedulingTerm{{
+			Weight: 100,
+			Preference: v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{
+				{Key: "preferred", Operator: v1.NodeSelectorOpIn, Values: []string{"true"}},
+			}},
+		}}}}
+	}
+	s.Schedule(pods...)
+	s.Settle()
+	drawn := 0
+	for _, pod := range pods {
+		node := s.Bound()["chaos/"+pod.Name]
+		notes := eventsOf(s, pod, "Chaos")
+		if node != drawnNode(7, pod, nodes) {
+			if len(notes) != 0 {
+				t.Errorf("%s is bound to %s, which was not drawn, and has the events %q", pod.Name, node, notes)
+			}
+			continue
+		}
+		drawn++
+		if len(notes) != 1 || !strings.Contains(notes[0], node+" was drawn from the nodes that fit") {
+			t.Errorf("%s is bound to %s, which was drawn, and has the events %q", pod.Name, node, notes)
+		}
+	}
+	if drawn == 0 || drawn == len(pods) {
+		t.Errorf("%d of %d pods got the node that was drawn, which is no test", drawn, len(pods))
+	}
+}
+
+// TestNodesAreNeverOverfilled: 16 redirected pods wait at Permit; then 8 pods of another profile come. 20 nodes with 2
+// CPUs have room for all.
+func TestNodesAreNeverOverfilled(t *testing.T) {
+	nodes := nodesOf(20, "2")
+	g := &gate{hold: func(pod string) bool { return strings.HasPrefix(pod, "chaos-") }}
+	s := newChaos(t, `{namespaces: [chaos], randomBindPercent: 100}`, g, nodes)
+	for _, pods := range [][]*v1.Pod{podsOf("chaos", 16), podsOf("other", 8)} {
+		for _, made := range s.Schedule(pods...) {
+			if made.Node == "" {
+				t.Errorf("%s found no node: %s", made.Pod, made.Failure)
+			}
+		}
+	}
+	g.letGo()
+	s.Settle()
+	bound := s.Bound()
+	if full := overfilled(bound, 2); len(bound) != 24 || len(full) != 0 {
+		t.Errorf("%d pods are bound, want 24; overfilled: %v", len(bound), full)
+	}
+}
+
+// TestAPodIsDeletedWhileItWaits: its delay ends, and its node is free again.
+func TestAPodIsDeletedWhileItWaits(t *testing.T) {
+	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, &gate{}, nodesOf(2, "1"))
+	pod := podOf("chaos", 1)
+	if made := s.Schedule(pod)[0]; made.Node == "" {
+		t.Fatal(made.Failure)
+	}
+	if err := s.Client.CoreV1().Pods("chaos").Delete(context.Background(), pod.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	waitForNoGoroutines(t)
+	waitFor(t, "the scheduler forgets the pod", func() bool {
+		count, err := s.SchedulerCache.PodCount()
+		return err == nil && count == 0
+	})
+	for _, made := range s.Schedule(podsOf("other", 2)...) {
+		if made.Node == "" {
+			t.Errorf("%s finds no node: %s", made.Pod, made.Failure)
+		}
 	}
 }
 

@@ -187,7 +187,7 @@ var plugins = []struct {
 			".spreadWeight: Invalid value: 101: must be between 0 and 100, inclusive",
 			`.count: Unsupported value: "Pods": supported values: "Images", "Containers"`,
 		},
-		defaulted: "{count: Images, sizeWeight: 0, spreadWeight: 0}",
+		defaulted: "{count: Images, sizeWeight: 0, spreadWeight: 100}",
 	},
 }
 

@@ -42,7 +42,7 @@ var defaults = map[string]runtime.Object{
 	},
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},
-	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages},
+	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages, SpreadWeight: 100},
 }
 
 // defaultResource is what a resource of NodeLoad is when nothing but its name is given.

@@ -61,7 +61,8 @@ func SetDefaults_NodeFilterArgs(obj *NodeFilterArgs) {
 	}
 }
 
-// SetDefaults_RunningImageLocalityArgs fills in what is not given: each image counts once and for the same.
+// SetDefaults_RunningImageLocalityArgs fills in what is not given: each image counts once, whatever its size,
+// and for less on few nodes, as in ImageLocality.
 func SetDefaults_RunningImageLocalityArgs(obj *RunningImageLocalityArgs) {
 	if obj.Count == "" {
 		obj.Count = CountImages
@@ -70,7 +71,7 @@ func SetDefaults_RunningImageLocalityArgs(obj *RunningImageLocalityArgs) {
 		obj.SizeWeight = pointer.Int32(0)
 	}
 	if obj.SpreadWeight == nil {
-		obj.SpreadWeight = pointer.Int32(0)
+		obj.SpreadWeight = pointer.Int32(100)
 	}
 }
 

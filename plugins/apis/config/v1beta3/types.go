@@ -84,8 +84,8 @@ type PodFilterRule struct {
 	Name string `json:"name"`
 	// Action is what is done with a pod that matches.
 	Action FilterAction `json:"action"`
-	// PodNames are patterns, in which * stands for any text and ? for any character: one of them must match the pod's
-	// name. None means any name.
+	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	// +listType=atomic
 	PodNames []string `json:"podNames,omitempty"`
 	// Namespaces are patterns of the same kind for the pod's namespace.
@@ -116,8 +116,8 @@ type NodeFilterRule struct {
 	Name string `json:"name"`
 	// Action is what is done with a node that matches.
 	Action FilterAction `json:"action"`
-	// NodeNames are patterns, in which * stands for any text and ? for any character: one of them must match the node's
-	// name. None means any name.
+	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
+	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
 	// +listType=atomic
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// NodeSelector must match the node's labels.
@@ -150,7 +150,8 @@ type RunningImageLocalityArgs struct {
 	// SizeWeight is by how many percent of its worth a match depends on the image's size, 0 to 100. Default: 0.
 	SizeWeight *int32 `json:"sizeWeight,omitempty"`
 	// SpreadWeight is by how many percent of its worth a match depends on the share of the nodes that run the image,
-	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes. Default: 0.
+	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes. Default:
+	// 100.
 	SpreadWeight *int32 `json:"spreadWeight,omitempty"`
 }
 
@@ -176,11 +177,11 @@ type ChaosArgs struct {
 	MaxConsecutiveRejections *int32 `json:"maxConsecutiveRejections,omitempty"`
 	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0. Default: false.
 	RandomScore *bool `json:"randomScore,omitempty"`
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. A pod that is bound to a
-	// random node is not delayed. Default: 0s.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. Default: 0s.
 	MaxPermitDelay *metav1.Duration `json:"maxPermitDelay,omitempty"`
 	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100. Default: 0.
+	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
+	// other score plugins and extenders have together. Default: 0.
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
 

@@ -6,7 +6,8 @@ package validation
 
 import (
 	"fmt"
-	"strings"
+	pathpkg "path"
+	"regexp"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -227,17 +228,17 @@ func validateAction(path *field.Path, action config.FilterAction) field.ErrorLis
 	return nil
 }
 
-// validatePatterns checks that each pattern could match a name: what is left without * and ? must be made of the
-// characters of one.
+// patternSyntax is that of path.Match, with the characters of names alone: what has others could match none.
+var patternSyntax = regexp.MustCompile(`^([a-z0-9.*?-]|\[\^?[a-z0-9.-]+\])+$`)
+
+// validatePatterns checks that each is a pattern, and that it could match a name.
 func validatePatterns(path *field.Path, patterns []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, pattern := range patterns {
-		wrong := strings.IndexFunc(pattern, func(r rune) bool {
-			return !(r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '-' || r == '.' || r == '*' || r == '?')
-		})
-		if pattern == "" || wrong >= 0 || len(pattern) > validation.DNS1123SubdomainMaxLength {
-			errs = append(errs, field.Invalid(path.Index(i), pattern,
-				fmt.Sprintf("must be 1 to %d lower case letters, digits, '-', '.', '*' (any text) and '?' (any character)", validation.DNS1123SubdomainMaxLength)))
+		_, err := pathpkg.Match(pattern, "")
+		if err != nil || !patternSyntax.MatchString(pattern) || len(pattern) > validation.DNS1123SubdomainMaxLength {
+			errs = append(errs, field.Invalid(path.Index(i), pattern, fmt.Sprintf("must be 1 to %d lower case letters, digits, '-', '.', "+
+				"'*' (any text), '?' (any character) and classes such as [a-f0-9] or [^0-9] (one character)", validation.DNS1123SubdomainMaxLength)))
 		}
 	}
 	return errs

@@ -147,6 +147,23 @@ func TestValidate(t *testing.T) {
 			},
 		},
 		{
+			plugin: "PodFilter", name: "patterns of every kind", args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{
+				{Name: "x", Action: config.FilterDeny, PodNames: []string{"web", "*", "a.b-?", "web-[0-9]*", "[^a-f0-9.]x"}},
+			}},
+		},
+		{
+			plugin: "PodFilter", name: "what is no pattern",
+			args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{
+				{Name: "x", Action: config.FilterDeny, PodNames: []string{"web-[", "[]", "a]", "[a-]*", `a\*`, "[A-Z]", "ok"}, Namespaces: []string{"*[z"}},
+			}},
+			want: []string{
+				`args.rules[0].podNames[0]: Invalid value: "web-[": must be 1 to 253 lower case letters, digits`, `args.rules[0].podNames[1]: Invalid value: "[]"`,
+				`args.rules[0].podNames[2]: Invalid value: "a]"`, `args.rules[0].podNames[3]: Invalid value: "[a-]*"`,
+				`args.rules[0].podNames[4]: Invalid value: "a\\*"`, `args.rules[0].podNames[5]: Invalid value: "[A-Z]"`,
+				`args.rules[0].namespaces[0]: Invalid value: "*[z"`,
+			},
+		},
+		{
 			plugin: "PodFilter", name: "values that no label has",
 			args: &config.PodFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.PodFilterRule{
 				podRule("x"), {Name: "y", Action: config.FilterDeny, PodSelector: badValues},
