@@ -115,8 +115,8 @@ type answerRow struct {
 // Ask asks for all resources at the same time, each by its own request, so that a query that is slow or refused does
 // not blind the others. What an endpoint does not answer is asked from the next one, beginning with the one that last
 // answered. An endpoint without any row of the kind Value counts only if all are like that. When all answers are there,
-// row is called for each series. label tells nodes apart. An error means that no endpoint answered anything, and that
-// row has not been called.
+// row is called for each series. label tells nodes apart, unless a query has one of its own. An error means that no
+// endpoint answered anything, and that row has not been called.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
 	var result Result
 	var left []int
@@ -257,7 +257,10 @@ func (c *Client) askEndpoint(
 	for i, slot := range slots {
 		a := &answers[i]
 		a.slot, a.asked = slot, asked
-		query := queries[slot].union(slot)
+		query, nodeLabel := queries[slot].union(slot), queries[slot].Label
+		if nodeLabel == "" {
+			nodeLabel = label
+		}
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
@@ -267,7 +270,7 @@ func (c *Client) askEndpoint(
 					a.err = fmt.Errorf("panic: %v; next: report this as a bug, with the server's version", problem)
 				}
 			}()
-			a.err = c.ask(ctx, endpoint, label, query, a)
+			a.err = c.ask(ctx, endpoint, nodeLabel, query, a)
 		}()
 	}
 	wait.Wait()

@@ -101,6 +101,20 @@ func TestWhatAServerSaysIsHandedOnAsItIs(t *testing.T) {
 	}
 }
 
+func TestAQueryMayHaveALabelOfItsOwn(t *testing.T) {
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		slot := "0v"
+		if strings.Contains(r.Form.Get("query"), "gpu") {
+			slot = "1v"
+		}
+		fmt.Fprint(w, vector(`{"metric":{"instance":"pod","Hostname":"a","nodeload_term":"`+slot+`"},"value":[1700000000,"0.5"]}`))
+	})
+	all, _, err := ask(client(t, prometheus(s.URL)), Query{Name: "cpu", Value: "x"}, Query{Name: "gpu", Label: "Hostname", Value: "gpu"})
+	if diff := cmp.Diff([]got{{0, Value, "pod", 0.5}, {1, Value, "a", 0.5}}, all); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
 // TestTimesAreThoseOfOneClock has two endpoints whose clocks differ by an hour, and each answers another resource.
 func TestTimesAreThoseOfOneClock(t *testing.T) {
 	first := serve(t, doesIf(answers(503, refused("timeout", "query timed out")), "mine"))

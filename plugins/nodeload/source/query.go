@@ -13,6 +13,8 @@ import (
 type Query struct {
 	// Name is the resource's, for messages.
 	Name string
+	// Label tells nodes apart in the series of these expressions; if it is empty, the label that Ask is given does.
+	Label string
 	// Value returns the load, Timestamp the time of the newest raw sample behind it, Deviation its standard deviation.
 	Value, Timestamp, Deviation string
 }
