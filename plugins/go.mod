@@ -6,8 +6,8 @@ require (
 	github.com/cespare/xxhash/v2 v2.1.1
 	github.com/docker/distribution v2.7.1+incompatible
 	github.com/google/go-cmp v0.5.5
-	github.com/json-iterator/go v1.1.12
 	github.com/prometheus/client_golang v1.11.0
+	github.com/prometheus/common v0.28.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
 	k8s.io/apiserver v0.23.17

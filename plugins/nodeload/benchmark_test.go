@@ -9,6 +9,7 @@ import (
 	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -215,15 +216,16 @@ func answer(query string, nodes []*v1.Node) []byte {
 func BenchmarkRefresh(b *testing.B) {
 	all := nodes(benchmarkNodes)
 	w := newWorld(b, arguments(cpu(80)), all)
-	var text []byte
+	var answers sync.Map   // by query
 	var began atomic.Value // time.Time
 	server := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		query := request.FormValue("query")
-		if text == nil {
-			text = answer(query, all)
+		text, known := answers.Load(query)
+		if !known {
+			text, _ = answers.LoadOrStore(query, answer(query, all))
 		}
 		began.Store(time.Now())
-		_, _ = response.Write(text)
+		_, _ = response.Write(text.([]byte))
 	}))
 	b.Cleanup(server.Close)
 	args := arguments(five()...)

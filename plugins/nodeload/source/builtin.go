@@ -23,11 +23,11 @@ import (
 // rate() divides by the whole window though the samples may cover only a part of it, at its beginning because the
 // exporter has just started, or at its end because it has stopped: an idle processor seems busy then, and a busy disk
 // idle. The rate of the node's own clock, which is 1 for a window that is covered, is too small by the same factor, so
-// dividing by it repairs that. Where the mean is over processors, each is divided by the clock from its own target,
-// which all labels but its own tell: when the exporter's pod is replaced, a node has two sets of series for a while,
-// and each covers another part. Without that clock, or with one that leapt since it was set, nothing is repaired. Nor
-// is it when the node has been restarted within the window: its clock has gone on meanwhile, and so the time in which
-// it was down counts as busy.
+// dividing by it repairs that. The mean over the processors of a target is divided by the clock from the same target,
+// which all labels but the processors' own tell: when the exporter's pod is replaced, a node has two sets of series for
+// a while, and each covers another part. Without that clock, or with one that leapt since it was set, nothing is
+// repaired. Nor is it when the node has been restarted within the window: its clock has gone on meanwhile, and so the
+// time in which it was down counts as busy.
 //
 // The share of time that a processor was idle can come out a little above 1. What is just below zero is therefore zero.
 // What is far below is nothing that a processor does, and left out.
@@ -36,9 +36,11 @@ const (
 
 	// A processor is busy unless it is idle: waiting for input or output and time taken by the hypervisor count as
 	// busy, for neither leaves anything to a new pod.
-	cpuIdle  = `rate(node_cpu_seconds_total{mode="idle"}[WINDOW])`
-	cpuValue = `clamp_min(1 - avg by (LABEL) (` + cpuIdle + ` / ignoring (cpu, mode) group_left () ` +
-		`(rate(node_time_seconds[WINDOW]) > 0 <= 1.1) or ` + cpuIdle + `) >= -0.05, 0)`
+	cpuValue = `clamp_min(1 - avg by (LABEL) (` +
+		`avg without (cpu, mode) (rate(node_cpu_seconds_total{mode="idle"}[WINDOW])) / ` +
+		`(rate(node_time_seconds[WINDOW]) > 0 <= 1.1 or ` + cpuPresence + `)) >= -0.05, 0)`
+	// cpuPresence is 1 for each target, whose first processor stands for all: their rates are taken only once.
+	cpuPresence = `max without (cpu, mode) (present_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[WINDOW]))`
 
 	// The kubelet evicts by the working set, which counts some of what the kernel could give back: it may evict a
 	// little earlier than this load is 1.

@@ -6,15 +6,17 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
-	"sort"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/client_golang/api"
+	promv1 "github.com/prometheus/client_golang/api/prometheus/v1"
+	"github.com/prometheus/common/model"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
@@ -25,90 +27,63 @@ type Row func(slot int, kind Kind, label []byte, value float64)
 // Result says how asking went.
 type Result struct {
 	// Evaluated is the time at which the server evaluated the queries, by its own clock, in seconds since 1970; 0 if no
-	// query returned anything.
+	// query returned anything. The times of samples are by the same clock.
 	Evaluated float64
-	// Asked is when the request was sent that Evaluated is of, and Received when its answer was there, by the local
+	// Asked is when the request was sent that Evaluated is of, and Received when all answers were there, by the local
 	// clock.
 	Asked, Received time.Time
-	// Failed has the slots of which nothing came, and why: their queries were refused or took too long, or others took
-	// so long that there was no time for them. Resources are asked for one by one only if not all could be asked for at
-	// once.
+	// Failed has the slots that no endpoint answered, and why.
 	Failed map[int]error
 	// Requests and Bytes count what was sent and what came, of all endpoints tried. Series are the rows that were
 	// handed on.
 	Requests int
 	Series   int
 	Bytes    int64
-	// Endpoint is the one that answered, without credentials and query.
+	// Endpoint is the first one that answered.
 	Endpoint string
-	// Warnings are the server's, and those about files that cannot be read any more: at most 5 of each.
+	// Warnings are the server's, and that about files that cannot be read any more: at most 10.
 	Warnings []string
 	// Partial says that a warning is the server's: its answer may lack series.
 	Partial bool
 }
 
-// backToFirst is how long a later endpoint is asked first after it has stood in for the first one.
-const backToFirst = 5 * time.Minute
+const (
+	// backToFirst is how long a later endpoint is asked first after it has stood in for the first one.
+	backToFirst = 5 * time.Minute
+	// mostWarnings bounds what is kept of warnings.
+	mostWarnings = 10
+	// longestText bounds what is repeated of a server's words.
+	longestText = 300
+)
 
-// Client asks one of several servers with the same data. It asks one question at a time.
+// Client asks several servers with the same data. It is for one goroutine at a time.
 type Client struct {
-	timeout     time.Duration
-	endpoints   []*endpoint
-	credentials *credentials
-	largest     int64
-	now         func() time.Time
+	prometheus config.NodeLoadPrometheus
+	// endpoints have a query, which goes into each request: it tells the server to give up shortly before this side
+	// does, because then it says so.
+	endpoints []url.URL
+	now       func() time.Time
 
-	// turn is held while asking, and guards what follows.
-	turn chan struct{}
-	rows rows
+	// transport and carrier are those of the last good credentials.
+	transport http.RoundTripper
+	carrier   *carrier
 	// current is the endpoint that last answered, since when it stands in for the first.
 	current int
 	since   time.Time
-	closed  bool
-}
-
-type endpoint struct {
-	// name is for messages.
-	name string
-	// address is without credentials.
-	address string
-	// authorization is what the address had as user and password.
-	authorization string
-	secrets       []string
-	// get says that the server does not take POST.
-	get bool
-	// turns says what to ask for at once.
-	turns turns
 }
 
 // New makes a client. It reads no file and opens no connection: that is done when asking, every time.
 func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
-	c := &Client{
-		timeout:     prometheus.Timeout.Duration,
-		credentials: newCredentials(prometheus),
-		largest:     largestAnswer,
-		now:         time.Now,
-		turn:        make(chan struct{}, 1),
-		rows:        rows{most: mostSeries},
-	}
+	c := &Client{prometheus: prometheus, now: time.Now}
 	for i, given := range prometheus.Endpoints {
 		address, err := url.Parse(given)
 		if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 			// The parser's own error repeats the address.
-			return nil, fmt.Errorf("prometheus.endpoints[%d] is not an http or https URL; next: write it as http://host:port", i)
+			return nil, fmt.Errorf("prometheus.endpoints[%d] is not an http or https URL; "+
+				"next: write it as http://host:port", i)
 		}
-		e := &endpoint{name: plain(address)}
-		if user := address.User; user != nil {
-			e.authorization = "Basic " + basic(user)
-			password, _ := user.Password()
-			e.secrets = append(e.secrets, basic(user), password)
-		}
-		address.User, address.Fragment = nil, ""
-		for _, values := range address.Query() {
-			e.secrets = append(e.secrets, values...)
-		}
-		e.address = address.String()
-		c.endpoints = append(c.endpoints, e)
+		address.RawQuery = fmt.Sprintf("timeout=%dms", prometheus.Timeout.Milliseconds()*9/10)
+		c.endpoints = append(c.endpoints, *address)
 	}
 	if len(c.endpoints) == 0 {
 		return nil, errors.New("prometheus.endpoints is empty; next: give it the address of a Prometheus server")
@@ -116,78 +91,145 @@ func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections; asking is an error from then on.
-func (c *Client) Close() {
-	c.turn <- struct{}{}
-	defer func() { <-c.turn }()
-	c.closed = true
-	c.credentials.close()
+// Close ends the connections that are open.
+func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.transport) }
+
+// answer is what one request for a resource came to.
+type answer struct {
+	slot      int
+	asked     time.Time
+	rows      []answerRow
+	evaluated float64
+	// valued says that there is a load: a time or a deviation alone is none.
+	valued   bool
+	warnings []string
+	err      error
 }
 
-// Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good.
-// label tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means
-// that none did, and then row has not been called. An answer without any row of the kind Value counts only if all
-// endpoints answer so, and then as one without series. Calls wait for each other.
+type answerRow struct {
+	kind  Kind
+	label string
+	value float64
+}
+
+// Ask asks for all resources at the same time, each by its own request, so that a query that is slow or refused does
+// not blind the others. What an endpoint does not answer is asked from the next one, beginning with the one that last
+// answered. An endpoint without any row of the kind Value counts only if all are like that. When all answers are there,
+// row is called for each series. label tells nodes apart, unless a query has one of its own. An error means that no
+// endpoint answered anything, and that row has not been called.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
-	select {
-	case c.turn <- struct{}{}:
-		defer func() { <-c.turn }()
-	case <-ctx.Done():
-		return Result{}, ctx.Err()
-	}
-	if c.closed {
-		return Result{}, errors.New("the client is closed; next: make another one")
-	}
-	var slots []int
+	var result Result
+	var left []int
 	for slot, query := range queries {
 		if !query.empty() {
-			slots = append(slots, slot)
+			left = append(left, slot)
 		}
 	}
-	if len(slots) == 0 {
-		return Result{}, nil
+	if len(left) == 0 {
+		return result, nil
 	}
-	// However many requests it takes, asking ends: every endpoint may let the time of one request pass, and one of them
-	// may need some more for asking one by one.
-	bounded, cancel := context.WithTimeout(ctx, time.Duration(len(c.endpoints)+1)*c.timeout)
-	defer cancel()
+	if err := c.refreshCredentials(&result); err != nil {
+		return result, err
+	}
+	accepted, err := c.askInOrder(ctx, label, queries, left, &result)
+	result.Requests, result.Bytes = int(c.carrier.requests), c.carrier.bytes
+	if err != nil {
+		return result, err
+	}
+	result.Received = c.now()
+	for _, a := range accepted {
+		if result.Evaluated == 0 {
+			result.Evaluated, result.Asked = a.evaluated, a.asked
+		}
+		for _, warning := range a.warnings {
+			result.Partial = true
+			result.warn(clip(warning))
+		}
+		// Each answer's times become those that they would be in an answer to the request that Evaluated is of.
+		shift := result.Evaluated - a.evaluated + a.asked.Sub(result.Asked).Seconds()
+		for _, r := range a.rows {
+			if r.kind == Timestamp {
+				r.value += shift
+			}
+			row(a.slot, r.kind, []byte(r.label), r.value)
+		}
+		result.Series += len(a.rows)
+	}
+	return result, nil
+}
 
-	var result, empty Result
-	defer c.rows.free()
-	var failures []string
-	empties := 0
-	for _, i := range c.order() {
-		e := c.endpoints[i]
-		c.rows.begin(label, queries)
-		err := c.askEndpoint(bounded, e, queries, slots, &result)
-		if err == nil {
-			result.Endpoint = e.name
-			if c.rows.valued() {
-				result.Series = len(c.rows.list)
-				c.answered(i, &result)
-				c.rows.each(row)
-				return result, nil
-			}
-			// A server that has just been installed, or has lost its targets, answers too: with nothing, or, after its
-			// first scrape, with times of samples of which it can make no rate. Others may know more.
-			if empties++; empties == 1 {
-				empty = result
-			}
-			err = errors.New("the answer has no series of a load; next: see whether the server scrapes what the queries ask for")
-		}
+// refreshCredentials reads the files again. Once they have been good, a file that is missing or half written is not an
+// outage: what it had before is used until it is good again.
+func (c *Client) refreshCredentials(result *Result) error {
+	transport, carrier, err := newTransport(&c.prometheus)
+	switch {
+	case err == nil:
+		c.transport, c.carrier = transport, carrier
+	case c.transport == nil:
+		return err
+	default:
+		c.carrier.requests, c.carrier.bytes = 0, 0
+		result.warn(err.Error() + "; what was read before is used until then")
+	}
+	return nil
+}
+
+// askInOrder asks one endpoint after another for what has no answer yet.
+func (c *Client) askInOrder(ctx context.Context, label string, queries []Query, left []int, result *Result) (
+	[]answer, error) {
+	var accepted []answer
+	var reasons []string // of each endpoint, the first
+	failures := map[int][]string{}
+	onlyEmpty := true
+	order := c.order()
+	for n, i := range order {
+		name := plain(c.endpoints[i])
+		answers := c.askEndpoint(ctx, c.endpoints[i], label, queries, left)
 		if ctx.Err() != nil {
-			return result, fmt.Errorf("asking %s was given up: %w", e.name, ctx.Err())
+			return nil, fmt.Errorf("asking %s was given up: %w", name, ctx.Err())
 		}
-		failures = append(failures, e.name+": "+err.Error())
-		if bounded.Err() != nil {
-			break
+		answered, valued := false, false
+		for _, a := range answers {
+			answered, valued = answered || a.err == nil, valued || a.valued
+		}
+		onlyEmpty = onlyEmpty && answered
+		// A server that has just been installed, or has lost its targets, answers too: with nothing, or with times of
+		// samples of which it can make no rate. Others may know more.
+		counts := valued || onlyEmpty && n == len(order)-1
+		if counts && result.Endpoint == "" {
+			result.Endpoint = name
+			if valued && (i != c.current || c.since.IsZero()) {
+				c.current, c.since = i, c.now()
+			}
+		}
+		left = nil
+		for _, a := range answers {
+			switch {
+			case a.err == nil && counts:
+				accepted = append(accepted, a)
+				continue
+			case a.err == nil:
+				a.err = errors.New("the answer has no series of a load; " +
+					"next: see whether the server scrapes what the queries ask for")
+			}
+			if len(left) == 0 {
+				reasons = append(reasons, fmt.Sprintf("%s: resource %s: %v", name, queries[a.slot].Name, a.err))
+			}
+			left = append(left, a.slot)
+			failures[a.slot] = append(failures[a.slot], name+": "+a.err.Error())
+		}
+		if len(left) == 0 {
+			return accepted, nil
 		}
 	}
-	if empties == len(c.endpoints) {
-		empty.Requests, empty.Bytes = result.Requests, result.Bytes
-		return empty, nil
+	if len(accepted) == 0 {
+		return nil, errors.New("no measurements: " + strings.Join(reasons, "; "))
 	}
-	return result, errors.New("no measurements: " + strings.Join(failures, "; "))
+	result.Failed = map[int]error{}
+	for _, slot := range left {
+		result.Failed[slot] = errors.New(strings.Join(failures[slot], "; "))
+	}
+	return accepted, nil
 }
 
 // order is that in which to try the endpoints. Who stands in for the first does so for some minutes and not for ever,
@@ -205,235 +247,99 @@ func (c *Client) order() []int {
 	return order
 }
 
-// answered notes who answered. Who took too long over a part of it is not asked first next time: others may be quicker.
-func (c *Client) answered(i int, result *Result) {
-	for _, err := range result.Failed {
-		if outOfTime(err) {
-			i = (i + 1) % len(c.endpoints)
-			break
-		}
-	}
-	if i != c.current || c.since.IsZero() {
-		c.current, c.since = i, c.now()
-	}
-}
-
-// askEndpoint asks one endpoint: for everything at once, and if it will not have that, for one resource after another,
-// in this refresh if it refuses and in the next if it is too slow: see turns. What failed before is not asked with the
-// rest, so that a bad expression costs one request at a time, and not one for each resource.
-func (c *Client) askEndpoint(ctx context.Context, e *endpoint, queries []Query, slots []int, result *Result) error {
-	result.Failed, result.Warnings, result.Partial, result.Evaluated = nil, nil, false, 0
-	t := &e.turns
-	t.keep(queries, slots)
-	together, alone := t.divide(queries, slots)
-	hopeless := t.failed(queries, slots)
-	if t.apart > 0 {
-		t.apart--
-	}
-	failed := map[int]error{}
-	fail := func(slot int, err error) {
-		failed[slot] = fmt.Errorf("resource %s: %w", queries[slot].Name, err)
-	}
-	if len(together) > 0 {
-		err := c.askOnce(ctx, e, union(queries, together...), result)
-		switch {
-		case err == nil:
-		case !oneByOne(err):
-			switch {
-			case !outOfTime(err) || ctx.Err() != nil:
-			case len(together) == 1:
-				t.took(queries[together[0]], err)
-			default:
-				t.apart, t.found = apartFor, false
-			}
-			return err
-		case len(together) == 1:
-			t.took(queries[together[0]], err)
-			fail(together[0], err)
-		default:
-			alone = slots
-		}
-	}
-	alone = t.order(queries, alone)
-	// late is the failure that left no time for others.
-	var late error
-	for i, slot := range alone {
-		err := c.askOnce(ctx, e, union(queries, slot), result)
-		if err == nil {
-			t.took(queries[slot], nil)
-			continue
-		}
-		if !oneByOne(err) && !outOfTime(err) {
-			// The server has gone meanwhile.
-			return err
-		}
-		if !outOfTime(err) {
-			t.took(queries[slot], err)
-			fail(slot, err)
-			continue
-		}
-		if ctx.Err() == nil {
-			t.found = t.found || t.of[queries[slot]].failure == nil
-			t.took(queries[slot], err)
-			if t.found && t.failed(queries, alone[i:]) {
-				// All that take so long are known.
-				t.apart = 0
-			}
-		}
-		for _, left := range alone[i:] {
-			fail(left, t.why(queries[left]))
-		}
-		late = failed[slot]
-		break
-	}
-	if len(failed) == 0 {
-		return nil
-	}
-	result.Failed = failed
-	switch {
-	case len(failed) < len(slots):
-		return nil
-	case late != nil:
-		if hopeless && ctx.Err() == nil {
-			*t = turns{}
-		}
-		return late
-	case len(slots) == 1:
-		return failed[slots[0]]
-	}
-	return fmt.Errorf("every query failed, first %w", failed[slots[0]])
-}
-
-// askOnce sends one expression, and leaves no rows behind if it fails. When the credentials are not accepted, it looks
-// for newer ones and tries again once. When the method is not, it tries the other one.
-func (c *Client) askOnce(ctx context.Context, e *endpoint, expression string, result *Result) error {
-	_, warnings, err := c.credentials.refresh()
-	if err != nil {
-		return err
-	}
-	again, get := true, e.get
-	// first is the error for which the other method is tried.
-	var first error
-	for {
-		list, text := c.rows.mark()
-		status, err := c.send(ctx, e, get, expression, result)
-		if err == nil {
-			e.get = get
-			for _, warning := range warnings {
-				result.warn(warning)
-			}
-			return nil
-		}
-		c.rows.back(list, text)
-		err = c.withoutSecrets(e, err)
-		if status == http.StatusUnauthorized || status == http.StatusForbidden {
-			if again {
-				again = false
-				if changed, _, refreshErr := c.credentials.refresh(); refreshErr == nil && changed {
-					continue
-				}
-			}
-		}
-		if first == nil && (refusesMethod(status) || get && tooLong(status)) {
-			first, get = err, !get
-			continue
-		}
-		switch {
-		case first == nil:
-		case oneByOne(first) && refusesMethod(status):
-			// GET is all that the server takes, and the question is too long for that.
-			return first
-		default:
-			// GET is kept only if it has been of use.
-			e.get = get && oneByOne(err)
-		}
-		return err
-	}
-}
-
-// refusesMethod says whether a status may mean the method. Proxies that go by Kubernetes' roles take POST for an
-// attempt to create something.
-func refusesMethod(status int) bool {
-	return status == http.StatusMethodNotAllowed || status == http.StatusNotImplemented || status == http.StatusForbidden
-}
-
-// send sends one request, and adds to the rows what it is answered. It returns the status if there was one.
-func (c *Client) send(ctx context.Context, e *endpoint, get bool, expression string, result *Result) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.timeout)
+// askEndpoint asks one endpoint for some resources at once.
+func (c *Client) askEndpoint(
+	ctx context.Context, endpoint url.URL, label string, queries []Query, slots []int) []answer {
+	ctx, cancel := context.WithTimeout(ctx, c.prometheus.Timeout.Duration)
 	defer cancel()
-
-	var answer reply
-	decoded := false
-	secrets := c.secrets(e)
-	header := c.credentials.header
-	if e.authorization != "" && header.Get("Authorization") == "" {
-		header = header.Clone()
-		header.Set("Authorization", e.authorization)
+	answers, asked := make([]answer, len(slots)), c.now()
+	var wait sync.WaitGroup
+	for i, slot := range slots {
+		a := &answers[i]
+		a.slot, a.asked = slot, asked
+		query, nodeLabel := queries[slot].union(slot), queries[slot].Label
+		if nodeLabel == "" {
+			nodeLabel = label
+		}
+		wait.Add(1)
+		go func() {
+			defer wait.Done()
+			// What a server sends must not end the scheduler.
+			defer func() {
+				if problem := recover(); problem != nil {
+					a.err = fmt.Errorf("panic: %v; next: report this as a bug, with the server's version", problem)
+				}
+			}()
+			a.err = c.ask(ctx, endpoint, nodeLabel, query, a)
+		}()
 	}
-	carrier := &exchange{
-		through: c.credentials.transport,
-		header:  header,
-		secrets: secrets,
-		largest: c.largest,
-		decode: func(body io.Reader) (err error) {
-			answer, err = c.rows.decode(body)
-			decoded = err == nil
-			return err
-		},
-	}
-	client, err := api.NewClient(api.Config{Address: e.address, RoundTripper: carrier})
-	if err != nil {
-		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
-	}
-	request, err := c.request(client.URL("/api/v1/query", nil), get, expression)
-	if err != nil {
-		return 0, toldError("the endpoint is not a URL; next: check it in the configuration")
-	}
-	asked := c.now()
-	response, body, err := client.Do(ctx, request)
-	result.Requests += carrier.requests
-	result.Bytes += carrier.bytes
-	if err != nil {
-		return 0, unreachable(ctx, c.timeout, err, secrets)
-	}
-	if response.StatusCode/100 != 2 {
-		return response.StatusCode, unusable(response, body, secrets)
-	}
-	if !decoded {
-		return response.StatusCode, notPrometheus("it is empty")
-	}
-	// An answer without series has no time: of answers to several requests, the last one that has a time gives it.
-	if answer.evaluated > 0 || result.Evaluated == 0 {
-		result.Asked, result.Received, result.Evaluated = asked, c.now(), answer.evaluated
-	}
-	result.Partial = result.Partial || answer.partial || len(answer.warnings) > 0
-	for _, warning := range answer.warnings {
-		result.warn(clip(hide(warning, secrets)))
-	}
-	if answer.partial {
-		result.warn("the server says that its answer is partial")
-	}
-	return response.StatusCode, nil
+	wait.Wait()
+	return answers
 }
 
-// request asks for the values of now, whatever now is on the server. It also tells the server to give up shortly before
-// this side does, because then it says so, which is better than not to know whether it is there.
-func (c *Client) request(to *url.URL, get bool, expression string) (*http.Request, error) {
-	limit := strconv.FormatInt(int64(c.timeout*9/10/time.Millisecond), 10) + "ms"
-	if get {
-		values := to.Query()
-		values.Set("query", expression)
-		values.Set("timeout", limit)
-		to.RawQuery = values.Encode()
-		return http.NewRequest(http.MethodGet, to.String(), nil)
-	}
-	values := url.Values{"query": {expression}, "timeout": {limit}}
-	request, err := http.NewRequest(http.MethodPost, to.String(), strings.NewReader(values.Encode()))
+// ask sends one request, and fills the answer.
+func (c *Client) ask(ctx context.Context, endpoint url.URL, label, query string, a *answer) error {
+	client, err := api.NewClient(api.Config{Address: endpoint.String(), RoundTripper: c.transport})
 	if err != nil {
-		return nil, err
+		return err
 	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	return request, nil
+	// Without a time, the server evaluates for its own now.
+	value, warnings, err := promv1.NewAPI(client).Query(ctx, query, time.Time{})
+	if err != nil {
+		return explain(ctx, c.prometheus.Timeout.Duration, err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return fmt.Errorf("the result is a %s, and no vector; next: make the query return one series for each node",
+			value.Type())
+	}
+	kinds := map[model.LabelValue]Kind{}
+	for _, kind := range []Kind{Value, Timestamp, Deviation} {
+		kinds[model.LabelValue(term(a.slot, kind))] = kind
+	}
+	rows := make([]answerRow, 0, len(vector))
+	for _, sample := range vector {
+		kind, known := kinds[sample.Metric[termLabel]]
+		if !known {
+			return fmt.Errorf("a series has not got the label %s that was asked for; "+
+				"next: check that the endpoint is a server of Prometheus' HTTP API", termLabel)
+		}
+		if sample.Timestamp == 0 {
+			continue // it has a histogram, and no value
+		}
+		rows = append(rows, answerRow{kind, string(sample.Metric[model.LabelName(label)]), float64(sample.Value)})
+		a.evaluated, a.valued = float64(sample.Timestamp)/1000, a.valued || kind == Value
+	}
+	a.rows, a.warnings = rows, warnings
+	return nil
+}
+
+// explain says what to do about an error of the client.
+func explain(ctx context.Context, timeout time.Duration, err error) error {
+	var request *url.Error
+	if errors.As(err, &request) {
+		// Its text begins with the address.
+		err = request.Err
+	}
+	var told toldError
+	var said *promv1.Error
+	switch {
+	case errors.As(err, &told):
+		return told
+	case ctx.Err() != nil:
+		return fmt.Errorf("no answer within %v; "+
+			"next: see whether the server is up, and how long it takes for the query", timeout)
+	case request != nil:
+		return errors.New(clip(err.Error()) +
+			"; next: see whether the server can be reached from here, with these certificates")
+	case errors.As(err, &said) && said.Type != promv1.ErrBadResponse:
+		return errors.New("the query was refused: " + clip(fmt.Sprintf("%s: %s", said.Type, said.Msg)) +
+			"; next: try it in the server's own query page")
+	default:
+		// What the decoder says of an answer repeats some of it.
+		return errors.New("the answer is not one of Prometheus' HTTP API; " +
+			"next: check that the endpoint is the server's address, with its path prefix")
+	}
 }
 
 func (r *Result) warn(warning string) {
@@ -442,29 +348,25 @@ func (r *Result) warn(warning string) {
 			return
 		}
 	}
-	if len(r.Warnings) < 2*mostWarnings {
+	if len(r.Warnings) < mostWarnings {
 		r.Warnings = append(r.Warnings, warning)
 	}
 }
 
-// secrets has the longest first: one may be a part of another, whose rest would be left.
-func (c *Client) secrets(e *endpoint) []string {
-	secrets := append(append([]string{}, c.credentials.secrets...), e.secrets...)
-	sort.Slice(secrets, func(i, j int) bool { return len(secrets[i]) > len(secrets[j]) })
-	return secrets
+// plain is an endpoint's address as it is for messages.
+func plain(endpoint url.URL) string {
+	return (&url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: endpoint.Path}).String()
 }
 
-// withoutSecrets keeps what oneByOne and outOfTime ask of an error, and nothing else but its text. A server's words are
-// shortened only here: a secret that is cut in two is not found.
-func (c *Client) withoutSecrets(e *endpoint, err error) error {
-	secrets := c.secrets(e)
-	var refused *refusal
-	switch {
-	case errors.As(err, &refused):
-		errorType, message := clip(hide(refused.errorType, secrets)), clip(hide(refused.message, secrets))
-		return &refusal{errorType: errorType, message: message, status: refused.status}
-	case oneByOne(err), outOfTime(err):
-		return err
+// clip shortens a server's words to what a log line bears, without characters that would break it.
+func clip(text string) string {
+	if len(text) > longestText {
+		text = strings.ToValidUTF8(text[:longestText], "") + "..."
 	}
-	return errors.New(hide(err.Error(), secrets))
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source asks a server of Prometheus' HTTP API for the load of all nodes: one request for all resources, with
-// its time and size bounded, and credentials read from files that may change at any time.
-//
-// What it hands on is what the server said, as it said it. What a number is worth is not judged here.
+// Package source asks a server of Prometheus' HTTP API for the load of all nodes, with one request for each resource.
+// What it hands on is what the server said. What a number is worth is not judged here.
 package source
 
 import (
-	"strconv"
+	"fmt"
 	"strings"
 )
 
@@ -15,6 +13,8 @@ import (
 type Query struct {
 	// Name is the resource's, for messages.
 	Name string
+	// Label tells nodes apart in the series of these expressions; if it is empty, the label that Ask is given does.
+	Label string
 	// Value returns the load, Timestamp the time of the newest raw sample behind it, Deviation its standard deviation.
 	Value, Timestamp, Deviation string
 }
@@ -36,53 +36,23 @@ func (q Query) expressions() [len(letters)]string {
 	return [...]string{q.Value, q.Timestamp, q.Deviation}
 }
 
-func (q *Query) asks(kind Kind) bool {
-	switch kind {
-	case Value:
-		return q.Value != ""
-	case Timestamp:
-		return q.Timestamp != ""
-	}
-	return q.Deviation != ""
-}
-
 func (q Query) empty() bool { return q.expressions() == [len(letters)]string{} }
 
-// termLabel is the label that is put on every series asked for, to say which expression it is from: the slot of the
-// resource and the letter of the kind.
+// termLabel is the label that is put on every series asked for, to say which expression it is from.
 const termLabel = "nodeload_term"
 
-// union makes one expression of the queries in the given slots. The label makes the series of different expressions
-// differ, so that `or` keeps them all. The line's end behind an expression ends a comment that it may end with.
-func union(queries []Query, slots ...int) string {
+// term is that label's value: the slot of the resource and the letter of the kind.
+func term(slot int, kind Kind) string { return fmt.Sprintf("%d%c", slot, letters[kind]) }
+
+// union makes one expression of a query. The label makes the series of its expressions differ, so that `or` keeps them
+// all. The line's end behind an expression ends a comment that it may end with.
+func (q Query) union(slot int) string {
 	var terms []string
-	for _, slot := range slots {
-		for kind, expression := range queries[slot].expressions() {
-			if expression == "" {
-				continue
-			}
-			term := strconv.Itoa(slot) + letters[kind:kind+1]
-			terms = append(terms, `label_replace((`+expression+"\n"+`), "`+termLabel+`", "`+term+`", "", "")`)
+	for kind, expression := range q.expressions() {
+		if expression != "" {
+			terms = append(terms, fmt.Sprintf("label_replace((%s\n), %q, %q, \"\", \"\")",
+				expression, termLabel, term(slot, Kind(kind))))
 		}
 	}
 	return strings.Join(terms, "\nor\n")
-}
-
-// term reads what union wrote into the label.
-func term(text []byte) (slot int, kind Kind, ok bool) {
-	last := len(text) - 1
-	if last < 1 || last > 4 {
-		return 0, 0, false
-	}
-	letter := strings.IndexByte(letters, text[last])
-	if letter < 0 {
-		return 0, 0, false
-	}
-	for _, digit := range text[:last] {
-		if digit < '0' || digit > '9' {
-			return 0, 0, false
-		}
-		slot = 10*slot + int(digit-'0')
-	}
-	return slot, Kind(letter), true
 }

@@ -5,6 +5,8 @@ package source
 import (
 	"context"
 	"fmt"
+	"io/ioutil"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"sort"
@@ -16,6 +18,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
+
+// quiet takes what the tests do to connections, which is not worth a line each.
+var quiet = log.New(ioutil.Discard, "", 0)
+
+// got is a row as a test sees it.
+type got struct {
+	Slot  int
+	Kind  Kind
+	Label string
+	Value float64
+}
 
 // asked is a request as a server saw it.
 type asked struct {
@@ -41,7 +54,6 @@ func serve(t testing.TB, do http.HandlerFunc) *server {
 func unstarted(t testing.TB, do http.HandlerFunc) *server {
 	s := &server{do: do}
 	s.Server = httptest.NewUnstartedServer(s)
-	// What the tests do to connections is not worth a line each.
 	s.Config.ErrorLog = quiet
 	t.Cleanup(s.Close)
 	return s
@@ -77,18 +89,43 @@ func answers(status int, body string) http.HandlerFunc {
 	}
 }
 
+func vector(series ...string) string {
+	return `{"status":"success","data":{"resultType":"vector","result":[` + strings.Join(series, ",") + `]}}`
+}
+
+func series(instance, term, value string) string {
+	return fmt.Sprintf(`{"metric":{"instance":%q,"nodeload_term":%q},"value":[1700000000.25,%q]}`,
+		instance, term, value)
+}
+
+// refused is what Prometheus says of a query that it does not evaluate.
+func refused(kind, why string) string {
+	return fmt.Sprintf(`{"status":"error","errorType":%q,"error":%q}`, kind, why)
+}
+
 // healthy answers each term of the question with a row of the given node.
 func healthy(node string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var rows []string
 		for slot := 0; slot < 20; slot++ {
 			for kind, value := range []string{"0.5", "1699999990", "0.1"} {
-				if term := fmt.Sprintf("%d%c", slot, letters[kind]); strings.Contains(r.Form.Get("query"), `"`+term+`"`) {
+				if term := term(slot, Kind(kind)); strings.Contains(r.Form.Get("query"), `"`+term+`"`) {
 					rows = append(rows, series(node, term, value))
 				}
 			}
 		}
 		fmt.Fprint(w, vector(rows...))
+	}
+}
+
+// doesIf does something if a query has a word in it, and else answers it.
+func doesIf(do http.HandlerFunc, word string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if strings.Contains(r.Form.Get("query"), word) {
+			do(w, r)
+			return
+		}
+		healthy("a")(w, r)
 	}
 }
 

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/ioutil"
+	"net/http"
+	"strings"
+	"sync/atomic"
+
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/transport"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+const (
+	// largestAnswer bounds an answer, after decompression. One resource of 5,000 nodes makes less than 2 MB.
+	largestAnswer = 32 << 20
+	// largestPage bounds what is read of an answer that is not 2xx.
+	largestPage = 64 << 10
+	// shortestSecret keeps words from being taken for secrets because a header's value is one, such as a tenant.
+	shortestSecret = 6
+)
+
+// toldError already says what to do next.
+type toldError string
+
+func (e toldError) Error() string { return string(e) }
+
+func told(format string, args ...interface{}) error { return toldError(fmt.Sprintf(format, args...)) }
+
+// newTransport reads all files of the credentials. Client-go has one transport for all that is the same as before, so
+// connections are used again until a certificate changes.
+func newTransport(prometheus *config.NodeLoadPrometheus) (http.RoundTripper, *carrier, error) {
+	failed := func(use string, err error) (http.RoundTripper, *carrier, error) {
+		return nil, nil, told("%s: %v; next: check the file, and the volume that it is from", use, err)
+	}
+	carrier := &carrier{header: http.Header{}}
+	for _, header := range prometheus.Headers {
+		value := header.Value
+		if header.ValueFile != "" {
+			content, err := read(header.ValueFile)
+			value = strings.TrimSpace(string(content))
+			if err == nil && strings.ContainsAny(value, "\r\n\x00") {
+				err = fmt.Errorf("%s has more than one line", header.ValueFile)
+			}
+			if err != nil {
+				return failed("the header "+header.Name, err)
+			}
+		}
+		carrier.header.Set(header.Name, value)
+	}
+	tls := transport.TLSConfig{ServerName: prometheus.TLS.ServerName, Insecure: prometheus.TLS.InsecureSkipVerify}
+	for _, file := range []struct {
+		use, path string
+		content   *[]byte
+	}{
+		{"tls.caFile", prometheus.TLS.CAFile, &tls.CAData},
+		{"tls.certFile", prometheus.TLS.CertFile, &tls.CertData},
+		{"tls.keyFile", prometheus.TLS.KeyFile, &tls.KeyData},
+	} {
+		content, err := read(file.path)
+		if err != nil {
+			return failed(file.use, err)
+		}
+		*file.content = content
+	}
+	through, err := transport.New(&transport.Config{
+		BearerTokenFile: prometheus.BearerTokenFile,
+		TLS:             tls,
+		WrapTransport: func(base http.RoundTripper) http.RoundTripper {
+			carrier.base = base
+			return carrier
+		},
+	})
+	if err != nil {
+		return failed("bearerTokenFile or tls", err)
+	}
+	return through, carrier, nil
+}
+
+// read reads a file that must not be empty. No path is no file.
+func read(path string) ([]byte, error) {
+	if path == "" {
+		return nil, nil
+	}
+	content, err := ioutil.ReadFile(path)
+	if err == nil && len(bytes.TrimSpace(content)) == 0 {
+		err = fmt.Errorf("%s is empty", path)
+	}
+	return content, err
+}
+
+// carrier is the round tripper next to the network: it sends the headers, and bounds and explains the answers.
+type carrier struct {
+	base            http.RoundTripper
+	header          http.Header
+	requests, bytes int64
+}
+
+// RoundTrip implements http.RoundTripper. What it returns as an error does not repeat what the server sent.
+func (c *carrier) RoundTrip(request *http.Request) (*http.Response, error) {
+	// Every request gets the credentials, so none may go to another server. With another method it has no question.
+	if from := request.Response; from != nil &&
+		(origin(from.Request) != origin(request) || from.Request.Method != request.Method) {
+		return nil, told("HTTP status %d sends to %s, and is not followed; next: make the endpoint the address that "+
+			"answers itself, or check the credentials if that is a page to log in", from.StatusCode, origin(request))
+	}
+	request = utilnet.CloneRequest(request)
+	for name, values := range c.header {
+		request.Header[name] = values
+	}
+	// The question changes nothing, so net/http may send it again over a new connection if the server has just closed
+	// the old one. An empty value says so without sending the header.
+	request.Header["Idempotency-Key"] = nil
+	atomic.AddInt64(&c.requests, 1)
+	response, err := c.base.RoundTrip(request)
+	if err != nil {
+		return nil, err
+	}
+	response.Body = &boundedBody{ReadCloser: response.Body, left: largestAnswer, count: &c.bytes}
+	switch status := response.StatusCode; {
+	case status/100 <= 3, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
+		return response, nil
+	case status == http.StatusForbidden && request.Method == http.MethodPost:
+		// Proxies that go by Kubernetes' roles take POST for an attempt to create something. With this status, the
+		// client tries GET.
+		response.StatusCode = http.StatusMethodNotAllowed
+		return response, nil
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		err = told("HTTP status %d: the credentials are not accepted; next: check bearerTokenFile, headers and the "+
+			"client certificate, and the rights that they give", status)
+	case status == http.StatusNotFound:
+		err = told("HTTP status 404: there is no /api/v1/query; next: check the endpoint's path prefix")
+	default:
+		page, _ := ioutil.ReadAll(io.LimitReader(response.Body, largestPage))
+		if bytes.Contains(page, []byte(`"errorType"`)) {
+			// These are Prometheus' own words, which the client reads only with this status.
+			response.StatusCode = http.StatusUnprocessableEntity
+			response.Body = ioutil.NopCloser(bytes.NewReader(hide(page, request.Header, c.header)))
+			return response, nil
+		}
+		err = told("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the "+
+			"endpoint should begin with https", status)
+	}
+	response.Body.Close()
+	return nil, err
+}
+
+func origin(request *http.Request) string { return request.URL.Scheme + "://" + request.URL.Host }
+
+// WrappedRoundTripper implements utilnet.RoundTripperWrapper.
+func (c *carrier) WrappedRoundTripper() http.RoundTripper { return c.base }
+
+// hide removes credentials from what a server said, in case it repeats what it was sent.
+func hide(page []byte, sent, configured http.Header) []byte {
+	secrets := strings.Fields(sent.Get("Authorization"))
+	for name := range configured {
+		secrets = append(secrets, configured.Get(name))
+	}
+	for _, secret := range secrets {
+		if len(secret) >= shortestSecret {
+			page = bytes.ReplaceAll(page, []byte(secret), []byte("[hidden]"))
+		}
+	}
+	return page
+}
+
+// boundedBody ends with an error when more bytes come than are allowed. The transport has decompressed them before.
+type boundedBody struct {
+	io.ReadCloser
+	left  int64
+	count *int64
+}
+
+func (b *boundedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	atomic.AddInt64(b.count, int64(n))
+	if b.left -= int64(n); b.left < 0 {
+		return 0, told("the answer has more than %d bytes; next: make the query return one series for each node",
+			largestAnswer)
+	}
+	if err != nil && err != io.EOF && !errors.Is(err, context.DeadlineExceeded) {
+		err = told("the answer breaks off: %v; next: look at the server's log, and at what is in front of it", err)
+	}
+	return n, err
+}
