@@ -244,6 +244,10 @@ func TestExemptPods(t *testing.T) {
 	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "set"}}
 	urgent := pod("urgent", "1")
 	urgent.Spec.Priority = pointer.Int32(101)
+	critical := pod("critical", "1")
+	critical.Spec.Priority = pointer.Int32(2000000000)
+	below := pod("below", "1")
+	below.Spec.Priority = pointer.Int32(1999999999)
 	normal := pod("normal", "1")
 	normal.Spec.Priority = pointer.Int32(100)
 	for _, test := range []struct {
@@ -257,6 +261,9 @@ func TestExemptPods(t *testing.T) {
 		{urgent, func(*config.NodeLoadArgs) {}, false},
 		{urgent, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, true},
 		{normal, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, false},
+		{critical, func(*config.NodeLoadArgs) {}, true},
+		{below, func(*config.NodeLoadArgs) {}, false},
+		{critical, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(2147483647) }, false},
 	} {
 		args := arguments(cpu(80))
 		test.change(&args)

@@ -54,7 +54,9 @@ func arguments() *config.NodeLoadArgs {
 		Resources: []config.NodeLoadResource{{
 			Name: "cpu", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1,
 			Threshold: pointer.Int32(80), Strategy: config.NodeLoadLeastUsed, Target: 40, Margin: 1, Sensitivity: 1,
-			Estimator: config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: apiresource.MustParse("250m")},
+			Estimator: config.NodeLoadEstimator{
+				Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: 85, Default: apiresource.MustParse("250m"),
+			},
 		}},
 		Fallback:             config.NodeLoadFallbackRequests,
 		FilterOnStale:        config.NodeLoadFilterOpen,
@@ -238,7 +240,7 @@ func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
 func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
-	args.Resources[0].Estimator = config.NodeLoadEstimator{Factor: 100}
+	args.Resources[0].Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100}
 	loads := evenly(nodes, 0.2)
 	loads["node-7"] = 0.19
 	s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
