@@ -62,5 +62,5 @@ func (m *Measurements) open(_ *NodeLoad, swapped func(*measured.Snapshot)) (meas
 // ScoreOf returns what the plugin gives a node, rounded.
 func (pl *NodeLoad) ScoreOf(state *framework.CycleState, pod *v1.Pod, node string) int64 {
 	score, _ := pl.Score(context.Background(), state, pod, node)
-	return score / exactParts
+	return score/exactParts + lowest
 }

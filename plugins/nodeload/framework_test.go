@@ -104,8 +104,12 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	for _, node := range nodes {
 		objects = append(objects, node)
 	}
+	var placed []*v1.Pod
 	for _, pod := range pods {
 		objects = append(objects, pod)
+		if pod.Spec.NodeName != "" {
+			placed = append(placed, pod)
+		}
 	}
 	w := &world{
 		measurements: &Measurements{},
@@ -139,7 +143,7 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	},
 		frameworkruntime.WithClientSet(w.client),
 		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(placed, nodes)),
 		frameworkruntime.WithPodNominator(queue.NewPodNominator(factory.Core().V1().Pods().Lister())),
 	)
 	if err != nil {

@@ -46,26 +46,22 @@ type NodeLoad struct {
 	pods    corelisters.PodLister
 	group   *group
 
-	args                config.NodeLoadArgs
-	resources           []resource
-	maxSampleAge        time.Duration
-	minFreshPercent     int
-	neutralFallback     bool
-	closedOnStale       bool
-	exemptDaemonSets    bool
-	exemptPriorityAbove *int32
-	counters            counters
+	args            config.NodeLoadArgs
+	resources       []resource
+	maxSampleAge    time.Duration
+	minFreshPercent int
+	neutralFallback bool
+	closedOnStale   bool
+	counters        counters
 
 	viewed atomic.Value // *view
 	last   atomic.Value // *cycle: the one that was begun last
 	first  sync.Mutex   // is held to begin a cycle that has not begun
 
 	// mu guards what a swap changes, and lets none come before the plugin is made.
-	mu       sync.Mutex
-	closed   bool
-	move     func(framework.ClusterEvent)
-	previous *view // the one before viewed
-	outage   clock.Timer
+	mu     sync.Mutex
+	move   func(framework.ClusterEvent)
+	outage clock.Timer
 }
 
 var (
@@ -105,19 +101,17 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		return nil, err
 	}
 	pl := &NodeLoad{
-		handle:              handle,
-		clock:               clock,
-		profile:             services.ProfileOf(handle),
-		nodes:               handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
-		pods:                handle.SharedInformerFactory().Core().V1().Pods().Lister(),
-		group:               group,
-		args:                *args.DeepCopy(),
-		maxSampleAge:        args.MaxSampleAge.Duration,
-		minFreshPercent:     int(args.MinFreshNodesPercent),
-		neutralFallback:     args.Fallback == config.NodeLoadFallbackNeutral,
-		closedOnStale:       args.FilterOnStale == config.NodeLoadFilterClosed,
-		exemptDaemonSets:    args.ExemptDaemonSets,
-		exemptPriorityAbove: args.ExemptPriorityAbove,
+		handle:          handle,
+		clock:           clock,
+		profile:         services.ProfileOf(handle),
+		nodes:           handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
+		pods:            handle.SharedInformerFactory().Core().V1().Pods().Lister(),
+		group:           group,
+		args:            *args.DeepCopy(),
+		maxSampleAge:    args.MaxSampleAge.Duration,
+		minFreshPercent: int(args.MinFreshNodesPercent),
+		neutralFallback: args.Fallback == config.NodeLoadFallbackNeutral,
+		closedOnStale:   args.FilterOnStale == config.NodeLoadFilterClosed,
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
@@ -145,24 +139,17 @@ func (pl *NodeLoad) Name() string {
 
 // Close ends the plugin: nothing is fetched for it any more.
 func (pl *NodeLoad) Close() {
-	pl.mu.Lock()
-	pl.closed = true
-	pl.stopTimer()
-	pl.mu.Unlock()
 	// Not with the lock: it waits for a swap that waits for it.
 	pl.source.close()
-	pl.group.remove(pl)
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.stopTimer()
 }
 
-// EventsToRegister names the events of the cluster after which a rejected pod may fit: a pod is gone that was in
-// flight, and a node came, or became one that other plugins let pass. That a node cools is no event of the cluster; see
-// waking.go.
+// EventsToRegister names the one event of the cluster after which a rejected pod may fit at once: a node came. That a
+// node cools is no event of the cluster, see waking.go; nor does one cool when a pod is deleted.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
-	return []framework.ClusterEvent{
-		{Resource: framework.Pod, ActionType: framework.Delete},
-		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable | framework.UpdateNodeTaint |
-			framework.UpdateNodeCondition},
-	}
+	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add}}
 }
 
 // current returns the view that a cycle which begins now goes by.
@@ -180,19 +167,10 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if pl.closed {
-		return
-	}
-	v := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano())
-	old := pl.current()
-	missed := v.inherit(old)
-	if pl.previous != nil {
-		missed = v.inherit(pl.previous) || missed
-	}
+	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()), pl.current()
 	pl.viewed.Store(v)
-	pl.previous = old
-	pl.wake(v, missed)
-	pl.awaitOutage(v, 0)
+	pl.wake(v, v.inherit(old))
+	pl.awaitOutage(v)
 }
 
 // all returns the pods that are on nodes, and those that wait.
