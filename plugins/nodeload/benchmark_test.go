@@ -149,7 +149,7 @@ func BenchmarkPreFilter(b *testing.B) {
 // BenchmarkSwap makes a view of a snapshot and looks whom to wake.
 func BenchmarkSwap(b *testing.B) {
 	w, _ := benchmarkWorld(b, benchmarkNodes)
-	snapshot := w.measurements.snapshot()
+	snapshot := w.measurements.Snapshot()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {

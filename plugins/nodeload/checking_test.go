@@ -80,8 +80,8 @@ func TestFromPrometheusToScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.close()
-	waitFor(t, "a snapshot comes", func() bool { return source.snapshot() != nil && w.plugin.current().snapshot != nil })
+	defer source.Close()
+	waitFor(t, "a snapshot comes", func() bool { return source.Snapshot() != nil && w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
 	if len(found.nodes) != 2 {
 		t.Fatalf("%d nodes in the view", len(found.nodes))

@@ -14,7 +14,6 @@ const stateKey framework.StateKey = Name
 // cycle is what all calls of a scheduling cycle go by, so that they predict the same whatever is measured meanwhile. It
 // never changes.
 type cycle struct {
-	of   *framework.CycleState
 	view *view
 	// oldest is the time, in nanoseconds since 1970, before which a measurement is too old.
 	oldest int64
@@ -56,47 +55,27 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 	return c
 }
 
-// begin makes the cycle of a pod that is scheduled.
-func (pl *NodeLoad) begin(state *framework.CycleState, pod *v1.Pod) *cycle {
-	pl.source.touch()
+// cycle returns the cycle of a state, which it begins at the first extension point that asks for it, whichever a profile
+// enables.
+func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
+	if data, err := state.Read(stateKey); err == nil {
+		return data.(*cycle)
+	}
+	// The first may be Filter or Score, of which 16 run at once.
+	pl.first.Lock()
+	defer pl.first.Unlock()
+	if data, err := state.Read(stateKey); err == nil {
+		return data.(*cycle)
+	}
+	pl.source.Touch()
 	c := pl.cycleOf(pod, pl.current())
-	c.of = state
 	for r, blind := range c.blind {
 		if blind {
 			pl.counters.blind[r].Inc()
 		}
 	}
-	return c
-}
-
-// cycle returns the cycle of a state, which it begins if neither PreFilter nor PreScore did. The plugin itself
-// remembers the last one it began: the state of a simulation is a copy, in which nothing may be written, and to read a
-// state takes a lock.
-func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
-	if c, ok := pl.last.Load().(*cycle); ok && c.of == state {
-		return c
-	}
-	if data, err := state.Read(stateKey); err == nil {
-		return data.(*cycle)
-	}
-	pl.first.Lock()
-	defer pl.first.Unlock()
-	if c, ok := pl.last.Load().(*cycle); ok && c.of == state {
-		return c
-	}
-	c := pl.begin(state, pod)
-	pl.last.Store(c)
-	return c
-}
-
-// start begins the cycle at an extension point that is called once, unless it has begun.
-func (pl *NodeLoad) start(state *framework.CycleState, pod *v1.Pod) {
-	if _, err := state.Read(stateKey); err == nil {
-		return
-	}
-	c := pl.begin(state, pod)
 	state.Write(stateKey, c)
-	pl.last.Store(c)
+	return c
 }
 
 // exempt says whether the pod passes the filter whatever is measured.

@@ -23,19 +23,19 @@ type Measurements struct {
 	closes  int
 }
 
-func (m *Measurements) snapshot() *measured.Snapshot {
+func (m *Measurements) Snapshot() *measured.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last
 }
 
-func (m *Measurements) slot(resource int) int { return resource }
-func (m *Measurements) touch()                { atomic.AddInt64(&m.touches, 1) }
-func (m *Measurements) status() sourceStatus {
+func (m *Measurements) Slot(resource int) int { return resource }
+func (m *Measurements) Touch()                { atomic.AddInt64(&m.touches, 1) }
+func (m *Measurements) Status() collector.Status {
 	return collector.Status{Source: "0", State: collector.Fresh}
 }
 
-func (m *Measurements) close() {
+func (m *Measurements) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closes++

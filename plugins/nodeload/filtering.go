@@ -11,7 +11,7 @@ import (
 
 // PreFilter begins the cycle: it takes the view that Filter and Score will go by.
 func (pl *NodeLoad) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
-	pl.start(state, pod)
+	pl.cycle(state, pod)
 	return nil
 }
 

@@ -25,8 +25,6 @@ import (
 // path is where the status page is.
 const path = "/node-load"
 
-type sourceStatus = collector.Status
-
 // group are the plugins of a scheduler, which share a status page.
 type group struct {
 	mu      sync.Mutex
@@ -156,12 +154,7 @@ type podPage struct {
 	// Exempt says that it passes the filter whatever is measured.
 	Exempt bool `json:"exempt"`
 	// Estimates are in the resources' units, such as cores and bytes.
-	Estimates []estimatePage `json:"estimates"`
-}
-
-type estimatePage struct {
-	Resource string  `json:"resource"`
-	Estimate float64 `json:"estimate"`
+	Estimates map[string]float64 `json:"estimates"`
 }
 
 // sourcePage is how the refreshes go. Times are those of the scheduler's clock.
@@ -215,7 +208,7 @@ type loadPage struct {
 func (pl *NodeLoad) page(only string, pod *v1.Pod) profilePage {
 	v, now := pl.current(), pl.clock.Now()
 	oldest := v.oldestAt(now, pl.maxSampleAge)
-	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.status()), Nodes: []nodePage{}}
+	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.Status()), Nodes: []nodePage{}}
 	if v.snapshot != nil {
 		p.Snapshot, p.Taken = v.snapshot.ID, moment(v.snapshot.Taken)
 		p.UnmatchedSeries, p.UnmatchedExample = v.snapshot.Unmatched, v.snapshot.UnmatchedExample
@@ -261,9 +254,9 @@ func (pl *NodeLoad) page(only string, pod *v1.Pod) profilePage {
 // view, in order.
 func (pl *NodeLoad) decide(p *profilePage, v *view, pod *v1.Pod, pods []*v1.Pod, loads map[int][]load) {
 	c := pl.cycleOf(pod, v)
-	p.Pod = &podPage{Pod: pod.Namespace + "/" + pod.Name, Exempt: c.exempt}
+	p.Pod = &podPage{Pod: pod.Namespace + "/" + pod.Name, Exempt: c.exempt, Estimates: map[string]float64{}}
 	for r := range v.resources {
-		p.Pod.Estimates = append(p.Pod.Estimates, estimatePage{v.resources[r].name, c.estimates[r]})
+		p.Pod.Estimates[v.resources[r].name] = c.estimates[r]
 	}
 	infos := make([]*framework.NodeInfo, len(v.nodes))
 	for i, node := range v.nodes {
@@ -343,7 +336,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func pageOfSource(s sourceStatus) sourcePage {
+func pageOfSource(s collector.Status) sourcePage {
 	return sourcePage{
 		Source: s.Source, State: fmt.Sprint(s.State), Since: moment(s.Since), Problem: s.Problem, Endpoint: s.Endpoint,
 		LastSuccess: moment(s.LastSuccess), LastError: s.LastError, LastErrorTime: moment(s.LastErrorTime),
@@ -404,7 +397,14 @@ func (p *profilePage) write(w io.Writer) {
 	}
 	columns := "\nNODE\tRESOURCE\tMEASURED\tIN FLIGHT\tPREDICTED\tAGE\tMISSING"
 	if p.Pod != nil {
-		p.Pod.write(w)
+		fmt.Fprintf(w, "\nPod %s is expected to use", p.Pod.Pod)
+		for _, r := range p.Resources {
+			fmt.Fprintf(w, " %s %g", r.Resource, p.Pod.Estimates[r.Resource])
+		}
+		if p.Pod.Exempt {
+			fmt.Fprint(w, ", and passes the filter whatever is measured")
+		}
+		fmt.Fprintln(w)
 		columns += "\tWITH POD\tVERDICT"
 	}
 	fmt.Fprintln(w, columns)
@@ -420,17 +420,6 @@ func (p *profilePage) write(w io.Writer) {
 			}
 			fmt.Fprintln(w)
 		}
-	}
-	fmt.Fprintln(w)
-}
-
-func (p *podPage) write(w io.Writer) {
-	fmt.Fprintf(w, "\nPod %s is expected to use", p.Pod)
-	for i := range p.Estimates {
-		fmt.Fprintf(w, " %s %g", p.Estimates[i].Resource, p.Estimates[i].Estimate)
-	}
-	if p.Exempt {
-		fmt.Fprint(w, ", and passes the filter whatever is measured")
 	}
 	fmt.Fprintln(w)
 }

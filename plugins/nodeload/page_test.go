@@ -126,7 +126,7 @@ func TestThePageOfAPod(t *testing.T) {
 		t.Fatalf("%v: %s", err, answer.Body)
 	}
 	shown := p.Profiles[0]
-	if shown.Pod == nil || shown.Pod.Pod != "test/waiting" || shown.Pod.Exempt || shown.Pod.Estimates[0] != (estimatePage{"cpu", 1}) {
+	if shown.Pod == nil || shown.Pod.Pod != "test/waiting" || shown.Pod.Exempt || shown.Pod.Estimates["cpu"] != 1 {
 		t.Errorf("the pod is %+v", shown.Pod)
 	}
 	decided := w.cycle(t, running[1])

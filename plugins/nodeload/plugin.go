@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/utils/clock"
@@ -55,8 +56,7 @@ type NodeLoad struct {
 	counters        counters
 
 	viewed atomic.Value // *view
-	last   atomic.Value // *cycle: the one that was begun last
-	first  sync.Mutex   // is held to begin a cycle that has not begun
+	first  sync.Mutex   // is held to begin a cycle
 
 	// mu guards what a swap changes, and lets none come before the plugin is made.
 	mu     sync.Mutex
@@ -75,17 +75,15 @@ var (
 	_ services.Pager              = &NodeLoad{}
 )
 
-// measurements is where a profile's snapshots come from.
+// measurements is where a profile's snapshots come from: a collector's subscription.
 type measurements interface {
-	// snapshot returns the last one; nil before the first.
-	snapshot() *measured.Snapshot
-	// slot returns where the samples of a resource are.
-	slot(resource int) int
-	// touch says that they are needed.
-	touch()
-	// status says how it goes.
-	status() sourceStatus
-	close()
+	// Slot returns where the samples of a resource are.
+	Slot(resource int) int
+	// Touch says that they are needed.
+	Touch()
+	// Status says how it goes.
+	Status() collector.Status
+	Close()
 }
 
 // open begins to fetch measurements for a profile, and has swapped called with each new snapshot, one after the other.
@@ -126,7 +124,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		return nil, err
 	}
 	for i := range pl.resources {
-		pl.resources[i].slot = pl.source.slot(i)
+		pl.resources[i].slot = pl.source.Slot(i)
 	}
 	group.add(pl)
 	return pl, nil
@@ -140,7 +138,7 @@ func (pl *NodeLoad) Name() string {
 // Close ends the plugin: nothing is fetched for it any more.
 func (pl *NodeLoad) Close() {
 	// Not with the lock: it waits for a swap that waits for it.
-	pl.source.close()
+	pl.source.Close()
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	pl.stopTimer()

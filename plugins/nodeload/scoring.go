@@ -12,7 +12,7 @@ import (
 
 // PreScore begins the cycle if PreFilter did not.
 func (pl *NodeLoad) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
-	pl.start(state, pod)
+	pl.cycle(state, pod)
 	return nil
 }
 
