@@ -9,6 +9,7 @@ import (
 	"math"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
@@ -256,7 +257,7 @@ func (pl *NodeLoad) decide(p *profilePage, v *view, pod *v1.Pod, pods []*v1.Pod,
 	c := pl.cycleOf(pod, v)
 	p.Pod = &podPage{Pod: pod.Namespace + "/" + pod.Name, Exempt: c.exempt, Estimates: map[string]float64{}}
 	for r := range v.resources {
-		p.Pod.Estimates[v.resources[r].name] = c.estimates[r]
+		p.Pod.Estimates[v.resources[r].name] = math.Round(1000*c.estimates[r]) / 1000
 	}
 	infos := make([]*framework.NodeInfo, len(v.nodes))
 	for i, node := range v.nodes {
@@ -399,7 +400,7 @@ func (p *profilePage) write(w io.Writer) {
 	if p.Pod != nil {
 		fmt.Fprintf(w, "\nPod %s is expected to use", p.Pod.Pod)
 		for _, r := range p.Resources {
-			fmt.Fprintf(w, " %s %g", r.Resource, p.Pod.Estimates[r.Resource])
+			fmt.Fprintf(w, " %s %s", r.Resource, strconv.FormatFloat(p.Pod.Estimates[r.Resource], 'f', -1, 64))
 		}
 		if p.Pod.Exempt {
 			fmt.Fprint(w, ", and passes the filter whatever is measured")

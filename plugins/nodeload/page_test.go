@@ -116,6 +116,7 @@ func TestThePageOfAPod(t *testing.T) {
 	}
 	running[2].Spec.Priority = pointer.Int32(2000000000)
 	running[3].Spec.SchedulerName = "other"
+	running[1].Annotations = map[string]string{"example.com/bandwidth": "200M"}
 	w := newWorld(t, arguments(cpu(80), network(0)), nodes(4), running...)
 	w.measure(map[string][]measured.Sample{
 		"node-0": {w.sample(0.5, 10*time.Second), {}}, "node-1": {w.sample(0.9, 0), {}}, "node-2": {w.sample(0.3, 0), {}}, "node-3": {{Missing: measured.NoSeries}, {}},
@@ -145,7 +146,7 @@ func TestThePageOfAPod(t *testing.T) {
 		t.Errorf("rejected: %v of %d nodes, want node-1 alone", decided.rejected, len(shown.Nodes))
 	}
 	text := get(w, http.MethodGet, "?pod=test/waiting&node=node-1", "").Body.String()
-	for _, want := range []string{"Pod test/waiting is expected to use cpu 1 network 0\n", "100.0 %", "node(s) had cpu above 80 % of capacity\n"} {
+	for _, want := range []string{"Pod test/waiting is expected to use cpu 1 network 200000000\n", "100.0 %", "node(s) had cpu above 80 % of capacity\n"} {
 		if !strings.Contains(text, want) || strings.Contains(text, "node-0") {
 			t.Errorf("there is no %q, or another node, in\n%s", want, text)
 		}

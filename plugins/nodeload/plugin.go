@@ -145,9 +145,10 @@ func (pl *NodeLoad) Close() {
 }
 
 // EventsToRegister names the one event of the cluster after which a rejected pod may fit at once: a node came. That a
-// node cools is no event of the cluster, see waking.go; nor does one cool when a pod is deleted.
+// node cools is no event of the cluster; the other one that is named stands for it, see waking.go. When a pod is deleted,
+// no node cools at once.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
-	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add}}
+	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | moved.ActionType}}
 }
 
 // current returns the view that a cycle which begins now goes by.

@@ -14,8 +14,9 @@ import (
 // now, its notes are taken away and all waiting pods are moved, once. The scheduler itself tries a pod again whose cycle
 // goes on meanwhile.
 
-// moved is the event that moves waiting pods. It has to be one of those that the plugin registers.
-var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.Add, Label: "NodeLoadChanged"}
+// moved is the event that moves waiting pods. It has to be one of those that the plugin registers, and that no plugin of
+// upstream's registers, so that pods which wait for others are left alone.
+var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, Label: "NodeLoadChanged"}
 
 // SetPodMover takes the function that moves waiting pods. Without one they wait for the scheduler's own flush.
 func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
