@@ -50,7 +50,7 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	if err != nil {
 		return err
 	}
-	defer source.close()
+	defer source.Close()
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
@@ -61,7 +61,7 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 			return fmt.Errorf("no answer in time: %w; next: see that one of the endpoints can be reached from here", ctx.Err())
 		case <-ticker.C:
 			// A snapshot that came comes first.
-			if status := source.status(); len(took) == 0 && status.Failures > 0 {
+			if status := source.Status(); len(took) == 0 && status.Failures > 0 {
 				return errors.New(status.LastError)
 			}
 		}
@@ -70,7 +70,7 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 
 // report prints what a snapshot has of each resource, and returns what will not work.
 func (pl *NodeLoad) report(snapshot *measured.Snapshot, source measurements, nodes []*v1.Node, out io.Writer) error {
-	status := source.status()
+	status := source.Status()
 	fmt.Fprintf(out, "%s answered in %v: %d series in %d requests, %d bytes\n", status.Endpoint, status.Duration.Round(time.Millisecond),
 		status.Series, status.Requests, status.Bytes)
 	for _, warning := range status.Warnings {
@@ -79,7 +79,7 @@ func (pl *NodeLoad) report(snapshot *measured.Snapshot, source measurements, nod
 	var problems []error
 	oldest := snapshot.Taken.Add(-pl.maxSampleAge).UnixNano()
 	for i := range pl.resources {
-		name, slot := pl.resources[i].name, source.slot(i)
+		name, slot := pl.resources[i].name, source.Slot(i)
 		found, missing := 0, map[measured.Missing][]string{}
 		for _, node := range nodes {
 			why := measured.NoSeries

@@ -80,16 +80,16 @@ func TestFromPrometheusToScores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.close()
-	waitFor(t, "a snapshot comes", func() bool { return source.snapshot() != nil && w.plugin.current().snapshot != nil })
-	if sample := w.plugin.current().samples; len(sample) != 2 {
-		t.Fatalf("%d nodes in the view", len(sample))
-	}
+	defer source.Close()
+	waitFor(t, "a snapshot comes", func() bool { return source.Snapshot() != nil && w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
-	if got := found.missing(found.find("node-0"), 0, 0); got != measured.Present {
+	if len(found.nodes) != 2 {
+		t.Fatalf("%d nodes in the view", len(found.nodes))
+	}
+	if _, got := found.sample("node-0", 0); got != measured.Present {
 		t.Errorf("node-0 has no measurement: %v", got)
 	}
-	if got := found.missing(found.find("node-1"), 0, 0); got != measured.NoSeries {
+	if _, got := found.sample("node-1", 0); got != measured.NoSeries {
 		t.Errorf("node-1: %v", got)
 	}
 }

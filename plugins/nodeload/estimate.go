@@ -18,6 +18,8 @@ type estimator struct {
 	resource v1.ResourceName
 	// extended says that only pods that ask for the resource use any of it.
 	extended bool
+	// byLimits says that limits count, where they are above the requests.
+	byLimits bool
 	// factor is a share.
 	factor float64
 	// otherwise is what a container uses that declares nothing.
@@ -30,6 +32,7 @@ func newEstimator(args config.NodeLoadEstimator) estimator {
 	return estimator{
 		resource:   args.Resource,
 		extended:   strings.Contains(string(args.Resource), "/"),
+		byLimits:   args.By == config.NodeLoadEstimateLimits,
 		factor:     float64(args.Factor) / 100,
 		otherwise:  args.Default.AsApproximateFloat64(),
 		annotation: args.Annotation,
@@ -67,7 +70,7 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 			}
 		}
 	}
-	sum := e.amount(pod.Spec.Overhead)
+	sum, _ := e.amount(pod.Spec.Overhead)
 	if e.resource == v1.ResourceCPU {
 		sum /= 1000
 	}
@@ -77,35 +80,42 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 	return sum
 }
 
-// container returns round(max(request, limit) x factor), at most the limit. CPU is rounded to thousandths of a core,
-// everything else to whole units.
+// container returns round(request x factor), at most the limit; with byLimits that of the limit. A container that has
+// only a limit requests as much, as everywhere in Kubernetes. CPU is rounded to thousandths of a core, everything else
+// to whole units.
 func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
 	if e.resource == "" {
 		return e.otherwise
 	}
-	request, limit := e.amount(resources.Requests), e.amount(resources.Limits)
-	if request <= 0 && limit <= 0 {
-		return e.otherwise
+	amount, requests := e.amount(resources.Requests)
+	limit, _ := e.amount(resources.Limits)
+	if !requests || e.byLimits && limit > amount {
+		amount = limit
 	}
-	estimate := math.Floor(math.Max(request, limit)*e.factor + 0.5)
+	unit := 1.0
+	if e.resource == v1.ResourceCPU {
+		unit = 1000
+	}
+	estimate := math.Floor(amount*e.factor + 0.5)
+	if amount <= 0 {
+		estimate = e.otherwise * unit
+	}
 	if limit > 0 && estimate > limit {
 		estimate = limit
 	}
-	if e.resource == v1.ResourceCPU {
-		return estimate / 1000
-	}
-	return estimate
+	return estimate / unit
 }
 
-func (e *estimator) amount(list v1.ResourceList) float64 {
+// amount returns what a list has of the resource, of CPU in thousandths of a core, and whether it names it.
+func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 	quantity, found := list[e.resource]
 	if !found {
-		return 0
+		return 0, false
 	}
 	if e.resource == v1.ResourceCPU {
-		return float64(quantity.MilliValue())
+		return float64(quantity.MilliValue()), true
 	}
-	return float64(quantity.Value())
+	return float64(quantity.Value()), true
 }
 
 // requested returns what the pods of a node request, and what of it there is to request; false if the node has none. Of

@@ -45,6 +45,8 @@ func TestEstimate(t *testing.T) {
 	cpu := config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: apiresource.MustParse("250m"), Annotation: "example.com/cpu"}
 	memory := config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: apiresource.MustParse("200M")}
 	gpu := config.NodeLoadEstimator{Resource: "nvidia.com/gpu", Factor: 100, Default: apiresource.MustParse("0")}
+	limits := cpu
+	limits.By = config.NodeLoadEstimateLimits
 	network := config.NodeLoadEstimator{Factor: 100, Default: apiresource.MustParse("0"), Annotation: "example.com/bandwidth"}
 	type amounts struct{ request, limit string }
 	for _, test := range []struct {
@@ -56,8 +58,13 @@ func TestEstimate(t *testing.T) {
 		overhead    string
 	}{
 		{"1 core x 85 %", cpu, nil, []amounts{{"1", ""}}, 0.85, ""},
-		{"the limit of 2 x 85 %", cpu, nil, []amounts{{"1", "2"}}, 1.7, ""},
-		{"only a limit", cpu, nil, []amounts{{"", "2"}}, 1.7, ""},
+		{"the request counts, however high the limit: 500m x 85 %", cpu, nil, []amounts{{"500m", "16"}}, 0.425, ""},
+		{"only a limit is requested too: 2 x 85 %", cpu, nil, []amounts{{"", "2"}}, 1.7, ""},
+		{"nothing requested, however high the limit", cpu, nil, []amounts{{"0", "16"}}, 0.25, ""},
+		{"nothing requested, and the limit is lower than the default", cpu, nil, []amounts{{"0", "100m"}}, 0.1, ""},
+		{"by limits, 2 x 85 %", limits, nil, []amounts{{"1", "2"}}, 1.7, ""},
+		{"by limits, and there is none: 1 x 85 %", limits, nil, []amounts{{"1", ""}}, 0.85, ""},
+		{"by limits, and nothing declared", limits, nil, []amounts{{"", ""}}, 0.25, ""},
 		{"5m x 85 % = 4.25m, rounded", cpu, nil, []amounts{{"5m", ""}}, 0.004, ""},
 		{"nothing declared", cpu, nil, []amounts{{"", ""}}, 0.25, ""},
 		{"850m + 250m", cpu, nil, []amounts{{"1", ""}, {"", ""}}, 1.1, ""},

@@ -23,19 +23,19 @@ type Measurements struct {
 	closes  int
 }
 
-func (m *Measurements) snapshot() *measured.Snapshot {
+func (m *Measurements) Snapshot() *measured.Snapshot {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.last
 }
 
-func (m *Measurements) slot(resource int) int { return resource }
-func (m *Measurements) touch()                { atomic.AddInt64(&m.touches, 1) }
-func (m *Measurements) status() sourceStatus {
+func (m *Measurements) Slot(resource int) int { return resource }
+func (m *Measurements) Touch()                { atomic.AddInt64(&m.touches, 1) }
+func (m *Measurements) Status() collector.Status {
 	return collector.Status{Source: "0", State: collector.Fresh}
 }
 
-func (m *Measurements) close() {
+func (m *Measurements) Close() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.closes++
@@ -62,5 +62,5 @@ func (m *Measurements) open(_ *NodeLoad, swapped func(*measured.Snapshot)) (meas
 // ScoreOf returns what the plugin gives a node, rounded.
 func (pl *NodeLoad) ScoreOf(state *framework.CycleState, pod *v1.Pod, node string) int64 {
 	score, _ := pl.Score(context.Background(), state, pod, node)
-	return score / exactParts
+	return score/exactParts + lowest
 }

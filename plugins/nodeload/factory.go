@@ -31,7 +31,7 @@ func Factory() frameworkruntime.PluginFactory {
 
 // subscribeTo begins to collect for a profile. The recorder may be nil.
 func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInformer, recorder events.EventRecorder,
-	swapped func(*measured.Snapshot)) (measurements, error) {
+	swapped func(*measured.Snapshot)) (*collector.Subscription, error) {
 	queries, err := queriesOf(&pl.args)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
 	}
-	return subscribed{subscription}, nil
+	return subscription, nil
 }
 
 // queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more
@@ -75,14 +75,3 @@ func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 	}
 	return queries, nil
 }
-
-// subscribed are the measurements that a collector's subscription brings.
-type subscribed struct {
-	*collector.Subscription
-}
-
-func (s subscribed) snapshot() *measured.Snapshot { return s.Snapshot() }
-func (s subscribed) slot(resource int) int        { return s.Slot(resource) }
-func (s subscribed) touch()                       { s.Touch() }
-func (s subscribed) status() sourceStatus         { return s.Status() }
-func (s subscribed) close()                       { s.Close() }

@@ -43,6 +43,7 @@ func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 		FilterOnStale:        config.NodeLoadFilterOpen,
 		MinFreshNodesPercent: 50,
 		ExemptDaemonSets:     true,
+		ExemptPriorityAbove:  pointer.Int32(1999999999),
 	}
 }
 
@@ -50,7 +51,9 @@ func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 func cpu(threshold int32) config.NodeLoadResource {
 	r := config.NodeLoadResource{
 		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
-		Target: 40, Margin: 1, Sensitivity: 1, Estimator: config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 100},
+		Target: 40, Margin: 1, Sensitivity: 1, Estimator: config.NodeLoadEstimator{
+			Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: 100,
+		},
 	}
 	if threshold > 0 {
 		r.Threshold = pointer.Int32(threshold)
@@ -63,7 +66,7 @@ func network(threshold int32) config.NodeLoadResource {
 	r := cpu(threshold)
 	capacity := apiresource.MustParse("1G")
 	r.Name, r.Capacity = "network", &capacity
-	r.Estimator = config.NodeLoadEstimator{Factor: 100, Annotation: "example.com/bandwidth"}
+	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100, Annotation: "example.com/bandwidth"}
 	return r
 }
 
@@ -101,8 +104,12 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	for _, node := range nodes {
 		objects = append(objects, node)
 	}
+	var placed []*v1.Pod
 	for _, pod := range pods {
 		objects = append(objects, pod)
+		if pod.Spec.NodeName != "" {
+			placed = append(placed, pod)
+		}
 	}
 	w := &world{
 		measurements: &Measurements{},
@@ -136,7 +143,7 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	},
 		frameworkruntime.WithClientSet(w.client),
 		frameworkruntime.WithInformerFactory(factory),
-		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(placed, nodes)),
 		frameworkruntime.WithPodNominator(queue.NewPodNominator(factory.Core().V1().Pods().Lister())),
 	)
 	if err != nil {

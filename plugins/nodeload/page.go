@@ -9,20 +9,22 @@ import (
 	"math"
 	"net/http"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 	"text/tabwriter"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
 // path is where the status page is.
 const path = "/node-load"
-
-type sourceStatus = collector.Status
 
 // group are the plugins of a scheduler, which share a status page.
 type group struct {
@@ -34,18 +36,6 @@ func (g *group) add(pl *NodeLoad) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.plugins = append(g.plugins, pl)
-}
-
-func (g *group) remove(pl *NodeLoad) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	var left []*NodeLoad
-	for _, other := range g.plugins {
-		if other != pl {
-			left = append(left, other)
-		}
-	}
-	g.plugins = left
 }
 
 // all returns the plugins in order of their profiles.
@@ -63,7 +53,7 @@ func (pl *NodeLoad) Pages() map[string]http.Handler {
 }
 
 // ServeHTTP answers with the state of all profiles, as plain text or, if asked for, as JSON. With node=NAME only that
-// node is in it.
+// node is in it, and with pod=NAMESPACE/NAME what becomes of a pod that waits, in the profile that it asks for.
 func (g *group) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
@@ -79,10 +69,13 @@ func (g *group) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "node load: unknown format; next: use format=json or format=text", http.StatusBadRequest)
 		return
 	}
-	page := pageOf(g.all(), query.Get("node"))
+	page, code, err := g.page(query.Get("node"), query.Get("pod"))
+	if err != nil {
+		http.Error(w, "node load: "+err.Error(), code)
+		return
+	}
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
-	var err error
 	if format == "json" {
 		w.Header().Set("Content-Type", "application/json")
 		encoder := json.NewEncoder(w)
@@ -95,6 +88,47 @@ func (g *group) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		klog.V(4).InfoS("Status page was not sent", "plugin", Name, "err", err)
 	}
+}
+
+// page makes the page: of one node if it is named, and of a pod that waits, NAMESPACE/NAME, in the profile that it asks
+// for. With an error it returns the code of the answer.
+func (g *group) page(node, key string) (p *page, code int, err error) {
+	p = &page{Profiles: []profilePage{}}
+	var pod *v1.Pod
+	var profiles []string
+	for _, pl := range g.all() {
+		if key != "" && pod == nil {
+			if pod, code, err = pl.waiting(key); err != nil {
+				return nil, code, err
+			}
+		}
+		profiles = append(profiles, pl.profile)
+		if pod == nil || pod.Spec.SchedulerName == pl.profile {
+			p.Profiles = append(p.Profiles, pl.page(node, pod))
+		}
+	}
+	if key != "" && len(p.Profiles) == 0 {
+		return nil, http.StatusNotFound, fmt.Errorf("%s is not of a profile with NodeLoad, which are here: %s; next: see the pod's spec.schedulerName",
+			key, strings.Join(profiles, ", "))
+	}
+	return p, 0, nil
+}
+
+// waiting returns a pod that waits for a node.
+func (pl *NodeLoad) waiting(key string) (pod *v1.Pod, code int, err error) {
+	namespace, name, err := cache.SplitMetaNamespaceKey(key)
+	if err != nil || namespace == "" {
+		return nil, http.StatusBadRequest, fmt.Errorf("%q is no pod; next: use pod=NAMESPACE/NAME", key)
+	}
+	pod, err = pl.pods.Pods(namespace).Get(name)
+	switch {
+	case err != nil:
+		return nil, http.StatusNotFound, fmt.Errorf("the scheduler knows no pod %s; next: kubectl get pod --namespace %s %s", key, namespace, name)
+	case pod.Spec.NodeName != "":
+		return nil, http.StatusConflict, fmt.Errorf("%s is on %s, and this page is about pods that wait; next: use node=%s",
+			key, pod.Spec.NodeName, pod.Spec.NodeName)
+	}
+	return pod, 0, nil
 }
 
 // page is what the status page says.
@@ -111,7 +145,17 @@ type profilePage struct {
 	UnmatchedSeries  int            `json:"unmatchedSeries"`
 	UnmatchedExample string         `json:"unmatchedExample,omitempty"`
 	Resources        []resourcePage `json:"resources"`
+	Pod              *podPage       `json:"pod,omitempty"`
 	Nodes            []nodePage     `json:"nodes"`
+}
+
+// podPage is what is expected of a pod.
+type podPage struct {
+	Pod string `json:"pod"`
+	// Exempt says that it passes the filter whatever is measured.
+	Exempt bool `json:"exempt"`
+	// Estimates are in the resources' units, such as cores and bytes.
+	Estimates map[string]float64 `json:"estimates"`
 }
 
 // sourcePage is how the refreshes go. Times are those of the scheduler's clock.
@@ -142,6 +186,9 @@ type resourcePage struct {
 type nodePage struct {
 	Node      string     `json:"node"`
 	Resources []loadPage `json:"resources"`
+	// Rejected says why the node is rejected for the pod; Score is that of a node that is not.
+	Rejected string `json:"rejected,omitempty"`
+	Score    *int64 `json:"score,omitempty"`
 }
 
 // loadPage has loads in percent of the capacity.
@@ -151,25 +198,18 @@ type loadPage struct {
 	Deviation  *float64 `json:"deviationPercent,omitempty"`
 	InFlight   *float64 `json:"inFlightPercent,omitempty"`
 	Predicted  *float64 `json:"predictedPercent,omitempty"`
+	WithPod    *float64 `json:"withPodPercent,omitempty"`
 	AgeSeconds *float64 `json:"ageSeconds,omitempty"`
 	Capacity   *float64 `json:"capacity,omitempty"`
 	// Missing says why there is no measurement that counts.
 	Missing string `json:"missing,omitempty"`
 }
 
-// pageOf makes the page of some plugins, with one node or, if its name is empty, with all.
-func pageOf(plugins []*NodeLoad, node string) *page {
-	p := &page{Profiles: []profilePage{}}
-	for _, pl := range plugins {
-		p.Profiles = append(p.Profiles, pl.page(node))
-	}
-	return p
-}
-
-func (pl *NodeLoad) page(only string) profilePage {
+// page makes the page of a profile, with one node or all of them, and with what becomes of a pod, if there is one.
+func (pl *NodeLoad) page(only string, pod *v1.Pod) profilePage {
 	v, now := pl.current(), pl.clock.Now()
 	oldest := v.oldestAt(now, pl.maxSampleAge)
-	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.status()), Nodes: []nodePage{}}
+	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.Status()), Nodes: []nodePage{}}
 	if v.snapshot != nil {
 		p.Snapshot, p.Taken = v.snapshot.ID, moment(v.snapshot.Taken)
 		p.UnmatchedSeries, p.UnmatchedExample = v.snapshot.Unmatched, v.snapshot.UnmatchedExample
@@ -183,53 +223,99 @@ func (pl *NodeLoad) page(only string) profilePage {
 		}
 		p.Resources = append(p.Resources, shown)
 	}
-	inFlight := make([]float64, len(v.nodes)*len(v.resources))
-	v.sumInFlight(pl.all(), func(node int) bool { return only == "" || v.nodes[node].Name == only }, inFlight)
+	pods, loads := pl.all(), map[int][]load{}
 	for i, node := range v.nodes {
-		if only != "" && node.Name != only {
-			continue
-		}
+		loads[i] = v.loadsWithout(i, node)
+	}
+	v.addAll(pods, loads)
+	for i, node := range v.nodes {
 		shown := nodePage{Node: node.Name}
 		for r := range v.resources {
-			shown.Resources = append(shown.Resources, v.pageOfLoad(i, r, inFlight[i*len(v.resources)+r], oldest, now))
+			shown.Resources = append(shown.Resources, v.pageOfLoad(i, r, &loads[i][r], oldest, now))
 		}
 		p.Nodes = append(p.Nodes, shown)
+	}
+	if pod != nil {
+		pl.decide(&p, v, pod, pods, loads)
+	}
+	if only != "" {
+		shown := p.Nodes
+		p.Nodes = []nodePage{}
+		for i := range shown {
+			if shown[i].Node == only {
+				p.Nodes = append(p.Nodes, shown[i])
+			}
+		}
 	}
 	sort.Slice(p.Nodes, func(i, j int) bool { return p.Nodes[i].Node < p.Nodes[j].Node })
 	return p
 }
 
+// decide adds to the page what becomes of a pod, exactly as in a scheduling cycle. The nodes on it are those of the
+// view, in order.
+func (pl *NodeLoad) decide(p *profilePage, v *view, pod *v1.Pod, pods []*v1.Pod, loads map[int][]load) {
+	c := pl.cycleOf(pod, v)
+	p.Pod = &podPage{Pod: pod.Namespace + "/" + pod.Name, Exempt: c.exempt, Estimates: map[string]float64{}}
+	for r := range v.resources {
+		p.Pod.Estimates[v.resources[r].name] = math.Round(1000*c.estimates[r]) / 1000
+	}
+	infos := make([]*framework.NodeInfo, len(v.nodes))
+	for i, node := range v.nodes {
+		infos[i] = framework.NewNodeInfo()
+		infos[i].SetNode(node)
+	}
+	for _, other := range pods {
+		if i := v.find(other.Spec.NodeName); i >= 0 {
+			infos[i].AddPod(other)
+		}
+	}
+	var passing []*nodePage
+	var scores framework.NodeScoreList
+	for i := range v.nodes {
+		shown := &p.Nodes[i]
+		for r := range v.resources {
+			if shown.Resources[r].Predicted != nil {
+				shown.Resources[r].WithPod = number(100 * loads[i][r].with(c.estimates[r]))
+			}
+		}
+		if _, shown.Rejected = pl.verdict(c, loads[i]); shown.Rejected == "" {
+			passing = append(passing, shown)
+			scores = append(scores, framework.NodeScore{Score: pl.score(c, infos[i], loads[i])})
+		}
+	}
+	round(scores, pl.shifts(c))
+	for i, shown := range passing {
+		shown.Score = &scores[i].Score
+	}
+}
+
 // pageOfLoad shows a resource of a node, without any pod that is to come. An old measurement is shown, and said to be.
-func (v *view) pageOfLoad(node, r int, inFlight float64, oldest int64, now time.Time) loadPage {
+func (v *view) pageOfLoad(node, r int, known *load, oldest int64, now time.Time) loadPage {
 	resource := &v.resources[r]
-	known := v.measured(node, r, v.nodes[node])
 	shown := loadPage{Resource: resource.name}
-	if known.perUnit > 0 {
-		shown.Capacity = number(1 / known.perUnit)
+	capacity, has := resource.capacityOf(v.nodes[node])
+	if has {
+		shown.Capacity = number(capacity)
 	}
-	missing := v.missing(node, r, oldest)
-	if missing == measured.Present && known.at == notMeasured {
-		missing = measured.NoCapacity
-	}
-	shown.Missing = missing.String()
-	if missing != measured.Present && missing != measured.TooOld {
+	sample, missing := v.sample(v.nodes[node].Name, r)
+	if missing != measured.Present {
+		shown.Missing = missing.String()
 		return shown
 	}
-	sample, _ := resource.of(v.samples[node])
-	shown.AgeSeconds = number(age(sample.At, now).Seconds())
+	switch {
+	case sample.At < oldest:
+		shown.Missing = measured.TooOld.String()
+	case known.at == notMeasured:
+		shown.Missing = measured.NoCapacity.String()
+	}
+	shown.AgeSeconds = number(time.Duration(now.UnixNano() - sample.At).Seconds())
 	if known.at != notMeasured {
 		shown.Measured = number(100 * known.measured)
-		shown.InFlight = number(100 * inFlight * known.perUnit)
-		shown.Predicted = number(100 * known.with(inFlight))
+		shown.InFlight = number(100 * known.inFlight)
+		shown.Predicted = number(100 * known.now())
 	}
-	if sample.HasDeviation {
-		capacity := 0.0
-		if known.perUnit > 0 {
-			capacity = 1 / known.perUnit
-		}
-		if share, ok := resource.share(sample.Deviation, capacity); ok {
-			shown.Deviation = number(100 * share)
-		}
+	if share, ok := resource.share(sample.Deviation, capacity); ok && sample.HasDeviation {
+		shown.Deviation = number(100 * share)
 	}
 	return shown
 }
@@ -251,7 +337,7 @@ func moment(t time.Time) *time.Time {
 	return &t
 }
 
-func pageOfSource(s sourceStatus) sourcePage {
+func pageOfSource(s collector.Status) sourcePage {
 	return sourcePage{
 		Source: s.Source, State: fmt.Sprint(s.State), Since: moment(s.Since), Problem: s.Problem, Endpoint: s.Endpoint,
 		LastSuccess: moment(s.LastSuccess), LastError: s.LastError, LastErrorTime: moment(s.LastErrorTime),
@@ -310,11 +396,30 @@ func (p *profilePage) write(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", r.Resource, r.Fresh, r.Nodes, threshold, used)
 	}
-	fmt.Fprintln(w, "\nNODE\tRESOURCE\tMEASURED\tIN FLIGHT\tPREDICTED\tAGE\tMISSING")
+	columns := "\nNODE\tRESOURCE\tMEASURED\tIN FLIGHT\tPREDICTED\tAGE\tMISSING"
+	if p.Pod != nil {
+		fmt.Fprintf(w, "\nPod %s is expected to use", p.Pod.Pod)
+		for _, r := range p.Resources {
+			fmt.Fprintf(w, " %s %s", r.Resource, strconv.FormatFloat(p.Pod.Estimates[r.Resource], 'f', -1, 64))
+		}
+		if p.Pod.Exempt {
+			fmt.Fprint(w, ", and passes the filter whatever is measured")
+		}
+		fmt.Fprintln(w)
+		columns += "\tWITH POD\tVERDICT"
+	}
+	fmt.Fprintln(w, columns)
 	for _, node := range p.Nodes {
 		for _, l := range node.Resources {
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", node.Node, l.Resource, percent(l.Measured), percent(l.InFlight), percent(l.Predicted),
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s", node.Node, l.Resource, percent(l.Measured), percent(l.InFlight), percent(l.Predicted),
 				seconds(l.AgeSeconds), word(l.Missing))
+			switch {
+			case node.Score != nil:
+				fmt.Fprintf(w, "\t%s\tscore %d", percent(l.WithPod), *node.Score)
+			case p.Pod != nil:
+				fmt.Fprintf(w, "\t%s\t%s", percent(l.WithPod), node.Rejected)
+			}
+			fmt.Fprintln(w)
 		}
 	}
 	fmt.Fprintln(w)

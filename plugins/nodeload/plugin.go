@@ -28,6 +28,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/utils/clock"
@@ -46,26 +47,21 @@ type NodeLoad struct {
 	pods    corelisters.PodLister
 	group   *group
 
-	args                config.NodeLoadArgs
-	resources           []resource
-	maxSampleAge        time.Duration
-	minFreshPercent     int
-	neutralFallback     bool
-	closedOnStale       bool
-	exemptDaemonSets    bool
-	exemptPriorityAbove *int32
-	counters            counters
+	args            config.NodeLoadArgs
+	resources       []resource
+	maxSampleAge    time.Duration
+	minFreshPercent int
+	neutralFallback bool
+	closedOnStale   bool
+	counters        counters
 
 	viewed atomic.Value // *view
-	last   atomic.Value // *cycle: the one that was begun last
-	first  sync.Mutex   // is held to begin a cycle that has not begun
+	first  sync.Mutex   // is held to begin a cycle
 
 	// mu guards what a swap changes, and lets none come before the plugin is made.
-	mu       sync.Mutex
-	closed   bool
-	move     func(framework.ClusterEvent)
-	previous *view // the one before viewed
-	outage   clock.Timer
+	mu     sync.Mutex
+	move   func(framework.ClusterEvent)
+	outage clock.Timer
 }
 
 var (
@@ -79,17 +75,15 @@ var (
 	_ services.Pager              = &NodeLoad{}
 )
 
-// measurements is where a profile's snapshots come from.
+// measurements is where a profile's snapshots come from: a collector's subscription.
 type measurements interface {
-	// snapshot returns the last one; nil before the first.
-	snapshot() *measured.Snapshot
-	// slot returns where the samples of a resource are.
-	slot(resource int) int
-	// touch says that they are needed.
-	touch()
-	// status says how it goes.
-	status() sourceStatus
-	close()
+	// Slot returns where the samples of a resource are.
+	Slot(resource int) int
+	// Touch says that they are needed.
+	Touch()
+	// Status says how it goes.
+	Status() collector.Status
+	Close()
 }
 
 // open begins to fetch measurements for a profile, and has swapped called with each new snapshot, one after the other.
@@ -105,19 +99,17 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		return nil, err
 	}
 	pl := &NodeLoad{
-		handle:              handle,
-		clock:               clock,
-		profile:             services.ProfileOf(handle),
-		nodes:               handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
-		pods:                handle.SharedInformerFactory().Core().V1().Pods().Lister(),
-		group:               group,
-		args:                *args.DeepCopy(),
-		maxSampleAge:        args.MaxSampleAge.Duration,
-		minFreshPercent:     int(args.MinFreshNodesPercent),
-		neutralFallback:     args.Fallback == config.NodeLoadFallbackNeutral,
-		closedOnStale:       args.FilterOnStale == config.NodeLoadFilterClosed,
-		exemptDaemonSets:    args.ExemptDaemonSets,
-		exemptPriorityAbove: args.ExemptPriorityAbove,
+		handle:          handle,
+		clock:           clock,
+		profile:         services.ProfileOf(handle),
+		nodes:           handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
+		pods:            handle.SharedInformerFactory().Core().V1().Pods().Lister(),
+		group:           group,
+		args:            *args.DeepCopy(),
+		maxSampleAge:    args.MaxSampleAge.Duration,
+		minFreshPercent: int(args.MinFreshNodesPercent),
+		neutralFallback: args.Fallback == config.NodeLoadFallbackNeutral,
+		closedOnStale:   args.FilterOnStale == config.NodeLoadFilterClosed,
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
@@ -132,7 +124,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		return nil, err
 	}
 	for i := range pl.resources {
-		pl.resources[i].slot = pl.source.slot(i)
+		pl.resources[i].slot = pl.source.Slot(i)
 	}
 	group.add(pl)
 	return pl, nil
@@ -145,24 +137,18 @@ func (pl *NodeLoad) Name() string {
 
 // Close ends the plugin: nothing is fetched for it any more.
 func (pl *NodeLoad) Close() {
-	pl.mu.Lock()
-	pl.closed = true
-	pl.stopTimer()
-	pl.mu.Unlock()
 	// Not with the lock: it waits for a swap that waits for it.
-	pl.source.close()
-	pl.group.remove(pl)
+	pl.source.Close()
+	pl.mu.Lock()
+	defer pl.mu.Unlock()
+	pl.stopTimer()
 }
 
-// EventsToRegister names the events of the cluster after which a rejected pod may fit: a pod is gone that was in
-// flight, and a node came, or became one that other plugins let pass. That a node cools is no event of the cluster; see
-// waking.go.
+// EventsToRegister names the one event of the cluster after which a rejected pod may fit at once: a node came. That a
+// node cools is no event of the cluster; the other one that is named stands for it, see waking.go. When a pod is deleted,
+// no node cools at once.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
-	return []framework.ClusterEvent{
-		{Resource: framework.Pod, ActionType: framework.Delete},
-		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable | framework.UpdateNodeTaint |
-			framework.UpdateNodeCondition},
-	}
+	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | moved.ActionType}}
 }
 
 // current returns the view that a cycle which begins now goes by.
@@ -180,19 +166,10 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if pl.closed {
-		return
-	}
-	v := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano())
-	old := pl.current()
-	missed := v.inherit(old)
-	if pl.previous != nil {
-		missed = v.inherit(pl.previous) || missed
-	}
+	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()), pl.current()
 	pl.viewed.Store(v)
-	pl.previous = old
-	pl.wake(v, missed)
-	pl.awaitOutage(v, 0)
+	pl.wake(v, v.inherit(old))
+	pl.awaitOutage(v)
 }
 
 // all returns the pods that are on nodes, and those that wait.

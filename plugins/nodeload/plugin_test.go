@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"strings"
 	"testing"
 	"time"
 
@@ -20,7 +19,10 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// TestPrediction adds up what is measured, in flight and to come, against a threshold of 80 % of 10 cores.
+const hotCPU = "node(s) had cpu above 80 % of capacity"
+
+// TestPrediction adds up what is measured, in flight and to come, of 10 cores. The first two are held against a
+// threshold of 80 %.
 func TestPrediction(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -31,18 +33,17 @@ func TestPrediction(t *testing.T) {
 		message  string
 	}{
 		{"measured 30 % and 1 core to come", 0.3, nil, "1", 60, ""},
-		{"measured 70 % and 1 core to come is 80 %, which is not above", 0.7, nil, "1", 20, ""},
-		{"measured 70 % and 1.1 cores to come: 81 %", 0.7, nil, "1100m", 19,
-			"node(s) would have cpu at 81 % of capacity, above 80 % (measured less than 30s ago)"},
-		{"more than the node has", 0.7, nil, "20", 0, "node(s) would have cpu at 200 % of capacity or more, above 80 % (measured less than 30s ago)"},
+		{"measured 80 %, which is not above", 0.8, nil, "1", 10, ""},
+		{"measured 81 %", 0.81, nil, "1", 9, hotCPU},
+		{"measured 900 %", 9, nil, "1", 0, hotCPU},
+		{"the pod itself does not count: 70 % and 1.1 cores to come", 0.7, nil, "1100m", 19, ""},
 		{"a pod that is assumed: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{pod("a", "2")}, "1", 40, ""},
 		// The sample is of epoch - 20 s.
 		{"half in the measurement: 30 % + 10 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -170)}, "1", 50, ""},
 		{"wholly in the measurement: 30 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -320)}, "1", 60, ""},
 		{"started after the measurement: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -10)}, "1", 40, ""},
 		{"no pod has more in flight than the node has: 5 % + half of 100 % + 10 %", 0.05, []*v1.Pod{on(pod("a", "9000"), "node-0", -170)}, "1", 35, ""},
-		{"what is in flight rejects too: 30 % + 60 %", 0.3, []*v1.Pod{pod("a", "3"), pod("b", "3")}, "", 10,
-			"node(s) would have cpu at 90 % of capacity, above 80 % (measured less than 30s ago)"},
+		{"what is in flight rejects too: 30 % + 60 %", 0.3, []*v1.Pod{pod("a", "3"), pod("b", "3")}, "", 10, hotCPU},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			for _, running := range test.running {
@@ -59,6 +60,81 @@ func TestPrediction(t *testing.T) {
 				t.Errorf("the second time: %v, the first time: %v", again, got)
 			}
 		})
+	}
+}
+
+// TestIdleNodesTakeWhatFits: no pod that fits by its requests is kept off a cluster that is idle, however high its limit
+// and however low the threshold, nor the next one by what is in flight of it.
+func TestIdleNodesTakeWhatFits(t *testing.T) {
+	limited := func(name, request, limit string) *v1.Pod {
+		p := pod(name, request)
+		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse(limit)}
+		return p
+	}
+	running := []*v1.Pod{limited("a", "500m", "4"), limited("b", "500m", "4"), limited("c", "500m", "4"), limited("d", "500m", "4")}
+	for _, p := range running {
+		p.Spec.NodeName = "node-0"
+	}
+	for _, test := range []struct {
+		name      string
+		by        config.NodeLoadEstimateBy
+		threshold int32
+		running   []*v1.Pod
+		incoming  *v1.Pod
+	}{
+		{"a limit as large as the node", "", 80, nil, limited("incoming", "500m", "10")},
+		{"the same, and limits count", config.NodeLoadEstimateLimits, 80, nil, limited("incoming", "500m", "10")},
+		{"a request as large as the node", "", 80, nil, pod("incoming", "10")},
+		{"a low threshold", "", 10, nil, pod("incoming", "5")},
+		{"four in flight, with high limits", "", 80, running, limited("incoming", "500m", "4")},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r := cpu(test.threshold)
+			if test.by != "" {
+				r.Estimator.By = test.by
+			}
+			w := newWorld(t, arguments(r), nodes(1), test.running...)
+			w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.03, 0)}})
+			if got := w.cycle(t, test.incoming); len(got.rejected) > 0 {
+				t.Errorf("rejected: %v", got.rejected)
+			}
+		})
+	}
+}
+
+// TestNodesKeepTheirOrderAboveTheirCapacity, by each strategy, whether the pod brings them there or they are there.
+func TestNodesKeepTheirOrderAboveTheirCapacity(t *testing.T) {
+	for _, strategy := range []config.NodeLoadStrategy{config.NodeLoadLeastUsed, config.NodeLoadTargetUtilization, config.NodeLoadRisk} {
+		for _, test := range []struct {
+			name     string
+			incoming string
+			loads    []float64
+		}{
+			{"brought there by the pod", "9900m", []float64{0.2, 0.6, 0.95}},
+			{"brought there by a pod larger than any node", "300", []float64{0.2, 0.6, 0.95}},
+			{"some of them", "500m", []float64{0.5, 0.9, 0.97, 1}},
+			{"there without it", "0", []float64{0.9, 1.01, 1.6, 3, 5, 50}},
+			{"close together", "9900m", []float64{0.601, 0.602, 0.95}},
+		} {
+			t.Run(string(strategy)+" "+test.name, func(t *testing.T) {
+				r := cpu(0)
+				r.Strategy = strategy
+				w := newWorld(t, arguments(r), nodes(len(test.loads)))
+				samples := map[string][]measured.Sample{}
+				for i, load := range test.loads {
+					s := w.sample(load, 0)
+					s.Deviation, s.HasDeviation = 0.1, true
+					samples[fmt.Sprintf("node-%d", i)] = []measured.Sample{s}
+				}
+				w.measure(samples)
+				scores := w.cycle(t, pod("incoming", test.incoming)).scores
+				for i := 1; i < len(test.loads); i++ {
+					if better, worse := scores[fmt.Sprintf("node-%d", i-1)], scores[fmt.Sprintf("node-%d", i)]; better <= worse {
+						t.Errorf("a node at %v scores %d, and one at %v %d: %v", test.loads[i-1], better, test.loads[i], worse, scores)
+					}
+				}
+			})
+		}
 	}
 }
 
@@ -110,7 +186,7 @@ func TestWithoutACapacity(t *testing.T) {
 		message string
 	}{
 		{config.NodeLoadRatio, 0.4, 60, ""},
-		{config.NodeLoadAbsolute, 4, 50, "node(s) had no measurement of ports (no_capacity)"},
+		{config.NodeLoadAbsolute, 4, 50, "node(s) had no measurement of ports"},
 	} {
 		r := cpu(50)
 		r.Name, r.Unit, r.Estimator.Resource = "ports", test.unit, resourceName
@@ -169,7 +245,7 @@ func TestMissingMeasurements(t *testing.T) {
 							wantScore = 60 // 3 of 10 cores are requested, and 1 comes
 						}
 						if policy == config.NodeLoadFilterClosed {
-							wantMessage = "node(s) had no measurement of cpu (" + test.why + ")"
+							wantMessage = "node(s) had no measurement of cpu"
 						}
 					}
 					if got.scores["node-0"] != wantScore || got.rejected["node-0"] != wantMessage {
@@ -244,6 +320,10 @@ func TestExemptPods(t *testing.T) {
 	owned.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "set"}}
 	urgent := pod("urgent", "1")
 	urgent.Spec.Priority = pointer.Int32(101)
+	critical := pod("critical", "1")
+	critical.Spec.Priority = pointer.Int32(2000000000)
+	below := pod("below", "1")
+	below.Spec.Priority = pointer.Int32(1999999999)
 	normal := pod("normal", "1")
 	normal.Spec.Priority = pointer.Int32(100)
 	for _, test := range []struct {
@@ -257,6 +337,9 @@ func TestExemptPods(t *testing.T) {
 		{urgent, func(*config.NodeLoadArgs) {}, false},
 		{urgent, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, true},
 		{normal, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(100) }, false},
+		{critical, func(*config.NodeLoadArgs) {}, true},
+		{below, func(*config.NodeLoadArgs) {}, false},
+		{critical, func(args *config.NodeLoadArgs) { args.ExemptPriorityAbove = pointer.Int32(2147483647) }, false},
 	} {
 		args := arguments(cpu(80))
 		test.change(&args)
@@ -278,13 +361,13 @@ func TestDevices(t *testing.T) {
 		n.Status.Allocatable["nvidia.com/gpu"] = apiresource.MustParse("4")
 	}
 	w := newWorld(t, arguments(gpu), all)
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.7, 0)}})
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.85, 0)}})
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 		t.Errorf("a pod without a device is rejected: %v", got)
 	}
 	asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{"nvidia.com/gpu": "1"}).Obj()
-	// One of the one node that has devices is measured, which is enough: 70 % + 1 of 4.
-	if got := w.cycle(t, asking); !strings.Contains(got.rejected["node-0"], "would have gpu at 95 %") {
+	// One of the one node that has devices is measured, which is enough.
+	if got := w.cycle(t, asking); got.rejected["node-0"] != "node(s) had gpu above 80 % of capacity" {
 		t.Errorf("a pod that asks for a device: %v", got)
 	}
 }
@@ -435,7 +518,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}{{0, true}, {measured.Ahead, true}, {measured.Ahead + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
 		w.clock.SetTime(now.Add(-test.back))
 		_, rejected := w.cycle(t, pod("incoming", "1")).rejected["node-0"]
-		shown := w.plugin.page("")
+		shown := w.plugin.page("", nil)
 		said := shown.Nodes[0].Resources[0].Missing == "" && shown.Resources[0].Fresh == 2
 		if rejected != test.known || said != test.known {
 			t.Errorf("set back by %v: rejected %v, and the page says that it is measured: %v; want %v", test.back, rejected, said, test.known)
@@ -528,8 +611,8 @@ func TestPreemptionsCopies(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"
 	w := newWorld(t, arguments(cpu(80)), nodes(1), big)
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.2, 0)}})
-	incoming := pod("incoming", "2") // 20 % + 50 % in flight + 20 %
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.4, 0)}})
+	incoming := pod("incoming", "2") // 40 % + 50 % in flight
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
 	own := w.nodeInfo(t, "node-0")
@@ -545,7 +628,6 @@ func TestPreemptionsCopies(t *testing.T) {
 	}
 	check("a copy comes first", state.Clone(), first, true)
 	check("the node itself", state, own, false)
-	kept := append([]uint64(nil), w.plugin.current().loads...)
 	for i := 0; i < 3; i++ {
 		simulated, copy := state.Clone(), own.Clone()
 		check("an unchanged copy", simulated, copy, false)
@@ -555,9 +637,6 @@ func TestPreemptionsCopies(t *testing.T) {
 		check("a copy without the pod", simulated, copy, true)
 		copy.AddPod(big)
 		check("a copy to which it came back", simulated, copy, false)
-	}
-	if !reflect.DeepEqual(w.plugin.current().loads, kept) {
-		t.Error("a copy has changed what is kept of the node")
 	}
 	check("the node itself, after copies", state, own, false)
 }
@@ -572,14 +651,12 @@ func TestANodeThatIsNew(t *testing.T) {
 	info := framework.NewNodeInfo()
 	info.SetNode(node("new"))
 	status := w.plugin.Filter(ctx, state, incoming, info)
-	if want := "node(s) had no measurement of cpu (no_series)"; status.Message() != want {
+	if want := "node(s) had no measurement of cpu"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
 	}
 	// What came to it is in flight, as on all others.
 	info.AddPod(pod("assumed", "2"))
-	var loads [maxResources]load
-	w.plugin.loads(w.plugin.cycle(state, incoming), -1, info, &loads)
-	if got := loads[0]; got.at != notMeasured || got.inFlight != 0.2 {
+	if got := w.plugin.current().loads(info)[0]; got.at != notMeasured || got.inFlight != 0.2 {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
 	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is measured.
@@ -592,31 +669,35 @@ func TestANodeThatIsNew(t *testing.T) {
 	}
 }
 
-// TestMessagesAreFew: a pod's condition has all that differ.
-func TestMessagesAreFew(t *testing.T) {
-	r := newResource(&config.NodeLoadResource{Name: "cpu", Threshold: pointer.Int32(82)})
-	for _, test := range []struct {
-		load  float64
-		age   time.Duration
-		nodes int
-		want  string
-	}{
-		{0.8201, 0, 50, "node(s) would have cpu at 83 % of capacity, above 82 % (measured less than 15s ago)"},
-		{0.8201, 0, 51, "node(s) would have cpu at 82-85 % of capacity, above 82 % (measured less than 15s ago)"},
-		{0.85, 15 * time.Second, 51, "node(s) would have cpu at 82-85 % of capacity, above 82 % (measured less than 30s ago)"},
-		{0.8501, 59 * time.Second, 51, "node(s) would have cpu at 85-90 % of capacity, above 82 % (measured less than 1m ago)"},
-		{1.2, 0, 51, "node(s) would have cpu at 115-120 % of capacity, above 82 % (measured less than 15s ago)"},
-		{7, time.Hour, 51, "node(s) would have cpu at 200 % of capacity or more, above 82 % (measured more than an hour ago)"},
-	} {
-		if got := hotMessage(&r, test.load, test.age, test.nodes); got != test.want {
-			t.Errorf("got %q, want %q", got, test.want)
+// TestTextsStayTheSame: what is written into the condition of a pod that waits has no figure that changes with time,
+// with the loads or with the pods.
+func TestTextsStayTheSame(t *testing.T) {
+	args := arguments(cpu(80))
+	args.FilterOnStale = config.NodeLoadFilterClosed
+	w := newWorld(t, args, nodes(3))
+	var first outcome
+	for i, load := range []float64{0.81, 0.9, 1.5, 7} {
+		w.measure(map[string][]measured.Sample{"node-0": {w.sample(load, time.Minute)}, "node-1": {w.sample(0.85, 0)}})
+		for j := 0; j < 3; j++ {
+			w.nodeInfo(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
+			w.clock.Step(10 * time.Second)
+			got := w.cycle(t, pod("incoming", fmt.Sprint(1+j)))
+			if first.rejected == nil {
+				first = got
+			}
+			if len(got.rejected) != 3 || !reflect.DeepEqual(got.rejected, first.rejected) {
+				t.Errorf("at %v: %v, at first %v", load, got.rejected, first.rejected)
+			}
 		}
 	}
-	texts := map[string]bool{}
-	for load := 0.82; load < 5; load += 0.0001 {
-		texts[hotMessage(&r, load, 0, 5000)] = true
-	}
-	if len(texts) > 25 {
-		t.Errorf("%d different texts for all loads", len(texts))
+}
+
+// TestEventsThatWakePods: a node that comes may take a pod at once, and UpdateNodeCondition is what moves pods. A pod
+// that is deleted cools no node.
+func TestEventsThatWakePods(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(1))
+	want := []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeCondition}}
+	if got := w.plugin.EventsToRegister(); !reflect.DeepEqual(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -3,6 +3,7 @@
 package nodeload
 
 import (
+	"fmt"
 	"math"
 	"strings"
 
@@ -12,12 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
-const (
-	// maxResources is how many resources the args may have.
-	maxResources = 16
-	// capacityAnnotation and the name of a resource are the key of the annotation with a node's capacity.
-	capacityAnnotation = "node-load.scheduler/capacity-"
-)
+// capacityAnnotation and the name of a resource are the key of the annotation with a node's capacity.
+const capacityAnnotation = "node-load.scheduler/capacity-"
 
 // resource is what a profile's args say of something that is measured.
 type resource struct {
@@ -34,6 +31,8 @@ type resource struct {
 	threshold float64
 	// thresholdPercent is the same for people.
 	thresholdPercent int64
+	// hot and unmeasured are why nodes are rejected.
+	hot, unmeasured string
 
 	weight              int64
 	strategy            config.NodeLoadStrategy
@@ -56,11 +55,13 @@ func newResource(args *config.NodeLoadResource) resource {
 		target:             float64(args.Target),
 		margin:             args.Margin,
 		sensitivity:        args.Sensitivity,
+		unmeasured:         "node(s) had no measurement of " + args.Name,
 	}
 	if args.Threshold != nil {
 		r.filters = true
 		r.thresholdPercent = int64(*args.Threshold)
 		r.threshold = float64(*args.Threshold) / 100
+		r.hot = fmt.Sprintf("node(s) had %s above %d %% of capacity", args.Name, *args.Threshold)
 	}
 	if args.Capacity != nil {
 		r.capacity = args.Capacity.AsApproximateFloat64()

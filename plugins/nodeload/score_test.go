@@ -25,7 +25,8 @@ func TestPoints(t *testing.T) {
 		{"(1 - 0.9) x 100 is 10, and 9.999... to a computer", resource{strategy: least}, 0.9, 0, 10},
 		{"(1 - 0.305) x 100 = 69.5, down", resource{strategy: least}, 0.305, 0, 69},
 		{"full", resource{strategy: least}, 1, 0, 0},
-		{"more than full", resource{strategy: least}, 1.4, 0, 0},
+		{"twice as much as it has: (1 / 2 - 1) x 100", resource{strategy: least}, 2, 0, -50},
+		{"100 times: 0.01 - 1", resource{strategy: least}, 100, 0, -99},
 
 		{"idle: 60 x 0 / 40 + 40", resource{strategy: target, target: 40}, 0, 0, 40},
 		{"half way: 60 x 20 / 40 + 40", resource{strategy: target, target: 40}, 0.2, 0, 70},
@@ -35,16 +36,16 @@ func TestPoints(t *testing.T) {
 		{"just above: 40 x (100 - 41) / 60 = 39.3", resource{strategy: target, target: 40}, 0.41, 0, 39},
 		{"40 x (100 - 70) / 60", resource{strategy: target, target: 40}, 0.7, 0, 20},
 		{"full: 40 x 0 / 60", resource{strategy: target, target: 40}, 1, 0, 0},
-		{"more than full", resource{strategy: target, target: 40}, 1.1, 0, 0},
+		{"twice as much as it has", resource{strategy: target, target: 40}, 2, 0, -50},
 
 		{"steady and idle", resource{strategy: risky}, 0, 0, 100},
 		{"(1 - (0.5 + 0.1) / 2) x 100", resource{strategy: risky}, 0.5, 0.1, 70},
 		{"(1 - (0.5 + 0.11) / 2) x 100 = 69.5, away from zero", resource{strategy: risky}, 0.5, 0.11, 70},
-		{"more than full counts as full: (1 - (1 + 0.2) / 2) x 100", resource{strategy: risky}, 1.7, 0.2, 40},
+		{"twice as much as it has: (1 - (2 - 1 / 2 + 0.2) / 2) x 100", resource{strategy: risky}, 2, 0.2, 15},
 		{"full, and as unsteady as can be", resource{strategy: risky}, 1, 1, 0},
 	} {
 		t.Run(string(test.resource.strategy)+": "+test.name, func(t *testing.T) {
-			if got := whole(test.resource.strategy, test.resource.points(test.load, test.variation)); got != test.want {
+			if got := whole(test.resource.strategy, test.resource.points(test.load, test.variation)-lowest) + lowest; got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
@@ -116,7 +117,7 @@ func TestMean(t *testing.T) {
 			for _, p := range test.parts {
 				m.add(p.strategy, p.weight, p.points)
 			}
-			if got := m.score() / exactParts; got != test.want {
+			if got := m.score()/exactParts + lowest; got != test.want {
 				t.Errorf("got %d, want %d", got, test.want)
 			}
 		})
@@ -136,7 +137,9 @@ func TestRoundTellsTheBestApart(t *testing.T) {
 		{"added up in another order", []float64{sum(sum(0.1, 0.2), 0.3), sum(0.1, sum(0.2, 0.3))}, []int64{40, 40}},
 		{"of those with 70 points the best keeps them", []float64{0.3, 0.2999, 0.291}, []int64{69, 69, 70}},
 		{"others need no order", []float64{0.105, 0.3, 0.2999}, []int64{89, 70, 70}},
-		{"there is nothing below nothing", []float64{1.2, 0.999}, []int64{0, 0}},
+		{"there is nothing below nothing", []float64{1, 0.999}, []int64{0, 0}},
+		{"below it, all move up by what the worst lacks: 20 points", []float64{1.25, 1, 0.5}, []int64{0, 20, 70}},
+		{"no more than 100 points: 150 become 100", []float64{2, 0.5, 0}, []int64{0, 67, 100}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var scores framework.NodeScoreList

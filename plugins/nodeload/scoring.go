@@ -12,39 +12,26 @@ import (
 
 // PreScore begins the cycle if PreFilter did not.
 func (pl *NodeLoad) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
-	pl.start(state, pod)
+	pl.cycle(state, pod)
 	return nil
 }
 
 // Score scores a node by what its load would be with the pod. The result has two parts, which NormalizeScore makes one.
 func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	c := pl.cycle(state, pod)
-	if len(c.scores) == 0 {
-		return 0, nil
-	}
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		// It was there when the cycle began. A score that means nothing is better than a cycle that fails.
-		return int64(neutral) * exactParts, nil
+		return scoreOf(neutral), nil
 	}
-	if score, _, found := c.result(nodeInfo); found {
-		return score, nil
-	}
-	number := c.view.find(nodeName)
-	var loads [maxResources]load
-	pl.loads(c, number, nodeInfo, &loads)
-	score := pl.score(c, nodeInfo, &loads)
-	c.keep(nodeInfo, score, false, &loads)
-	return score, nil
+	return pl.score(c, nodeInfo, c.view.loads(nodeInfo)), nil
 }
 
 // score returns the score of a node whose loads are known; both parts of it.
-func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads *[maxResources]load) int64 {
+func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) int64 {
 	var sum mean
-	for _, s := range c.scores {
-		r := int(s)
-		resource := &pl.resources[r]
-		sum.add(resource.strategy, resource.weight, pl.points(c, r, &loads[r], nodeInfo))
+	for _, r := range c.scores {
+		sum.add(pl.resources[r].strategy, pl.resources[r].weight, pl.points(c, r, &loads[r], nodeInfo))
 	}
 	return sum.score()
 }
@@ -69,13 +56,13 @@ func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.Nod
 			return resource.points(known.with(c.estimates[r]), variation)
 		}
 		if typical.at != notMeasured {
-			most = math.Min(typical.points, resource.points(typical.load+known.inFlight+c.estimates[r]*known.perUnit, variation))
+			most = math.Min(typical.points, resource.points(typical.load+known.inFlight+known.share(c.estimates[r]), variation))
 		}
 	}
 	requested, allocatable, has := resource.estimator.requested(nodeInfo)
 	switch {
 	case has && !pl.neutralFallback:
-		return math.Min(most, resource.points((requested+c.estimates[r])/allocatable, variation))
+		return math.Min(most, resource.points((requested+math.Min(c.estimates[r], allocatable))/allocatable, variation))
 	case pl.neutralFallback || math.IsInf(most, 1):
 		return math.Min(most, neutral)
 	default:
@@ -96,12 +83,12 @@ func (pl *NodeLoad) NormalizeScore(_ context.Context, state *framework.CycleStat
 
 // shifts says whether the score of a node changes with the pod, by one resource at least.
 func (pl *NodeLoad) shifts(c *cycle) bool {
-	for _, s := range c.scores {
-		accounts := c.view.typical[s].perUnit > 0
-		if c.blind[s] {
-			accounts = !pl.neutralFallback && pl.resources[s].estimator.resource != ""
+	for _, r := range c.scores {
+		accounts := c.view.typical[r].perUnit > 0
+		if c.blind[r] {
+			accounts = !pl.neutralFallback && pl.resources[r].estimator.resource != ""
 		}
-		if accounts && c.estimates[s] > 0 {
+		if accounts && c.estimates[r] > 0 {
 			return true
 		}
 	}

@@ -308,8 +308,8 @@ type NodeLoadResource struct {
 	Capacity *resource.Quantity
 	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully.
 	Window metav1.Duration
-	// Threshold is the predicted load in percent of the capacity, 1 to 100, above which a node is filtered out; nil
-	// filters nothing.
+	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods: what is
+	// measured and what is in flight, without the pod itself; nil filters nothing.
 	Threshold *int32
 	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part.
 	Weight int32
@@ -326,12 +326,24 @@ type NodeLoadResource struct {
 	Estimator NodeLoadEstimator
 }
 
-// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over
-// the containers.
+// NodeLoadEstimateBy is what of a container says how much it will use.
+type NodeLoadEstimateBy string
+
+const (
+	// NodeLoadEstimateRequests is what it requests.
+	NodeLoadEstimateRequests NodeLoadEstimateBy = "Requests"
+	// NodeLoadEstimateLimits is its limit, or what it requests if that is more or if it has no limit.
+	NodeLoadEstimateLimits NodeLoadEstimateBy = "Limits"
+)
+
+// NodeLoadEstimator estimates a pod's use as round(request or limit x Factor / 100), at most its limit; summed over the
+// containers.
 type NodeLoadEstimator struct {
 	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
 	// nvidia.com/gpu, concerns only pods that ask for it.
 	Resource v1.ResourceName
+	// By is what of a container counts.
+	By NodeLoadEstimateBy
 	// Factor is in percent, 1 to 1000.
 	Factor int32
 	// Default is what a container uses that declares nothing, at least 0.

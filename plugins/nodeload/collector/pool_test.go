@@ -63,9 +63,9 @@ func TestSharing(t *testing.T) {
 			t.Errorf("profile %s has not the snapshot of the others", s.profile)
 		}
 	}
-	// 70 is 70 times memory's capacity, or 70 % of it.
-	expectSample(t, one.Snapshot(), "node-1", one.Slot(1), missing(measured.Absurd))
-	expectSample(t, one.Snapshot(), "node-1", four.Slot(0), measured.Sample{Value: 70, At: w.clock.Now().UnixNano()})
+	for _, s := range []int{one.Slot(1), four.Slot(0)} {
+		expectSample(t, one.Snapshot(), "node-1", s, measured.Sample{Value: 70, At: w.clock.Now().UnixNano()})
+	}
 	if len(w.sources) != 1 {
 		t.Errorf("%d sources were made, want one", len(w.sources))
 	}
@@ -74,28 +74,28 @@ func TestSharing(t *testing.T) {
 // TestAbsoluteValuesAreHeldAgainstTheirProfilesCapacity, though they are asked for once.
 func TestAbsoluteValuesAreHeldAgainstTheirProfilesCapacity(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
-	absolute := func(capacity float64) Spec {
+	absolute := func(known bool) Spec {
 		s := spec("network", "cpu")
 		s.Resources[1].Unit = config.NodeLoadAbsolute
 		s.Capacity = func(node *v1.Node, resource int) (float64, bool) {
 			if node.Name != "node-1" || resource != 1 {
 				t.Errorf("asked for the capacity of %s's resource %d", node.Name, resource)
 			}
-			return capacity, true
+			return 4, known
 		}
 		return s
 	}
-	var small, large *Subscription
+	var without, with *Subscription
 	w.nodesSyncedAfter(func() {
-		small = w.subscribe(absolute(2), "small", nil)
-		large = w.subscribe(absolute(4), "large", nil)
+		without = w.subscribe(absolute(false), "without", nil)
+		with = w.subscribe(absolute(true), "with", nil)
 	})
-	if small.Slot(0) != large.Slot(0) || small.Slot(1) == large.Slot(1) {
-		t.Errorf("the slots are %v and %v, want the first shared and the second not", slots(small), slots(large))
+	if without.Slot(0) != with.Slot(0) || without.Slot(1) == with.Slot(1) {
+		t.Errorf("the slots are %v and %v, want the first shared and the second not", slots(without), slots(with))
 	}
 	w.answer(measuredRows(1, "node-1", 5, 0)...)
-	expectSample(t, large.Snapshot(), "node-1", small.Slot(1), missing(measured.Absurd))
-	expectSample(t, large.Snapshot(), "node-1", large.Slot(1), measured.Sample{Value: 5, At: w.clock.Now().UnixNano()})
+	expectSample(t, with.Snapshot(), "node-1", without.Slot(1), missing(measured.NoCapacity))
+	expectSample(t, with.Snapshot(), "node-1", with.Slot(1), measured.Sample{Value: 5, At: w.clock.Now().UnixNano()})
 }
 
 // TestLateSubscription: who comes when the refreshes have begun gets one at once, and no snapshot without its slots.

@@ -54,7 +54,9 @@ func arguments() *config.NodeLoadArgs {
 		Resources: []config.NodeLoadResource{{
 			Name: "cpu", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1,
 			Threshold: pointer.Int32(80), Strategy: config.NodeLoadLeastUsed, Target: 40, Margin: 1, Sensitivity: 1,
-			Estimator: config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: apiresource.MustParse("250m")},
+			Estimator: config.NodeLoadEstimator{
+				Resource: v1.ResourceCPU, By: config.NodeLoadEstimateRequests, Factor: 85, Default: apiresource.MustParse("250m"),
+			},
 		}},
 		Fallback:             config.NodeLoadFallbackRequests,
 		FilterOnStale:        config.NodeLoadFilterOpen,
@@ -238,7 +240,7 @@ func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
 func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
-	args.Resources[0].Estimator = config.NodeLoadEstimator{Factor: 100}
+	args.Resources[0].Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100}
 	loads := evenly(nodes, 0.2)
 	loads["node-7"] = 0.19
 	s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
@@ -264,10 +266,17 @@ func TestHotNodesGetNoPods(t *testing.T) {
 		}
 	}
 	s.Settle()
-	late := st.MakePod().Name("late").Req(map[v1.ResourceName]string{v1.ResourceCPU: "10"}).Obj()
+	// With ten pods each, they are at 71 %: they take one large pod more, which does not count before it is there.
+	for _, made := range s.Schedule(podsWith(2, "alone", "10")...) {
+		if made.Node != "node-8" && made.Node != "node-9" {
+			t.Errorf("%s goes to %q: %s", made.Pod, made.Node, made.Failure)
+		}
+	}
+	s.Settle()
+	late := st.MakePod().Name("late").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
 	if made := s.Schedule(late)[0]; made.Node != "" {
-		t.Fatalf("there is no node with 8.5 of 40 cores to spare, and still: %v", made)
-	} else if want := "8 node(s) would have cpu at 112 % of capacity, above 80 %"; !strings.Contains(made.Failure, want) {
+		t.Fatalf("all nodes are hot, and still: %v", made)
+	} else if want := "10 node(s) had cpu above 80 % of capacity"; !strings.Contains(made.Failure, want) {
 		t.Errorf("the failure is %q, which does not contain %q", made.Failure, want)
 	}
 	s.set("node-3", 0.5, time.Now())
@@ -329,15 +338,21 @@ func TestARestartCountsNothingTwice(t *testing.T) {
 			}
 		}
 		// What a cycle makes of it: between what is measured and in flight and the threshold of 80 % are
-		// 320 - 100 - 3.4 cores, of which a pod takes 0.85 for each that it requests.
-		fits, exceeds := podsWith(1, "default-scheduler", "254")[0], podsWith(1, "default-scheduler", "256")[0]
-		fits.Name, exceeds.Name = "fits", "exceeds"
-		decisions := s.Schedule(exceeds, fits)
-		if decisions[0].Node != "" || !strings.Contains(decisions[0].Failure, "node(s) would have cpu at ") {
-			t.Errorf("scheduler %d: a pod above the threshold: %v", which+1, decisions[0])
+		// 320 - 100 - 3.4 cores, of which a pod takes 0.85 for each that it requests. Two large pods do not fit on one
+		// node, so each node gets one: 256 cores close it, 254 leave room for another pod.
+		pods := podsWith(12, "default-scheduler", "256")
+		for i := range pods {
+			pods[i].Name = fmt.Sprintf("late-%d", i)
 		}
-		if decisions[1].Node == "" {
-			t.Errorf("scheduler %d: a pod just below the threshold: %v", which+1, decisions[1])
+		for i, cpu := range []string{"254", "1", "1"} {
+			pods[9+i].Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = apiresource.MustParse(cpu)
+		}
+		decisions := s.Schedule(pods...)
+		if made := decisions[10]; made.Node == "" || made.Node != decisions[9].Node {
+			t.Errorf("scheduler %d: with one node just below the threshold, %v; want that of %v", which+1, made, decisions[9])
+		}
+		if made := decisions[11]; made.Node != "" || !strings.Contains(made.Failure, "10 node(s) had cpu above 80 % of capacity") {
+			t.Errorf("scheduler %d: with all nodes above the threshold, %v", which+1, made)
 		}
 	}
 }

@@ -139,7 +139,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"say NaN", func(string) fault { return fault{pressure: "NaN"} }, reasons{"pressure": {"not_a_number"}}, false},
 		{"say -5035", func(string) fault { return fault{pressure: "-5035"} }, reasons{"pressure": {"negative"}}, false},
 		{"say +Inf", func(string) fault { return fault{pressure: "+Inf"} }, reasons{"pressure": {"infinite"}}, false},
-		{"say 5035", func(string) fault { return fault{pressure: "5035"} }, reasons{"pressure": {"absurd"}}, false},
+		// That is an overloaded node, however unlikely, and none that is not measured.
+		{"say 5035", func(string) fault { return fault{pressure: "5035"} }, reasons{}, false},
 		// The queries of the built-in resources make one of both, which say the same.
 		{"are scraped by two jobs", func(string) fault { return fault{again: `job="other"`} },
 			reasons{"pressure": {"ambiguous"}}, false},
@@ -171,6 +172,21 @@ func (s *faulty) exporterFaults(t *testing.T) {
 			s.place(t, s.newPods(1, "", "100m"))
 		})
 	}
+	t.Run("and a value above the capacity is that of an overloaded node", func(t *testing.T) {
+		s.await(t, "nodes at 503500 %", func() error {
+			page, err := s.page(s.scheduler)
+			if err != nil {
+				return err
+			}
+			overloaded := 0
+			for _, resources := range page.of[corev1.DefaultSchedulerName] {
+				if resources["pressure"].percent == 503500 {
+					overloaded++
+				}
+			}
+			return cluster.Unless(overloaded == each, "there are %d, want %d", overloaded, each)
+		})
+	})
 	t.Run("and those of all others do not", func(t *testing.T) {
 		for _, resource := range everyResource {
 			s.awaitMarks(t, resource, healthy)

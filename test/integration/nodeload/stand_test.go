@@ -52,7 +52,10 @@ type stand struct {
 }
 
 // Two tests run at the same time: that of faults takes as long as the others together.
-var shared, sharedByFaults cluster.Shared
+var (
+	shared         = cluster.Shared{AuditPolicy: auditPolicy}
+	sharedByFaults cluster.Shared
+)
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 
@@ -61,6 +64,7 @@ func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("many pods at once are spread evenly before any metric moves, and not without accounting for them", burst)
 	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
+	t.Run("pods that wait write no condition after their first", waitingPods)
 	t.Run("after a restart pods that run are counted once, or not at all once they show", restart)
 	t.Run("when the leader dies the standby decides by what it has measured before", standby)
 }

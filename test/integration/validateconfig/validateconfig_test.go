@@ -101,7 +101,7 @@ var plugins = []struct {
 			"refreshInterval: 15, maxSampleAge: 2h, nodeMatch: {label: a-b, by: Address}, fallback: Zero, filterOnStale: Shut, " +
 			"minFreshNodesPercent: 101, exemptDaemonSets: often, exemptPriorityAbove: high, " +
 			"resources: [{name: cpu, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
-			"estimator: {resource: cpus, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
+			"estimator: {resource: cpus, by: Limit, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
 		errors: []string{
 			".prometheus.endpoint: unknown field: known here are bearerTokenFile, endpoints, headers, timeout, tls",
 			".prometheus.headers[2].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
@@ -135,6 +135,7 @@ var plugins = []struct {
 			".resources[0].margin: Invalid value: 11: must be between 0 and 10, inclusive",
 			".resources[0].sensitivity: Invalid value: 0: must be more than 0 and at most 10",
 			`.resources[0].estimator.resource: Unsupported value: "cpus": supported values: "cpu", "memory", "ephemeral-storage"`,
+			`.resources[0].estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
 			".resources[0].estimator.factor: Invalid value: 0: must be between 1 and 1000, inclusive",
 			`.resources[0].estimator.default: Invalid value: "-1": must be at least 0`,
 			`.resources[0].estimator.annotation: Invalid value: "a b": `,
@@ -150,9 +151,9 @@ var plugins = []struct {
 		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
 		defaulted: "{prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
 			"nodeMatch: {label: instance, by: Name}, resources: [" +
-			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, factor: 85, default: 250m}}, " +
-			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, factor: 70, default: 200M}}], " +
-			"fallback: Requests, filterOnStale: Open, minFreshNodesPercent: 50, exemptDaemonSets: true}",
+			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, by: Requests, factor: 85, default: 250m}}, " +
+			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, by: Requests, factor: 70, default: 200M}}], " +
+			"fallback: Requests, filterOnStale: Open, minFreshNodesPercent: 50, exemptDaemonSets: true, exemptPriorityAbove: 1999999999}",
 	},
 	{
 		name:  "PodFilter",

@@ -39,6 +39,7 @@ var defaults = map[string]runtime.Object{
 			defaultResource("memory", config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: resource.MustParse("200M")}),
 		},
 		Fallback: config.NodeLoadFallbackRequests, FilterOnStale: config.NodeLoadFilterOpen, MinFreshNodesPercent: 50, ExemptDaemonSets: true,
+		ExemptPriorityAbove: pointer.Int32(1999999999),
 	},
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},
@@ -47,6 +48,7 @@ var defaults = map[string]runtime.Object{
 
 // defaultResource is what a resource of NodeLoad is when nothing but its name is given.
 func defaultResource(name string, estimator config.NodeLoadEstimator) config.NodeLoadResource {
+	estimator.By = config.NodeLoadEstimateRequests
 	return config.NodeLoadResource{
 		Name: name, Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
 		Target: 40, Margin: 1, Sensitivity: 1, Estimator: estimator,
@@ -155,12 +157,12 @@ func TestGivenArgsAreKept(t *testing.T) {
 					Name: "cpu", Query: "a", TimestampQuery: "b", DeviationQuery: "c", Unit: config.NodeLoadAbsolute, Capacity: &capacity,
 					Window: metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
 					Margin: 0.5, Sensitivity: 2,
-					Estimator: config.NodeLoadEstimator{Resource: "example.com/cpu", Factor: 90, Default: resource.MustParse("1"), Annotation: "example.com/use"},
+					Estimator: config.NodeLoadEstimator{Resource: "example.com/cpu", By: config.NodeLoadEstimateLimits, Factor: 90, Default: resource.MustParse("1"), Annotation: "example.com/use"},
 				},
 				// A zero that is given is not the default.
 				{
 					Name: "memory", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: time.Minute}, Strategy: config.NodeLoadLeastUsed, Target: 50,
-					Sensitivity: 2, Estimator: config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 1},
+					Sensitivity: 2, Estimator: config.NodeLoadEstimator{Resource: v1.ResourceMemory, By: config.NodeLoadEstimateRequests, Factor: 1},
 				},
 			},
 			Fallback: config.NodeLoadFallbackNeutral, FilterOnStale: config.NodeLoadFilterClosed, ExemptPriorityAbove: pointer.Int32(-1),

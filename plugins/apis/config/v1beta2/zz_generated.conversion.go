@@ -464,6 +464,7 @@ func Convert_config_NodeLoadArgs_To_v1beta2_NodeLoadArgs(in *config.NodeLoadArgs
 
 func autoConvert_v1beta2_NodeLoadEstimator_To_config_NodeLoadEstimator(in *NodeLoadEstimator, out *config.NodeLoadEstimator, s conversion.Scope) error {
 	out.Resource = corev1.ResourceName(in.Resource)
+	out.By = config.NodeLoadEstimateBy(in.By)
 	if err := v1.Convert_Pointer_int32_To_int32(&in.Factor, &out.Factor, s); err != nil {
 		return err
 	}
@@ -481,6 +482,7 @@ func Convert_v1beta2_NodeLoadEstimator_To_config_NodeLoadEstimator(in *NodeLoadE
 
 func autoConvert_config_NodeLoadEstimator_To_v1beta2_NodeLoadEstimator(in *config.NodeLoadEstimator, out *NodeLoadEstimator, s conversion.Scope) error {
 	out.Resource = corev1.ResourceName(in.Resource)
+	out.By = NodeLoadEstimateBy(in.By)
 	if err := v1.Convert_int32_To_Pointer_int32(&in.Factor, &out.Factor, s); err != nil {
 		return err
 	}

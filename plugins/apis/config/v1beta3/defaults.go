@@ -137,6 +137,11 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.ExemptDaemonSets == nil {
 		obj.ExemptDaemonSets = pointer.Bool(true)
 	}
+	// System-critical pods begin at 2,000,000,000, which is SystemCriticalPriority in pkg/apis/scheduling. When all nodes
+	// are hot, they must not wait.
+	if obj.ExemptPriorityAbove == nil {
+		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
+	}
 }
 
 // SetDefaults_NodeLoadResource fills in what is not given of a resource, but for its queries: those of the resources
@@ -181,7 +186,8 @@ func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 }
 
 // setDefaultEstimate goes by the resource that is estimated, whatever the name under which it is measured: pods rarely
-// use all of the processors and the memory that they ask for, and those that ask for none use some.
+// use all of the processors and the memory that they ask for, and those that ask for none use some. What they request
+// counts, and not their limits, which are often many times what they use.
 func setDefaultEstimate(obj *NodeLoadEstimator) {
 	factor, usedByDefault := int32(100), resource.NewQuantity(0, resource.DecimalSI)
 	switch obj.Resource {
@@ -189,6 +195,9 @@ func setDefaultEstimate(obj *NodeLoadEstimator) {
 		factor, usedByDefault = 85, resource.NewMilliQuantity(250, resource.DecimalSI)
 	case v1.ResourceMemory:
 		factor, usedByDefault = 70, resource.NewScaledQuantity(200, resource.Mega)
+	}
+	if obj.By == "" {
+		obj.By = NodeLoadEstimateRequests
 	}
 	if obj.Factor == nil {
 		obj.Factor = pointer.Int32(factor)

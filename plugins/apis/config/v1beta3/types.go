@@ -214,8 +214,8 @@ type NodeLoadArgs struct {
 	MinFreshNodesPercent *int32 `json:"minFreshNodesPercent,omitempty"`
 	// ExemptDaemonSets lets the filter pass the pods of DaemonSets. Default: true.
 	ExemptDaemonSets *bool `json:"exemptDaemonSets,omitempty"`
-	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; without it none is exempt by
-	// priority.
+	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this. Default: 1999999999, so that
+	// system-critical pods pass; 2147483647 exempts none.
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
 }
 
@@ -333,8 +333,8 @@ type NodeLoadResource struct {
 	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully. Default:
 	// 5m.
 	Window *metav1.Duration `json:"window,omitempty"`
-	// Threshold is the predicted load in percent of the capacity, 1 to 100, above which a node is filtered out; without
-	// it nothing is.
+	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods: what is
+	// measured and what is in flight, without the pod itself. Without it nothing is filtered.
 	Threshold *int32 `json:"threshold,omitempty"`
 	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part. Default: 1.
 	Weight *int32 `json:"weight,omitempty"`
@@ -351,12 +351,24 @@ type NodeLoadResource struct {
 	Estimator NodeLoadEstimator `json:"estimator,omitempty"`
 }
 
-// NodeLoadEstimator estimates a pod's use as round(max(request, limit) x Factor / 100), at most its limit; summed over
-// the containers.
+// NodeLoadEstimateBy is what of a container says how much it will use.
+type NodeLoadEstimateBy string
+
+const (
+	// NodeLoadEstimateRequests is what it requests.
+	NodeLoadEstimateRequests NodeLoadEstimateBy = "Requests"
+	// NodeLoadEstimateLimits is its limit, or what it requests if that is more or if it has no limit.
+	NodeLoadEstimateLimits NodeLoadEstimateBy = "Limits"
+)
+
+// NodeLoadEstimator estimates a pod's use as round(request or limit x Factor / 100), at most its limit; summed over the
+// containers.
 type NodeLoadEstimator struct {
 	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
 	// nvidia.com/gpu, concerns only pods that ask for it. Default: cpu of cpu, memory of memory, nvidia.com/gpu of gpu.
 	Resource v1.ResourceName `json:"resource,omitempty"`
+	// By is what of a container counts. Default: Requests.
+	By NodeLoadEstimateBy `json:"by,omitempty"`
 	// Factor is in percent, 1 to 1000. Default: 85 of the resource cpu, 70 of memory, 100 of others.
 	Factor *int32 `json:"factor,omitempty"`
 	// Default is what a container uses that declares nothing, at least 0. Default: 250m of the resource cpu, 200M of

@@ -288,6 +288,8 @@ func validateEstimator(path *field.Path, estimator *config.NodeLoadEstimator) fi
 				v1.ResourceHugePagesPrefix+"<size>", "<prefix>/<name>")...)
 		}
 	}
+	errs = append(errs, validateOneOf(path.Child("by"), string(estimator.By), string(config.NodeLoadEstimateRequests),
+		string(config.NodeLoadEstimateLimits))...)
 	errs = append(errs, validateRange(path.Child("factor"), estimator.Factor, 1, 1000)...)
 	if estimator.Default.Sign() < 0 {
 		errs = append(errs, field.Invalid(path.Child("default"), estimator.Default.String(), "must be at least 0"))

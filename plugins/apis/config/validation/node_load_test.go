@@ -41,7 +41,7 @@ func nodeLoad(change func(args *config.NodeLoadArgs)) *config.NodeLoadArgs {
 func measured(name string) config.NodeLoadResource {
 	return config.NodeLoadResource{
 		Name: name, Unit: config.NodeLoadRatio, Window: lasting(time.Minute), Weight: 1, Strategy: config.NodeLoadLeastUsed, Target: 40, Margin: 1, Sensitivity: 1,
-		Estimator: config.NodeLoadEstimator{Factor: 100},
+		Estimator: config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100},
 	}
 }
 
@@ -370,10 +370,11 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 			want: []string{".margin: Invalid value: NaN", ".sensitivity: Invalid value: NaN"},
 		},
 		{
-			name: "what there is no choice of", change: func(r *config.NodeLoadResource) { r.Unit, r.Strategy = "ratio", "" },
+			name: "what there is no choice of", change: func(r *config.NodeLoadResource) { r.Unit, r.Strategy, r.Estimator.By = "ratio", "", "Limit" },
 			want: []string{
 				`.unit: Unsupported value: "ratio": supported values: "Ratio", "Percent", "Absolute"`,
 				`.strategy: Unsupported value: "": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
+				`.estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
 			},
 		},
 		{name: "filled up to the target", change: func(r *config.NodeLoadResource) { r.Strategy = config.NodeLoadTargetUtilization }},

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"kube-scheduler-fork/test/cluster"
+)
+
+// auditPolicy logs each write of a pod's conditions.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - level: Metadata
+    verbs: [patch, update]
+    resources: [{group: "", resources: [pods/status]}]
+  - level: None
+`
+
+// waitingFor names the variable with the time that pods wait at least, such as 10m. Without it they are tried again as
+// soon as they may be.
+const waitingFor = "NODE_LOAD_WAITING"
+
+// waitingPods write one condition, whatever is tried again and again: all nodes stay hot.
+func waitingPods(t *testing.T) {
+	const (
+		pods, retries = 500, 3
+		why           = "200 node(s) had cpu above 80 % of capacity"
+	)
+	var atLeast time.Duration
+	if text := os.Getenv(waitingFor); text != "" {
+		var err error
+		if atLeast, err = time.ParseDuration(text); err != nil {
+			t.Fatalf("%s: %v; next: give a duration, such as 10m", waitingFor, err)
+		}
+	}
+	s := newStand(t, &shared)
+	s.exporters.load(0.95, s.nodes...)
+	scheduler := s.startScheduler(t, "kube-scheduler", s.configuration(t, "waiting",
+		profile(corev1.DefaultSchedulerName, s.args(time.Second, 5*time.Minute, builtIn("cpu")))))
+	s.await(t, "all nodes to be seen hot", func() error {
+		page, err := s.page(scheduler)
+		if err != nil {
+			return err
+		}
+		return page.loads(corev1.DefaultSchedulerName, "cpu", func(_ string, percent float64) bool { return percent > 85 })
+	})
+	began := time.Now()
+	waiting := s.newPods(pods, "", "100m")
+	for _, pod := range waiting {
+		s.CreatePod(t, pod)
+	}
+	// writes counts the conditions that the scheduler wrote of each pod.
+	writes := func() map[string]int {
+		count := map[string]int{}
+		for _, event := range s.Audit(t) {
+			if strings.HasPrefix(event.UserAgent, "kube-scheduler") {
+				count[event.ObjectRef.Name]++
+			}
+		}
+		return count
+	}
+	s.await(t, "the scheduler to say of each pod why it waits", func() error {
+		for name, pod := range s.pods(t) {
+			if message := cluster.WhyPending(&pod); !strings.Contains(message, why) {
+				return fmt.Errorf("%s: %q", name, message)
+			}
+		}
+		return cluster.Unless(len(writes()) == pods, "the audit log has %d pods", len(writes()))
+	})
+
+	attempts := func() float64 {
+		return s.mustMetrics(t, scheduler).sumOf("scheduler_schedule_attempts_total", "result=unschedulable")
+	}
+	for retry := range retries {
+		before := attempts()
+		// A pod that changes is tried again.
+		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/retry":"%d"}}}`, retry)
+		for _, pod := range waiting {
+			if _, err := s.Client().CoreV1().Pods(pod.Namespace).
+				Patch(t.Context(), pod.Name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.await(t, "all pods to be tried again", func() error {
+			tried := attempts() - before
+			return cluster.Unless(tried >= pods, "%v were", tried)
+		})
+	}
+	time.Sleep(time.Until(began.Add(atLeast)))
+	count := writes()
+	for _, pod := range waiting {
+		if count[pod.Name] != 1 {
+			t.Errorf("%d conditions of %s were written, want one", count[pod.Name], pod.Name)
+		}
+	}
+	t.Logf("%d pods waited for %.0f s, were tried %v times, and %d conditions were written",
+		pods, time.Since(began).Seconds(), attempts(), len(count))
+
+	s.checkPageOf(t, scheduler.URL(), waiting[0], why)
+}
+
+// checkPageOf checks what the status page says of a pod that finds all nodes hot.
+func (s *stand) checkPageOf(t *testing.T, url string, pod *corev1.Pod, why string) {
+	t.Helper()
+	raw, err := s.Get(t.Context(), url+"/node-load?format=json&pod="+pod.Namespace+"/"+pod.Name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page struct {
+		Profiles []struct {
+			Pod struct {
+				Estimates map[string]float64
+			}
+			Nodes []struct{ Rejected string }
+		}
+	}
+	if err := json.Unmarshal(raw, &page); err != nil {
+		t.Fatalf("%v: %s", err, raw)
+	}
+	if len(page.Profiles) != 1 || len(page.Profiles[0].Nodes) != nodeCount {
+		t.Fatalf("the page of the pod does not have one profile with all nodes: %.1000s", raw)
+	}
+	// 100m of CPU, of which 85 % are expected to be used.
+	if estimates := page.Profiles[0].Pod.Estimates; len(estimates) != 1 || estimates["cpu"] != 0.085 {
+		t.Errorf("the estimates are %v, want 0.085 cores", estimates)
+	}
+	for _, node := range page.Profiles[0].Nodes {
+		if node.Rejected == "" || !strings.HasSuffix(why, node.Rejected) {
+			t.Errorf("a node is rejected by %q, and the pod waits for %q", node.Rejected, why)
+		}
+	}
+}
