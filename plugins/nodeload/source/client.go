@@ -125,7 +125,7 @@ func (c *Client) Close() {
 }
 
 // Ask asks for everything at once and calls row for each series of the answer, after the whole answer has proved good.
-// label tells nodes apart. The endpoints are tried in order, beginning with the one that last answered. An error means
+// label tells nodes apart, unless a query has one of its own. The endpoints are tried in order, beginning with the one that last answered. An error means
 // that none did, and then row has not been called. An answer without any row of the kind Value counts only if all
 // endpoints answer so, and then as one without series. Calls wait for each other.
 func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {

@@ -15,10 +15,11 @@ import (
 // rows collects what answers say, until it is certain that they are whole: a refresh must not be half of one server's
 // data and half of another's. Its memory is used again for the next refresh.
 type rows struct {
-	// label tells nodes apart.
-	label string
 	// queries say which terms there can be.
 	queries []Query
+	// labels tell nodes apart; of has the index of that of each query.
+	labels []string
+	of     []int
 	// most is how many rows there may be.
 	most int
 
@@ -35,7 +36,17 @@ type storedRow struct {
 }
 
 func (r *rows) begin(label string, queries []Query) {
-	r.label, r.queries, r.list, r.text = label, queries, r.list[:0], r.text[:0]
+	r.queries, r.list, r.text, r.labels, r.of = queries, r.list[:0], r.text[:0], r.labels[:0], r.of[:0]
+	for i := range queries {
+		of, wanted := 0, queries[i].nodeLabel(label)
+		for of < len(r.labels) && r.labels[of] != wanted {
+			of++
+		}
+		if of == len(r.labels) {
+			r.labels = append(r.labels, wanted)
+		}
+		r.of = append(r.of, of)
+	}
 }
 
 // mark and back undo what an answer said that proved broken.
@@ -94,7 +105,7 @@ const (
 func (r *rows) decode(body io.Reader) (reply, error) {
 	source := &remembering{from: body}
 	it := jsoniter.Parse(decoding, source, bufferSize)
-	d := decoder{rows: r, it: it}
+	d := decoder{rows: r, it: it, found: make([]span, len(r.labels))}
 	d.onSeries, d.onSeriesField, d.onMetric = d.series, d.seriesField, d.metric
 	whole := it.ReadObjectCB(d.field)
 	if whole && d.ok() {
@@ -201,14 +212,17 @@ type decoder struct {
 	onSeriesField, onMetric func(*jsoniter.Iterator, string) bool
 
 	// Of the series being read:
-	slot     int
-	kind     Kind
-	known    bool
-	at, size int
-	value    float64
+	slot  int
+	kind  Kind
+	known bool
+	found []span // the value of each of the labels
+	value float64
 	// A series has a value, or only a histogram.
 	valued, histogram bool
 }
+
+// span is where a text is.
+type span struct{ at, size int32 }
 
 func (d *decoder) fail(format string, args ...interface{}) bool {
 	if d.err == nil {
@@ -266,7 +280,10 @@ func (d *decoder) data(it *jsoniter.Iterator, name string) bool {
 }
 
 func (d *decoder) series(it *jsoniter.Iterator) bool {
-	d.known, d.at, d.size, d.valued, d.histogram = false, len(d.text), 0, false, false
+	d.known, d.valued, d.histogram = false, false, false
+	for i := range d.found {
+		d.found[i] = span{}
+	}
 	if it.WhatIsNext() != jsoniter.ObjectValue {
 		return d.fail("a series is not an object")
 	}
@@ -284,7 +301,8 @@ func (d *decoder) series(it *jsoniter.Iterator) bool {
 		d.err = tooLarge(fmt.Sprintf("more than %d series", d.most))
 		return false
 	}
-	d.list = append(d.list, storedRow{value: d.value, at: int32(d.at), size: int32(d.size), slot: int16(d.slot), kind: d.kind})
+	label := d.found[d.of[d.slot]]
+	d.list = append(d.list, storedRow{value: d.value, at: label.at, size: label.size, slot: int16(d.slot), kind: d.kind})
 	return true
 }
 
@@ -304,15 +322,19 @@ func (d *decoder) seriesField(it *jsoniter.Iterator, name string) bool {
 }
 
 func (d *decoder) metric(it *jsoniter.Iterator, name string) bool {
-	switch name {
-	case d.label:
-		d.text = append(d.text[:d.at], it.ReadString()...)
-		d.size = len(d.text) - d.at
-	case termLabel:
+	if name == termLabel {
 		d.slot, d.kind, d.known = term(it.ReadStringAsSlice())
-	default:
-		it.Skip()
+		return d.ok()
 	}
+	for i, label := range d.labels {
+		if name == label {
+			at := len(d.text)
+			d.text = append(d.text, it.ReadString()...)
+			d.found[i] = span{at: int32(at), size: int32(len(d.text) - at)}
+			return d.ok()
+		}
+	}
+	it.Skip()
 	return d.ok()
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -46,6 +47,25 @@ func vector(series ...string) string {
 
 func series(instance, term, value string) string {
 	return fmt.Sprintf(`{"metric":{"instance":%q,"nodeload_term":%q},"value":[1700000000.25,%q]}`, instance, term, value)
+}
+
+// TestDecodeTakesEachQuerysLabel: the label that tells nodes apart may come before or after what tells queries apart.
+func TestDecodeTakesEachQuerysLabel(t *testing.T) {
+	queries := []Query{{Name: "cpu", Value: "a"}, {Name: "gpu", Value: "b", Label: "Hostname"}, {Name: "fan", Value: "c", Label: "zone"}}
+	r := rows{most: 10}
+	r.begin("instance", queries)
+	series := func(term string) string {
+		return `{"metric":{"Hostname":"h","instance":"i","nodeload_term":"` + term + `","zone":"z"},"value":[1700000000,"1"]}`
+	}
+	answer := vector(series("0v"), series("1v"), series("2v"), `{"metric":{"instance":"i","nodeload_term":"1v"},"value":[1700000000,"1"]}`)
+	if _, err := r.decode(strings.NewReader(answer)); err != nil {
+		t.Fatal(err)
+	}
+	var labels []string
+	r.each(func(_ int, _ Kind, label []byte, _ float64) { labels = append(labels, string(label)) })
+	if want := []string{"i", "h", "z", ""}; !reflect.DeepEqual(labels, want) {
+		t.Errorf("the labels are %q, want %q", labels, want)
+	}
 }
 
 func TestDecodeTakesWhatServersWrite(t *testing.T) {

@@ -15,6 +15,8 @@ import (
 type Query struct {
 	// Name is the resource's, for messages.
 	Name string
+	// Label tells nodes apart in the series of these expressions; if it is empty, the label that Ask is given does.
+	Label string
 	// Value returns the load, Timestamp the time of the newest raw sample behind it, Deviation its standard deviation.
 	Value, Timestamp, Deviation string
 }
@@ -44,6 +46,14 @@ func (q *Query) asks(kind Kind) bool {
 		return q.Timestamp != ""
 	}
 	return q.Deviation != ""
+}
+
+// nodeLabel returns the label that tells nodes apart.
+func (q *Query) nodeLabel(otherwise string) string {
+	if q.Label != "" {
+		return q.Label
+	}
+	return otherwise
 }
 
 func (q Query) empty() bool { return q.expressions() == [len(letters)]string{} }
