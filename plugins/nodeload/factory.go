@@ -42,13 +42,16 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 		Prometheus:      pl.args.Prometheus,
 		RefreshInterval: pl.args.RefreshInterval.Duration,
 		MaxSampleAge:    pl.args.MaxSampleAge.Duration,
-		Capacity: func(node *v1.Node, resource int) (float64, bool) {
-			return pl.resources[resource].capacityOf(node)
-		},
 	}
 	for i := range queries {
-		resource := &pl.args.Resources[i]
-		spec.Resources = append(spec.Resources, collector.Resource{Query: queries[i], Match: matchOf(&pl.args, resource), Unit: resource.Unit})
+		asked := collector.Resource{Query: queries[i], Match: matchOf(&pl.args, &pl.args.Resources[i])}
+		if resource := &pl.resources[i]; resource.unit == config.NodeLoadAbsolute {
+			asked.HasCapacity = func(node *v1.Node) bool {
+				_, known := resource.capacityOf(node)
+				return known
+			}
+		}
+		spec.Resources = append(spec.Resources, asked)
 	}
 	subscription, err := pool.Subscribe(spec, nodes, recorder, pl.profile, swapped)
 	if err != nil {

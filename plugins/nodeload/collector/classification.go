@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
@@ -45,28 +44,10 @@ const (
 	hasTimestamp = 1 << source.Timestamp
 	hasDeviation = 1 << source.Deviation
 
-	// absurd is the share of the capacity above which a value is taken for a mistake.
-	absurd = 1.5
 	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages
 	// within the range of a time.Duration.
 	oldest = 1e9
 )
-
-// full returns the value that all of the capacity has, and whether it is known.
-func (s *slot) full(node *v1.Node) (float64, bool) {
-	switch s.Unit {
-	case config.NodeLoadPercent:
-		return 100, true
-	case config.NodeLoadAbsolute:
-		if s.capacity == nil {
-			return 0, false
-		}
-		full, known := s.capacity(node)
-		return full, known && full > 0
-	default:
-		return 1, true
-	}
-}
 
 // answered is the time of an answer by two clocks: evaluated by the server's, in seconds since 1970, local by this
 // process'.
@@ -75,7 +56,8 @@ type answered struct {
 	local     time.Time
 }
 
-// classify makes a sample of a reading. What is wrong with it makes it missing, for the first reason that applies.
+// classify makes a sample of a reading. What is wrong with it makes it missing, for the first reason that applies. A
+// value above the capacity is not wrong: it is that of an overloaded node.
 func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 	missing := func(why measured.Missing) measured.Sample { return measured.Sample{Missing: why} }
 	switch {
@@ -89,13 +71,8 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 		return missing(measured.Infinite)
 	case r.value < 0:
 		return missing(measured.Negative)
-	}
-	full, known := s.full(node)
-	switch {
-	case !known:
+	case s.HasCapacity != nil && !s.HasCapacity(node):
 		return missing(measured.NoCapacity)
-	case r.value > absurd*full:
-		return missing(measured.Absurd)
 	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
 		return missing(measured.NoTimestamp)
 	case r.timestamp > a.evaluated+measured.Ahead.Seconds():
@@ -106,7 +83,7 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 		return missing(measured.NoSeries)
 	}
 	// A deviation that is no use does not make the mean useless.
-	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && r.deviation <= absurd*full {
+	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && !math.IsInf(r.deviation, 1) {
 		sample.Deviation, sample.HasDeviation = r.deviation, true
 	}
 	return sample

@@ -25,11 +25,13 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Resource is what is asked about a resource, which node a series of the answer is about, and the unit of its value.
+// Resource is what is asked about a resource, and which node a series of the answer is about.
 type Resource struct {
 	source.Query
 	Match config.NodeLoadNodeMatch
-	Unit  config.NodeLoadUnit
+	// HasCapacity says whether it is known what a node has of a resource with absolute values. It is called by the
+	// collector's goroutine. Values in shares of the capacity need none.
+	HasCapacity func(node *v1.Node) bool
 }
 
 // Spec is what a profile wants to know, and from where.
@@ -40,9 +42,6 @@ type Spec struct {
 	// MaxSampleAge is how old a sample may be to count. The snapshots have older ones too.
 	MaxSampleAge time.Duration
 	Resources    []Resource
-	// Capacity returns what a node has of Resources[resource], in the unit of its values, and whether that is known. It
-	// is called for resources with absolute values only, by the collector's goroutine.
-	Capacity func(node *v1.Node, resource int) (float64, bool)
 }
 
 // Pool has the collectors of a scheduler.
@@ -158,7 +157,6 @@ type collector struct {
 	members  []member
 	recorder events.EventRecorder // the first one there is
 	queries  []source.Query
-	by       []config.NodeLoadMatchBy // of each query
 	slots    []slot
 	interval time.Duration // the shortest
 	// strictest and laxest are the smallest and the largest MaxSampleAge.
@@ -184,12 +182,11 @@ type asker interface {
 	Close()
 }
 
-// slot is a resource of the snapshots: the rows of a query, classified by a unit.
+// slot is a resource of the snapshots.
 type slot struct {
 	Resource
-	asked    int // index of the query
-	capacity func(node *v1.Node) (float64, bool)
-	label    string // of the metrics
+	asked int    // index of the query
+	label string // of the metrics
 }
 
 // join gives a profile its slots; false if the refreshes have begun.
@@ -200,7 +197,7 @@ func (c *collector) join(spec *Spec, recorder events.EventRecorder, member membe
 		return nil, false
 	}
 	for i := range spec.Resources {
-		slots = append(slots, c.slotOf(spec, i))
+		slots = append(slots, c.slotOf(spec.Resources[i]))
 	}
 	if len(c.members) == 0 || spec.RefreshInterval < c.interval {
 		c.interval = spec.RefreshInterval
@@ -218,10 +215,9 @@ func (c *collector) join(spec *Spec, recorder events.EventRecorder, member membe
 	return slots, true
 }
 
-// slotOf returns the slot of a resource, and makes one if no other profile has the same. Values in shares of the
-// capacity mean the same to all profiles; absolute ones are held against a capacity that each profile knows by itself.
-func (c *collector) slotOf(spec *Spec, resource int) int {
-	wanted := spec.Resources[resource]
+// slotOf returns the slot of a resource, and makes one if no other profile has the same. Shares of the capacity mean the
+// same to all profiles; whether there is a capacity for absolute values each profile knows by itself.
+func (c *collector) slotOf(wanted Resource) int {
 	wanted.Label = wanted.Match.Label
 	asked, called := len(c.queries), 1
 	for i := range c.slots {
@@ -234,21 +230,17 @@ func (c *collector) slotOf(spec *Spec, resource int) int {
 		if query != wanted.Query || known.Match != wanted.Match {
 			continue
 		}
-		if known.Unit == wanted.Unit && wanted.Unit != config.NodeLoadAbsolute {
+		if known.HasCapacity == nil && wanted.HasCapacity == nil {
 			return i
 		}
 		asked = known.asked
 	}
 	if asked == len(c.queries) {
-		c.queries, c.by = append(c.queries, wanted.Query), append(c.by, wanted.Match.By)
+		c.queries = append(c.queries, wanted.Query)
 	}
 	added := slot{Resource: wanted, asked: asked, label: wanted.Name}
 	if called > 1 { // two profiles may ask different things about what they both call cpu
 		added.label = fmt.Sprintf("%s#%d", wanted.Name, called)
-	}
-	if spec.Capacity != nil {
-		capacity := spec.Capacity
-		added.capacity = func(node *v1.Node) (float64, bool) { return capacity(node, resource) }
 	}
 	c.slots = append(c.slots, added)
 	return len(c.slots) - 1

@@ -342,13 +342,12 @@ func TestAllQueriesFailed(t *testing.T) {
 func TestPanicsAreFailures(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	args := spec("cpu")
-	args.Resources[0].Unit = config.NodeLoadAbsolute
 	broken := false
-	args.Capacity = func(*v1.Node, int) (float64, bool) {
+	args.Resources[0].HasCapacity = func(*v1.Node) bool {
 		if broken {
 			panic("no capacity")
 		}
-		return 1, true
+		return true
 	}
 	good := 0
 	var s *Subscription

@@ -123,13 +123,16 @@ type table struct {
 }
 
 func (c *collector) newTable(nodes []*v1.Node) *table {
-	t := &table{nodes: nodes, queries: c.queries, readings: make([]reading, len(nodes)*len(c.queries))}
+	t := &table{
+		nodes: nodes, queries: c.queries, directories: make([]*directory, len(c.queries)), readings: make([]reading, len(nodes)*len(c.queries)),
+	}
 	made := map[config.NodeLoadMatchBy]*directory{}
-	for _, by := range c.by {
+	for i := range c.slots {
+		by := c.slots[i].Match.By
 		if made[by] == nil {
 			made[by] = newDirectory(by, nodes)
 		}
-		t.directories = append(t.directories, made[by])
+		t.directories[c.slots[i].asked] = made[by]
 	}
 	return t
 }

@@ -28,14 +28,12 @@ func TestSharing(t *testing.T) {
 		other := spec("cpu")
 		other.Resources[0].Deviation = ""
 		three = w.subscribe(other, "three", nil)
-		percent := spec("memory")
-		percent.Resources[0].Unit = config.NodeLoadPercent
-		four = w.subscribe(percent, "four", nil)
+		four = w.subscribe(spec("memory"), "four", nil) // in percent, which is for who reads it
 	})
 	for _, tt := range []struct {
 		s    *Subscription
 		want []int
-	}{{one, []int{0, 1}}, {two, []int{2, 0}}, {three, []int{3}}, {four, []int{4}}} {
+	}{{one, []int{0, 1}}, {two, []int{2, 0}}, {three, []int{3}}, {four, []int{1}}} {
 		if !reflect.DeepEqual(tt.s.slots, tt.want) {
 			t.Errorf("a profile has the slots %v, want %v", tt.s.slots, tt.want)
 		}
@@ -52,8 +50,6 @@ func TestSharing(t *testing.T) {
 			t.Errorf("profile %d has not the snapshot of the others", i)
 		}
 	}
-	// 70 is 70 times memory's capacity, or 70 % of it.
-	expectSample(t, one.Snapshot(), "node-1", one.Slot(1), missing(measured.Absurd))
 	expectSample(t, one.Snapshot(), "node-1", four.Slot(0), measured.Sample{Value: 70, At: w.clock.Now().UnixNano()})
 	if len(w.sources) != 1 {
 		t.Errorf("%d sources were made, want one", len(w.sources))
@@ -63,28 +59,26 @@ func TestSharing(t *testing.T) {
 // TestAbsoluteValuesAreHeldAgainstTheirProfilesCapacity, though they are asked for once.
 func TestAbsoluteValuesAreHeldAgainstTheirProfilesCapacity(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
-	absolute := func(capacity float64) Spec {
+	absolute := func(known bool) Spec {
 		s := spec("network", "cpu")
-		s.Resources[1].Unit = config.NodeLoadAbsolute
-		s.Capacity = func(node *v1.Node, resource int) (float64, bool) {
-			if node.Name != "node-1" || resource != 1 {
-				t.Errorf("asked for the capacity of %s's resource %d", node.Name, resource)
-			}
-			return capacity, true
-		}
+		s.Resources[1].HasCapacity = func(node *v1.Node) bool { return node.Name == "node-1" && known }
 		return s
 	}
-	var small, large *Subscription
+	var without, with *Subscription
 	w.nodesSyncedAfter(func() {
-		small = w.subscribe(absolute(2), "small", nil)
-		large = w.subscribe(absolute(4), "large", nil)
+		without = w.subscribe(absolute(false), "without", nil)
+		with = w.subscribe(absolute(true), "with", nil)
 	})
-	if small.Slot(0) != large.Slot(0) || small.Slot(1) == large.Slot(1) {
-		t.Errorf("the slots are %v and %v, want the first shared and the second not", small.slots, large.slots)
+	if without.Slot(0) != with.Slot(0) || without.Slot(1) == with.Slot(1) {
+		t.Errorf("the slots are %v and %v, want the first shared and the second not", without.slots, with.slots)
 	}
-	w.answer(measuredRows(1, "node-1", 5, 0)...)
-	expectSample(t, large.Snapshot(), "node-1", small.Slot(1), missing(measured.Absurd))
-	expectSample(t, large.Snapshot(), "node-1", large.Slot(1), measured.Sample{Value: 5, At: w.clock.Now().UnixNano()})
+	if q := w.asked(); len(q.queries) != 2 {
+		t.Errorf("asked %+v, want network and cpu once", q.queries)
+	}
+	w.source.answers <- w.good(measuredRows(1, "node-1", 5, 0)...)
+	w.sleeping()
+	expectSample(t, with.Snapshot(), "node-1", without.Slot(1), missing(measured.NoCapacity))
+	expectSample(t, with.Snapshot(), "node-1", with.Slot(1), measured.Sample{Value: 5, At: w.clock.Now().UnixNano()})
 }
 
 // TestWhoComesLateHasACollectorOfItsOwn: what the profiles of a collector want does not change once it asks.

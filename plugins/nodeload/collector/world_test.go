@@ -75,7 +75,6 @@ func spec(resources ...string) Spec {
 		s.Resources = append(s.Resources, Resource{
 			Query: source.Query{Name: name, Value: name, Timestamp: "timestamp(" + name + ")", Deviation: "deviation(" + name + ")"},
 			Match: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
-			Unit:  config.NodeLoadRatio,
 		})
 	}
 	return s

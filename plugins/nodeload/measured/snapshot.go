@@ -29,8 +29,6 @@ const (
 	Infinite
 	// Negative: the value is below zero.
 	Negative
-	// Absurd: the value is more than 1.5 times the capacity.
-	Absurd
 	// Ambiguous: more than one series for the node.
 	Ambiguous
 	// NoCapacity: an absolute value of a node whose capacity is unknown.
@@ -41,7 +39,7 @@ const (
 	TooOld
 )
 
-var reasons = [...]string{"", "no_series", "no_timestamp", "future", "not_a_number", "infinite", "negative", "absurd", "ambiguous",
+var reasons = [...]string{"", "no_series", "no_timestamp", "future", "not_a_number", "infinite", "negative", "ambiguous",
 	"no_capacity", "query_failed", "too_old"}
 
 // String returns the reason as metrics' labels have it; empty for Present.
