@@ -62,6 +62,7 @@ type NodeLoad struct {
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
+	ended  bool
 }
 
 var (
@@ -83,7 +84,6 @@ type measurements interface {
 	Touch()
 	// Status says how it goes.
 	Status() collector.Status
-	Close()
 }
 
 // open begins to fetch measurements for a profile, and has swapped called with each new snapshot, one after the other.
@@ -135,12 +135,11 @@ func (pl *NodeLoad) Name() string {
 	return Name
 }
 
-// Close ends the plugin: nothing is fetched for it any more.
+// Close ends the plugin: it takes no more measurements.
 func (pl *NodeLoad) Close() {
-	// Not with the lock: it waits for a swap that waits for it.
-	pl.source.Close()
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
+	pl.ended = true
 	pl.stopTimer()
 }
 
@@ -166,6 +165,9 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
+	if pl.ended {
+		return
+	}
 	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()), pl.current()
 	pl.viewed.Store(v)
 	pl.wake(v, v.inherit(old))

@@ -131,6 +131,18 @@ func TestNamesFromElsewhereHaveAConfiguration(t *testing.T) {
 	}
 }
 
+// TestTheSmallestConfigurationOfNodeLoadStandsFirst: the first block of its page, with six lines of arguments at most.
+func TestTheSmallestConfigurationOfNodeLoadStandsFirst(t *testing.T) {
+	block := lines(regexp.MustCompile("(?m)(?:^    .*\n)+").FindString(cluster.Read(t, root+"/docs/node-load.md")))
+	at := slices.Index(block, "args:")
+	if len(block) == 0 || block[0] != "profiles:" || at < 0 {
+		t.Fatalf("the first block of the page is no configuration with arguments: %q", block)
+	}
+	if args := block[at+1:]; len(args) == 0 || len(args) > 6 {
+		t.Errorf("%d lines of arguments, want 1 to 6: %q", len(args), args)
+	}
+}
+
 func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 	run := map[string][]string{}
 	for _, pattern := range []string{"manifests/config/*.yaml", "test/integration/schedulers/*.go"} {

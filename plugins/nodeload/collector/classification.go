@@ -7,7 +7,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
@@ -50,32 +49,6 @@ const (
 	oldest = 1e9
 )
 
-// unit is what values are held against.
-type unit config.NodeLoadUnit
-
-// capacity returns a node's capacity in the unit of the values, and whether it is known. Without one, values are
-// absolute and none is known.
-type capacity func(node *v1.Node) (float64, bool)
-
-// capacityOf returns the capacity of a resource by a subscription's Spec.
-func (s *Subscription) capacityOf(resource int) capacity {
-	return func(node *v1.Node) (float64, bool) {
-		if s.spec.Capacity == nil {
-			return 0, false
-		}
-		return s.spec.Capacity(node, resource)
-	}
-}
-
-// known says whether it is known what values are a share of.
-func (s *slot) known(node *v1.Node) bool {
-	if config.NodeLoadUnit(s.unit) != config.NodeLoadAbsolute {
-		return true
-	}
-	full, known := s.capacity(node)
-	return known && full > 0
-}
-
 // answered is the time of an answer by two clocks: evaluated by the server's, in seconds since 1970, local by this
 // process'.
 type answered struct {
@@ -98,9 +71,7 @@ func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
 		return missing(measured.Infinite)
 	case r.value < 0:
 		return missing(measured.Negative)
-	}
-	switch {
-	case !s.known(node):
+	case s.HasCapacity != nil && !s.HasCapacity(node):
 		return missing(measured.NoCapacity)
 	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
 		return missing(measured.NoTimestamp)

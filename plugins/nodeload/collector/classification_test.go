@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
@@ -27,56 +26,53 @@ func TestClassification(t *testing.T) {
 	varying := func(v, d float64) measured.Sample {
 		return measured.Sample{Value: v, Deviation: d, HasDeviation: true, At: 990 * second}
 	}
-	cores := func(n float64, known bool) capacity { return func(*v1.Node) (float64, bool) { return n, known } }
+	has := func(capacity bool) func(*v1.Node) bool { return func(*v1.Node) bool { return capacity } }
 
 	tests := []struct {
 		name     string
-		unit     config.NodeLoadUnit
-		capacity capacity
+		capacity func(*v1.Node) bool
 		rows     rows
 		want     measured.Sample
 	}{
-		{"a value and its time", "Ratio", nil, rows{value(0.5), stamp}, sample(0.5, 990)},
-		{"the time first", "Ratio", nil, rows{stamp, value(0.5)}, sample(0.5, 990)},
-		{"with a deviation", "Ratio", nil, rows{value(0.5), stamp, deviation(0.1)}, varying(0.5, 0.1)},
-		{"zero is a value", "Ratio", nil, rows{value(0), stamp}, sample(0, 990)},
-		{"negative zero is zero", "Ratio", nil, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
-		{"no rows", "Ratio", nil, nil, missing(measured.NoSeries)},
-		{"a time without a value", "Ratio", nil, rows{stamp, deviation(0.1)}, missing(measured.NoSeries)},
-		{"two values", "Ratio", nil, rows{value(0.5), value(0.5), stamp}, missing(measured.Ambiguous)},
-		{"two times", "Ratio", nil, rows{value(0.5), stamp, stamp}, missing(measured.Ambiguous)},
-		{"two values of which one is not a number", "Ratio", nil, rows{value(0.5), value(nan), stamp}, missing(measured.Ambiguous)},
-		{"not a number", "Ratio", nil, rows{value(nan), stamp}, missing(measured.NotANumber)},
-		{"infinite", "Ratio", nil, rows{value(inf), stamp}, missing(measured.Infinite)},
-		{"infinitely negative", "Ratio", nil, rows{value(-inf), stamp}, missing(measured.Infinite)},
-		{"negative", "Ratio", nil, rows{value(-5035), stamp}, missing(measured.Negative)},
-		{"just negative", "Ratio", nil, rows{value(-1e-12), stamp}, missing(measured.Negative)},
+		{"a value and its time", nil, rows{value(0.5), stamp}, sample(0.5, 990)},
+		{"the time first", nil, rows{stamp, value(0.5)}, sample(0.5, 990)},
+		{"with a deviation", nil, rows{value(0.5), stamp, deviation(0.1)}, varying(0.5, 0.1)},
+		{"zero is a value", nil, rows{value(0), stamp}, sample(0, 990)},
+		{"negative zero is zero", nil, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
+		{"no rows", nil, nil, missing(measured.NoSeries)},
+		{"a time without a value", nil, rows{stamp, deviation(0.1)}, missing(measured.NoSeries)},
+		{"two values", nil, rows{value(0.5), value(0.5), stamp}, missing(measured.Ambiguous)},
+		{"two times", nil, rows{value(0.5), stamp, stamp}, missing(measured.Ambiguous)},
+		{"two values of which one is not a number", nil, rows{value(0.5), value(nan), stamp}, missing(measured.Ambiguous)},
+		{"not a number", nil, rows{value(nan), stamp}, missing(measured.NotANumber)},
+		{"infinite", nil, rows{value(inf), stamp}, missing(measured.Infinite)},
+		{"infinitely negative", nil, rows{value(-inf), stamp}, missing(measured.Infinite)},
+		{"negative", nil, rows{value(-5035), stamp}, missing(measured.Negative)},
+		{"just negative", nil, rows{value(-1e-12), stamp}, missing(measured.Negative)},
 
-		{"an overloaded node", "Ratio", nil, rows{value(1.51), stamp}, sample(1.51, 990)},
-		{"one whose run queue is very long", "Percent", nil, rows{value(5035), stamp}, sample(5035, 990)},
-		{"more cores than it has", "Absolute", cores(4, true), rows{value(6.01), stamp}, sample(6.01, 990)},
-		{"one that varies by more than it has", "Ratio", nil, rows{value(1.51), stamp, deviation(1.6)}, varying(1.51, 1.6)},
-		{"of unknown capacity", "Absolute", cores(4, false), rows{value(1), stamp}, missing(measured.NoCapacity)},
-		{"of no capacity", "Absolute", cores(0, true), rows{value(0), stamp}, missing(measured.NoCapacity)},
-		{"a ratio needs no capacity", "Ratio", cores(0, false), rows{value(1), stamp}, sample(1, 990)},
+		{"an overloaded node", nil, rows{value(1.51), stamp}, sample(1.51, 990)},
+		{"one whose run queue is very long", nil, rows{value(5035), stamp}, sample(5035, 990)},
+		{"more cores than it has", has(true), rows{value(6.01), stamp}, sample(6.01, 990)},
+		{"one that varies by more than it has", nil, rows{value(1.51), stamp, deviation(1.6)}, varying(1.51, 1.6)},
+		{"of unknown capacity", has(false), rows{value(1), stamp}, missing(measured.NoCapacity)},
 
-		{"no time", "Ratio", nil, rows{value(0.5)}, missing(measured.NoTimestamp)},
-		{"a time of zero", "Ratio", nil, rows{value(0.5), of(source.Timestamp, 0)}, missing(measured.NoTimestamp)},
-		{"a time that is not a number", "Ratio", nil, rows{value(0.5), of(source.Timestamp, nan)}, missing(measured.NoTimestamp)},
-		{"an infinite time", "Ratio", nil, rows{value(0.5), of(source.Timestamp, inf)}, missing(measured.NoTimestamp)},
-		{"10 s in the future: now", "Ratio", nil, rows{value(0.5), of(source.Timestamp, 5010)}, sample(0.5, 1000)},
-		{"further in the future", "Ratio", nil, rows{value(0.5), of(source.Timestamp, 5010.5)}, missing(measured.Future)},
-		{"old ones stay as they are", "Ratio", nil, rows{value(0.5), of(source.Timestamp, 4000)}, sample(0.5, 0)},
+		{"no time", nil, rows{value(0.5)}, missing(measured.NoTimestamp)},
+		{"a time of zero", nil, rows{value(0.5), of(source.Timestamp, 0)}, missing(measured.NoTimestamp)},
+		{"a time that is not a number", nil, rows{value(0.5), of(source.Timestamp, nan)}, missing(measured.NoTimestamp)},
+		{"an infinite time", nil, rows{value(0.5), of(source.Timestamp, inf)}, missing(measured.NoTimestamp)},
+		{"10 s in the future: now", nil, rows{value(0.5), of(source.Timestamp, 5010)}, sample(0.5, 1000)},
+		{"further in the future", nil, rows{value(0.5), of(source.Timestamp, 5010.5)}, missing(measured.Future)},
+		{"old ones stay as they are", nil, rows{value(0.5), of(source.Timestamp, 4000)}, sample(0.5, 0)},
 
-		{"a deviation that is not a number", "Ratio", nil, rows{value(0.5), stamp, deviation(nan)}, sample(0.5, 990)},
-		{"a negative deviation", "Ratio", nil, rows{value(0.5), stamp, deviation(-1)}, sample(0.5, 990)},
-		{"an infinite deviation", "Ratio", nil, rows{value(0.5), stamp, deviation(inf)}, sample(0.5, 990)},
-		{"two deviations", "Ratio", nil, rows{value(0.5), stamp, deviation(0.1), deviation(0.1)}, sample(0.5, 990)},
-		{"a deviation in percent", "Percent", nil, rows{value(50), stamp, deviation(10)}, varying(50, 10)},
+		{"a deviation that is not a number", nil, rows{value(0.5), stamp, deviation(nan)}, sample(0.5, 990)},
+		{"a negative deviation", nil, rows{value(0.5), stamp, deviation(-1)}, sample(0.5, 990)},
+		{"an infinite deviation", nil, rows{value(0.5), stamp, deviation(inf)}, sample(0.5, 990)},
+		{"two deviations", nil, rows{value(0.5), stamp, deviation(0.1), deviation(0.1)}, sample(0.5, 990)},
+		{"a deviation in percent", nil, rows{value(50), stamp, deviation(10)}, varying(50, 10)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := slot{unit: unit(tt.unit), capacity: tt.capacity}
+			s := slot{Resource: Resource{HasCapacity: tt.capacity}}
 			var r reading
 			for _, row := range tt.rows {
 				r.note(row.kind, row.value)
@@ -102,7 +98,7 @@ func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 		{"made now", 1000, missing(measured.NoSeries)},
 		{"made by a clock that is ahead", 1001, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
 	} {
-		s := slot{unit: "Ratio"}
+		s := slot{}
 		r := reading{value: 0.5, timestamp: 4990, seen: hasValue | hasTimestamp}
 		if got := s.classify(&r, madeAt("node", time.Unix(tt.made, 0)), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
 			t.Errorf("%s: sample is %+v, want %+v", tt.name, got, tt.want)
@@ -112,7 +108,7 @@ func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 
 // TestAbsurdServerTimes: whatever the server takes for the time, ages stay within what can be said.
 func TestAbsurdServerTimes(t *testing.T) {
-	s := slot{unit: "Ratio"}
+	s := slot{}
 	for _, evaluated := range []float64{nan, inf, 1e300, 1e18} {
 		r := reading{value: 0.5, timestamp: 1, seen: hasValue | hasTimestamp}
 		got := s.classify(&r, makeNode("node"), answered{evaluated: evaluated, local: start})

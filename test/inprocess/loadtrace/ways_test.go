@@ -42,7 +42,6 @@ var (
       prometheus: {endpoints: ["%s"]}
       refreshInterval: 1s
       maxSampleAge: 15s
-      nodeMatch: {label: instance, by: Name}
       resources: [{name: cpu, window: %s, threshold: 80}]
 `, url, window))
 		},

@@ -18,7 +18,7 @@ import (
 // what is measured is the share that is busy.
 const exporterCPUs = 4
 
-// exporters are what Prometheus scrapes: one for each node, with the series of a node_exporter and a gauge of our own.
+// exporters are what Prometheus scrapes: one for each node, with series of node_exporter and of NVIDIA's, and a gauge of our own.
 // The test says what they say.
 type exporters struct {
 	server *httptest.Server
@@ -28,6 +28,8 @@ type exporters struct {
 // exporter is that of one node.
 type exporter struct {
 	mutex sync.Mutex
+	// node is the name of the node.
+	node string
 	// instance is what it is scraped as.
 	instance string
 	// busy is the share of its CPUs that is busy since since; idleSeconds and busySeconds are what had been counted
@@ -60,7 +62,7 @@ func newExporters(t *testing.T, instances map[string]string) *exporters {
 	e := &exporters{of: map[string]*exporter{}}
 	began := time.Now()
 	for node, instance := range instances {
-		e.of[node] = &exporter{instance: instance, busy: 0.1, since: began}
+		e.of[node] = &exporter{node: node, instance: instance, busy: 0.1, since: began}
 	}
 	e.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		exporter, known := e.of[strings.TrimPrefix(r.URL.Path, "/metrics/")]
@@ -154,5 +156,7 @@ func (e *exporter) series(labels string, now time.Time) []string {
 	line("node_memory_MemTotal_bytes", "", fmt.Sprint(memory))
 	line("node_memory_MemAvailable_bytes", "", fmt.Sprint(memory*(1-e.busy)))
 	line(pressureSeries, "", pressure)
+	// As NVIDIA's exporter says it, with the node in a label of its own.
+	line("DCGM_FI_DEV_GPU_UTIL", fmt.Sprintf("gpu=\"0\",Hostname=%q", e.node), fmt.Sprint(100*e.busy))
 	return lines
 }

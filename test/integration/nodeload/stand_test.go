@@ -63,6 +63,7 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("many pods at once are spread evenly before any metric moves, and not without accounting for them", burst)
+	t.Run("nodes are found whatever their series call them", everyInstance)
 	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
 	t.Run("pods that wait write no condition after their first", waitingPods)
 	t.Run("after a restart pods that run are counted once, or not at all once they show", restart)
@@ -81,12 +82,18 @@ func newStand(t *testing.T, shared *cluster.Shared) *stand {
 	return s
 }
 
-// newNode describes a node. It is known to Prometheus by its address, as with most exporters.
+// newNode describes a node. It is known to Prometheus by its address, as with most exporters; it has more names.
 func newNode(i int) *corev1.Node {
 	return &corev1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("worker-%03d", i+1)},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("worker-%03d", i+1), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("host-%03d", i+1)},
+		},
+		Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("test:///zone/machine-%03d", i+1)},
 		Status: corev1.NodeStatus{
-			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)}},
+			Addresses: []corev1.NodeAddress{
+				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)},
+				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("fd00::%d:%d", i/100, i%100+1)},
+			},
 			Capacity: corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse(nodeCPU),
 				corev1.ResourceMemory: resource.MustParse("64Gi"),
@@ -132,7 +139,6 @@ func (s *stand) args(refresh, maxAge time.Duration, resources ...object) object 
 			"tls":       object{"caFile": s.file("ca.crt")}, "bearerTokenFile": s.file("token"),
 		},
 		"refreshInterval": refresh.String(), "maxSampleAge": maxAge.String(),
-		"nodeMatch": object{"label": "instance", "by": "InternalIP"},
 		"resources": resources,
 	}
 }
