@@ -4,7 +4,6 @@ package configcheck
 
 import (
 	"bytes"
-	"encoding"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -160,7 +159,6 @@ func known(t reflect.Type) string {
 
 var (
 	jsonUnmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
-	textUnmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
 	duration        = reflect.TypeOf(metav1.Duration{})
 	quantity        = reflect.TypeOf(resource.Quantity{})
 	byteSlice       = reflect.TypeOf([]byte{})
@@ -168,7 +166,7 @@ var (
 
 // decodesItself tells of a type that its fields are nothing that a file names.
 func decodesItself(t reflect.Type) bool {
-	return t == byteSlice || reflect.PtrTo(t).Implements(jsonUnmarshaler) || reflect.PtrTo(t).Implements(textUnmarshaler)
+	return t == byteSlice || reflect.PtrTo(t).Implements(jsonUnmarshaler)
 }
 
 // text is printed in an error as it is, without quotes around it.

@@ -186,13 +186,8 @@ func (refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errRefused
 }
 
-// noEvents is an events.EventRecorder that records nothing.
-type noEvents struct{}
-
-func (noEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...interface{}) {
-}
-
-func newRecorder(string) events.EventRecorder { return noEvents{} }
+// newRecorder makes a recorder without a place to put events.
+func newRecorder(string) events.EventRecorder { return &events.FakeRecorder{} }
 
 // failedPlugin stands in for a plugin whose New returned an error, so that New of the others is called too.
 type failedPlugin string
@@ -235,7 +230,7 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 		frameworkruntime.WithInformerFactory(o.informers),
 		frameworkruntime.WithSnapshotSharedLister(internalcache.NewEmptySnapshot()),
 		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(o.informers.Core().V1().Pods().Lister())),
-		frameworkruntime.WithEventRecorder(noEvents{}),
+		frameworkruntime.WithEventRecorder(newRecorder("")),
 	)
 }
 

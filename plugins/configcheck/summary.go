@@ -203,8 +203,8 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 		if extender.EnableHTTPS && strings.HasPrefix(extender.URLPrefix, "http://") {
 			note("extenders[%d].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says", i)
 		}
-		for _, file := range missingFiles(extender) {
-			note("extenders[%d].tlsConfig.%s is not to be found on this machine: %v", i, file.field, file.err)
+		for _, missing := range leaveOutMissingFiles(extender.DeepCopy()) {
+			note("extenders[%d].tlsConfig.%s", i, missing)
 		}
 	}
 	for i, p := range s.Config.Profiles {
