@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
-# files, at pkg/scheduler/framework/plugins.
+# files, at pkg/scheduler/framework/plugins. The patch that says which release of Go the binary takes its run-time
+# defaults from is made to say the one of upstream.version.
 #
-# Inputs: plugins/; arguments: --check (change nothing, fail on a difference).
-# Output: patches/0200-plugin-<folder>.patch.
+# Inputs: plugins/, upstream.version; arguments: --check (change nothing, fail on a difference).
+# Output: patches/0200-plugin-<folder>.patch, and the line //go:debug default= of the patch that has one.
 # Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -61,6 +62,12 @@ EOF
   export_patch "$work" "$commit" > "$work/made/0200-plugin-$name.patch"
 done
 
+# So a newer Go brings its own defaults, and never keeps old ones without a word.
+[[ $GO_VERSION =~ ^go1\.[0-9]+ ]]
+while IFS= read -r patch; do
+  sed "s|^+//go:debug default=.*|+//go:debug default=${BASH_REMATCH[0]}|" "$patch" > "$work/made/${patch##*/}"
+done < <(grep -ls '^+//go:debug default=' "$PATCHES_DIR"/*.patch)
+
 changed=()
 shopt -s nullglob
 for patch in "$work"/made/*.patch "$PATCHES_DIR"/0200-plugin-*.patch; do
@@ -69,13 +76,13 @@ for patch in "$work"/made/*.patch "$PATCHES_DIR"/0200-plugin-*.patch; do
   [[ " ${changed[*]} " == *" $name "* ]] || changed+=("$name")
 done
 if ((${#changed[@]})) && [[ ${1:-} == --check ]]; then
-  fail "patches/ and plugins/ differ: ${changed[*]}" "make patches"
+  fail "patches/ differs from plugins/ or upstream.version: ${changed[*]}" "make patches"
 fi
 for name in "${changed[@]}"; do
   if [[ -f $work/made/$name ]]; then
     cp "$work/made/$name" "$PATCHES_DIR/.$name.new"
     mv "$PATCHES_DIR/.$name.new" "$PATCHES_DIR/$name"
-    say "patches: $name made from plugins/"
+    say "patches: $name brought up to date"
   else
     rm "$PATCHES_DIR/$name"
     say "patches: $name removed, its folder is gone from plugins/"

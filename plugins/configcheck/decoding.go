@@ -9,9 +9,11 @@ import (
 	"regexp"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -56,77 +58,54 @@ func (r reader) explain(data []byte, original error) error {
 	if err != nil {
 		return original
 	}
-	var kind kindOf
+	var kind metav1.TypeMeta
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &kind); err != nil {
 		return original
 	}
-	if kindErrs := r.validateKind(kind); len(kindErrs) > 0 {
+	if kindErrs := r.wrongKind(kind); len(kindErrs) > 0 {
 		return utilerrors.NewAggregate(append(errs, kindErrs...))
 	}
-	gv, err := schema.ParseGroupVersion(kind.APIVersion)
-	if err != nil {
+	found, err := r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+	if errs = append(errs, found.errs...); err != nil || len(errs) == 0 {
 		return original
 	}
-	object, err := r.scheme.New(gv.WithKind(kind.Kind))
-	if err != nil {
-		return original
-	}
-
-	check := &fieldCheck{scheme: r.scheme, version: gv}
-	fixed := check.document(document, object)
-	for _, wrong := range check.numbers {
-		wrong.err.Detail = r.allowed(document, object, check.version, wrong)
-	}
-	errs = append(errs, check.errs...)
-	if len(errs) == 0 {
-		return original
-	}
-	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(fixed, check.removed)...))
+	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(found)...))
 }
 
-// errorsOfTheRest decodes and validates a document without the fields that were removed from it. An error that their
-// absence alone may have caused is left out.
-func (r reader) errorsOfTheRest(document []byte, removed []string) []error {
-	invalid, err := r.validateDocument(document)
+// errorsOfTheRest validates what the decoder accepts of a document. An error that the absence of the rest alone may have
+// caused is left out.
+func (r reader) errorsOfTheRest(found *search) []error {
+	object, gvk, err := r.decoder.Decode(encode(found.accepted), nil, nil)
 	if err != nil {
 		return []error{err}
 	}
+	cfg, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		return nil
+	}
+	// Validation asks it which version the file has, as at start.
+	cfg.TypeMeta.APIVersion = gvk.GroupVersion().String()
+	aggregate := r.validate(cfg)
+	if aggregate == nil {
+		return nil
+	}
 	var errs []error
-	for _, err := range invalid {
-		if fieldErr, ok := err.(*field.Error); ok && !meaningful(fieldErr, removed) {
-			continue
+	for _, err := range aggregate.Errors() {
+		if fieldErr, ok := err.(*field.Error); !ok || meaningful(fieldErr, found.refused) {
+			errs = append(errs, err)
 		}
-		errs = append(errs, err)
 	}
 	return errs
 }
 
-// validateDocument decodes a document and returns what validation says about it. err is the decoder's.
-func (r reader) validateDocument(document []byte) (invalid []error, err error) {
-	object, gvk, err := r.decoder.Decode(document, nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	cfg, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
-	if !ok {
-		return nil, nil
-	}
-	// Validation asks it which version the file has, as at start.
-	cfg.TypeMeta.APIVersion = gvk.GroupVersion().String()
-	if aggregate := r.validate(cfg); aggregate != nil {
-		return aggregate.Errors(), nil
-	}
-	return nil, nil
-}
-
-// meaningful tells whether an error says something about the file, and not only about what was removed from it, or what
-// a flag may yet replace.
-func meaningful(err *field.Error, removed []string) bool {
+// meaningful tells whether an error says something about the file, and not only about what was refused in it, or what a
+// flag may yet replace.
+func meaningful(err *field.Error, refused []string) bool {
 	// The flags --leader-elect… count more than the file, and they are not known here.
 	if isWithin(err.Field, "leaderElection") {
 		return false
 	}
-	for _, path := range removed {
+	for _, path := range refused {
 		if isWithin(err.Field, path) {
 			return false
 		}
@@ -143,33 +122,24 @@ func isWithin(path, above string) bool {
 	return path == above || strings.HasPrefix(path, above+".") || strings.HasPrefix(path, above+"[")
 }
 
-// kindOf is what says which kind a document or the args of a plugin are of.
-type kindOf struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-}
-
-// validateKind checks that a document is of a kind and version of configuration that this scheduler knows.
-func (r reader) validateKind(kind kindOf) []error {
-	var errs []error
+// wrongKind checks that a document is of a kind and version of configuration that this scheduler knows.
+func (r reader) wrongKind(kind metav1.TypeMeta) []error {
 	var versions []string
-	known := false
 	for _, gv := range r.scheme.PrioritizedVersionsForGroup(schedulerconfig.GroupName) {
-		if r.scheme.Recognizes(gv.WithKind(configurationKind)) && gv.Version != runtime.APIVersionInternal {
+		if r.scheme.Recognizes(gv.WithKind(configurationKind)) {
 			versions = append(versions, gv.String())
-			known = known || gv.String() == kind.APIVersion
 		}
 	}
-	if kind.APIVersion == "" {
-		errs = append(errs, field.Required(field.NewPath("apiVersion"), "one of "+strings.Join(versions, ", ")))
-	} else if !known {
-		errs = append(errs, field.NotSupported(field.NewPath("apiVersion"), kind.APIVersion, versions))
+	var errs []error
+	check := func(name, given string, known []string) {
+		if given == "" {
+			errs = append(errs, field.Required(field.NewPath(name), strings.Join(known, " or ")))
+		} else if !sets.NewString(known...).Has(given) {
+			errs = append(errs, field.NotSupported(field.NewPath(name), given, known))
+		}
 	}
-	if kind.Kind == "" {
-		errs = append(errs, field.Required(field.NewPath("kind"), configurationKind))
-	} else if kind.Kind != configurationKind {
-		errs = append(errs, field.NotSupported(field.NewPath("kind"), kind.Kind, []string{configurationKind}))
-	}
+	check("apiVersion", kind.APIVersion, versions)
+	check("kind", kind.Kind, []string{configurationKind})
 	return errs
 }
 
@@ -182,36 +152,30 @@ func parse(data []byte) (document json.RawMessage, duplicates []error, err error
 		return data, duplicates, err
 	}
 	if document, err = yaml.YAMLToJSON(data); err != nil {
-		data = quoteNumbersWithoutJSON(data)
+		data = numberWithoutJSON.ReplaceAll(data, []byte(`$1"$2"$3`))
 		document, err = yaml.YAMLToJSON(data)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if _, err := yaml.YAMLToJSONStrict(data); err != nil {
-		duplicates = separateLines(err)
+		// A heading, and then a line for each thing it found.
+		for _, line := range strings.Split(err.Error(), "\n")[1:] {
+			duplicates = append(duplicates, fmt.Errorf("%s", strings.TrimSpace(line)))
+		}
 	}
 	return document, duplicates, nil
 }
 
-// numberWithoutJSON is a number that YAML can write and JSON cannot, where a value may begin and end.
+// numberWithoutJSON is a number that YAML can write and JSON cannot, infinity or what is not a number, where a value may
+// begin and end. As text it is found where a number is wanted, with the path of the field.
 var numberWithoutJSON = regexp.MustCompile(`(?m)([:,\[-][ \t]*)([-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))([ \t]*(?:[,}\]#\r]|$))`)
 
-// quoteNumbersWithoutJSON makes text of infinity and of what is not a number, so that they are found where a number is
-// wanted, with the path of the field.
-func quoteNumbersWithoutJSON(data []byte) []byte {
-	return numberWithoutJSON.ReplaceAll(data, []byte(`$1"$2"$3`))
-}
-
-// separateLines takes the YAML parser's error apart, which has a heading and then a line for each thing it found.
-func separateLines(err error) []error {
-	lines := strings.Split(err.Error(), "\n")
-	if len(lines) == 1 {
-		return []error{err}
+// encode is for what was JSON before: it cannot fail.
+func encode(value interface{}) []byte {
+	encoded, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
 	}
-	var errs []error
-	for _, line := range lines[1:] {
-		errs = append(errs, fmt.Errorf("%s", strings.TrimSpace(line)))
-	}
-	return errs
+	return encoded
 }

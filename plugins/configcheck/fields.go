@@ -3,13 +3,13 @@
 package configcheck
 
 import (
-	"encoding"
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
 	"regexp"
-	"sort"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -18,236 +18,155 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/kube-scheduler/config/v1beta2"
-	"k8s.io/kube-scheduler/config/v1beta3"
-	kjson "sigs.k8s.io/json"
 )
 
 // longestValue is how many characters of a value an error shows.
 const longestValue = 60
 
-// fieldCheck compares a document with the Go types that it is decoded into, field by field, where the decoder stops at
-// the first value of a wrong type and, in the args of plugins, at the first plugin.
-type fieldCheck struct {
-	scheme  *runtime.Scheme
+// search finds all fields that the scheduler's decoder refuses, where the decoder itself stops at the first value of a
+// wrong type and, in the args of plugins, at the first plugin. It builds the document once more, part by part, and has
+// the decoder decode it with each: what it refuses is left out. The Go types serve to word the errors.
+type search struct {
+	reader
 	version schema.GroupVersion
-
-	errs []error
-	// removed are the paths of the fields that are wrong, and that are not in what document returns.
-	removed []string
-	// numbers are the errors about what is not of its field's type, where that is a number or a duration.
-	numbers []wrongNumber
-	// instead are values to put in the place of wrong ones, by their paths. There is no error then.
-	instead map[string]json.RawMessage
+	// accepted is what the decoder accepts of the document.
+	accepted interface{}
+	// refused are the paths of what is not in it, and errs say why.
+	refused []string
+	errs    []error
 }
 
-// document checks a JSON document that is to be decoded into object, and returns it without what is wrong in it.
-func (c *fieldCheck) document(document json.RawMessage, object interface{}) json.RawMessage {
-	fixed, _ := c.value(nil, document, reflect.TypeOf(object).Elem())
-	return fixed
-}
-
-var (
-	jsonUnmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
-	textUnmarshaler = reflect.TypeOf((*encoding.TextUnmarshaler)(nil)).Elem()
-	duration        = reflect.TypeOf(metav1.Duration{})
-	quantity        = reflect.TypeOf(resource.Quantity{})
-	byteSlice       = reflect.TypeOf([]byte{})
-)
-
-// value checks a JSON value that is to be decoded into a type. It returns the value without the fields that are wrong,
-// or false where the value itself is.
-func (c *fieldCheck) value(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
-	switch {
-	case string(value) == "null":
-		return value, true
-	case reflect.PtrTo(t).Implements(jsonUnmarshaler), reflect.PtrTo(t).Implements(textUnmarshaler), t == byteSlice:
-		return c.leaf(path, value, t)
+// find fails where there is no document of that kind that the decoder would accept.
+func (r reader) find(document []byte, gvk schema.GroupVersionKind) (*search, error) {
+	s := &search{reader: r, version: gvk.GroupVersion()}
+	object, err := r.scheme.New(gvk)
+	if err != nil {
+		return s, err
 	}
-	switch t.Kind() {
-	case reflect.Ptr:
-		return c.value(path, value, t.Elem())
-	case reflect.Struct:
-		return c.structure(path, value, t)
-	case reflect.Slice:
-		return c.list(path, value, t.Elem())
-	case reflect.Map:
-		return c.mapping(path, value, t.Elem())
+	var given map[string]interface{}
+	decoder := json.NewDecoder(bytes.NewReader(document))
+	// Numbers are shown as they were written.
+	decoder.UseNumber()
+	if err := decoder.Decode(&given); err != nil {
+		return s, err
 	}
-	return c.leaf(path, value, t)
+	kept := map[string]interface{}{"apiVersion": given["apiVersion"], "kind": given["kind"]}
+	s.accepted = kept
+	if err := s.decode(); err != nil {
+		return s, err
+	}
+	s.object(nil, reflect.TypeOf(object).Elem(), given, kept)
+	return s, nil
 }
 
-// leaf asks the decoder itself about a value that has no fields.
-func (c *fieldCheck) leaf(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
-	err := kjson.UnmarshalCaseSensitivePreserveInts(value, reflect.New(t).Interface())
+func (s *search) decode() error {
+	_, _, err := s.decoder.Decode(encode(s.accepted), nil, nil)
+	return err
+}
+
+// value puts a value that is to be decoded into a type where it belongs, without what the decoder refuses in it. It
+// returns false where nothing is left.
+func (s *search) value(path *field.Path, t reflect.Type, given interface{}, put func(interface{})) bool {
+	put(given)
+	err := s.decode()
 	if err == nil {
-		return value, true
+		return true
 	}
-	if instead, found := c.instead[path.String()]; found {
-		return instead, true
+	for t.Kind() == reflect.Ptr {
+		t = t.Elem()
 	}
-	invalid := field.Invalid(path, shown(path, value, t), wanted(t, err))
-	c.errs = append(c.errs, invalid)
-	if extremes := extremesOf(t); extremes != nil {
-		c.numbers = append(c.numbers, wrongNumber{err: invalid, goType: t, extremes: extremes})
+	switch given := given.(type) {
+	case map[string]interface{}:
+		if kind := t.Kind(); !decodesItself(t) && (kind == reflect.Struct || kind == reflect.Map) {
+			kept := map[string]interface{}{}
+			put(kept)
+			s.object(path, t, given, kept)
+			return true
+		}
+	case []interface{}:
+		if !decodesItself(t) && t.Kind() == reflect.Slice {
+			// One that is wrong is null, and is not taken out of the list: the others keep their numbers.
+			kept := make([]interface{}, len(given))
+			put(kept)
+			for i := range given {
+				if i := i; !s.value(path.Index(i), t.Elem(), given[i], func(value interface{}) { kept[i] = value }) {
+					kept[i] = nil
+				}
+			}
+			return true
+		}
 	}
-	return nil, false
+	s.refuse(path, field.Invalid(path, shown(path, given, t), wanted(t, given, err)))
+	return false
 }
 
-func (c *fieldCheck) structure(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
+// object puts the fields of an object into kept, which is in its place already.
+func (s *search) object(path *field.Path, t reflect.Type, given, kept map[string]interface{}) {
+	names := sets.StringKeySet(given)
+	order := names.List()
+	if names.Has("name") {
+		// The name of a plugin says of which type its args are.
+		order = append([]string{"name"}, names.Delete("name").List()...)
+	}
 	fields := fieldsOf(t)
-	var given map[string]json.RawMessage
-	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(path, value, t), "must be an object with fields from "+known(fields))
-	}
-	for _, name := range keys(given) {
-		fieldPath := path.Child(name)
-		fieldType, found := fields[name]
-		if !found {
-			c.errs = append(c.errs, fmt.Errorf("%s: unknown field: known here are %s", fieldPath, known(fields)))
-			c.remove(given, name, fieldPath)
+	for _, name := range order {
+		name, fieldPath, fieldType := name, path.Key(name), t
+		if t.Kind() == reflect.Map {
+			fieldType = t.Elem()
+		} else {
+			fieldPath, fieldType = path.Child(name), fields[name]
+		}
+		switch {
+		case fieldType == nil:
+			s.refuse(fieldPath, fmt.Errorf("%s: unknown field: known here are %s", fieldPath, known(t)))
 			continue
+		case fieldType == reflect.TypeOf(runtime.RawExtension{}):
+			if args, err := s.scheme.New(s.version.WithKind(fmt.Sprint(kept["name"], "Args"))); err == nil {
+				fieldType = reflect.TypeOf(args)
+			}
 		}
-		if fixed, ok := c.value(fieldPath, given[name], fieldType); ok {
-			given[name] = fixed
-		} else {
-			c.remove(given, name, fieldPath)
-		}
-	}
-	if t == reflect.TypeOf(v1beta2.PluginConfig{}) || t == reflect.TypeOf(v1beta3.PluginConfig{}) {
-		c.pluginConfig(path, given)
-	}
-	return encode(given), true
-}
-
-func (c *fieldCheck) list(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
-	var given []json.RawMessage
-	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(path, value, t), "must be a list")
-	}
-	for i := range given {
-		fixed, ok := c.value(path.Index(i), given[i], t)
-		if !ok {
-			c.removed = append(c.removed, path.Index(i).String())
-		}
-		// One that is wrong becomes null, and is not taken out of the list: the others keep their numbers.
-		given[i] = fixed
-	}
-	return encode(given), true
-}
-
-func (c *fieldCheck) mapping(path *field.Path, value json.RawMessage, t reflect.Type) (json.RawMessage, bool) {
-	var given map[string]json.RawMessage
-	if kjson.UnmarshalCaseSensitivePreserveInts(value, &given) != nil {
-		return c.wrong(path, shown(path, value, t), "must be an object")
-	}
-	for _, name := range keys(given) {
-		if fixed, ok := c.value(path.Key(name), given[name], t); ok {
-			given[name] = fixed
-		} else {
-			c.remove(given, name, path.Key(name))
+		if !s.value(fieldPath, fieldType, given[name], func(value interface{}) { kept[name] = value }) {
+			delete(kept, name)
 		}
 	}
-	return encode(given), true
 }
 
-// pluginConfig checks the args of a plugin whose args have a type.
-func (c *fieldCheck) pluginConfig(path *field.Path, given map[string]json.RawMessage) {
-	var name string
-	if kjson.UnmarshalCaseSensitivePreserveInts(given["name"], &name) != nil {
-		return
-	}
-	gvk := c.version.WithKind(name + "Args")
-	args, found := given["args"]
-	object, err := c.scheme.New(gvk)
-	if !found || err != nil {
-		return
-	}
-	argsPath := path.Child("args")
-	var fields map[string]json.RawMessage
-	if kjson.UnmarshalCaseSensitivePreserveInts(args, &fields) == nil {
-		c.argsKind(argsPath, fields, gvk)
-		args = encode(fields)
-	}
-	if fixed, ok := c.value(argsPath, args, reflect.TypeOf(object).Elem()); ok {
-		given["args"] = fixed
-	} else {
-		c.remove(given, "args", argsPath)
-	}
+func (s *search) refuse(path *field.Path, err error) {
+	s.refused = append(s.refused, path.String())
+	s.errs = append(s.errs, err)
 }
 
-// argsKind checks the kind and the version of args, which they may name: the plugin's, and that of the document.
-func (c *fieldCheck) argsKind(path *field.Path, fields map[string]json.RawMessage, gvk schema.GroupVersionKind) {
-	check := func(name, want string) {
-		var given string
-		// One of the wrong type is reported with the other fields.
-		if kjson.UnmarshalCaseSensitivePreserveInts(fields[name], &given) == nil && given != "" && given != want {
-			c.errs = append(c.errs, field.NotSupported(path.Child(name), given, []string{want}))
-			c.remove(fields, name, path.Child(name))
-		}
-	}
-	check("apiVersion", gvk.GroupVersion().String())
-	check("kind", gvk.Kind)
-}
-
-// wrong notes that a value is not of its field's type.
-func (c *fieldCheck) wrong(path *field.Path, value text, detail string) (json.RawMessage, bool) {
-	c.errs = append(c.errs, field.Invalid(path, value, detail))
-	return nil, false
-}
-
-func (c *fieldCheck) remove(given map[string]json.RawMessage, name string, path *field.Path) {
-	delete(given, name)
-	c.removed = append(c.removed, path.String())
-}
-
-// fieldsOf returns the fields of a type by the names they have in JSON.
+// fieldsOf returns the fields of a type by the names that they have in a file; none of what is no structure.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
-	for i := 0; i < t.NumField(); i++ {
+	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
 		f := t.Field(i)
-		tag := strings.Split(f.Tag.Get("json"), ",")
-		switch {
-		case tag[0] == "-" || f.PkgPath != "" && !f.Anonymous:
-		case f.Anonymous && tag[0] == "":
-			embedded := f.Type
-			if embedded.Kind() == reflect.Ptr {
-				embedded = embedded.Elem()
-			}
-			for name, fieldType := range fieldsOf(embedded) {
-				fields[name] = fieldType
-			}
-		case tag[0] == "":
-			fields[f.Name] = f.Type
-		default:
-			fields[tag[0]] = f.Type
+		if name := strings.Split(f.Tag.Get("json"), ",")[0]; name != "" {
+			fields[name] = f.Type
+			continue
+		}
+		for name, fieldType := range fieldsOf(f.Type) {
+			fields[name] = fieldType
 		}
 	}
 	return fields
 }
 
 // known lists the fields that may have been meant by one that is mistyped.
-func known(fields map[string]reflect.Type) string {
-	names := sets.StringKeySet(fields).Delete("apiVersion", "kind")
-	return strings.Join(names.List(), ", ")
+func known(t reflect.Type) string {
+	return strings.Join(sets.StringKeySet(fieldsOf(t)).Delete("apiVersion", "kind").List(), ", ")
 }
 
-func keys(object map[string]json.RawMessage) []string {
-	names := make([]string, 0, len(object))
-	for name := range object {
-		names = append(names, name)
-	}
-	sort.Strings(names)
-	return names
-}
+var (
+	jsonUnmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
+	duration        = reflect.TypeOf(metav1.Duration{})
+	quantity        = reflect.TypeOf(resource.Quantity{})
+	byteSlice       = reflect.TypeOf([]byte{})
+)
 
-// encode is for what was JSON before: it cannot fail.
-func encode(value interface{}) json.RawMessage {
-	encoded, err := json.Marshal(value)
-	if err != nil {
-		panic(err)
-	}
-	return encoded
+// decodesItself tells of a type that its fields are nothing that a file names.
+func decodesItself(t reflect.Type) bool {
+	return t == byteSlice || reflect.PtrTo(t).Implements(jsonUnmarshaler)
 }
 
 // text is printed in an error as it is, without quotes around it.
@@ -260,22 +179,23 @@ func (t text) String() string { return string(t) }
 var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
 
 // shown is how an error shows a value: itself if it is short, and nothing that could be a key or a password.
-func shown(path *field.Path, value json.RawMessage, t reflect.Type) text {
+func shown(path *field.Path, value interface{}, t reflect.Type) text {
+	encoded := encode(value)
 	switch {
 	case t == byteSlice, t != duration && t.Kind() != reflect.Bool && access.MatchString(path.String()):
 		return "(not shown)"
-	case value[0] == '{':
+	case encoded[0] == '{':
 		return "an object"
-	case value[0] == '[':
+	case encoded[0] == '[':
 		return "a list"
-	case len(value) > longestValue:
-		return text(fmt.Sprintf("a value of %d characters", len(value)))
+	case len(encoded) > longestValue:
+		return text(fmt.Sprintf("a value of %d characters", len(encoded)))
 	}
-	return text(value)
+	return text(encoded)
 }
 
-// wanted says what a field of a type takes; err is what the type's own decoder said.
-func wanted(t reflect.Type, err error) string {
+// wanted says what a field of a type takes; err is what the decoder said.
+func wanted(t reflect.Type, given interface{}, err error) string {
 	switch {
 	case t == byteSlice:
 		return "must be text in base64"
@@ -283,20 +203,31 @@ func wanted(t reflect.Type, err error) string {
 		return "must be a duration with its unit, such as 30s or 5m"
 	case t == quantity:
 		return "must be a quantity, such as 250m or 2Gi"
-	case reflect.PtrTo(t).Implements(jsonUnmarshaler), reflect.PtrTo(t).Implements(textUnmarshaler):
-		return err.Error()
 	}
-	switch t.Kind() {
-	case reflect.Bool:
+	_, isText := given.(string)
+	switch kind := t.Kind(); {
+	case kind == reflect.Bool:
 		return "must be true or false"
-	case reflect.String:
+	case kind == reflect.String && !isText:
 		return "must be text; quotes make text of a number, of true and of false"
-	case reflect.Int, reflect.Int64:
+	case kind == reflect.Int, kind == reflect.Int64:
 		return fmt.Sprintf("must be a whole number between %d and %d", int64(math.MinInt64), int64(math.MaxInt64))
-	case reflect.Int32:
+	case kind == reflect.Int32:
 		return fmt.Sprintf("must be a whole number between %d and %d", math.MinInt32, math.MaxInt32)
-	case reflect.Float32, reflect.Float64:
+	case kind == reflect.Float32, kind == reflect.Float64:
 		return "must be a number"
+	case kind == reflect.Slice:
+		return "must be a list"
+	case kind == reflect.Map:
+		return "must be an object"
+	case kind == reflect.Struct && !decodesItself(t):
+		return "must be an object with fields from " + known(t)
+	}
+	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(err) {
+		err = cause
+	}
+	if runtime.IsNotRegisteredError(err) {
+		return "args are of the file's version and of the plugin's kind: leave apiVersion and kind out"
 	}
 	return err.Error()
 }

@@ -5,6 +5,7 @@ package configcheck
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"io"
 	"os"
 
@@ -13,49 +14,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// missingFile is a file that an extender names and that is not on this machine: a configuration may be checked on
-// another one than it is for.
-type missingFile struct {
-	field string
-	err   error
-}
-
-// missingFiles returns the files of an extender that do not exist, and are read: with data of its own, no file is.
-func missingFiles(extender schedulerconfig.Extender) []missingFile {
+// leaveOutMissingFiles changes an extender so that it can be made without those of its files that are not on this machine,
+// and are read: with data of its own, no file is. It returns what it left out, by the name of the field: a configuration
+// may be checked on another machine than it is for.
+func leaveOutMissingFiles(extender *schedulerconfig.Extender) []string {
 	tls := extender.TLSConfig
 	if tls == nil {
 		return nil
 	}
-	var missing []missingFile
-	for _, file := range []struct {
-		field, path string
-		data        []byte
-	}{
-		{"caFile", tls.CAFile, tls.CAData},
-		{"certFile", tls.CertFile, tls.CertData},
-		{"keyFile", tls.KeyFile, tls.KeyData},
-	} {
-		if file.path == "" || len(file.data) > 0 {
-			continue
+	var missing []string
+	isMissing := func(field, path string, data []byte) bool {
+		_, err := os.Stat(path)
+		if path == "" || len(data) > 0 || !os.IsNotExist(err) {
+			return false
 		}
-		if _, err := os.Stat(file.path); os.IsNotExist(err) {
-			missing = append(missing, missingFile{file.field, err})
-		}
+		missing = append(missing, fmt.Sprintf("%s is not to be found on this machine: %v", field, err))
+		return true
 	}
-	return missing
-}
-
-// leaveOutMissingFiles changes an extender so that it can be made without the files that do not exist, and the others
-// are read. A certificate and its key can only be read together.
-func leaveOutMissingFiles(extender *schedulerconfig.Extender) {
-	for _, file := range missingFiles(*extender) {
-		tls := extender.TLSConfig
-		if file.field == "caFile" {
-			tls.CAFile, tls.Insecure = "", true
-			continue
-		}
+	if isMissing("caFile", tls.CAFile, tls.CAData) {
+		tls.CAFile, tls.Insecure = "", true
+	}
+	certificate, key := isMissing("certFile", tls.CertFile, tls.CertData), isMissing("keyFile", tls.KeyFile, tls.KeyData)
+	if certificate || key {
+		// They can only be read together.
 		tls.CertFile, tls.CertData, tls.KeyFile, tls.KeyData = "", nil, "", nil
 	}
+	return missing
 }
 
 // documentNotes are about files with several documents, of which only the first is read.

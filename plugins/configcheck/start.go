@@ -85,42 +85,24 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	return nil
 }
 
-// check makes a scheduler of the configuration. It tries each part on its own before, to find more than the first
-// error; the plugins that were made for that are those whose sources it returns.
+// check makes a scheduler of the configuration, which stops at the first error, and then tries each part on its own, to
+// find all. The plugins that it makes for that are those whose sources it returns.
 func (s Start) check() (profile.Map, []source, error) {
 	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
 		return nil, nil, err
 	}
-	registry := s.registry()
 	offline, err := newOffline()
 	if err != nil {
 		return nil, nil, err
 	}
-	// Making a scheduler changes the configuration: extenders and the args of NodeResourcesFit.
 	cfg := s.Config.DeepCopy()
-	var errs []error
-	var sources []source
-	for i := range cfg.Profiles {
-		plugins, profileErrs := offline.tryProfile(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)
-		errs = append(errs, profileErrs...)
-		sources = append(sources, sourcesOf(cfg.Profiles[i].SchedulerName, plugins)...)
-	}
 	for i := range cfg.Extenders {
 		leaveOutMissingFiles(&cfg.Extenders[i])
-		if _, err := scheduler.NewHTTPExtender(&cfg.Extenders[i]); err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", field.NewPath("extenders").Index(i), err))
-		}
-	}
-	if err := offline.leaderElectionError(cfg.LeaderElection); err != nil {
-		errs = append(errs, fmt.Errorf("leaderElection: %w", err))
-	}
-	if len(errs) > 0 {
-		return nil, nil, utilerrors.NewAggregate(errs)
 	}
 	stop := make(chan struct{})
 	defer close(stop)
-	// Whatever is not tried above, as long as it is part of making a scheduler.
-	made, err := scheduler.New(offline.client, offline.informers, offline.dynamicInformers, newRecorder, stop,
+	// First, because it writes into the args of NodeResourcesFit which resources the extenders have it ignore.
+	made, startErr := scheduler.New(offline.client, offline.informers, offline.dynamicInformers, newRecorder, stop,
 		scheduler.WithComponentConfigVersion(cfg.TypeMeta.APIVersion),
 		scheduler.WithKubeConfig(offline.kubeConfig),
 		scheduler.WithProfiles(cfg.Profiles...),
@@ -131,8 +113,27 @@ func (s Start) check() (profile.Map, []source, error) {
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithParallelism(cfg.Parallelism),
 	)
-	if err != nil {
-		return nil, nil, err
+	registry := s.registry()
+	var errs []error
+	var sources []source
+	for i := range cfg.Profiles {
+		plugins, profileErrs := offline.tryProfile(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)
+		errs = append(errs, profileErrs...)
+		sources = append(sources, sourcesOf(cfg.Profiles[i].SchedulerName, plugins)...)
+	}
+	for i := range cfg.Extenders {
+		if _, err := scheduler.NewHTTPExtender(&cfg.Extenders[i]); err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", field.NewPath("extenders").Index(i), err))
+		}
+	}
+	if err := offline.leaderElectionError(cfg.LeaderElection); err != nil {
+		errs = append(errs, fmt.Errorf("leaderElection: %w", err))
+	}
+	if len(errs) > 0 {
+		return nil, nil, utilerrors.NewAggregate(errs)
+	}
+	if startErr != nil {
+		return nil, nil, startErr
 	}
 	return made.Profiles, sources, nil
 }
@@ -185,13 +186,8 @@ func (refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errRefused
 }
 
-// noEvents is an events.EventRecorder that records nothing.
-type noEvents struct{}
-
-func (noEvents) Eventf(regarding, related runtime.Object, eventType, reason, action, note string, args ...interface{}) {
-}
-
-func newRecorder(string) events.EventRecorder { return noEvents{} }
+// newRecorder makes a recorder without a place to put events.
+func newRecorder(string) events.EventRecorder { return &events.FakeRecorder{} }
 
 // failedPlugin stands in for a plugin whose New returned an error, so that New of the others is called too.
 type failedPlugin string
@@ -234,7 +230,7 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 		frameworkruntime.WithInformerFactory(o.informers),
 		frameworkruntime.WithSnapshotSharedLister(internalcache.NewEmptySnapshot()),
 		frameworkruntime.WithPodNominator(internalqueue.NewPodNominator(o.informers.Core().V1().Pods().Lister())),
-		frameworkruntime.WithEventRecorder(noEvents{}),
+		frameworkruntime.WithEventRecorder(newRecorder("")),
 	)
 }
 
@@ -242,7 +238,7 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 // round, which upstream accepts at some points and not at others.
 func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
 	var errs []error
-	for _, point := range pluginLists {
+	for _, point := range extensionPoints {
 		for _, plugin := range point.set(plugins).Enabled {
 			if _, found := registry[plugin.Name]; !found {
 				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path.Child(point.name, "enabled").Key(plugin.Name)))

@@ -58,6 +58,12 @@ func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfigura
 	return cfg
 }
 
+// fitWarning is about a name that is none among the ignored resources.
+const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b": name part must consist of alphanumeric ` +
+	`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used ` +
+	`for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'); a start accepts it, because the profile has the plugin disabled, or because ` +
+	"ignoredResources are those of the extenders' managedResources; correct it\n"
+
 func TestTheSummarySaysWhatIsNotDefault(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "scheduler.conf")
 	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
@@ -152,6 +158,33 @@ note: profiles[0].pluginConfig[2]: this scheduler has no plugin named Scorers
 note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts
 note: clientConnection.kubeconfig is not to be found on this machine: stat /no/such/file: no such file or directory
 `,
+		},
+		{
+			name:  "args of NodeResourcesFit that nothing checks",
+			start: Start{ConfigFile: "config.yaml"},
+			document: connected + `
+profiles:
+- plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}
+  pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins with these changes
+  left out: NodeResourcesFit (preFilter, filter, score)
+` + fitWarning,
+		},
+		{
+			name:  "args of NodeResourcesFit that an extender's resources replace",
+			start: Start{ConfigFile: "config.yaml"},
+			document: connected + `
+profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]
+extenders: [{urlPrefix: "http://a", filterVerb: f, managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]
+`,
+			want: `
+config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
+profile default-scheduler: the default plugins
+extender http://a: filter
+` + fitWarning,
 		},
 		{
 			name:  "what v1beta2 drops",

@@ -5,18 +5,21 @@ package configcheck
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kube-scheduler/config/v1beta2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/extendernodes"
 	"k8s.io/kubernetes/pkg/scheduler/profile"
-	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
 )
 
 // extensionPoint is a list of plugins in a profile.
@@ -25,26 +28,18 @@ type extensionPoint struct {
 	set  func(*schedulerconfig.Plugins) schedulerconfig.PluginSet
 }
 
-// extensionPoints are in the order in which a pod passes them.
-var extensionPoints = []extensionPoint{
-	{"queueSort", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.QueueSort }},
-	{"preFilter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreFilter }},
-	{"filter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Filter }},
-	{"postFilter", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PostFilter }},
-	{"preScore", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreScore }},
-	{"score", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Score }},
-	{"reserve", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Reserve }},
-	{"permit", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Permit }},
-	{"preBind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PreBind }},
-	{"bind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.Bind }},
-	{"postBind", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.PostBind }},
-}
-
-// pluginLists are all lists of plugins that a file can have: multiPoint is not an extension point, but a short way to
-// name a plugin for all of those that it has.
-var pluginLists = append([]extensionPoint{
-	{"multiPoint", func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet { return p.MultiPoint }},
-}, extensionPoints...)
+// extensionPoints are in the order in which a pod passes them. The last, multiPoint, is none, but a short way to name a
+// plugin for all of those that it has.
+var extensionPoints = func() (points []extensionPoint) {
+	lists := reflect.TypeOf(schedulerconfig.Plugins{})
+	for i := 0; i < lists.NumField(); i++ {
+		i, name := i, lists.Field(i).Name
+		points = append(points, extensionPoint{strings.ToLower(name[:1]) + name[1:], func(p *schedulerconfig.Plugins) schedulerconfig.PluginSet {
+			return reflect.ValueOf(*p).Field(i).Interface().(schedulerconfig.PluginSet)
+		}})
+	}
+	return points
+}()
 
 // summary says of each profile what makes it different from the default one, and of each extender what it is asked.
 func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
@@ -67,7 +62,7 @@ func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) 
 // defaultPlugins returns the plugins of the default profile, which are not the same in each version of the
 // configuration.
 func defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
-	document := encode(kindOf{APIVersion: apiVersion, Kind: configurationKind})
+	document := encode(metav1.TypeMeta{APIVersion: apiVersion, Kind: configurationKind})
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)
 	if err != nil {
 		return nil, err
@@ -187,7 +182,7 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 	isDefault := sets.NewString(defaults.Names()...)
 	for i, p := range s.Config.Profiles {
 		path := field.NewPath("profiles").Index(i)
-		for _, point := range pluginLists {
+		for _, point := range extensionPoints {
 			for _, plugin := range point.set(p.Plugins).Disabled {
 				if _, found := registry[plugin.Name]; !found && plugin.Name != "*" {
 					note("%s: this scheduler has no plugin of that name", path.Child("plugins", point.name, "disabled").Key(plugin.Name))
@@ -208,37 +203,45 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 		if extender.EnableHTTPS && strings.HasPrefix(extender.URLPrefix, "http://") {
 			note("extenders[%d].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says", i)
 		}
-	}
-	for i, extender := range s.Config.Extenders {
-		for _, file := range missingFiles(extender) {
-			note("extenders[%d].tlsConfig.%s is not to be found on this machine: %v", i, file.field, file.err)
+		for _, missing := range leaveOutMissingFiles(extender.DeepCopy()) {
+			note("extenders[%d].tlsConfig.%s", i, missing)
 		}
 	}
 	for i, p := range s.Config.Profiles {
 		path := field.NewPath("profiles").Index(i)
 		notes = append(notes, pointNotes(path, &p, profiles[p.SchedulerName].ListPlugins())...)
 		notes = append(notes, credentialNotes(path, &p)...)
+		notes = append(notes, fitWarnings(path, &p)...)
 	}
 	notes = append(notes, s.documentNotes()...)
 	notes = append(notes, s.multiPointNotes()...)
 	return append(notes, s.kubeconfigNotes()...)
 }
 
+// fitWarnings are about args of NodeResourcesFit that the plugin itself refuses, and that a start accepts none the less:
+// upstream's table of validators has this one under a name that is never looked up.
+func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
+	var warnings []string
+	for i, pluginConfig := range p.PluginConfig {
+		args, ok := pluginConfig.Args.(*schedulerconfig.NodeResourcesFitArgs)
+		if !ok {
+			continue
+		}
+		if err := validation.ValidateNodeResourcesFitArgs(path.Child("pluginConfig").Index(i).Child("args"), args); err != nil {
+			for _, line := range lines(err) {
+				warnings = append(warnings, fmt.Sprintf("warning: %s; a start accepts it, because the profile has the plugin disabled, or "+
+					"because ignoredResources are those of the extenders' managedResources; correct it", line))
+			}
+		}
+	}
+	return warnings
+}
+
 // multiPointNotes are about v1beta2, which has the field and drops what is in it. So the file itself must be asked.
 func (s Start) multiPointNotes() []string {
-	if s.Config.APIVersion != v1beta2.SchemeGroupVersion.String() {
-		return nil
-	}
 	data, err := os.ReadFile(s.ConfigFile)
-	if err != nil {
-		return nil
-	}
-	document, _, err := parse(data)
-	if err != nil {
-		return nil
-	}
 	var given v1beta2.KubeSchedulerConfiguration
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &given); err != nil {
+	if s.Config.APIVersion != v1beta2.SchemeGroupVersion.String() || err != nil || yaml.Unmarshal(data, &given) != nil {
 		return nil
 	}
 	var notes []string
