@@ -3,8 +3,10 @@
 package source
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strconv"
@@ -14,20 +16,19 @@ import (
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/sumdb/dirhash"
 	"golang.org/x/mod/zip"
+
+	"kube-scheduler-fork/build/logtail"
 )
 
 // FromCheckout tells the facts of a git checkout of a Kubernetes release. Its sum is computed from the commit's files
 // exactly as the go command makes and hashes a module zip, so a git tree and a module tree can be held against the same
 // pinned sum.
 func FromCheckout(ctx context.Context, version, dir string) (Facts, error) {
-	commit, err := git(ctx, dir, "rev-parse", "HEAD")
+	shown, err := git(ctx, dir, nil, "show", "-s", "--format=%H %ct", "HEAD")
 	if err != nil {
 		return Facts{}, err
 	}
-	seconds, err := git(ctx, dir, "show", "-s", "--format=%ct", commit)
-	if err != nil {
-		return Facts{}, err
-	}
+	commit, seconds, _ := strings.Cut(strings.TrimSpace(string(shown)), " ")
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return Facts{}, fmt.Errorf("git show: %w", err)
@@ -53,6 +54,9 @@ func FromCheckout(ctx context.Context, version, dir string) (Facts, error) {
 
 // VouchedSum is the sum of k8s.io/kubernetes at version that the Go checksum database has.
 func VouchedSum(ctx context.Context, version string) (string, error) {
+	if err := needChecksumDatabase(ctx); err != nil {
+		return "", err
+	}
 	downloads, err := downloadModules(ctx, []string{kubernetesModule + "@" + version})
 	if err != nil {
 		return "", err
@@ -63,11 +67,15 @@ func VouchedSum(ctx context.Context, version string) (string, error) {
 	return downloads[0].Sum, nil
 }
 
-func git(ctx context.Context, dir string, arguments ...string) (string, error) {
+// git runs git in a folder, and gives what it prints.
+func git(ctx context.Context, dir string, input io.Reader, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, arguments...)...)
+	command.Stdin = input
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	output, err := command.Output()
 	if err != nil {
-		return "", fmt.Errorf("git %s: %w", strings.Join(arguments, " "), err)
+		return nil, fmt.Errorf("git %s: %w: %s", strings.Join(arguments, " "), err, logtail.Last(stderr.String(), 5))
 	}
-	return strings.TrimSpace(string(output)), nil
+	return output, nil
 }

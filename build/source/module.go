@@ -78,6 +78,9 @@ func FromModules(ctx context.Context, version, dir string, progress io.Writer) (
 	if err := CheckVersion(version); err != nil {
 		return Facts{}, err
 	}
+	if err := needChecksumDatabase(ctx); err != nil {
+		return Facts{}, err
+	}
 	fmt.Fprintf(progress, "  modules: %s@%s\n", kubernetesModule, version)
 	downloads, err := downloadModules(ctx, []string{kubernetesModule + "@" + version})
 	if err != nil {
@@ -112,18 +115,23 @@ func FromModules(ctx context.Context, version, dir string, progress io.Writer) (
 	return facts, executableScripts(dir)
 }
 
-// downloadModules fetches modules into the module cache; the go command holds each against the checksum database. What
-// could not be had says so in its Error.
-func downloadModules(ctx context.Context, modules []string) ([]download, error) {
+// needChecksumDatabase refuses settings under which nothing would vouch for a module whose sum is not pinned.
+func needChecksumDatabase(ctx context.Context) error {
 	database, err := goCommand(ctx, os.TempDir(), "env", "GOSUMDB").Output()
 	if err != nil {
-		return nil, fmt.Errorf("go env GOSUMDB: %w", err)
+		return fmt.Errorf("go env GOSUMDB: %w", err)
 	}
 	if strings.TrimSpace(string(database)) == "off" {
-		return nil, nextstep.With(
+		return nextstep.With(
 			errors.New("the checksum database is switched off (GOSUMDB=off), and nothing would vouch for what is downloaded"),
 			"go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
 	}
+	return nil
+}
+
+// downloadModules fetches modules into the module cache, in their order; the go command holds each against the checksum
+// database. What could not be had says so in its Error.
+func downloadModules(ctx context.Context, modules []string) ([]download, error) {
 	// A private-module setting that covers k8s.io would switch the checksum database off for these modules.
 	command := goCommand(ctx, os.TempDir(), append([]string{"mod", "download", "-json"}, modules...)...)
 	command.Env = append(command.Env, "GONOSUMDB=", "GOPRIVATE=", "GONOSUMCHECK=")

@@ -53,7 +53,19 @@ func sourceCommand() *cobra.Command {
 		},
 	}
 	checkout.Flags().BoolVar(&checksumDatabase, "checksum-database", false, "refuse a checkout whose sum is not the checksum database's")
-	command.AddCommand(checkout)
+	command.AddCommand(checkout, &cobra.Command{
+		Use:   "carry MODULES_FILE REPOSITORY COMMIT REF",
+		Short: "Add the packages of modules.yaml to a Kubernetes tree, as a commit on top of one; REF then names it",
+		Args:  cobra.ExactArgs(4),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			modules, err := source.ReadModules(arguments[0])
+			if err != nil {
+				return err
+			}
+			repository, commit, ref := arguments[1], arguments[2], arguments[3]
+			return source.Carry(command.Context(), modules, repository, commit, ref, command.OutOrStdout())
+		},
+	})
 	return command
 }
 

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+)
+
+// Vendored is what vendor/modules.txt says of one module.
+type Vendored struct {
+	Module module.Version
+	// Replacement is the module, or the folder without a version, that stands in for this one; empty if none does.
+	Replacement module.Version
+	// Packages are the import paths of those that lie in vendor/, sorted.
+	Packages []string
+	// head is the line of the module and what the go command notes below it.
+	head []string
+}
+
+// ParseVendorList reads vendor/modules.txt. The replacements at its end, which are there for the go command's check
+// alone, have neither a version nor packages.
+func ParseVendorList(content []byte) []*Vendored {
+	var list []*Vendored
+	for line := range strings.Lines(string(content)) {
+		line = strings.TrimSpace(line)
+		switch {
+		case strings.HasPrefix(line, "# "):
+			// "# path version", "# path version => path version", "# path version => ./folder", "# path => …"
+			original, replacement, _ := strings.Cut(line[2:], " => ")
+			list = append(list, &Vendored{
+				Module: versionOf(original), Replacement: versionOf(replacement), head: []string{line},
+			})
+		case line == "" || len(list) == 0:
+		case strings.HasPrefix(line, "##"):
+			list[len(list)-1].head = append(list[len(list)-1].head, line)
+		default:
+			list[len(list)-1].Packages = append(list[len(list)-1].Packages, line)
+		}
+	}
+	return list
+}
+
+func versionOf(words string) module.Version {
+	path, version, _ := strings.Cut(words, " ")
+	return module.Version{Path: path, Version: version}
+}
+
+// formatVendorList writes vendor/modules.txt as `go mod vendor` does.
+func formatVendorList(list []*Vendored) []byte {
+	var lines []string
+	for _, vendored := range list {
+		lines = slices.Concat(lines, vendored.head, vendored.Packages)
+	}
+	return []byte(strings.Join(lines, "\n") + "\n")
+}
