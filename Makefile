@@ -79,7 +79,7 @@ patches: ## Make the plugin patches from plugins/
 	@bash scripts/update-patches.sh
 
 .PHONY: tree
-tree: source patches ## Apply the patches to the source
+tree: source patches ## Apply the modules that are carried, and the patches, to the source
 	@bash scripts/apply-patches.sh
 
 .PHONY: binary
@@ -103,6 +103,10 @@ remove-plugin: source ## Remove a plugin, its patch and its entry in the registr
 .PHONY: export-patch
 export-patch: ## Write the commit that _output/kubernetes is at as a patch: PATCH=0400-what-it-does.patch
 	@bash scripts/export-patch.sh
+
+.PHONY: export-modules
+export-modules: tree ## Write what modules.yaml adds to the tree as a patch for any clone: _output/0000-modules.patch
+	@bash scripts/export-modules.sh
 
 .PHONY: update
 update: ## Bring all generated files up to date

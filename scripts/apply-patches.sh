@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Brings _output/kubernetes from upstream's commit to the patched tree: one commit a patch, in the order of their names.
+# Brings _output/kubernetes from upstream's commit to the patched tree: one commit with the packages of modules.yaml,
+# then one commit a patch, in the order of their names.
 #
 # The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.
-# Inputs: the base that source.sh made; patches/*.patch. Exit: 0 applied or nothing to do; 1 nothing was changed.
+# Inputs: the base that source.sh made; modules.yaml; patches/*.patch.
+# Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
@@ -36,6 +38,7 @@ shopt -s nullglob
 patches=("$PATCHES_DIR"/*.patch)
 shopt -u nullglob
 ((${#patches[@]})) || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
+[[ -f $MODULES_FILE ]] || fail "$MODULES_FILE is not there" "git checkout -- modules.yaml"
 total=${#patches[@]} series=$(series)
 
 refuse_edits
@@ -45,15 +48,23 @@ if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$hea
   exit 0
 fi
 
-# Patches at the beginning of the series that did not change are commits already.
-start=$base
-if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$head "* ]]; then
+# Made once for its inputs: the ref is there when all of the commit is.
+modules=$(modules_commit)
+if ! in_tree rev-parse --quiet --verify "$modules" > /dev/null; then
+  use_pinned_go
+  build=$(build_tool kube-scheduler-build)
+  "$build" source carry "$MODULES_FILE" "$TREE" "$base" "$modules" || exit 1
+fi
+
+# Patches at the beginning of the series that did not change are commits already, if modules.yaml did not change either.
+start=$modules
+if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$head ${series%% *} "* ]]; then
   read -ra new <<< "$series"
   read -ra old <<< "$(recorded applied.series)"
-  old=("${old[@]:1}") same=0
+  old=("${old[@]:1}") same=1
   while [[ -n ${new[same]:-} && ${new[same]} == "${old[same]:-}" ]]; do same=$((same + 1)); done
   start=$(in_tree rev-parse "$head~$((${#old[@]} - same))")
-  patches=("${patches[@]:same}")
+  patches=("${patches[@]:same-1}")
 fi
 
 rm -rf "$SCRATCH"

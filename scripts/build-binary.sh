@@ -21,7 +21,7 @@ use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
 [[ $(recorded applied.series) == "$(recorded applied.head) $(series)" ]] ||
-  fail "$PATCHES_DIR has changed since the patches were applied" "make tree"
+  fail "$PATCHES_DIR or $MODULES_FILE has changed since the patches were applied" "make tree"
 
 version_file=$OUTPUT/version.sh
 write_version_file "$version_file" "$version"

@@ -3,7 +3,7 @@
 # What every script here starts with: strict mode, the folders, the pin, git without the user's settings, one way to
 # fail and one way to speak. Sourced, never run.
 #
-# Inputs (environment): OUTPUT, UPSTREAM, and for tests UPSTREAM_VERSION_FILE and PATCHES_DIR.
+# Inputs (environment): OUTPUT, UPSTREAM, and for tests UPSTREAM_VERSION_FILE, MODULES_FILE and PATCHES_DIR.
 set -o errexit -o nounset -o pipefail
 # What is made must not depend on who makes it, or where.
 umask 022
@@ -20,6 +20,7 @@ OUTPUT=$(realpath -m -- "${OUTPUT:-$ROOT/_output}")
 TREE=$OUTPUT/kubernetes
 PATCHES_DIR=$(realpath -m -- "${PATCHES_DIR:-$ROOT/patches}")
 UPSTREAM_VERSION_FILE=$(realpath -m -- "${UPSTREAM_VERSION_FILE:-$ROOT/upstream.version}")
+MODULES_FILE=$(realpath -m -- "${MODULES_FILE:-$ROOT/modules.yaml}")
 
 # fail WHAT NEXT: says what went wrong and the next command, and ends the script.
 fail() {
@@ -182,7 +183,22 @@ export_patch() {
 # kube-scheduler-build.
 recorded_version() {
   "$1" version --kubernetes "$VERSION" --suffix "${VERSION_SUFFIX:-fork}" --sum "$(recorded "base.$VERSION.sum")" \
-    --go "$GO_VERSION" "$PATCHES_DIR"
+    --go "$GO_VERSION" "$PATCHES_DIR" "$MODULES_FILE"
+}
+
+# modules_commit is the name of a commit in $TREE: on top of upstream's, the packages of modules.yaml. What it is made
+# from is in its name; where nothing is carried it is upstream's own.
+modules_commit() {
+  printf 'refs/modules/%s/%s\n' "$(recorded "base.$VERSION.tree")" "$(sha256sum < "$MODULES_FILE" | cut -d' ' -f1)"
+}
+
+# export_modules FILE writes that commit as a patch; where nothing is carried there is no file.
+export_modules() {
+  local commit
+  commit=$(git -C "$TREE" rev-parse --quiet --verify "$(modules_commit)") ||
+    fail "the tree of $VERSION is not made from $MODULES_FILE as it is now" "make tree"
+  rm -f "$1"
+  [[ $commit == "$(recorded "base.$VERSION.tree")" ]] || export_patch "$TREE" "$commit" > "$1"
 }
 
 # write_version_file FILE VERSION: what upstream's version.sh would otherwise ask git. The tree is upstream's commit

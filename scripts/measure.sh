@@ -15,7 +15,7 @@ cd "$ROOT"
 mkdir "$work/main"
 git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$work/main"
 export SOURCE=module ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT=$work/main/_output
-unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS UPSTREAM_VERSION_FILE PATCHES_DIR
+unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS UPSTREAM_VERSION_FILE MODULES_FILE PATCHES_DIR
 
 # timed NAME COMMAND…: runs it, and adds a row.
 timed() {

@@ -5,8 +5,8 @@
 
 in_tree() { git -C "$TREE" "$@"; }
 
-# series prints the sums of the patches, in their order.
-series() { sha256sum -- "$PATCHES_DIR"/*.patch | cut -d' ' -f1 | tr '\n' ' '; }
+# series prints the sums of all that comes on upstream's commit: of modules.yaml, and of the patches in their order.
+series() { sha256sum -- "$MODULES_FILE" "$PATCHES_DIR"/*.patch | cut -d' ' -f1 | tr '\n' ' '; }
 
 # restore_kinds restores symbolic links and executable bits that a copy through Windows or a zip file lost: files whose
 # content is upstream's and only whose kind differs. What cannot be restored shows up as an edit right after.

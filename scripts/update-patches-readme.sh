@@ -1,20 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes patches/README.md from the messages of the patches.
+# Writes patches/README.md from modules.yaml and the messages of the patches.
 #
-# Inputs: patches/*.patch; arguments: --check (change nothing, fail on a difference).
+# Inputs: modules.yaml; patches/*.patch; arguments: --check (change nothing, fail on a difference).
 # Exit: 0 up to date or updated; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 page=$PATCHES_DIR/README.md
-made=$("$build" patches readme "$PATCHES_DIR"; printf x)
+made=$("$build" patches readme "$PATCHES_DIR" "$MODULES_FILE"; printf x)
 made=${made%x}
 if [[ -f $page && "$(cat "$page"; printf x)" == "${made}x" ]]; then
   say "patches: README.md is up to date: skipped"
 elif [[ ${1:-} == --check ]]; then
-  fail "patches/README.md is not what the patches' messages say" "make update"
+  fail "patches/README.md is not what modules.yaml and the patches' messages say" "make update"
 else
   printf '%s' "$made" > "$page.new"
   mv "$page.new" "$page"

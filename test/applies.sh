@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Applies the series to every release of Kubernetes 1.23 that can be had as a Go module, v1.23.0 to the pinned one: what
-# the patches' Applies-To says must be true.
+# Applies what modules.yaml carries, and the series, to every release of Kubernetes 1.23 that can be had as a Go module,
+# v1.23.0 to the pinned one: what the patches' Applies-To says must be true.
 #
-# Inputs: patches/. Exit: 0 all apply; 1 one does not, or fewer than half of the releases could be had.
+# Inputs: modules.yaml; patches/. Exit: 0 all apply; 1 one does not, or fewer than half of the releases could be had.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
 use_pinned_go
+build=$(build_tool kube-scheduler-build)
 work=$(mktemp -d "$OUTPUT/.applies.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mapfile -t files < <(sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch | sort -u)
+mapfile -t files < <({ echo vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u)
 export GO111MODULE=on GOWORK=off GOFLAGS=-mod=mod
 tried=0 last=${KUBERNETES_VERSION##*.}
 for ((patch_release = 0; patch_release <= last; patch_release++)); do
@@ -28,6 +29,11 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
     [[ $file != *.sh ]] || mode=755
     install -m "$mode" "$module/$file" "$work/tree/$file"
   done
+  git -C "$work/tree" add --all
+  git -C "$work/tree" commit -q -m "$release"
+  commit=$(git -C "$work/tree" rev-parse HEAD)
+  "$build" source carry "$MODULES_FILE" "$work/tree" "$commit" refs/heads/modules || exit 1
+  git -C "$work/tree" checkout -q modules
   for patch in "$PATCHES_DIR"/*.patch; do
     git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "fix the patch (docs/patches.md), or narrow its Applies-To"
   done

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"kube-scheduler-fork/build/source"
 )
 
 const sample = `From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
@@ -91,7 +93,7 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 	const sum, goVersion = "h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=", "go1.27.4"
 	version := func(kubernetes, suffix, sum, goVersion string, files map[string]string) string {
 		t.Helper()
-		v, err := Version(kubernetes, suffix, sum, goVersion, series(t, files))
+		v, err := Version(kubernetes, suffix, sum, goVersion, nil, series(t, files))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -131,8 +133,22 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 			t.Errorf("%s does not change the version", change)
 		}
 	}
+	seen := map[string]bool{original: true}
+	for _, module := range []source.Module{
+		{Path: "example.org/a", Version: "v1.0.0", Sum: sum, Packages: []string{"x"}},
+		{Path: "example.org/b", Version: "v1.0.0", Sum: sum, Packages: []string{"x"}},
+		{Path: "example.org/a", Version: "v1.0.1", Sum: sum, Packages: []string{"x"}},
+		{Path: "example.org/a", Version: "v1.0.0", Sum: "h1:x", Packages: []string{"x"}},
+		{Path: "example.org/a", Version: "v1.0.0", Sum: sum, Packages: []string{"x", "y"}},
+	} {
+		got, err := Version("v1.23.17", "fork", sum, goVersion, []source.Module{module}, series(t, files(sample)))
+		if err != nil || seen[got] {
+			t.Errorf("with %v the version is %s (%v), one that other modules give, too", module, got, err)
+		}
+		seen[got] = true
+	}
 	for _, suffix := range []string{"", "a-b", "a.b", "ä"} {
-		if _, err := Version("v1.23.17", suffix, sum, goVersion, series(t, files(sample))); err == nil {
+		if _, err := Version("v1.23.17", suffix, sum, goVersion, nil, series(t, files(sample))); err == nil {
 			t.Errorf("the suffix %q is accepted", suffix)
 		}
 	}
@@ -171,10 +187,12 @@ func TestLint(t *testing.T) {
 }
 
 func TestReadme(t *testing.T) {
-	page, err := Readme(series(t, map[string]string{
+	files := map[string]string{
 		"0100-a.patch":           sample,
 		"0200-plugin-mine.patch": strings.ReplaceAll(sample, "a.go", "b.go"),
-	}))
+	}
+	modules := []source.Module{{Path: "example.org/a", Version: "v1.0.0", Packages: []string{"x", "y/z"}}}
+	page, err := Readme(series(t, files), modules)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -182,6 +200,8 @@ func TestReadme(t *testing.T) {
 		"| [0100-a.patch](0100-a.patch) | scheduler: change a number | +2 −1 | Inappropriate |",
 		"| [0200-plugin-mine.patch](0200-plugin-mine.patch) |",
 		"touched by hand-made patches: +2 −1 in 1 files",
+		"`make export-modules`",
+		"| example.org/a v1.0.0 | `x`, `y/z` |",
 		"\n## 0100-a.patch\n\nIt was too small.\n\n- Why: it was too small for large clusters, and nobody knew.\n- Drop when: never\n",
 	} {
 		if !strings.Contains(string(page), want) {
@@ -190,5 +210,8 @@ func TestReadme(t *testing.T) {
 	}
 	if strings.Contains(string(page), "\n## 0200-plugin-mine.patch") {
 		t.Error("a generated patch has a section of its own")
+	}
+	if page, err = Readme(series(t, files), nil); err != nil || strings.Contains(string(page), "modules") {
+		t.Errorf("where nothing is carried the page speaks of modules (%v):\n%s", err, page)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"strings"
 	"text/template"
+
+	"kube-scheduler-fork/build/source"
 )
 
 var readme = template.Must(template.New("README.md").Funcs(template.FuncMap{
@@ -21,6 +23,18 @@ of your own, at a tag that Applies-To covers:
     git checkout v1.23.17
     git am /path/to/patches/*.patch
 
+{{if .Modules -}}
+What then compiles imports packages that upstream does not vendor. They are in ` + "`0000-modules.patch`" + `,
+which comes before the others. A release bundle has it here. In a checkout, ` + "`make export-modules`" + ` writes it to
+` + "`_output/`" + `, from [modules.yaml](../modules.yaml).
+
+| module | packages that come into ` + "`vendor/`" + ` |
+|---|---|
+{{- range .Modules}}
+| {{.Path}} {{.Version}} | {{code .Packages}} |
+{{- end}}
+
+{{end -}}
 The ` + "`0200-plugin-…`" + ` patches are made from ` + "`plugins/`" + ` by ` + "`make patches`" + `; the others are made by hand.
 [docs/patches.md](../docs/patches.md) tells how to add, edit, remove and resolve one.
 
@@ -45,14 +59,15 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 `))
 
 // Readme writes the page that describes the series: a table of all patches, and for each hand-made one why it exists
-// and when to drop it.
-func Readme(series []Patch) ([]byte, error) {
+// and when to drop it. Before it stand the modules that are carried.
+func Readme(series []Patch, modules []source.Module) ([]byte, error) {
 	data := struct {
 		Series         []Patch
+		Modules        []source.Module
 		Statuses       []struct{ Word, Meaning string }
 		Added, Deleted int
 		Files          int
-	}{Series: series}
+	}{Series: series, Modules: modules}
 	for _, s := range statuses {
 		data.Statuses = append(data.Statuses, struct{ Word, Meaning string }{s.word, s.meaning})
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/source"
 )
 
 // Patch is one file of the series, as `git format-patch` writes it.
@@ -129,9 +130,9 @@ func splitTrailers(message string) (body string, trailers []Trailer) {
 }
 
 // Version names a build by what is in it: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
-// upstream's module sum, the SHA-256 of each diff in order, and the Go version, a line each. Patch messages do not
-// count. The suffix is made of letters and digits.
-func Version(kubernetes, suffix, sum, goVersion string, series []Patch) (string, error) {
+// upstream's module sum, each carried module with its sum and packages, the SHA-256 of each diff in order, and the Go
+// version, a line each. Patch messages do not count. The suffix is made of letters and digits.
+func Version(kubernetes, suffix, sum, goVersion string, modules []source.Module, series []Patch) (string, error) {
 	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
 	}) {
@@ -140,6 +141,9 @@ func Version(kubernetes, suffix, sum, goVersion string, series []Patch) (string,
 	}
 	hash := sha256.New()
 	fmt.Fprintln(hash, sum)
+	for _, module := range modules {
+		fmt.Fprintln(hash, module)
+	}
 	for _, patch := range series {
 		fmt.Fprintf(hash, "%x\n", sha256.Sum256(patch.Diff))
 	}

@@ -62,15 +62,19 @@ func pin(t *testing.T) source.Pin {
 	return pin
 }
 
-// version is what the build must be called, computed from the pin and the patches in the checkout.
+// version is what the build must be called, computed from the pin, the modules and the patches in the checkout.
 func version(t *testing.T) string {
 	t.Helper()
 	series, err := patches.Read(filepath.Join(root, "patches"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	modules, err := source.ReadModules(filepath.Join(root, "modules.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	pin := pin(t)
-	version, err := patches.Version(pin.Version, "fork", pin.Sum, pin.GoVersion, series)
+	version, err := patches.Version(pin.Version, "fork", pin.Sum, pin.GoVersion, modules, series)
 	if err != nil {
 		t.Fatal(err)
 	}

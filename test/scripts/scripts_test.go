@@ -38,9 +38,14 @@ func TestScripts(t *testing.T) {
 			env.Setenv("TREE", filepath.Join(env.WorkDir, "_output", "kubernetes"))
 			env.Setenv("PATCHES_DIR", filepath.Join(env.WorkDir, "patches"))
 			env.Setenv("UPSTREAM_VERSION_FILE", filepath.Join(env.WorkDir, "upstream.version"))
+			env.Setenv("MODULES_FILE", filepath.Join(env.WorkDir, "modules.yaml"))
 			env.Setenv("KUBERNETES_GIT_URL", "file://"+filepath.Join(env.WorkDir, "upstream"))
 			env.Setenv("SOURCE", "git")
 			if err := writeFiles(filepath.Join(env.WorkDir, "patches"), patchFiles); err != nil {
+				return err
+			}
+			// Nothing is carried, unless a scenario says so.
+			if err := writeFiles(env.WorkDir, map[string]string{"modules.yaml": "modules: []\n"}); err != nil {
 				return err
 			}
 			return makeUpstream(env.WorkDir, pin.GoVersion)
@@ -67,6 +72,9 @@ func goEnvironment(t *testing.T) []string {
 var upstreamFiles = map[string]string{
 	"go.mod":     "module k8s.io/kubernetes\n\ngo 1.19\n",
 	".gitignore": "/_output\n/pkg/generated.go\n",
+	"vendor/modules.txt": "# github.com/prometheus/client_golang v1.11.0 => " +
+		"github.com/prometheus/client_golang v1.11.0\n## explicit; go 1.13\n" +
+		"github.com/prometheus/client_golang/prometheus\n",
 	"build/root/Makefile": "all: generated_files\n\thack/build.sh $(WHAT)\n.PHONY: generated_files\n" +
 		"generated_files:\n\thack/generate.sh\n",
 	"hack/generate.sh": `#!/usr/bin/env bash

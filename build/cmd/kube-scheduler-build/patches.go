@@ -10,6 +10,7 @@ import (
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/patches"
+	"kube-scheduler-fork/build/source"
 )
 
 func patchesCommand() *cobra.Command {
@@ -31,15 +32,19 @@ func patchesCommand() *cobra.Command {
 			return nil
 		},
 	}, &cobra.Command{
-		Use:   "readme PATCHES_DIR",
-		Short: "Print the page that describes the series",
-		Args:  cobra.ExactArgs(1),
+		Use:   "readme PATCHES_DIR MODULES_FILE",
+		Short: "Print the page that describes the series, and the modules that come before it",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, err := patches.Read(arguments[0])
 			if err != nil {
 				return err
 			}
-			page, err := patches.Readme(series)
+			modules, err := source.ReadModules(arguments[1])
+			if err != nil {
+				return err
+			}
+			page, err := patches.Readme(series, modules)
 			if err != nil {
 				return err
 			}
@@ -53,15 +58,19 @@ func patchesCommand() *cobra.Command {
 func versionCommand() *cobra.Command {
 	var kubernetes, suffix, sum, goVersion string
 	command := &cobra.Command{
-		Use:   "version PATCHES_DIR",
+		Use:   "version PATCHES_DIR MODULES_FILE",
 		Short: "Print the version of a build: upstream's, a suffix, and a hash of what is in it",
-		Args:  cobra.ExactArgs(1),
+		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, err := patches.Read(arguments[0])
 			if err != nil {
 				return err
 			}
-			version, err := patches.Version(kubernetes, suffix, sum, goVersion, series)
+			modules, err := source.ReadModules(arguments[1])
+			if err != nil {
+				return err
+			}
+			version, err := patches.Version(kubernetes, suffix, sum, goVersion, modules, series)
 			if err != nil {
 				return err
 			}
