@@ -3,7 +3,7 @@
 # Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, all pages, an SBOM, the licences
 # of all that is linked, sums.
 #
-# Inputs: image archives that build-image.sh made; manifests/, patches/, docs/; ARCHES ("amd64", or
+# Inputs: image archives that build-image.sh made; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over
 #   all bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
@@ -18,6 +18,9 @@ use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
 mkdir -p "$RELEASE"
+modules_patch=$OUTPUT/0000-modules.patch
+export_modules "$modules_patch"
+[[ -f $modules_patch ]] || modules_patch=
 
 # swap ARCH compiles the swap tool for a control-plane node of that architecture.
 swap() {
@@ -40,7 +43,8 @@ for arch in "${arches[@]}"; do
   outputs=("$name.tar.gz" "$name.spdx.json")
   inputs="version $version
 time $(recorded "base.$VERSION.time")
-$(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE")
+$(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
+  "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
 $(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
   if up_to_date "$stamp" "$inputs" "${outputs[@]}" &&
@@ -52,6 +56,7 @@ $(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -
     --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
     --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" --tree "$TREE" \
     --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
-    --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" || exit
+    --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" \
+    --modules "$MODULES_FILE" --modules-patch "$modules_patch" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"
 done

@@ -30,8 +30,11 @@ const (
 	swapName     = "kube-scheduler-swap"
 	licenceName  = "LICENSE"
 	pinName      = "upstream.version"
+	modulesName  = "modules.yaml"
 	documentName = "sbom.spdx.json"
 	sumsName     = "SHA256SUMS"
+	// By its name it is the first of the series.
+	modulesPatchName = "0000-modules.patch"
 )
 
 // file is one file of a bundle.
@@ -86,6 +89,14 @@ func gather(options Options) ([]file, error) {
 		return nil, err
 	}
 	files = append(files, file{pinName, 0o644, pin})
+	if err := take(modulesName, options.Modules, 0o644, "git checkout -- "+modulesName); err != nil {
+		return nil, err
+	}
+	if options.ModulesPatch != "" {
+		if err := take("patches/"+modulesPatchName, options.ModulesPatch, 0o644, "make tree"); err != nil {
+			return nil, err
+		}
+	}
 
 	series, err := filepath.Glob(filepath.Join(options.Patches, "*.patch"))
 	if err != nil {

@@ -4,6 +4,7 @@ package release
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"debug/elf"
@@ -167,10 +168,10 @@ func (v vendored) module(imported string) (Module, bool) {
 	return Module{}, false
 }
 
-// readVendored takes vendor/modules.txt and go.sum of a tree of that Kubernetes version, and the folder of the tree. A
-// staging module, which lies in the tree itself, has the version under which the same code is published: v0.23.17 in
-// v1.23.17.
-func readVendored(modulesFile, sumFile []byte, version, tree string) (vendored, error) {
+// readVendored takes vendor/modules.txt and go.sum of a tree of that Kubernetes version, the folder of the tree, and
+// the modules that it carries. A staging module, which lies in the tree itself, has the version under which the same
+// code is published: v0.23.17 in v1.23.17.
+func readVendored(modulesFile, sumFile []byte, version, tree string, carried []source.Module) (vendored, error) {
 	sums := map[string]string{}
 	for line := range strings.Lines(string(sumFile)) {
 		if fields := strings.Fields(line); len(fields) == 3 {
@@ -178,39 +179,40 @@ func readVendored(modulesFile, sumFile []byte, version, tree string) (vendored, 
 		}
 	}
 	vendor := vendored{packages: map[string]Module{}, staging: map[string]Module{}}
-	var module Module
-	for line := range strings.Lines(string(modulesFile)) {
-		line = strings.TrimSpace(line)
-		switch fields := strings.Fields(line); {
-		case strings.HasPrefix(line, "##") || line == "":
-		case strings.HasPrefix(line, "# "):
-			// "# path version", "# path version => path version", "# path version => ./folder"; the lines at the end
-			// without a version are for go, which checks with them, and have no packages.
-			module = Module{Path: fields[1], Folder: filepath.Join(tree, "vendor", filepath.FromSlash(fields[1]))}
-			if len(fields) > 2 {
-				module.Version = fields[2]
+	for _, listed := range source.ParseVendorList(modulesFile) {
+		module := Module{Path: listed.Module.Path, Version: listed.Module.Version}
+		module.Folder = filepath.Join(tree, "vendor", filepath.FromSlash(module.Path))
+		switch replacement := listed.Replacement; {
+		case strings.HasPrefix(replacement.Path, "./staging/src/"):
+			module.Version = source.StagingVersion(version)
+			module.Origin = strings.TrimPrefix(replacement.Path, "./") + " of Kubernetes " + version
+			vendor.staging[module.Path] = module
+		case replacement.Version != "":
+			module.Path, module.Version = replacement.Path, replacement.Version
+		case replacement.Path != "":
+			return vendored{}, nextstep.With(
+				fmt.Errorf("vendor/modules.txt: %s in the place of %s is not understood", replacement.Path, module.Path),
+				"rm -r _output/kubernetes; make tree")
+		}
+		if module.Origin == "" {
+			module.Origin = "Go module in vendor/ of Kubernetes " + version
+			if sum := sums[module.Path+" "+module.Version]; sum != "" {
+				module.Origin += ", sum " + sum
 			}
-			if _, replacement, found := strings.Cut(line, " => "); found {
-				switch words := strings.Fields(replacement); {
-				case strings.HasPrefix(replacement, "./staging/src/"):
-					module.Version = source.StagingVersion(version)
-					module.Origin = strings.TrimPrefix(replacement, "./") + " of Kubernetes " + version
-					vendor.staging[module.Path] = module
-				case len(words) == 2:
-					module.Path, module.Version = words[0], words[1]
-				default:
-					return vendored{}, nextstep.With(fmt.Errorf("vendor/modules.txt: %q is not understood", line),
-						"rm -r _output/kubernetes; make tree")
-				}
+		}
+		for _, imported := range listed.Packages {
+			vendor.packages[imported] = module
+		}
+	}
+	for _, entry := range carried {
+		for _, imported := range entry.ImportPaths() {
+			module, known := vendor.packages[imported]
+			if !known {
+				return vendored{}, nextstep.With(
+					fmt.Errorf("vendor/modules.txt does not name %s, which modules.yaml does", imported), "make tree")
 			}
-			if module.Origin == "" {
-				module.Origin = "Go module in vendor/ of Kubernetes " + version
-				if sum := sums[module.Path+" "+module.Version]; sum != "" {
-					module.Origin += ", sum " + sum
-				}
-			}
-		default:
-			vendor.packages[line] = module
+			module.Origin = "Go module, sum " + entry.Sum
+			vendor.packages[imported] = module
 		}
 	}
 	if len(vendor.packages) == 0 {
@@ -252,4 +254,7 @@ func (v vendored) modules(files []string) ([]Module, error) {
 	return modules, nil
 }
 
-func byPath(a, b Module) int { return strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version) }
+// byPath also tells apart two origins of one module: upstream vendors packages of it, and others are carried.
+func byPath(a, b Module) int {
+	return cmp.Or(strings.Compare(a.Path+"@"+a.Version, b.Path+"@"+b.Version), strings.Compare(a.Origin, b.Origin))
+}

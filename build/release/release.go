@@ -22,6 +22,7 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/source"
 )
 
 // Options are the inputs of a bundle.
@@ -41,9 +42,12 @@ type Options struct {
 	Tree string
 	// ModuleCache is where the go command keeps modules, GoRoot where the Go lies that compiled the binaries.
 	ModuleCache, GoRoot string
-	// Project is this project's folder, with manifests/, docs/ and README.md; Patches and UpstreamVersion are the
-	// folder of the series and the file of the pin, which may lie elsewhere.
-	Project, Patches, UpstreamVersion string
+	// Project is this project's folder, with manifests/, docs/ and README.md; Patches, UpstreamVersion and Modules are
+	// the folder of the series, the file of the pin and the file of what is carried, which may lie elsewhere.
+	Project, Patches, UpstreamVersion, Modules string
+	// ModulesPatch is what Modules adds to upstream's tree, as a patch that comes before the others; empty if it adds
+	// nothing.
+	ModulesPatch string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
 }
@@ -189,7 +193,11 @@ func readTree(options Options) (vendored, error) {
 		}
 		contents[i] = content
 	}
-	return readVendored(contents[0], contents[1], options.Kubernetes, options.Tree)
+	carried, err := source.ReadModules(options.Modules)
+	if err != nil {
+		return vendored{}, err
+	}
+	return readVendored(contents[0], contents[1], options.Kubernetes, options.Tree, carried)
 }
 
 // pack makes a compressed archive of one folder. What stands in its headers depends on the names and modes of the files

@@ -56,13 +56,14 @@ import (
 	"example.org/NotCalled"
 	"example.org/inlined/v2/add"
 	"example.org/used"
+	"example.org/used/carried"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/staged/deep"
 )
 
 var never *notcalled.Type
 
-func main() { println(used.Print(), add.One(len(used.Print())), scheduler.Name(), deep.Print()) }
+func main() { println(used.Print(), carried.Print(), add.One(len(used.Print())), scheduler.Name(), deep.Print()) }
 `,
 	"go/src/k8s.io/kubernetes/pkg/scheduler/scheduler.go": `package scheduler
 
@@ -73,6 +74,11 @@ func Name() string { return "scheduler" }
 
 //go:noinline
 func Print() string { return "used" }
+`,
+	"go/src/k8s.io/kubernetes/vendor/example.org/used/carried/carried.go": `package carried
+
+//go:noinline
+func Print() string { return "carried" }
 `,
 	"go/src/k8s.io/kubernetes/vendor/example.org/inlined/v2/add/add.go": `package add
 
@@ -101,6 +107,7 @@ example.org/NotCalled
 example.org/inlined/v2/add
 # example.org/used v1.0.0+incompatible
 example.org/used
+example.org/used/carried
 # k8s.io/staged v0.0.0 => ./staging/src/k8s.io/staged
 k8s.io/staged/deep
 # k8s.io/logs v0.0.0 => ./staging/src/k8s.io/logs
@@ -214,6 +221,11 @@ func writeAll(folder string, files map[string]string) error {
 
 const pin = "KUBERNETES_VERSION=v1.23.17\nKUBERNETES_COMMIT=" + commit + "\nKUBERNETES_SUM=" + sum + "\nGO_VERSION=go1.27.4\n"
 
+const carriedSum = "h1:HNkLOAEQMIDv/K+04rukrLx6ch7msSRwf3/SASFAGtQ="
+
+const carried = "modules:\n- module: example.org/used\n  version: v1.0.0+incompatible\n  packages: [carried]\n  sum: " +
+	carriedSum + "\n"
+
 const patch = `From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
 From: A Person <person@localhost>
 Date: Sun, 9 Sep 2001 01:46:40 +0000
@@ -254,6 +266,8 @@ func project(t *testing.T, architecture string) Options {
 		"patches/README.md":                             "# Patches\n",
 		"patches/notes.txt":                             "a user's\n",
 		"upstream.version":                              pin,
+		"modules.yaml":                                  carried,
+		"modules.patch":                                 patch,
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -286,8 +300,9 @@ func project(t *testing.T, architecture string) Options {
 		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: filepath.Join(built, architecture, "kube-scheduler-swap"),
 		Tree: filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
-		UpstreamVersion: filepath.Join(folder, "upstream.version"),
-		Roots:           debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
+		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
+		ModulesPatch: filepath.Join(folder, "modules.patch"),
+		Roots:        debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
 	}
 	if err := image.WriteArchive(options.Image, made, names); err != nil {
 		t.Fatal(err)
@@ -464,7 +479,9 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		"-rw-r--r-- "+top+"manifests/config/my-scheduler.yaml",
 		"drwxr-xr-x "+top+"manifests/second-scheduler/",
 		"-rw-r--r-- "+top+"manifests/second-scheduler/kustomization.yaml",
+		"-rw-r--r-- "+top+"modules.yaml",
 		"drwxr-xr-x "+top+"patches/",
+		"-rw-r--r-- "+top+"patches/0000-modules.patch",
 		"-rw-r--r-- "+top+"patches/0100-one.patch",
 		"-rw-r--r-- "+top+"patches/0200-two.patch",
 		"-rw-r--r-- "+top+"patches/README.md",
@@ -485,6 +502,7 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 	}
 	for name, source := range map[string]string{
 		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "upstream.version": options.UpstreamVersion,
+		"modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),
 	} {
 		content, err := os.ReadFile(source)
@@ -763,10 +781,18 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 			options.Tree = t.TempDir()
 			if err := writeAll(options.Tree, map[string]string{
 				"vendor/modules.txt": "# example.org/other v1.0.0\nexample.org/other\n", "go.sum": "",
+				"modules.yaml": "modules: []\n",
 			}); err != nil {
 				t.Fatal(err)
 			}
+			options.Modules = filepath.Join(options.Tree, "modules.yaml")
 		}, "does not name the package"},
+		{"a tree without what is carried", func(t *testing.T, options *Options) {
+			other := strings.Replace(carried, "[carried]", "[other]", 1)
+			if err := os.WriteFile(options.Modules, []byte(other), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}, "does not name example.org/used/other, which modules.yaml does"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options, folder := project(t, "amd64"), t.TempDir()

@@ -136,10 +136,14 @@ func (l inventory) add(id string, part v2_3.Package) common.ElementID {
 	return element
 }
 
+// relate adds a relationship, once.
 func (l inventory) relate(from common.ElementID, how string, to common.ElementID) {
-	l.Relationships = append(l.Relationships, &v2_3.Relationship{
+	relationship := v2_3.Relationship{
 		RefA: common.DocElementID{ElementRefID: from}, Relationship: how, RefB: common.DocElementID{ElementRefID: to},
-	})
+	}
+	if !slices.ContainsFunc(l.Relationships, func(known *v2_3.Relationship) bool { return *known == relationship }) {
+		l.Relationships = append(l.Relationships, &relationship)
+	}
 }
 
 // source is upstream's source, before the patches.

@@ -195,8 +195,9 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 	}
 	for name, origin := range map[string]string{
 		"k8s.io/kubernetes": "commit " + commit + ", Go module sum " + sum,
-		"example.org/used":  "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=",
-		"k8s.io/staged":     "staging/src/k8s.io/staged of Kubernetes v1.23.17",
+		// Upstream vendors one package of it; another is carried.
+		"example.org/used": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=; Go module, sum " + carriedSum,
+		"k8s.io/staged":    "staging/src/k8s.io/staged of Kubernetes v1.23.17",
 	} {
 		if got := parts[name].PackageSourceInfo; got != origin {
 			t.Errorf("%s comes from %q, want %q", name, got, origin)
@@ -240,7 +241,8 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; next: make image", err)
 	}
-	options := Options{Tree: filepath.Join(output, "kubernetes"), Kubernetes: pin.Version}
+	tree := filepath.Join(output, "kubernetes")
+	options := Options{Tree: tree, Kubernetes: pin.Version, Modules: "../../modules.yaml"}
 	vendor, err := readTree(options)
 	if err != nil {
 		t.Fatal(err)

@@ -53,9 +53,11 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Project, "project", "", "the folder with manifests/, docs/ and README.md")
 	flags.StringVar(&options.Patches, "patches", "", "the folder of the patch series")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the file of the pin")
+	flags.StringVar(&options.Modules, "modules", "", "the file of the modules that are carried")
+	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "what that file adds to the tree, as a patch")
 	for _, flag := range []string{
 		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "module-cache", "go-root",
-		"project", "patches", "upstream-version",
+		"project", "patches", "upstream-version", "modules",
 	} {
 		if err := command.MarkFlagRequired(flag); err != nil {
 			panic(err)
