@@ -275,6 +275,17 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 			t.Errorf("%s %s is in the binary; go list says %q", module.Path, module.Version, imported[module.Path])
 		}
 	}
+	carried, err := source.ReadModules(options.Modules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range carried {
+		if !slices.ContainsFunc(binary.Modules, func(module Module) bool {
+			return module.Path == entry.Path && module.Version == entry.Version && module.Origin == "Go module, sum "+entry.Sum
+		}) {
+			t.Errorf("nothing that modules.yaml carries of %s is in the binary", entry.Path)
+		}
+	}
 	for _, module := range binary.Modules {
 		if err := addLicences(map[string][]byte{}, module.Path, module.Folder, true); err != nil {
 			t.Error(err)
