@@ -100,8 +100,9 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 	in(t, repository, "git", "init", "-q")
 	in(t, repository, "git", "add", "-A")
 	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "Release")
-	return repository, in(t, repository, "git", "rev-parse", "HEAD"),
-		Module{Path: carriedPath, Version: "v1.0.0", Sum: sums[carriedPath], Packages: []string{"client/v1", "client", "inner/deep"}}
+	carried = Module{Path: carriedPath, Version: "v1.0.0", Sum: sums[carriedPath]}
+	carried.Packages = []string{"client/v1", "client", "inner/deep"}
+	return repository, in(t, repository, "git", "rev-parse", "HEAD"), carried
 }
 
 func writeTree(t *testing.T, folder string, files map[string]string) {
@@ -151,7 +152,8 @@ func TestCarryIsWhatGoModVendorMakes(t *testing.T) {
 	// The go command accepts it, and makes no other when the tree itself imports the packages.
 	in(t, repository, "git", "checkout", "-q", "refs/modules/one")
 	writeTree(t, repository, map[string]string{
-		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\n\nimport _ \"example.org/carried/inner/deep\"\n",
+		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\n" +
+			"import _ \"example.org/carried/inner/deep\"\n",
 	})
 	in(t, repository, "go", "build", "-mod=vendor", "-o", os.DevNull, ".")
 	in(t, repository, "go", "mod", "vendor")
@@ -203,7 +205,7 @@ func TestCarryRefuses(t *testing.T) {
 			"upstream vendors example.org/carried@v1.0.0, but modules.yaml has example.org/carried@v1.2.0",
 			"next: put upstream's version", "go mod download -json example.org/carried@v1.0.0",
 		}},
-		"a module that upstream does not vendor": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
+		"a module that is not vendored": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
 			"upstream vendors no package of example.org/none", "next: take it out",
 		}},
 		"a package that upstream vendors": {packages("client", "known"), []string{
@@ -259,7 +261,7 @@ func TestReadModulesRefuses(t *testing.T) {
 		"a package elsewhere":        {"- client", "- ../client", `package "../client"`},
 		"a package by its full path": {"- client", "- /client", `package "/client"`},
 		"a package twice":            {"- client\n", "- client\n  - client\n", "example.org/carried/client stands"},
-		"a module twice":             {entry, entry + strings.Replace(entry, "- client", "- other", 1), "carried stands"},
+		"a module twice":             {entry, entry + strings.Replace(entry, "client", "other", 1), "carried stands"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadModules(file(strings.Replace(valid, tt.old, tt.new, 1)))
