@@ -45,6 +45,9 @@ var published = map[module.Version]map[string]string{
 		"incomplete/incomplete.go":  "package incomplete\n",
 		"incomplete/other_plan9.go": "package incomplete\n\nimport _ \"example.org/dependency/unused\"\n",
 		"broken/broken.go":          "package broken\n\nimport _ \"\n",
+		"inner/PATENTS":             "of the inner\n",
+		"inner/notes.txt":           "not taken\n",
+		"inner/deep/deep.go":        "package deep\n",
 		"docs/only.md":              "no package\n",
 	},
 }
@@ -97,8 +100,9 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 	in(t, repository, "git", "init", "-q")
 	in(t, repository, "git", "add", "-A")
 	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "Release")
-	return repository, in(t, repository, "git", "rev-parse", "HEAD"),
-		Module{Path: carriedPath, Version: "v1.0.0", Sum: sums[carriedPath], Packages: []string{"client/v1", "client"}}
+	carried = Module{Path: carriedPath, Version: "v1.0.0", Sum: sums[carriedPath]}
+	carried.Packages = []string{"client/v1", "client", "inner/deep"}
+	return repository, in(t, repository, "git", "rev-parse", "HEAD"), carried
 }
 
 func writeTree(t *testing.T, folder string, files map[string]string) {
@@ -148,7 +152,8 @@ func TestCarryIsWhatGoModVendorMakes(t *testing.T) {
 	// The go command accepts it, and makes no other when the tree itself imports the packages.
 	in(t, repository, "git", "checkout", "-q", "refs/modules/one")
 	writeTree(t, repository, map[string]string{
-		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\n",
+		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\n" +
+			"import _ \"example.org/carried/inner/deep\"\n",
 	})
 	in(t, repository, "go", "build", "-mod=vendor", "-o", os.DevNull, ".")
 	in(t, repository, "go", "mod", "vendor")
@@ -157,7 +162,7 @@ func TestCarryIsWhatGoModVendorMakes(t *testing.T) {
 	}
 	for name, want := range map[string]bool{
 		"client/NOTICE": true, "client/data.json": true, "client/client_test.go": false, "client/testdata": false,
-		"docs": false,
+		"docs": false, "inner/PATENTS": true, "inner/notes.txt": false,
 	} {
 		if _, err := os.Stat(filepath.Join(repository, "vendor", carriedPath, name)); (err == nil) != want {
 			t.Errorf("%s is in vendor/: %v, want %v", name, err == nil, want)
@@ -200,7 +205,7 @@ func TestCarryRefuses(t *testing.T) {
 			"upstream vendors example.org/carried@v1.0.0, but modules.yaml has example.org/carried@v1.2.0",
 			"next: put upstream's version", "go mod download -json example.org/carried@v1.0.0",
 		}},
-		"a module that upstream does not vendor": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
+		"a module that is not vendored": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
 			"upstream vendors no package of example.org/none", "next: take it out",
 		}},
 		"a package that upstream vendors": {packages("client", "known"), []string{
@@ -256,7 +261,7 @@ func TestReadModulesRefuses(t *testing.T) {
 		"a package elsewhere":        {"- client", "- ../client", `package "../client"`},
 		"a package by its full path": {"- client", "- /client", `package "/client"`},
 		"a package twice":            {"- client\n", "- client\n  - client\n", "example.org/carried/client stands"},
-		"a module twice":             {entry, entry + strings.Replace(entry, "- client", "- other", 1), "carried stands"},
+		"a module twice":             {entry, entry + strings.Replace(entry, "client", "other", 1), "carried stands"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadModules(file(strings.Replace(valid, tt.old, tt.new, 1)))
