@@ -29,7 +29,7 @@ rules:
 `
 
 // waitingFor names the variable with the time that pods wait at least, such as 10m. Without it they are tried again as
-// soon as they may be.
+// soon as they may be. go test itself ends after 10 minutes, unless its flag -timeout says otherwise.
 const waitingFor = "NODE_LOAD_WAITING"
 
 // waitingPods write one condition, whatever is tried again and again: all nodes stay hot.
