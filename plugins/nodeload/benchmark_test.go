@@ -232,8 +232,10 @@ func BenchmarkRefresh(b *testing.B) {
 	args.Prometheus.Endpoints = []string{server.URL}
 	args.RefreshInterval.Duration = time.Second
 	took := make(chan time.Duration, 1000)
+	ctx, cancel := context.WithCancel(context.Background())
+	b.Cleanup(cancel)
 	pl, err := newPlugin(&args, w.Framework, clock.RealClock{}, &group{}, func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
-		return subscribeTo(collector.NewPool(), pl, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(snapshot *measured.Snapshot) {
+		return subscribeTo(collector.NewPool(ctx), pl, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(snapshot *measured.Snapshot) {
 			swapped(snapshot)
 			took <- time.Since(began.Load().(time.Time))
 		})

@@ -37,7 +37,7 @@ const (
 func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	pool := collector.NewPool()
+	pool := collector.NewPool(ctx)
 	took := make(chan *measured.Snapshot, 1)
 	fixed := newFixedNodes(nodes)
 	go fixed.informer.Run(ctx.Done())
@@ -50,7 +50,6 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	if err != nil {
 		return err
 	}
-	defer source.close()
 	ticker := time.NewTicker(look)
 	defer ticker.Stop()
 	for {
@@ -105,8 +104,8 @@ func (pl *NodeLoad) report(snapshot *measured.Snapshot, source measurements, nod
 		}
 	}
 	if snapshot.Unmatched > 0 && len(nodes) > 0 {
-		problems = append(problems, fmt.Errorf("%d series are about no node, such as that with %s=%q, and nodes are looked up by %s; next: see nodeMatch",
-			snapshot.Unmatched, pl.args.NodeMatch.Label, snapshot.UnmatchedExample, pl.args.NodeMatch.By))
+		problems = append(problems, fmt.Errorf("%d series are about no node, such as that with %s=%q; next: see nodeMatch",
+			snapshot.Unmatched, snapshot.UnmatchedLabel, snapshot.UnmatchedExample))
 	}
 	if len(problems) > 0 && status.Problem != "" {
 		problems = append(problems, errors.New(status.Problem))

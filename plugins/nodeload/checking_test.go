@@ -75,12 +75,13 @@ func TestFromPrometheusToScores(t *testing.T) {
 	args := arguments(cpu(80))
 	args.Prometheus.Endpoints = []string{server.URL}
 	w := newWorld(t, args, nodes(2))
-	pool := collector.NewPool()
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pool := collector.NewPool(ctx)
 	source, err := subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(s *measured.Snapshot) { w.plugin.swapped(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer source.close()
 	waitFor(t, "a snapshot comes", func() bool { return source.snapshot() != nil && w.plugin.current().snapshot != nil })
 	if sample := w.plugin.current().samples; len(sample) != 2 {
 		t.Fatalf("%d nodes in the view", len(sample))

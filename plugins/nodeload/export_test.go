@@ -20,7 +20,6 @@ type Measurements struct {
 	mu      sync.Mutex
 	last    *measured.Snapshot
 	swapped []func(*measured.Snapshot)
-	closes  int
 }
 
 func (m *Measurements) snapshot() *measured.Snapshot {
@@ -33,12 +32,6 @@ func (m *Measurements) slot(resource int) int { return resource }
 func (m *Measurements) touch()                { atomic.AddInt64(&m.touches, 1) }
 func (m *Measurements) status() sourceStatus {
 	return collector.Status{Source: "0", State: collector.Fresh}
-}
-
-func (m *Measurements) close() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.closes++
 }
 
 // Swap gives all plugins a snapshot.

@@ -3,6 +3,7 @@
 package nodeload
 
 import (
+	"context"
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
@@ -21,7 +22,8 @@ import (
 // Factory returns what makes the plugins of a scheduler, one for each profile. They share what they fetch from the same
 // source, and one status page.
 func Factory() frameworkruntime.PluginFactory {
-	pool, group := collector.NewPool(), &group{}
+	// The framework never tells a plugin that it is not needed any more: in a scheduler this asks until the process ends.
+	pool, group := collector.NewPool(context.Background()), &group{}
 	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		return newPlugin(args, handle, clock.RealClock{}, group, func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
 			return subscribeTo(pool, pl, handle.SharedInformerFactory().Core().V1().Nodes(), handle.EventRecorder(), swapped)
@@ -40,13 +42,13 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 		Prometheus:      pl.args.Prometheus,
 		RefreshInterval: pl.args.RefreshInterval.Duration,
 		MaxSampleAge:    pl.args.MaxSampleAge.Duration,
-		NodeMatch:       pl.args.NodeMatch,
 		Capacity: func(node *v1.Node, resource int) (float64, bool) {
 			return pl.resources[resource].capacityOf(node)
 		},
 	}
 	for i := range queries {
-		spec.Resources = append(spec.Resources, collector.Resource{Query: queries[i], Unit: pl.args.Resources[i].Unit})
+		resource := &pl.args.Resources[i]
+		spec.Resources = append(spec.Resources, collector.Resource{Query: queries[i], Match: matchOf(&pl.args, resource), Unit: resource.Unit})
 	}
 	subscription, err := pool.Subscribe(spec, nodes, recorder, pl.profile, swapped)
 	if err != nil {
@@ -64,7 +66,7 @@ func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 		query := source.Query{Name: resource.Name, Value: resource.Query, Timestamp: resource.TimestampQuery, Deviation: resource.DeviationQuery}
 		if resource.Query == "" {
 			known := false
-			if query, known = source.BuiltIn(resource.Name, args.NodeMatch.Label, resource.Window.Duration); !known {
+			if query, known = source.BuiltIn(resource.Name, matchOf(args, resource).Label, resource.Window.Duration); !known {
 				return nil, fmt.Errorf("%s: no query is known for the resource %q; next: give query and timestampQuery", Name, resource.Name)
 			}
 		}
@@ -76,6 +78,14 @@ func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 	return queries, nil
 }
 
+// matchOf returns which node a series of a resource is about.
+func matchOf(args *config.NodeLoadArgs, resource *config.NodeLoadResource) config.NodeLoadNodeMatch {
+	if resource.NodeMatch != nil {
+		return *resource.NodeMatch
+	}
+	return args.NodeMatch
+}
+
 // subscribed are the measurements that a collector's subscription brings.
 type subscribed struct {
 	*collector.Subscription
@@ -85,4 +95,3 @@ func (s subscribed) snapshot() *measured.Snapshot { return s.Snapshot() }
 func (s subscribed) slot(resource int) int        { return s.Slot(resource) }
 func (s subscribed) touch()                       { s.Touch() }
 func (s subscribed) status() sourceStatus         { return s.Status() }
-func (s subscribed) close()                       { s.Close() }

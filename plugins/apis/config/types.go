@@ -183,7 +183,7 @@ type NodeLoadArgs struct {
 	RefreshInterval metav1.Duration
 	// MaxSampleAge is how old a measurement may be to count, more than RefreshInterval and at most 1h.
 	MaxSampleAge metav1.Duration
-	// NodeMatch says which node a series is about.
+	// NodeMatch says which node a series is about, unless its resource has a NodeMatch of its own.
 	NodeMatch NodeLoadNodeMatch
 	// Resources are what is measured: 1 to 16 of them, each name once, and at least one with a weight or a threshold.
 	Resources []NodeLoadResource
@@ -244,6 +244,9 @@ type NodeLoadHeader struct {
 type NodeLoadMatchBy string
 
 const (
+	// NodeLoadMatchAuto is any of the following. A series that means one node by one and another by another counts for
+	// neither.
+	NodeLoadMatchAuto NodeLoadMatchBy = "Auto"
 	// NodeLoadMatchName is the node's name.
 	NodeLoadMatchName NodeLoadMatchBy = "Name"
 	// NodeLoadMatchInternalIP is any address of the type InternalIP.
@@ -300,6 +303,8 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
 	// Risk if Query is given.
 	DeviationQuery string
+	// NodeMatch says which node a series of this resource is about, where another exporter labels its series differently.
+	NodeMatch *NodeLoadNodeMatch
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio.
 	Unit NodeLoadUnit
 	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation

@@ -35,7 +35,7 @@ func (replay) Close() {}
 // BenchmarkRefresh is a refresh without the request: 5,000 nodes are listed and matched by address and port, their
 // values and timestamps of 5 resources noted and classified, the snapshot is made and swapped, and the metrics set.
 func BenchmarkRefresh(b *testing.B) {
-	for _, by := range []config.NodeLoadMatchBy{config.NodeLoadMatchName, config.NodeLoadMatchInternalIP} {
+	for _, by := range []config.NodeLoadMatchBy{config.NodeLoadMatchName, config.NodeLoadMatchInternalIP, config.NodeLoadMatchAuto} {
 		b.Run(string(by), func(b *testing.B) { benchmarkRefresh(b, by) })
 	}
 }
@@ -47,7 +47,7 @@ func benchmarkRefresh(b *testing.B, by config.NodeLoadMatchBy) {
 	for i := 0; i < count; i++ {
 		name, ip := fmt.Sprintf("node-%d", i), fmt.Sprintf("10.0.%d.%d", i/250, i%250)
 		nodes = append(nodes, makeNode(name, internalIP(ip)))
-		if by == config.NodeLoadMatchInternalIP {
+		if by != config.NodeLoadMatchName {
 			name = ip + ":9100"
 		}
 		labels = append(labels, []byte(name))
@@ -56,10 +56,12 @@ func benchmarkRefresh(b *testing.B, by config.NodeLoadMatchBy) {
 	w.nodes.unsynced = 1
 	w.pool.connect = func(config.NodeLoadPrometheus) (asker, error) { return replay{labels: labels}, nil }
 	args := spec("cpu", "memory", "network", "diskIO", "gpu")
-	args.NodeMatch.By = by
+	for i := range args.Resources {
+		args.Resources[i].Match.By = by
+	}
 	s := w.subscribe(args, "default", nil)
 	w.sleeping()
-	c := s.share.collector // its goroutine sleeps, and leaves what is its own to this one
+	c := s.collector // its goroutine sleeps, and leaves what is its own to this one
 	c.lastTouched = start
 	b.ReportAllocs()
 	b.ResetTimer()

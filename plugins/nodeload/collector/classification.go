@@ -52,29 +52,15 @@ const (
 	oldest = 1e9
 )
 
-// unit is what values are held against.
-type unit config.NodeLoadUnit
-
-// capacity returns a node's capacity in the unit of the values, and whether it is known. Without one, values are
-// absolute and none is known.
-type capacity func(node *v1.Node) (float64, bool)
-
-// capacityOf returns the capacity of a resource by a subscription's Spec.
-func (s *Subscription) capacityOf(resource int) capacity {
-	return func(node *v1.Node) (float64, bool) {
-		if s.spec.Capacity == nil {
-			return 0, false
-		}
-		return s.spec.Capacity(node, resource)
-	}
-}
-
 // full returns the value that all of the capacity has, and whether it is known.
 func (s *slot) full(node *v1.Node) (float64, bool) {
-	switch config.NodeLoadUnit(s.unit) {
+	switch s.Unit {
 	case config.NodeLoadPercent:
 		return 100, true
 	case config.NodeLoadAbsolute:
+		if s.capacity == nil {
+			return 0, false
+		}
 		full, known := s.capacity(node)
 		return full, known && full > 0
 	default:

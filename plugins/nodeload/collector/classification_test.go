@@ -27,6 +27,7 @@ func TestClassification(t *testing.T) {
 	varying := func(v, d float64) measured.Sample {
 		return measured.Sample{Value: v, Deviation: d, HasDeviation: true, At: 990 * second}
 	}
+	type capacity = func(*v1.Node) (float64, bool)
 	cores := func(n float64, known bool) capacity { return func(*v1.Node) (float64, bool) { return n, known } }
 
 	tests := []struct {
@@ -78,7 +79,7 @@ func TestClassification(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := slot{unit: unit(tt.unit), capacity: tt.capacity}
+			s := slot{Resource: Resource{Unit: tt.unit}, capacity: tt.capacity}
 			var r reading
 			for _, row := range tt.rows {
 				r.note(row.kind, row.value)
@@ -104,7 +105,7 @@ func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 		{"made now", 1000, missing(measured.NoSeries)},
 		{"made by a clock that is ahead", 1001, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
 	} {
-		s := slot{unit: "Ratio"}
+		s := slot{Resource: Resource{Unit: "Ratio"}}
 		r := reading{value: 0.5, timestamp: 4990, seen: hasValue | hasTimestamp}
 		if got := s.classify(&r, madeAt("node", time.Unix(tt.made, 0)), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
 			t.Errorf("%s: sample is %+v, want %+v", tt.name, got, tt.want)
@@ -114,7 +115,7 @@ func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 
 // TestAbsurdServerTimes: whatever the server takes for the time, ages stay within what can be said.
 func TestAbsurdServerTimes(t *testing.T) {
-	s := slot{unit: "Ratio"}
+	s := slot{Resource: Resource{Unit: "Ratio"}}
 	for _, evaluated := range []float64{nan, inf, 1e300, 1e18} {
 		r := reading{value: 0.5, timestamp: 1, seen: hasValue | hasTimestamp}
 		got := s.classify(&r, makeNode("node"), answered{evaluated: evaluated, local: start})

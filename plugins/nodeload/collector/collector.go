@@ -6,59 +6,176 @@ package collector
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/utils/clock"
 )
 
-// Who writes what, and under which lock:
-//
-//  1. A collector has one goroutine, run. It alone asks, so that there is never more than one request, and it alone
-//     touches the fields under "of the goroutine".
-//  2. collector.mu guards the fields below it: what is asked for, and the status. It is held for a few copies, never
-//     during a request, a callback or a wait. A refresh works on the plan that it copied at its begin; what is
-//     subscribed to later is asked for by the next one, for which Subscribe wakes the goroutine.
-//  3. A snapshot is never changed once it is made. It is stored in an atomic.Value of each subscription of the plan; so
-//     what a subscription reads always has its slots. Nothing that a scheduling cycle calls takes a lock.
-//  4. touched and slow are atomic. Touch writes touched, then reads slow; the goroutine writes slow, then reads
-//     touched. So one of the two sees the other, and a touch is never slept through.
-//  5. Subscription.calling is held while swapped is called, and by Close to forbid it: after Close it is not called.
-//  6. Pool.mu guards the list of collectors, and is taken before collector.mu. The goroutine never takes it.
-type collector struct {
-	label   string
-	match   match
-	lister  corelisters.NodeLister
-	synced  func() bool
-	source  asker
+// Resource is what is asked about a resource, which node a series of the answer is about, and the unit of its value.
+type Resource struct {
+	source.Query
+	Match config.NodeLoadNodeMatch
+	Unit  config.NodeLoadUnit
+}
+
+// Spec is what a profile wants to know, and from where.
+type Spec struct {
+	Prometheus config.NodeLoadPrometheus
+	// RefreshInterval is the time between two refreshes; of several profiles the shortest counts.
+	RefreshInterval time.Duration
+	// MaxSampleAge is how old a sample may be to count. The snapshots have older ones too.
+	MaxSampleAge time.Duration
+	Resources    []Resource
+	// Capacity returns what a node has of Resources[resource], in the unit of its values, and whether that is known. It
+	// is called for resources with absolute values only, by the collector's goroutine.
+	Capacity func(node *v1.Node, resource int) (float64, bool)
+}
+
+// Pool has the collectors of a scheduler.
+type Pool struct {
+	ctx     context.Context
 	clock   clock.Clock
-	random  func() float64 // 0 to 1; of the goroutine
-	metrics *gauges
-	cancel  context.CancelFunc
-	done    chan struct{} // closed when the goroutine has ended
+	random  func() float64 // 0 to 1
+	connect func(prometheus config.NodeLoadPrometheus) (asker, error)
 
-	wake          chan struct{} // holds one
-	touched, slow uint32        // 0 or 1
+	mu         sync.Mutex
+	collectors []*collector // by number
+}
 
-	mu            sync.Mutex
-	subscriptions []*Subscription
-	queries       []query // appended to, so that indices stay
-	slots         []slot  // the same
-	planned       bool    // a refresh has begun
-	status        Status
+// NewPool returns a pool without collectors, whose goroutines end with the context. A process has one pool: the numbers
+// in its metrics begin at 0.
+func NewPool(ctx context.Context) *Pool {
+	return &Pool{ctx: ctx, clock: clock.RealClock{}, connect: func(prometheus config.NodeLoadPrometheus) (asker, error) {
+		return source.New(prometheus)
+	}}
+}
+
+// Subscription is a profile's part in a collector.
+type Subscription struct {
+	collector *collector
+	slots     []int
+}
+
+// Subscribe lets a profile take part in the refreshes. swapped, which may be nil, is called with each new snapshot, one
+// call at a time, by the goroutine that refreshes: it must not wait. It is not called for refreshes that failed. The
+// recorder, which may be nil, gets the events.
+func (p *Pool) Subscribe(spec Spec, nodes coreinformers.NodeInformer, recorder events.EventRecorder, profile string,
+	swapped func(*measured.Snapshot)) (*Subscription, error) {
+	if len(spec.Resources) == 0 || spec.RefreshInterval <= 0 || spec.MaxSampleAge <= 0 {
+		return nil, errors.New("collector: nothing to refresh, because there are no resources, or no times; " +
+			"next: give resources, refreshInterval and maxSampleAge, each more than 0")
+	}
+	member := member{profile: profile, swapped: swapped}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.collectors {
+		if apiequality.Semantic.DeepEqual(c.prometheus, spec.Prometheus) {
+			if slots, joined := c.join(&spec, recorder, member); joined {
+				return &Subscription{collector: c, slots: slots}, nil
+			}
+		}
+	}
+	client, err := p.connect(spec.Prometheus)
+	if err != nil {
+		return nil, fmt.Errorf("collector: source of measurements cannot be made: %w", err)
+	}
+	random := p.random
+	if random == nil {
+		random = rand.New(rand.NewSource(p.clock.Now().UnixNano() + int64(len(p.collectors)))).Float64
+	}
+	c := &collector{
+		label:      strconv.Itoa(len(p.collectors)),
+		prometheus: *spec.Prometheus.DeepCopy(),
+		lister:     nodes.Lister(),
+		synced:     nodes.Informer().HasSynced,
+		source:     client,
+		clock:      p.clock,
+		random:     random,
+		touched:    make(chan struct{}, 1),
+	}
+	c.status.Store(Status{Source: c.label})
+	registerMetrics(c.label)
+	slots, _ := c.join(&spec, recorder, member)
+	p.collectors = append(p.collectors, c)
+	go c.run(p.ctx)
+	return &Subscription{collector: c, slots: slots}, nil
+}
+
+// Snapshot returns what the last refresh that got an answer found; nil before the first.
+func (s *Subscription) Snapshot() *measured.Snapshot { return s.collector.last() }
+
+// Slot returns where the samples of Spec.Resources[resource] are in those of a node.
+func (s *Subscription) Slot(resource int) int { return s.slots[resource] }
+
+// Status says how the refreshes go. Its slices must not be changed.
+func (s *Subscription) Status() Status { return s.collector.status.Load().(Status) }
+
+// Touch says that a scheduling cycle looked at the snapshot. It keeps the refreshes at their full rate; after some
+// minutes without, on a standby or when no pod comes, they get rarer, until a Touch brings one at once.
+func (s *Subscription) Touch() {
+	select {
+	case s.collector.touched <- struct{}{}:
+	default: // it is noted already
+	}
+}
+
+// collector asks one source for one or more profiles. Who writes what:
+//
+//  1. It has one goroutine, run, and so never more than one request.
+//  2. Profiles join, under mu, until the refreshes begin. From then on what they want does not change, and is read
+//     without a lock. A profile that comes later gets a collector of its own. In a scheduler none does: the refreshes
+//     wait for the nodes, whose informer is started when all profiles are made.
+//  3. A snapshot and a status are never changed once they are stored. Nothing that a scheduling cycle calls waits.
+type collector struct {
+	label      string
+	prometheus config.NodeLoadPrometheus
+	lister     corelisters.NodeLister
+	synced     func() bool
+	source     asker
+	clock      clock.Clock
+	random     func() float64
+
+	snapshot atomic.Value  // *measured.Snapshot
+	status   atomic.Value  // Status
+	touched  chan struct{} // holds one
+
+	mu       sync.Mutex
+	begun    bool
+	members  []member
+	recorder events.EventRecorder // the first one there is
+	queries  []source.Query
+	by       []config.NodeLoadMatchBy // of each query
+	slots    []slot
+	interval time.Duration // the shortest
+	// strictest and laxest are the smallest and the largest MaxSampleAge.
+	strictest, laxest time.Duration
 
 	// Of the goroutine:
-	last        *measured.Snapshot
 	lastTouched time.Time
 	failures    int // refreshes that failed since the last that did not
 	told        State
-	better      int      // refreshes in a row with a better state than the one told
-	warnings    []string // the last answer's, sorted
-	readings    []reading
+	better      int    // refreshes in a row with a better state than the one told
+	warned      string // the last answer's warnings
+}
+
+// member is a profile that takes part.
+type member struct {
+	profile string
+	swapped func(*measured.Snapshot)
 }
 
 // asker is what is needed of a source.Client.
@@ -67,20 +184,74 @@ type asker interface {
 	Close()
 }
 
-// query is what is asked for about a resource, once for all subscriptions that want to know the same.
-type query struct {
-	source.Query
-	users int
+// slot is a resource of the snapshots: the rows of a query, classified by a unit.
+type slot struct {
+	Resource
+	asked    int // index of the query
+	capacity func(node *v1.Node) (float64, bool)
+	label    string // of the metrics
 }
 
-// slot is a resource of the snapshots: a query's rows, classified by a unit. Values in shares of the capacity mean the
-// same to all subscriptions; absolute ones are held against a capacity that each subscription knows by itself.
-type slot struct {
-	query
-	asked    int // index of the query
-	unit     unit
-	capacity capacity // of Absolute
-	label    string   // of the metrics
+// join gives a profile its slots; false if the refreshes have begun.
+func (c *collector) join(spec *Spec, recorder events.EventRecorder, member member) (slots []int, joined bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.begun {
+		return nil, false
+	}
+	for i := range spec.Resources {
+		slots = append(slots, c.slotOf(spec, i))
+	}
+	if len(c.members) == 0 || spec.RefreshInterval < c.interval {
+		c.interval = spec.RefreshInterval
+	}
+	if len(c.members) == 0 || spec.MaxSampleAge < c.strictest {
+		c.strictest = spec.MaxSampleAge
+	}
+	if spec.MaxSampleAge > c.laxest {
+		c.laxest = spec.MaxSampleAge
+	}
+	if c.recorder == nil {
+		c.recorder = recorder
+	}
+	c.members = append(c.members, member)
+	return slots, true
+}
+
+// slotOf returns the slot of a resource, and makes one if no other profile has the same. Values in shares of the
+// capacity mean the same to all profiles; absolute ones are held against a capacity that each profile knows by itself.
+func (c *collector) slotOf(spec *Spec, resource int) int {
+	wanted := spec.Resources[resource]
+	wanted.Label = wanted.Match.Label
+	asked, called := len(c.queries), 1
+	for i := range c.slots {
+		known := &c.slots[i]
+		if known.Name == wanted.Name {
+			called++
+		}
+		query := known.Query
+		query.Name = wanted.Name // a name is not what is asked
+		if query != wanted.Query || known.Match != wanted.Match {
+			continue
+		}
+		if known.Unit == wanted.Unit && wanted.Unit != config.NodeLoadAbsolute {
+			return i
+		}
+		asked = known.asked
+	}
+	if asked == len(c.queries) {
+		c.queries, c.by = append(c.queries, wanted.Query), append(c.by, wanted.Match.By)
+	}
+	added := slot{Resource: wanted, asked: asked, label: wanted.Name}
+	if called > 1 { // two profiles may ask different things about what they both call cpu
+		added.label = fmt.Sprintf("%s#%d", wanted.Name, called)
+	}
+	if spec.Capacity != nil {
+		capacity := spec.Capacity
+		added.capacity = func(node *v1.Node) (float64, bool) { return capacity(node, resource) }
+	}
+	c.slots = append(c.slots, added)
+	return len(c.slots) - 1
 }
 
 const (
@@ -95,20 +266,26 @@ const (
 	jitter = 0.2
 )
 
-// run refreshes until the context ends. It waits for the nodes first: without them no series would match, and as their
-// informer is started after all profiles are made, the first refresh is already for all of them. Where it is not
-// started, such as in a mere check of the configuration, nothing is ever sent.
+// run refreshes until the context ends. It waits for the nodes first: without them no series would match. Where their
+// informer is not started, such as in a mere check of the configuration, nothing is ever sent.
 func (c *collector) run(ctx context.Context) {
-	defer close(c.done)
+	defer c.source.Close()
 	for !c.synced() {
 		if !c.sleep(ctx, syncInterval, nil) {
 			return
 		}
 	}
+	c.mu.Lock()
+	c.begun = true
+	c.mu.Unlock()
 	c.lastTouched = c.clock.Now()
 	for {
-		pace := c.refresh(ctx)
-		if ctx.Err() != nil || !c.sleep(ctx, pace, c.wake) {
+		pause, idle := c.refresh(ctx)
+		wake := c.touched
+		if !idle {
+			wake = nil
+		}
+		if ctx.Err() != nil || !c.sleep(ctx, pause, wake) {
 			return
 		}
 	}
@@ -120,59 +297,40 @@ func (c *collector) sleep(ctx context.Context, duration time.Duration, wake <-ch
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return false
 	case <-timer.C():
 	case <-wake:
+		c.lastTouched = c.clock.Now()
 	}
 	return ctx.Err() == nil
 }
 
-// refreshSoon ends the goroutine's sleep. During a refresh it makes another one follow.
-func (c *collector) refreshSoon() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // there is one to come already
-	}
-}
-
-// touch notes that a scheduling cycle looked.
-func (c *collector) touch() {
-	atomic.StoreUint32(&c.touched, 1)
-	if atomic.LoadUint32(&c.slow) == 1 && atomic.CompareAndSwapUint32(&c.slow, 1, 0) {
-		c.refreshSoon()
-	}
-}
-
-// idle says whether no scheduling cycle looked for so long that refreshes may be rarer, and lets the next touch end
-// that.
+// idle says whether no scheduling cycle looked for so long that refreshes may be rarer.
 func (c *collector) idle(now time.Time) bool {
-	if atomic.SwapUint32(&c.touched, 0) == 1 {
+	select {
+	case <-c.touched:
 		c.lastTouched = now
+	default:
 	}
-	if now.Sub(c.lastTouched) < idleAfter {
-		return false
-	}
-	atomic.StoreUint32(&c.slow, 1)
-	return atomic.LoadUint32(&c.touched) == 0 || !atomic.CompareAndSwapUint32(&c.slow, 1, 0)
+	return now.Sub(c.lastTouched) >= idleAfter
 }
 
 // pace returns the time between two refreshes, and how long to sleep until the next: that time with jitter, or after
 // failures a quarter of it, doubled with each, until it is as long; so what recovers is seen within it.
-func (c *collector) pace(p *plan, idle bool) (interval, sleep time.Duration) {
-	interval = p.interval
+func (c *collector) pace(idle bool) (interval, sleep time.Duration) {
+	interval = c.interval
 	if idle {
 		interval *= slowdown
-		if most := p.strictest / 2; interval > most {
+		if most := c.strictest / 2; interval > most {
 			interval = most
 		}
-		if interval < p.interval {
-			interval = p.interval
+		if interval < c.interval {
+			interval = c.interval
 		}
 	}
 	if c.failures == 0 {
 		return interval, time.Duration(float64(interval) * (1 - jitter/2 + jitter*c.random()))
 	}
-	wait := p.interval / 4
+	wait := c.interval / 4
 	for i := 1; i < c.failures && wait < interval; i++ {
 		wait *= 2
 	}

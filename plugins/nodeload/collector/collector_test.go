@@ -3,7 +3,6 @@
 package collector
 
 import (
-	"context"
 	"errors"
 	"reflect"
 	"strings"
@@ -35,11 +34,11 @@ func TestRefresh(t *testing.T) {
 		t.Error("there is a snapshot before the first answer")
 	}
 	want := []source.Query{
-		{Name: "cpu", Value: "cpu", Timestamp: "timestamp(cpu)", Deviation: "deviation(cpu)"},
-		{Name: "memory", Value: "memory", Timestamp: "timestamp(memory)", Deviation: "deviation(memory)"},
+		{Name: "cpu", Label: "instance", Value: "cpu", Timestamp: "timestamp(cpu)", Deviation: "deviation(cpu)"},
+		{Name: "memory", Label: "instance", Value: "memory", Timestamp: "timestamp(memory)", Deviation: "deviation(memory)"},
 	}
-	if q.label != "instance" || !reflect.DeepEqual(q.queries, want) {
-		t.Errorf("asked %+v by label %q, want %+v by instance", q.queries, q.label, want)
+	if !reflect.DeepEqual(q.queries, want) {
+		t.Errorf("asked %+v, want %+v", q.queries, want)
 	}
 	w.source.answers <- w.good(rows(
 		measuredRows(0, "node-1:9100", 0.25, 10*time.Second), measuredRows(1, "node-2:9100", 0.5, 20*time.Second),
@@ -91,27 +90,27 @@ func TestNothingIsAskedBeforeTheNodesAreKnown(t *testing.T) {
 	}
 }
 
-func TestCloseBeforeTheNodesAreKnown(t *testing.T) {
+func TestEndBeforeTheNodesAreKnown(t *testing.T) {
 	w := newWorld(t)
 	w.nodes.unsynced = 1
-	s := w.subscribe(spec("cpu"), "one", nil)
+	w.subscribe(spec("cpu"), "one", nil)
 	w.sleeping()
-	s.Close()
-	if w.source.closed != 1 {
-		t.Error("the source is not closed")
-	}
+	w.end()
 }
 
 func TestAmbiguousLabels(t *testing.T) {
 	w := newWorld(t, makeNode("old", internalIP("10.0.0.1", "10.0.0.2")), makeNode("new", internalIP("10.0.0.1")),
 		makeNode("other", internalIP("10.0.0.3")))
 	args := spec("cpu")
-	args.NodeMatch.By = config.NodeLoadMatchInternalIP
+	args.Resources[0].Match.By = config.NodeLoadMatchInternalIP
 	s := w.subscribe(args, "default", nil)
 	w.answer(rows(measuredRows(0, "10.0.0.1:9100", 0.1, 0), measuredRows(0, "10.0.0.3:9100", 0.3, 0))...)
 	expectSample(t, s.Snapshot(), "old", 0, missing(measured.Ambiguous))
 	expectSample(t, s.Snapshot(), "new", 0, missing(measured.Ambiguous))
 	expectSample(t, s.Snapshot(), "other", 0, measured.Sample{Value: 0.3, At: start.UnixNano()})
+	if got := s.Status().Warnings; len(got) != 1 || !strings.Contains(got[0], `2 series are about more than one node each, such as that with instance="10.0.0.1:9100"`) {
+		t.Errorf("the warnings are %q, want one about the two series of 10.0.0.1", got)
+	}
 
 	// Also together with a series that is about one of them only.
 	w.clock.Step(30 * time.Second)
@@ -220,7 +219,7 @@ func TestFailedQueries(t *testing.T) {
 		good := w.good(rows...)
 		w.source.answers <- func(to source.Row) (source.Result, error) {
 			result, err := good(to)
-			result.Failed = map[int]error{slot: errors.New("bad expression"), 99: errors.New("not asked")}
+			result.Failed = map[int]error{slot: errors.New("bad expression")}
 			return result, err
 		}
 		return w.sleeping()
@@ -437,28 +436,11 @@ func TestTouchDuringAnIdleRefresh(t *testing.T) {
 	expectSleep(t, w.answer(), 90*time.Second)
 	w.clock.Step(90 * time.Second)
 	w.asked()
-	s.Touch()
-	if len(s.share.wake) != 0 {
-		t.Error("another refresh is to follow this one, which is as good")
-	}
+	s.Touch() // this refresh is as good as another one
 	w.source.answers <- w.good()
 	expectSleep(t, w.sleeping(), 30*time.Second)
 	w.clock.Step(30 * time.Second)
 	expectSleep(t, w.answer(), 30*time.Second)
-}
-
-// TestOneRefreshForAllThatCalled: what a refresh has begun for does not bring another one.
-func TestOneRefreshForAllThatCalled(t *testing.T) {
-	w := newWorld(t, makeNodes(1)...)
-	w.nodes.unsynced = 1
-	w.pool.connect = func(config.NodeLoadPrometheus) (asker, error) { return replay{}, nil }
-	c := w.subscribe(spec("cpu"), "default", nil).share.collector
-	w.sleeping() // until the nodes are known; the test refreshes instead
-	c.refreshSoon()
-	c.refresh(context.Background())
-	if len(c.wake) != 0 {
-		t.Error("another refresh is to follow at once")
-	}
 }
 
 func TestIdleIsNeverFaster(t *testing.T) {
@@ -486,8 +468,7 @@ func TestIdleIsNeverFaster(t *testing.T) {
 // TestJitter: what is drawn, 0 to 1, moves the next refresh by 10 % either way; after a failure it only comes sooner.
 func TestJitter(t *testing.T) {
 	drawn := 0.0
-	c := &collector{random: func() float64 { return drawn }}
-	p := &plan{interval: 40 * time.Second, strictest: time.Hour}
+	c := &collector{random: func() float64 { return drawn }, interval: 40 * time.Second, strictest: time.Hour}
 	for _, tt := range []struct {
 		drawn    float64
 		failures int
@@ -499,25 +480,16 @@ func TestJitter(t *testing.T) {
 		{0, 1000000, true, 160},
 	} {
 		drawn, c.failures = tt.drawn, tt.failures
-		_, got := c.pace(p, tt.idle)
+		_, got := c.pace(tt.idle)
 		expectSleep(t, got, tt.expect*time.Second)
 	}
 }
 
-func TestCloseDuringARequest(t *testing.T) {
+func TestEndDuringARequest(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
-	s := w.subscribe(spec("cpu"), "default", func(*measured.Snapshot) { t.Error("swapped is called after Close") })
+	s := w.subscribe(spec("cpu"), "default", func(*measured.Snapshot) { t.Error("swapped is called after the end") })
 	w.asked()
-	s.Close() // though no answer came
-	select {
-	case <-s.share.done:
-	default:
-		t.Error("Close returns before the goroutine has ended")
-	}
-	s.Close()
-	if got := atomic.LoadInt32(&w.source.closed); got != 1 {
-		t.Errorf("the source is closed %d times, want once", got)
-	}
+	w.end() // though no answer came
 	if s.Status().Failures != 0 || w.event() != "" {
 		t.Error("the end of a collector counts as a failure")
 	}
@@ -526,16 +498,13 @@ func TestCloseDuringARequest(t *testing.T) {
 	}
 }
 
-func TestCloseWhileSleeping(t *testing.T) {
+func TestEndWhileSleeping(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	s := w.subscribe(spec("cpu"), "default", nil)
 	w.answer()
-	done := make(chan struct{})
-	go func() { defer close(done); s.Close() }()
-	s.Close()
-	<-done
-	if w.clock.HasWaiters() || atomic.LoadInt32(&w.source.closed) != 1 {
-		t.Error("the collector goes on, or its source is not closed once")
+	w.end()
+	if w.clock.HasWaiters() {
+		t.Error("a goroutine sleeps after the end")
 	}
 	s.Touch() // harmless
 	if s.Snapshot() == nil {

@@ -11,95 +11,66 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// match says what of a node the value of a series' label is.
-type match struct {
-	config.NodeLoadNodeMatch
-}
-
-// keys calls something for each value of the label that means the node.
-func (m match) keys(node *v1.Node, do func(key string)) {
-	switch m.By {
-	case config.NodeLoadMatchInternalIP:
-		for i := range node.Status.Addresses {
-			if address := &node.Status.Addresses[i]; address.Type == v1.NodeInternalIP {
-				do(address.Address)
-				if ip := net.ParseIP(address.Address); ip != nil {
-					do(ip.String())
-				}
-			}
-		}
-	case config.NodeLoadMatchHostname:
-		for i := range node.Status.Addresses {
-			if address := &node.Status.Addresses[i]; address.Type == v1.NodeHostName {
-				do(address.Address)
-			}
-		}
-		do(node.Labels[v1.LabelHostname])
-	case config.NodeLoadMatchProviderID:
-		do(node.Spec.ProviderID)
-		do(node.Spec.ProviderID[strings.LastIndexByte(node.Spec.ProviderID, '/')+1:])
-	default:
-		do(node.Name)
-	}
-}
-
-// directory finds the node that a series is about, among those that there were when it was made.
+// directory finds the nodes that a label's value means.
 type directory struct {
-	match match
-	nodes []*v1.Node
-	// names has the index in nodes of each node's name. A snapshot keeps it.
-	names map[string]int32
-	// keys has that index for each value of the label; for one that means several nodes ^ its index in several.
-	keys    map[string]int32
-	several [][]int32
+	by config.NodeLoadMatchBy
+	// keys has the indices of the nodes that a value means, in order; more than one are one too many.
+	keys map[string][]int32
 }
 
-func newDirectory(match match, nodes []*v1.Node) *directory {
-	d := &directory{match: match, nodes: nodes, names: make(map[string]int32, len(nodes)), keys: make(map[string]int32, len(nodes))}
+func newDirectory(by config.NodeLoadMatchBy, nodes []*v1.Node) *directory {
+	d := &directory{by: by, keys: make(map[string][]int32, len(nodes))}
+	indices := make([]int32, len(nodes))
 	for i, node := range nodes {
-		d.names[node.Name] = int32(i)
-		match.keys(node, func(key string) { d.add(key, int32(i)) })
+		indices[i] = int32(i)
+		d.add(node, indices[i:i+1:i+1])
 	}
 	return d
 }
 
-// add notes that a key means a node. Nodes are added in the order of their indices.
-func (d *directory) add(key string, node int32) {
-	if key == "" {
-		return
-	}
-	known, found := d.keys[key]
-	switch {
-	case !found:
-		d.keys[key] = node
-	case known == node:
-	case known >= 0:
-		d.keys[key] = ^int32(len(d.several))
-		d.several = append(d.several, []int32{known, node})
-	default:
-		if nodes := d.several[^known]; nodes[len(nodes)-1] != node {
-			d.several[^known] = append(nodes, node)
+// add notes all values that mean a node: what it is looked up by, or with Auto any of it.
+func (d *directory) add(node *v1.Node, index []int32) {
+	key := func(by config.NodeLoadMatchBy, value string) {
+		if value == "" || d.by != by && d.by != config.NodeLoadMatchAuto {
+			return
+		}
+		if known := d.keys[value]; known == nil {
+			d.keys[value] = index
+		} else if known[len(known)-1] != index[0] {
+			d.keys[value] = append(known, index[0])
 		}
 	}
-}
-
-// find returns the node that a label's value means; if it means several, these. A value that is a key as it is counts
-// as such, otherwise without its port.
-func (d *directory) find(label []byte) (node int32, several []int32, found bool) {
-	at, found := d.keys[string(label)]
-	if !found {
-		bare := withoutPort(label)
-		if at, found = d.keys[string(bare)]; !found && d.match.By == config.NodeLoadMatchInternalIP {
-			// An IPv6 address can be written in several ways.
-			if ip := net.ParseIP(string(bare)); ip != nil {
-				at, found = d.keys[ip.String()]
+	key(config.NodeLoadMatchName, node.Name)
+	key(config.NodeLoadMatchHostname, node.Labels[v1.LabelHostname])
+	for i := range node.Status.Addresses {
+		switch address := node.Status.Addresses[i]; address.Type {
+		case v1.NodeHostName:
+			key(config.NodeLoadMatchHostname, address.Address)
+		case v1.NodeInternalIP:
+			key(config.NodeLoadMatchInternalIP, address.Address)
+			if ip := net.ParseIP(address.Address); ip != nil {
+				key(config.NodeLoadMatchInternalIP, ip.String())
 			}
 		}
 	}
-	if found && at < 0 {
-		return 0, d.several[^at], true
+	key(config.NodeLoadMatchProviderID, node.Spec.ProviderID)
+	key(config.NodeLoadMatchProviderID, node.Spec.ProviderID[strings.LastIndexByte(node.Spec.ProviderID, '/')+1:])
+}
+
+// find returns the nodes that a label's value means. A value that means one as it is counts as such, otherwise without
+// its port. An IPv6 address can be written in several ways.
+func (d *directory) find(label []byte) []int32 {
+	if nodes := d.keys[string(label)]; nodes != nil {
+		return nodes
 	}
-	return at, nil, found
+	bare := withoutPort(label)
+	if nodes := d.keys[string(bare)]; nodes != nil {
+		return nodes
+	}
+	if ip := net.ParseIP(string(bare)); ip != nil {
+		return d.keys[ip.String()]
+	}
+	return nil
 }
 
 // withoutPort returns host for host:port, and address for [address] and [address]:port. A colon more is an IPv6 address
@@ -123,13 +94,5 @@ func withoutPort(label []byte) []byte {
 
 // isPort says whether something is a colon and then one to five digits.
 func isPort(part []byte) bool {
-	if len(part) < 2 || len(part) > 6 || part[0] != ':' {
-		return false
-	}
-	for _, digit := range part[1:] {
-		if digit < '0' || digit > '9' {
-			return false
-		}
-	}
-	return true
+	return len(part) >= 2 && len(part) <= 6 && part[0] == ':' && len(bytes.Trim(part[1:], "0123456789")) == 0
 }

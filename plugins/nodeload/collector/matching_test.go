@@ -63,6 +63,18 @@ func TestMatching(t *testing.T) {
 		makeNode("newest", internalIP("10.0.0.1", "10.0.0.1")), makeNode("twice", internalIP("10.0.0.5", "10.0.0.5")),
 	}
 
+	// The first two are as clouds have them. The last two share what one of them is called and the other is reached by.
+	automatic := []*v1.Node{
+		makeNode("ip-10-0-0-7.ec2.internal", internalIP("10.0.0.7", "FD00:0:0:0:0:0:0:7"), address(v1.NodeExternalIP, "192.0.2.7"),
+			address(v1.NodeHostName, "ip-10-0-0-7"), hostnameLabel("host-7"), provider("aws:///eu-west-1a/i-0abc")),
+		makeNode("kind-worker", internalIP("172.18.0.3"), address(v1.NodeHostName, "kind-worker"), hostnameLabel("kind-worker"),
+			provider("kind://docker/kind/kind-worker")),
+		makeNode("10.0.0.9", internalIP("10.0.0.9")),
+		makeNode("edge-1", internalIP("192.168.1.10")), makeNode("edge-2", internalIP("192.168.1.10")),
+		makeNode("twin"), makeNode("other", hostnameLabel("twin"), internalIP("10.0.0.10")),
+	}
+	seventh := []string{"ip-10-0-0-7.ec2.internal"}
+
 	tests := []struct {
 		name  string
 		by    config.NodeLoadMatchBy
@@ -121,22 +133,37 @@ func TestMatching(t *testing.T) {
 		{"an id that ends in a slash", config.NodeLoadMatchProviderID, byProvider, "odd://ends/", []string{"slash"}},
 		{"a node without an id", config.NodeLoadMatchProviderID, byProvider, "", nil},
 
+		{"a name", config.NodeLoadMatchAuto, automatic, "ip-10-0-0-7.ec2.internal", seventh},
+		{"a name with a port", config.NodeLoadMatchAuto, automatic, "ip-10-0-0-7.ec2.internal:9100", seventh},
+		{"plain node_exporter", config.NodeLoadMatchAuto, automatic, "10.0.0.7:9100", seventh},
+		{"an address without a port", config.NodeLoadMatchAuto, automatic, "10.0.0.7", seventh},
+		{"plain node_exporter by IPv6", config.NodeLoadMatchAuto, automatic, "[fd00::7]:9100", seventh},
+		{"an IPv6 address without a port", config.NodeLoadMatchAuto, automatic, "fd00::7", seventh},
+		{"an IPv6 address in full", config.NodeLoadMatchAuto, automatic, "[fd00:0:0:0:0:0:0:7]:9100", seventh},
+		{"an IPv4 address in IPv6's form", config.NodeLoadMatchAuto, automatic, "[::ffff:10.0.0.7]:9100", seventh},
+		{"a hostname", config.NodeLoadMatchAuto, automatic, "ip-10-0-0-7", seventh},
+		{"a hostname's label", config.NodeLoadMatchAuto, automatic, "host-7:9400", seventh},
+		{"a provider's id", config.NodeLoadMatchAuto, automatic, "aws:///eu-west-1a/i-0abc", seventh},
+		{"its last part", config.NodeLoadMatchAuto, automatic, "i-0abc", seventh},
+		{"an external address", config.NodeLoadMatchAuto, automatic, "192.0.2.7:9100", nil},
+		{"an address of no node", config.NodeLoadMatchAuto, automatic, "10.0.0.8:9100", nil},
+		{"no label", config.NodeLoadMatchAuto, automatic, "", nil},
+		{"all of a node's names are the same", config.NodeLoadMatchAuto, automatic, "kind-worker", []string{"kind-worker"}},
+		{"a node that is called by its address", config.NodeLoadMatchAuto, automatic, "10.0.0.9:9100", []string{"10.0.0.9"}},
+		{"an address that two nodes have", config.NodeLoadMatchAuto, automatic, "192.168.1.10:9100", []string{"edge-1", "edge-2"}},
+		{"the name of one of them", config.NodeLoadMatchAuto, automatic, "edge-2", []string{"edge-2"}},
+		{"a name that is another node's hostname", config.NodeLoadMatchAuto, automatic, "twin:9100", []string{"other", "twin"}},
+		{"the other node's address", config.NodeLoadMatchAuto, automatic, "10.0.0.10:9100", []string{"other"}},
+
 		{"an address of three nodes", config.NodeLoadMatchInternalIP, twins, "10.0.0.1:9100", []string{"new", "newest", "old"}},
 		{"another address of one of them", config.NodeLoadMatchInternalIP, twins, "10.0.0.9:9100", []string{"new"}},
 		{"an address that a node has twice", config.NodeLoadMatchInternalIP, twins, "10.0.0.5:9100", []string{"twice"}},
 	}
 	for _, tt := range tests {
 		t.Run(string(tt.by)+"/"+tt.name, func(t *testing.T) {
-			d := newDirectory(match{config.NodeLoadNodeMatch{By: tt.by}}, tt.nodes)
 			var got []string
-			switch node, several, found := d.find([]byte(tt.label)); {
-			case !found:
-			case several == nil:
-				got = []string{tt.nodes[node].Name}
-			default:
-				for _, node := range several {
-					got = append(got, tt.nodes[node].Name)
-				}
+			for _, node := range newDirectory(tt.by, tt.nodes).find([]byte(tt.label)) {
+				got = append(got, tt.nodes[node].Name)
 			}
 			sort.Strings(got)
 			if !reflect.DeepEqual(got, tt.want) {
@@ -149,9 +176,9 @@ func TestMatching(t *testing.T) {
 // TestMatchingPrefersTheWholeValue: a name that looks like one with a port is a name first.
 func TestMatchingPrefersTheWholeValue(t *testing.T) {
 	nodes := []*v1.Node{makeNode("one", provider("id")), makeNode("two", provider("id:80"))}
-	d := newDirectory(match{config.NodeLoadNodeMatch{By: config.NodeLoadMatchProviderID}}, nodes)
-	if node, several, found := d.find([]byte("id:80")); !found || several != nil || nodes[node].Name != "two" {
-		t.Errorf("found %v, node %d, several %v; want the node two", found, node, several)
+	d := newDirectory(config.NodeLoadMatchProviderID, nodes)
+	if found := d.find([]byte("id:80")); len(found) != 1 || nodes[found[0]].Name != "two" {
+		t.Errorf("found %v, want the node two", found)
 	}
 }
 

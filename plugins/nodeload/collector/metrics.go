@@ -57,7 +57,7 @@ var (
 			Help:           "Number of bytes that NodeLoad's last refresh with an answer received, uncompressed, of all its requests together.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source"})
-	registerMetrics sync.Once
+	registered sync.Once
 )
 
 const (
@@ -67,78 +67,41 @@ const (
 	stateFresh    = "fresh"
 )
 
-// gauges are the metrics of one source.
-type gauges struct {
-	source string
-	// resources are those that have metrics. Of the goroutine; of what removes them when that has ended.
-	resources map[string]bool
-}
-
-// newGauges returns the metrics of a source. The counts begin at 0, so that the first failure is an increase.
-func newGauges(source string) *gauges {
-	registerMetrics.Do(func() {
+// registerMetrics makes the metrics, and those of a source that counts with them: the first failure is an increase.
+func registerMetrics(source string) {
+	registered.Do(func() {
 		legacyregistry.MustRegister(sampleAge, nodeStates, refreshDuration, refreshes, unmatchedSeries, responseBytes)
 	})
 	for _, result := range []string{resultSuccess, resultPartial, resultFailure} {
 		refreshes.WithLabelValues(source, result)
 	}
-	return &gauges{source: source, resources: map[string]bool{}}
 }
 
-// set says how a refresh went.
-func (g *gauges) set(p *plan, o *outcome, t *tally) {
-	refreshDuration.WithLabelValues(g.source).Observe(o.ended.Sub(o.begun).Seconds())
+// setMetrics says how a refresh went.
+func (c *collector) setMetrics(o *outcome, t *tally) {
+	result := resultSuccess
 	switch {
 	case o.err != nil:
-		refreshes.WithLabelValues(g.source, resultFailure).Inc()
-	case len(o.failed) > 0:
-		refreshes.WithLabelValues(g.source, resultPartial).Inc()
-	default:
-		refreshes.WithLabelValues(g.source, resultSuccess).Inc()
+		result = resultFailure
+	case len(o.result.Failed) > 0:
+		result = resultPartial
 	}
+	refreshes.WithLabelValues(c.label, result).Inc()
+	refreshDuration.WithLabelValues(c.label).Observe(o.ended.Sub(o.begun).Seconds())
 	if o.err == nil {
-		unmatchedSeries.WithLabelValues(g.source).Set(float64(o.snapshot.Unmatched))
-		responseBytes.WithLabelValues(g.source).Set(float64(o.result.Bytes))
+		unmatchedSeries.WithLabelValues(c.label).Set(float64(o.snapshot.Unmatched))
+		responseBytes.WithLabelValues(c.label).Set(float64(o.result.Bytes))
 	}
-
-	used := map[string]bool{}
-	for i := range p.slots {
-		if p.slots[i].users == 0 {
-			continue
-		}
-		resource, of := p.slots[i].label, &t.slots[i]
-		used[resource] = true
+	for i := range c.slots {
+		resource, of := c.slots[i].label, &t.slots[i]
 		if of.states[measured.Present]+of.states[measured.TooOld] > 0 {
-			sampleAge.WithLabelValues(g.source, resource).Set(of.oldest.Seconds())
+			sampleAge.WithLabelValues(c.label, resource).Set(of.oldest.Seconds())
 		} else { // what is not there has no age
-			sampleAge.Delete(map[string]string{"source": g.source, "resource": resource})
+			sampleAge.Delete(map[string]string{"source": c.label, "resource": resource})
 		}
-		nodeStates.WithLabelValues(g.source, resource, stateFresh).Set(float64(of.states[measured.Present]))
+		nodeStates.WithLabelValues(c.label, resource, stateFresh).Set(float64(of.states[measured.Present]))
 		for _, reason := range measured.Reasons() {
-			nodeStates.WithLabelValues(g.source, resource, reason.String()).Set(float64(of.states[reason]))
+			nodeStates.WithLabelValues(c.label, resource, reason.String()).Set(float64(of.states[reason]))
 		}
 	}
-	for resource := range g.resources {
-		if !used[resource] {
-			g.removeResource(resource)
-		}
-	}
-	g.resources = used
-}
-
-func (g *gauges) removeResource(resource string) {
-	sampleAge.Delete(map[string]string{"source": g.source, "resource": resource})
-	nodeStates.Delete(map[string]string{"source": g.source, "resource": resource, "state": stateFresh})
-	for _, reason := range measured.Reasons() {
-		nodeStates.Delete(map[string]string{"source": g.source, "resource": resource, "state": reason.String()})
-	}
-}
-
-// remove removes what is only true as long as there is a source. Counts stay: they are of what was.
-func (g *gauges) remove() {
-	for resource := range g.resources {
-		g.removeResource(resource)
-	}
-	unmatchedSeries.Delete(map[string]string{"source": g.source})
-	responseBytes.Delete(map[string]string{"source": g.source})
 }

@@ -13,6 +13,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
+// resetMetrics removes what other tests left.
+func resetMetrics() {
+	for _, reset := range []func(){refreshes.Reset, nodeStates.Reset, sampleAge.Reset, unmatchedSeries.Reset, responseBytes.Reset} {
+		reset()
+	}
+}
+
 // expectMetrics compares the metrics that are not zero with lines of their text form.
 func expectMetrics(t *testing.T, want ...string) {
 	t.Helper()
@@ -58,9 +65,9 @@ func trim(value float64) string {
 
 func TestMetrics(t *testing.T) {
 	w := newWorld(t, makeNodes(4)...)
-	refreshes.Reset()
+	resetMetrics()
 	refreshDuration.Reset()
-	s := w.subscribe(spec("cpu", "memory"), "default", nil)
+	w.subscribe(spec("cpu", "memory"), "default", nil)
 	w.asked()
 	w.clock.Step(2 * time.Second)
 	w.source.answers <- w.good(rows(
@@ -93,26 +100,27 @@ func TestMetrics(t *testing.T) {
 	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 10",
 		"nodes cpu no_series 4", "nodes memory query_failed 4")
 
-	// What another profile calls cpu, but asks differently, has its own name; what is no longer asked has none.
-	other := spec("cpu")
-	other.Resources[0].Value = "other"
-	second := w.subscribe(other, "second", nil)
-	w.answer(measuredRows(2, "node-1", 0.5, 20*time.Second)...)
-	expectMetrics(t, "refresh_total success 2", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 3m20",
-		"nodes cpu no_series 4", "nodes memory no_series 4", "nodes cpu#2 fresh 1", "nodes cpu#2 no_series 3", "sample_age_seconds cpu#2 20")
-	second.Close()
-	w.clock.Step(time.Minute)
-	w.answer()
-	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1",
-		"nodes cpu no_series 4", "nodes memory no_series 4")
-	s.Close()
-	expectMetrics(t, "refresh_total success 3", "refresh_total failure 1", "refresh_total partial 1")
+}
+
+// TestMetricsOfTwoProfiles: what another profile calls cpu, but asks differently, has its own name.
+func TestMetricsOfTwoProfiles(t *testing.T) {
+	w := newWorld(t, makeNodes(4)...)
+	resetMetrics()
+	w.nodesSyncedAfter(func() {
+		w.subscribe(spec("cpu"), "first", nil)
+		other := spec("cpu")
+		other.Resources[0].Value = "other"
+		w.subscribe(other, "second", nil)
+	})
+	w.answer(measuredRows(1, "node-1", 0.5, 20*time.Second)...)
+	expectMetrics(t, "refresh_total success 1", "response_bytes 3m20",
+		"nodes cpu no_series 4", "nodes cpu#2 fresh 1", "nodes cpu#2 no_series 3", "sample_age_seconds cpu#2 20")
 }
 
 // TestSamplesOfTheFutureAreTooOld: the clock was set back since, and it is not known by how much.
 func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
-	refreshes.Reset()
+	resetMetrics()
 	s := w.subscribe(spec("cpu"), "default", nil)
 	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
 	for _, step := range []struct {
@@ -139,7 +147,7 @@ func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
 // TestMetricsOfASourceThatNeverAnswered: its nodes are not fresh, which an alert can see.
 func TestMetricsOfASourceThatNeverAnswered(t *testing.T) {
 	w := newWorld(t, makeNodes(3)...)
-	refreshes.Reset()
+	resetMetrics()
 	w.subscribe(spec("cpu"), "default", nil)
 	w.fail(errDown)
 	expectMetrics(t, "refresh_total failure 1", "nodes cpu query_failed 3")

@@ -11,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
 // State says what a source is worth.
@@ -31,17 +32,15 @@ const (
 type Status struct {
 	// Source is the number of the source, as its metrics have it.
 	Source string
-	// Profiles are the profiles that share it, in the order in which they came.
-	Profiles []string
-	State    State
+	State  State
 	// Since is when it came into this state.
 	Since time.Time
 	// Problem says why it is not Fresh; empty if it is.
 	Problem string
 	// Endpoint is the one that answered last.
 	Endpoint string
-	// LastAttempt is when the last refresh ended, and LastSuccess when the last one ended that got an answer.
-	LastAttempt, LastSuccess time.Time
+	// LastSuccess is when the last refresh ended that got an answer.
+	LastSuccess time.Time
 	// LastError is why the last refresh failed that did, at LastErrorTime. A success does not clear it.
 	LastError     string
 	LastErrorTime time.Time
@@ -62,32 +61,23 @@ type Status struct {
 	Nodes, FreshNodes int
 }
 
-func (s *Status) copy() Status {
-	c := *s
-	c.Profiles = append([]string(nil), s.Profiles...)
-	c.Warnings = append([]string(nil), s.Warnings...)
-	return c
-}
-
 // judge returns the state after a refresh, and what is to be said about it.
-func (c *collector) judge(p *plan, o *outcome, t *tally) (state State, problem string) {
+func (c *collector) judge(o *outcome, t *tally) (state State, problem string) {
 	switch {
 	case o.err != nil:
 		return Down, o.err.Error()
-	case len(o.failed) > 0:
-		return Degraded, o.failedQueries(p).Error()
-	case 2*t.fresh < t.nodes:
-		problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement", t.fresh, t.nodes)
-		if o.snapshot.Unmatched > 0 {
-			problem += fmt.Sprintf("; %d series match no node, such as one whose label %s is %q; "+
-				"next: compare nodeMatch, which is by %s, with the series", o.snapshot.Unmatched, c.match.Label,
-				o.snapshot.UnmatchedExample, c.match.By)
-		} else {
-			problem += "; next: see on the status page what is missing, and whether the exporters are scraped"
-		}
-		return Degraded, problem
+	case len(o.result.Failed) > 0:
+		return Degraded, c.failedQueries(o).Error()
+	case 2*t.fresh >= t.nodes:
+		return Fresh, ""
 	}
-	return Fresh, ""
+	problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement; next: see on the status page what is missing, "+
+		"and whether the exporters are scraped", t.fresh, t.nodes)
+	if s := o.snapshot; s.Unmatched > 0 {
+		problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement; %d series match no node, such as one whose label %s is %q; "+
+			"next: compare nodeMatch and the nodes' names and addresses with the series", t.fresh, t.nodes, s.Unmatched, s.UnmatchedLabel, s.UnmatchedExample)
+	}
+	return Degraded, problem
 }
 
 // kubeSystem is what the events are about: a source has no object.
@@ -99,21 +89,12 @@ var kubeSystem = &v1.ObjectReference{
 const longestNote = 1000
 
 // severity is how bad a state is.
-func (s State) severity() int {
-	switch s {
-	case Fresh:
-		return 0
-	case Degraded:
-		return 1
-	default:
-		return 2
-	}
-}
+var severity = map[State]int{Fresh: 1, Degraded: 2, Down: 3}
 
 // news says whether a state is to be told: a worse one than was told last at once, a better one when the next refresh
 // does not take it back. So a source that answers every other time is told of once, and not all the time.
 func (c *collector) news(state State) bool {
-	if c.told != "" && state.severity() < c.told.severity() {
+	if severity[state] < severity[c.told] {
 		c.better++
 	} else {
 		c.better = 0
@@ -126,35 +107,25 @@ func (c *collector) news(state State) bool {
 }
 
 // logWarnings logs the warnings of an answer if they are not those of the one before. Their order is the server's whim.
-func (c *collector) logWarnings(o *outcome) {
-	if o.err != nil {
-		return
-	}
-	warnings := append([]string(nil), o.result.Warnings...)
-	sort.Strings(warnings)
-	before := strings.Join(c.warnings, "\n")
-	c.warnings = warnings
-	switch {
-	case strings.Join(warnings, "\n") == before:
-	case len(warnings) == 0:
-		klog.InfoS("Answers have no warnings any more", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint)
-	default:
-		klog.InfoS("Answer has warnings", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
-			"mayLackSeries", o.result.Partial, "warnings", warnings)
+func (c *collector) logWarnings(result *source.Result) {
+	sorted := append([]string(nil), result.Warnings...)
+	sort.Strings(sorted)
+	if text := strings.Join(sorted, "\n"); text != c.warned {
+		c.warned = text
+		klog.InfoS("Warnings about the measurements changed", "plugin", plugin, "source", c.label, "endpoint", result.Endpoint,
+			"mayLackSeries", result.Partial, "warnings", sorted)
 	}
 }
 
 // report keeps the status, and says once when the state changes.
-func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration) {
-	state, problem := c.judge(p, o, t)
-	c.mu.Lock()
-	s := &c.status
+func (c *collector) report(o *outcome, t *tally, interval time.Duration) {
+	state, problem := c.judge(o, t)
+	s := c.status.Load().(Status)
 	if state != s.State {
 		s.State, s.Since = state, o.ended
 	}
-	s.Problem = problem
-	s.LastAttempt, s.Duration = o.ended, o.ended.Sub(o.begun)
-	s.Interval, s.Slow, s.Failures = interval, interval > p.interval, c.failures
+	s.Problem, s.Duration, s.Failures = problem, o.ended.Sub(o.begun), c.failures
+	s.Interval, s.Slow = interval, interval > c.interval
 	s.Nodes, s.FreshNodes = t.nodes, t.fresh
 	if problem != "" {
 		s.LastError, s.LastErrorTime = problem, o.ended
@@ -162,9 +133,9 @@ func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration
 	if o.err == nil {
 		s.LastSuccess, s.Endpoint = o.ended, o.result.Endpoint
 		s.Requests, s.Series, s.Bytes, s.Warnings = o.result.Requests, o.result.Series, o.result.Bytes, o.result.Warnings
+		c.logWarnings(&o.result)
 	}
-	c.mu.Unlock()
-	c.logWarnings(o)
+	c.status.Store(s)
 	if !c.news(state) {
 		return
 	}
@@ -174,24 +145,18 @@ func (c *collector) report(p *plan, o *outcome, t *tally, interval time.Duration
 	case Fresh:
 		kind = v1.EventTypeNormal
 		note = fmt.Sprintf("Source %s of measurements answers; %d of %d nodes have fresh ones", c.label, t.fresh, t.nodes)
-		klog.InfoS("Measurements are fresh", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
-			"nodes", t.nodes, "freshNodes", t.fresh, "unmatchedSeries", o.snapshot.Unmatched)
 	case Degraded:
 		note = fmt.Sprintf("Source %s of measurements is degraded: %s", c.label, problem)
-		klog.InfoS("Measurements are degraded", "plugin", plugin, "source", c.label, "endpoint", o.result.Endpoint,
-			"nodes", t.nodes, "freshNodes", t.fresh, "problem", problem)
 	case Down:
 		note = fmt.Sprintf("Source %s of measurements does not answer, pods are scheduled without when the last ones are too old: %s",
 			c.label, problem)
-		klog.ErrorS(o.err, "Source of measurements does not answer", "plugin", plugin, "source", c.label)
 	}
+	klog.InfoS("State of the measurements changed", "plugin", plugin, "source", c.label, "state", state, "endpoint", s.Endpoint,
+		"nodes", t.nodes, "freshNodes", t.fresh, "problem", problem)
 	if len(note) > longestNote {
 		note = strings.ToValidUTF8(note[:longestNote], "") + " ..."
 	}
-	for _, s := range p.subscriptions {
-		if s.recorder != nil {
-			s.recorder.Eventf(kubeSystem, nil, kind, "NodeLoadMetrics"+string(state), "Refresh", "%s", note)
-			return // one event, however many profiles there are
-		}
+	if c.recorder != nil {
+		c.recorder.Eventf(kubeSystem, nil, kind, "NodeLoadMetrics"+string(state), "Refresh", "%s", note)
 	}
 }

@@ -38,23 +38,29 @@ type world struct {
 	nodes  *fakeNodes
 	events *events.FakeRecorder
 	pool   *Pool
+	cancel context.CancelFunc
 	// sources are those that the pool has made.
 	sources []config.NodeLoadPrometheus
 }
 
 func newWorld(t testing.TB, nodes ...*v1.Node) *world {
 	w := &world{
-		t:      t,
-		clock:  &testClock{FakeClock: clocktesting.NewFakeClock(start), sleeps: make(chan time.Duration, 100)},
-		source: &fakeSource{questions: make(chan question), answers: make(chan func(source.Row) (source.Result, error))},
+		t:     t,
+		clock: &testClock{FakeClock: clocktesting.NewFakeClock(start), sleeps: make(chan time.Duration, 100)},
+		source: &fakeSource{
+			questions: make(chan question), answers: make(chan func(source.Row) (source.Result, error)), closed: make(chan struct{}, 100),
+		},
 		nodes:  newFakeNodes(nodes...),
 		events: events.NewFakeRecorder(100),
 	}
+	ctx, cancel := context.WithCancel(context.Background())
+	t.Cleanup(cancel)
+	w.cancel = cancel
 	// In the middle of the range of the jitter there is none, but after failures a tenth less.
-	w.pool = newPool(w.clock, func() float64 { return 0.5 }, func(prometheus config.NodeLoadPrometheus) (asker, error) {
+	w.pool = &Pool{ctx: ctx, clock: w.clock, random: func() float64 { return 0.5 }, connect: func(prometheus config.NodeLoadPrometheus) (asker, error) {
 		w.sources = append(w.sources, prometheus)
 		return w.source, nil
-	})
+	}}
 	return w
 }
 
@@ -64,11 +70,11 @@ func spec(resources ...string) Spec {
 		Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"http://prometheus:9090"}},
 		RefreshInterval: 30 * time.Second,
 		MaxSampleAge:    3 * time.Minute,
-		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
 	}
 	for _, name := range resources {
 		s.Resources = append(s.Resources, Resource{
 			Query: source.Query{Name: name, Value: name, Timestamp: "timestamp(" + name + ")", Deviation: "deviation(" + name + ")"},
+			Match: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
 			Unit:  config.NodeLoadRatio,
 		})
 	}
@@ -81,8 +87,18 @@ func (w *world) subscribe(s Spec, profile string, swapped func(*measured.Snapsho
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	w.t.Cleanup(subscription.Close)
 	return subscription
+}
+
+// end ends the pool, and waits for its one collector.
+func (w *world) end() {
+	w.t.Helper()
+	w.cancel()
+	select {
+	case <-w.source.closed:
+	case <-time.After(patience):
+		w.t.Fatal("the collector does not end")
+	}
 }
 
 // nodesSyncedAfter lets the nodes become known when something is done.
@@ -213,7 +229,6 @@ func (c *testClock) NewTimer(d time.Duration) clock.Timer {
 
 // question is a request.
 type question struct {
-	label   string
 	queries []source.Query
 }
 
@@ -222,16 +237,16 @@ type fakeSource struct {
 	questions chan question
 	answers   chan func(source.Row) (source.Result, error)
 	asking    int32
-	closed    int32
+	closed    chan struct{}
 }
 
-func (f *fakeSource) Ask(ctx context.Context, label string, queries []source.Query, row source.Row) (source.Result, error) {
+func (f *fakeSource) Ask(ctx context.Context, _ string, queries []source.Query, row source.Row) (source.Result, error) {
 	if atomic.AddInt32(&f.asking, 1) != 1 {
 		panic("two requests at a time")
 	}
 	defer atomic.AddInt32(&f.asking, -1)
 	select {
-	case f.questions <- question{label, queries}:
+	case f.questions <- question{queries}:
 	case <-ctx.Done():
 		return source.Result{}, ctx.Err()
 	}
@@ -243,7 +258,7 @@ func (f *fakeSource) Ask(ctx context.Context, label string, queries []source.Que
 	}
 }
 
-func (f *fakeSource) Close() { atomic.AddInt32(&f.closed, 1) }
+func (f *fakeSource) Close() { f.closed <- struct{}{} }
 
 // fakeNodes is an informer whose nodes the test puts there.
 type fakeNodes struct {

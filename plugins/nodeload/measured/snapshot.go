@@ -77,10 +77,10 @@ type Snapshot struct {
 	Taken time.Time
 	// Slots is how many resources a node has samples of.
 	Slots int
-	// Unmatched is how many series were about no node that there is, and UnmatchedExample the value of the label of
-	// one.
-	Unmatched        int
-	UnmatchedExample string
+	// Unmatched is how many series were about no node that there is; UnmatchedLabel and UnmatchedExample are the name
+	// and the value of the label of one.
+	Unmatched                        int
+	UnmatchedLabel, UnmatchedExample string
 
 	index   map[string]int32
 	samples []Sample

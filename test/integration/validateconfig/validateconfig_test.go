@@ -100,7 +100,7 @@ var plugins = []struct {
 			"headers: [{name: Host, value: a}, {name: Authorization, value: PASSWORD}, {name: X-Key, value: 7}, {name: X-Tenant}]}, " +
 			"refreshInterval: 15, maxSampleAge: 2h, nodeMatch: {label: a-b, by: Address}, fallback: Zero, filterOnStale: Shut, " +
 			"minFreshNodesPercent: 101, exemptDaemonSets: often, exemptPriorityAbove: high, " +
-			"resources: [{name: cpu, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
+			"resources: [{name: cpu, nodeMatch: {by: Address}, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
 			"estimator: {resource: cpus, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
 		errors: []string{
 			".prometheus.endpoint: unknown field: known here are bearerTokenFile, endpoints, headers, timeout, tls",
@@ -125,7 +125,8 @@ var plugins = []struct {
 			".prometheus.headers[3]: Required value: value or valueFile",
 			`.maxSampleAge: Invalid value: "2h0m0s": must be more than refreshInterval, which is 30s, and at most 1h0m0s`,
 			`.nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
-			`.nodeMatch.by: Unsupported value: "Address": supported values: "Name", "InternalIP", "Hostname", "ProviderID"`,
+			`.nodeMatch.by: Unsupported value: "Address": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
+			`.resources[0].nodeMatch.by: Unsupported value: "Address": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
 			`.resources[0].unit: Invalid value: "Percent": must be Ratio, which the built-in query of cpu returns`,
 			`.resources[0].window: Invalid value: "1s": must be between 10s and 1h0m0s, inclusive`,
 			".resources[0].threshold: Invalid value: 0: must be between 1 and 100, inclusive",
@@ -149,7 +150,7 @@ var plugins = []struct {
 		// No server answers there, which is known at once.
 		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
 		defaulted: "{prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
-			"nodeMatch: {label: instance, by: Name}, resources: [" +
+			"nodeMatch: {label: instance, by: Auto}, resources: [" +
 			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, factor: 85, default: 250m}}, " +
 			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, factor: 70, default: 200M}}], " +
 			"fallback: Requests, filterOnStale: Open, minFreshNodesPercent: 50, exemptDaemonSets: true}",

@@ -33,7 +33,7 @@ var defaults = map[string]runtime.Object{
 		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
 		RefreshInterval: metav1.Duration{Duration: 30 * time.Second},
 		MaxSampleAge:    metav1.Duration{Duration: 3 * time.Minute},
-		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchName},
+		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},
 		Resources: []config.NodeLoadResource{
 			defaultResource("cpu", config.NodeLoadEstimator{Resource: v1.ResourceCPU, Factor: 85, Default: resource.MustParse("250m")}),
 			defaultResource("memory", config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: resource.MustParse("200M")}),
@@ -153,7 +153,8 @@ func TestGivenArgsAreKept(t *testing.T) {
 			Resources: []config.NodeLoadResource{
 				{
 					Name: "cpu", Query: "a", TimestampQuery: "b", DeviationQuery: "c", Unit: config.NodeLoadAbsolute, Capacity: &capacity,
-					Window: metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
+					NodeMatch: &config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName},
+					Window:    metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
 					Margin: 0.5, Sensitivity: 2,
 					Estimator: config.NodeLoadEstimator{Resource: "example.com/cpu", Factor: 90, Default: resource.MustParse("1"), Annotation: "example.com/use"},
 				},
@@ -194,6 +195,30 @@ func TestGivenArgsAreKept(t *testing.T) {
 					t.Errorf("%s came back as %+v, want %+v", text, got, want)
 				}
 			})
+		}
+	}
+}
+
+// TestDefaultsOfANodeMatchOfAResource are those of the args.
+func TestDefaultsOfANodeMatchOfAResource(t *testing.T) {
+	for version, scheme := range schemes() {
+		for given, want := range map[string]config.NodeLoadNodeMatch{
+			"{}":                          {Label: "node", By: config.NodeLoadMatchHostname},
+			"{label: Hostname}":           {Label: "Hostname", By: config.NodeLoadMatchHostname},
+			"{by: Name}":                  {Label: "node", By: config.NodeLoadMatchName},
+			"{label: Hostname, by: Auto}": {Label: "Hostname", By: config.NodeLoadMatchAuto},
+		} {
+			text, err := yaml.YAMLToJSON([]byte("{nodeMatch: {label: node, by: Hostname}, resources: [{name: gpu, nodeMatch: " + given + "}, {name: cpu}]}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			args := read(t, scheme, version, "NodeLoadArgs", text).(*config.NodeLoadArgs)
+			if got := args.Resources[0].NodeMatch; got == nil || *got != want {
+				t.Errorf("%s %s: nodeMatch is %v, want %v", version.Version, given, got, want)
+			}
+			if got := args.Resources[1].NodeMatch; got != nil {
+				t.Errorf("%s: a resource without a nodeMatch has got %v", version.Version, got)
+			}
 		}
 	}
 }

@@ -196,7 +196,7 @@ type NodeLoadArgs struct {
 	RefreshInterval *metav1.Duration `json:"refreshInterval,omitempty"`
 	// MaxSampleAge is how old a measurement may be to count, more than RefreshInterval and at most 1h. Default: 3m.
 	MaxSampleAge *metav1.Duration `json:"maxSampleAge,omitempty"`
-	// NodeMatch says which node a series is about.
+	// NodeMatch says which node a series is about, unless its resource has a NodeMatch of its own.
 	NodeMatch NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
 	// Resources are what is measured: 1 to 16 of them, each name once, and at least one with a weight or a threshold.
 	// Default: cpu and memory.
@@ -264,6 +264,9 @@ type NodeLoadHeader struct {
 type NodeLoadMatchBy string
 
 const (
+	// NodeLoadMatchAuto is any of the following. A series that means one node by one and another by another counts for
+	// neither.
+	NodeLoadMatchAuto NodeLoadMatchBy = "Auto"
 	// NodeLoadMatchName is the node's name.
 	NodeLoadMatchName NodeLoadMatchBy = "Name"
 	// NodeLoadMatchInternalIP is any address of the type InternalIP.
@@ -278,7 +281,7 @@ const (
 type NodeLoadNodeMatch struct {
 	// Label is the label of the series that says it. A port at the end of its value does not count. Default: instance.
 	Label string `json:"label,omitempty"`
-	// By is what of the node the label's value is. Default: Name.
+	// By is what of the node the label's value is. Default: Auto.
 	By NodeLoadMatchBy `json:"by,omitempty"`
 }
 
@@ -322,6 +325,9 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
 	// Risk if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
+	// NodeMatch says which node a series of this resource is about, where another exporter labels its series differently.
+	// Default of each of its fields: that of the args.
+	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio.
 	Unit NodeLoadUnit `json:"unit,omitempty"`
 	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation

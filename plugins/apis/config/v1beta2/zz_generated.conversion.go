@@ -583,6 +583,7 @@ func autoConvert_v1beta2_NodeLoadResource_To_config_NodeLoadResource(in *NodeLoa
 	out.Query = in.Query
 	out.TimestampQuery = in.TimestampQuery
 	out.DeviationQuery = in.DeviationQuery
+	out.NodeMatch = (*config.NodeLoadNodeMatch)(unsafe.Pointer(in.NodeMatch))
 	out.Unit = config.NodeLoadUnit(in.Unit)
 	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
 	if err := v1.Convert_Pointer_v1_Duration_To_v1_Duration(&in.Window, &out.Window, s); err != nil {
@@ -618,6 +619,7 @@ func autoConvert_config_NodeLoadResource_To_v1beta2_NodeLoadResource(in *config.
 	out.Query = in.Query
 	out.TimestampQuery = in.TimestampQuery
 	out.DeviationQuery = in.DeviationQuery
+	out.NodeMatch = (*NodeLoadNodeMatch)(unsafe.Pointer(in.NodeMatch))
 	out.Unit = NodeLoadUnit(in.Unit)
 	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
 	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.Window, &out.Window, s); err != nil {

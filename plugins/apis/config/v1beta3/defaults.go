@@ -119,7 +119,17 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 		obj.NodeMatch.Label = "instance"
 	}
 	if obj.NodeMatch.By == "" {
-		obj.NodeMatch.By = NodeLoadMatchName
+		obj.NodeMatch.By = NodeLoadMatchAuto
+	}
+	for i := range obj.Resources {
+		if match := obj.Resources[i].NodeMatch; match != nil {
+			if match.Label == "" {
+				match.Label = obj.NodeMatch.Label
+			}
+			if match.By == "" {
+				match.By = obj.NodeMatch.By
+			}
+		}
 	}
 	if obj.Resources == nil {
 		obj.Resources = []NodeLoadResource{{Name: "cpu"}, {Name: "memory"}}

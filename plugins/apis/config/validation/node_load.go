@@ -198,8 +198,8 @@ func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.E
 	case match.Label == termLabel, match.Label == "__name__":
 		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that tells nodes apart, such as instance or node"))
 	}
-	return append(errs, validateOneOf(path.Child("by"), string(match.By), string(config.NodeLoadMatchName), string(config.NodeLoadMatchInternalIP),
-		string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
+	return append(errs, validateOneOf(path.Child("by"), string(match.By), string(config.NodeLoadMatchAuto), string(config.NodeLoadMatchName),
+		string(config.NodeLoadMatchInternalIP), string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
 }
 
 func validateResources(path *field.Path, resources []config.NodeLoadResource) field.ErrorList {
@@ -224,6 +224,9 @@ func validateResources(path *field.Path, resources []config.NodeLoadResource) fi
 
 func validateResource(path *field.Path, resource *config.NodeLoadResource) field.ErrorList {
 	errs := validateQueries(path, resource)
+	if resource.NodeMatch != nil {
+		errs = append(errs, validateNodeMatch(path.Child("nodeMatch"), *resource.NodeMatch)...)
+	}
 	unitErrs := validateOneOf(path.Child("unit"), string(resource.Unit), string(config.NodeLoadRatio), string(config.NodeLoadPercent), string(config.NodeLoadAbsolute))
 	if len(unitErrs) == 0 && resource.Query == "" && builtIn.Has(resource.Name) && resource.Unit != config.NodeLoadRatio {
 		unitErrs = field.ErrorList{field.Invalid(path.Child("unit"), string(resource.Unit), "must be Ratio, which the built-in query of "+resource.Name+" returns")}

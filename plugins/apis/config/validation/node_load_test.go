@@ -121,7 +121,7 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 				args.Fallback, args.FilterOnStale, args.NodeMatch.By = "Zero", "open", ""
 			},
 			want: []string{
-				`args.nodeMatch.by: Unsupported value: "": supported values: "Name", "InternalIP", "Hostname", "ProviderID"`,
+				`args.nodeMatch.by: Unsupported value: "": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
 				`args.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
 				`args.filterOnStale: Unsupported value: "open": supported values: "Open", "Closed"`,
 			},
@@ -277,6 +277,20 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		{
 			name: "the name of the series", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "__name__" },
 			want: []string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that tells nodes apart`},
+		},
+
+		{name: "any way to look a node up", change: func(args *config.NodeLoadArgs) { args.NodeMatch.By = config.NodeLoadMatchAuto }},
+		{name: "a resource with a match of its own", change: func(args *config.NodeLoadArgs) {
+			args.Resources[0].NodeMatch = &config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchHostname}
+		}},
+		{
+			name: "a resource with a match that is wrong", change: func(args *config.NodeLoadArgs) {
+				args.Resources[0].NodeMatch = &config.NodeLoadNodeMatch{Label: "a-b", By: "Address"}
+			},
+			want: []string{
+				`args.resources[0].nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+				`args.resources[0].nodeMatch.by: Unsupported value: "Address"`,
+			},
 		},
 
 		{name: "as many resources as there may be", change: func(args *config.NodeLoadArgs) { args.Resources = resources(16) }},

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+)
+
+// TestNodeMatchOfAResource: a built-in query is by the label of its own resource.
+func TestNodeMatchOfAResource(t *testing.T) {
+	window := metav1.Duration{Duration: time.Minute}
+	gpu := config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName}
+	args := &config.NodeLoadArgs{
+		NodeMatch: config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},
+		Resources: []config.NodeLoadResource{{Name: "cpu", Window: window}, {Name: "gpu", Window: window, NodeMatch: &gpu}},
+	}
+	queries, err := queriesOf(args)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, label := range []string{"instance", "Hostname"} {
+		if query := queries[i]; !strings.Contains(query.Value, "("+label+")") || !strings.Contains(query.Timestamp, "("+label+")") {
+			t.Errorf("%s is asked by %q and %q, want both by the label %s", query.Name, query.Value, query.Timestamp, label)
+		}
+	}
+	if got := matchOf(args, &args.Resources[0]); got != args.NodeMatch {
+		t.Errorf("cpu is matched by %v, want by what the args say", got)
+	}
+	if got := matchOf(args, &args.Resources[1]); got != gpu {
+		t.Errorf("gpu is matched by %v, want by %v", got, gpu)
+	}
+}
