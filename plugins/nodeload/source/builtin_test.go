@@ -69,7 +69,8 @@ func TestBuiltInQueriesLookAsFarAsTheyNeed(t *testing.T) {
 	short, _ := BuiltIn("diskIO", "node", 10*time.Second)
 	for name, test := range map[string]struct{ expression, part string }{
 		// Two targets of one node, each with its own part of the window, must be repaired one by one.
-		"each target by its own clock":             {cpu.Value, `{mode="idle"}[1h])) / (rate(node_time_seconds[1h]) > 0 <= 1.1 or max without (`},
+		"each target by its own clock": {cpu.Value,
+			`{mode="idle"}[1h])) / (rate(node_time_seconds[1h]) > 0 <= 1.1 or max without (`},
 		"a timestamp in a long window":             {cpu.Timestamp, "[5m:15s]))"},
 		"a timestamp in a short window":            {short.Timestamp, "[10s:1s]))"},
 		"a deviation of means of a fifth":          {cpu.Deviation, `{mode="idle"}[12m])`},

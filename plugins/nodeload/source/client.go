@@ -79,8 +79,8 @@ func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
 		address, err := url.Parse(given)
 		if err != nil || address.Scheme != "http" && address.Scheme != "https" || address.Host == "" {
 			// The parser's own error repeats the address.
-			return nil, fmt.Errorf("prometheus.endpoints[%d] is not an http or https URL; next: write it as http://host:port",
-				i)
+			return nil, fmt.Errorf("prometheus.endpoints[%d] is not an http or https URL; "+
+				"next: write it as http://host:port", i)
 		}
 		address.RawQuery = fmt.Sprintf("timeout=%dms", prometheus.Timeout.Milliseconds()*9/10)
 		c.endpoints = append(c.endpoints, *address)
@@ -327,8 +327,8 @@ func explain(ctx context.Context, timeout time.Duration, err error) error {
 	case errors.As(err, &told):
 		return told
 	case ctx.Err() != nil:
-		return fmt.Errorf("no answer within %v; next: see whether the server is up, and how long it takes for the query",
-			timeout)
+		return fmt.Errorf("no answer within %v; "+
+			"next: see whether the server is up, and how long it takes for the query", timeout)
 	case request != nil:
 		return errors.New(clip(err.Error()) +
 			"; next: see whether the server can be reached from here, with these certificates")

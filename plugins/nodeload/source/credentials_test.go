@@ -247,7 +247,8 @@ func TestTokenRotation(t *testing.T) {
 	unreadable := func() {
 		t.Helper()
 		result := mustAnswer(t, c, "a")
-		if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], path) || result.Partial || result.Requests != 1 {
+		if len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], path) || result.Partial ||
+			result.Requests != 1 {
 			t.Errorf("got %+v", result)
 		}
 	}

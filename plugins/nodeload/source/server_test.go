@@ -94,7 +94,8 @@ func vector(series ...string) string {
 }
 
 func series(instance, term, value string) string {
-	return fmt.Sprintf(`{"metric":{"instance":%q,"nodeload_term":%q},"value":[1700000000.25,%q]}`, instance, term, value)
+	return fmt.Sprintf(`{"metric":{"instance":%q,"nodeload_term":%q},"value":[1700000000.25,%q]}`,
+		instance, term, value)
 }
 
 // refused is what Prometheus says of a query that it does not evaluate.

@@ -145,8 +145,8 @@ func (c *carrier) RoundTrip(request *http.Request) (*http.Response, error) {
 			response.Body = ioutil.NopCloser(bytes.NewReader(hide(page, request.Header, c.header)))
 			return response, nil
 		}
-		err = told("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the endpoint "+
-			"should begin with https", status)
+		err = told("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the "+
+			"endpoint should begin with https", status)
 	}
 	response.Body.Close()
 	return nil, err
