@@ -103,6 +103,9 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 // SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
 // measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
+	if obj.Source == "" {
+		obj.Source = NodeLoadSourcePrometheus
+	}
 	if obj.Prometheus.Timeout == nil {
 		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
 	}
@@ -134,6 +137,9 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Resources == nil {
 		obj.Resources = []NodeLoadResource{{Name: "cpu"}, {Name: "memory"}}
 	}
+	if obj.Source == NodeLoadSourceMetricsServer {
+		setDefaultsOfMetricsServer(obj.Resources)
+	}
 	if obj.Fallback == "" {
 		obj.Fallback = NodeLoadFallbackRequests
 	}
@@ -145,6 +151,18 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	}
 	if obj.ExemptDaemonSets == nil {
 		obj.ExemptDaemonSets = pointer.Bool(true)
+	}
+}
+
+// setDefaultsOfMetricsServer is for cores and bytes, which a metrics-server takes means of for some seconds only.
+func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
+	for i := range resources {
+		if resources[i].Unit == "" {
+			resources[i].Unit = NodeLoadAbsolute
+		}
+		if resources[i].Window == nil {
+			resources[i].Window = &metav1.Duration{Duration: time.Minute}
+		}
 	}
 }
 
