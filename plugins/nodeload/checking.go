@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
@@ -35,6 +36,12 @@ const (
 // CheckSources asks for all measurements once, exactly as the running scheduler does, and prints how many nodes they
 // are about.
 func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
+	if pl.args.Source == config.NodeLoadSourceMetricsServer {
+		// The check of a configuration gives plugins no client of the API server.
+		fmt.Fprintln(out, "metrics.k8s.io is not asked by this check; next: kubectl top nodes, and "+
+			"kubectl auth can-i list nodes.metrics.k8s.io --as system:kube-scheduler")
+		return nil
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	pool := collector.NewPool(ctx)

@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
@@ -65,6 +69,62 @@ func TestCheckSourcesWithoutAnAnswer(t *testing.T) {
 	cancel()
 	if err := w.plugin.CheckSources(ctx, nodes(1), &strings.Builder{}); err == nil {
 		t.Error("no error when there is no time")
+	}
+}
+
+// connected is a handle with a real client.
+type connected struct {
+	framework.Handle
+	client kubernetes.Interface
+}
+
+func (c connected) ClientSet() kubernetes.Interface { return c.client }
+
+// TestFromMetricsServerToScores asks an API server for cores, and holds them against what the nodes have.
+func TestFromMetricsServerToScores(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprintf(w,
+			`{"items":[{"metadata":{"name":"node-0"},"timestamp":%q,"window":"20s","usage":{"cpu":"500m"}}]}`,
+			time.Now().UTC().Format(time.RFC3339))
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	resource := cpu(80)
+	resource.Query, resource.TimestampQuery, resource.DeviationQuery = "", "", ""
+	resource.Unit = config.NodeLoadAbsolute
+	args := arguments(resource)
+	args.Source, args.Prometheus = config.NodeLoadSourceMetricsServer, config.NodeLoadPrometheus{}
+	w := newWorld(t, args, nodes(2))
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	pool := collector.NewPool(ctx)
+	subscribe := func() (*collector.Subscription, error) {
+		return subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil,
+			func(s *measured.Snapshot) { w.plugin.swapped(s) })
+	}
+	if _, err := subscribe(); err == nil || !strings.Contains(err.Error(), "no API server") {
+		t.Errorf("without a client: %v", err)
+	}
+	w.plugin.handle = connected{w.plugin.handle, client}
+	source, err := subscribe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, "a snapshot comes", func() bool { return source.Snapshot() != nil && w.plugin.current().snapshot != nil })
+	found := w.plugin.current()
+	if _, got := found.sample("node-1", 0); got != measured.NoSeries {
+		t.Errorf("node-1: %v", got)
+	}
+	sample := source.Snapshot().Node("node-0")[0]
+	if sample.Missing != measured.Present || sample.Value != 0.5 || time.Since(time.Unix(0, sample.At)) > time.Minute {
+		t.Errorf("node-0: %+v, want half a core a moment ago", sample)
+	}
+	var out strings.Builder
+	if err := w.plugin.CheckSources(ctx, nodes(2), &out); err != nil || !strings.Contains(out.String(), "next: kubectl top nodes") {
+		t.Errorf("the check of the configuration: %v, %s", err, out.String())
 	}
 }
 

@@ -43,6 +43,11 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 		RefreshInterval: pl.args.RefreshInterval.Duration,
 		MaxSampleAge:    pl.args.MaxSampleAge.Duration,
 	}
+	if pl.args.Source == config.NodeLoadSourceMetricsServer {
+		if spec.MetricsServer, err = metricsServerOf(pl); err != nil {
+			return nil, err
+		}
+	}
 	for i := range queries {
 		asked := collector.Resource{Query: queries[i], Match: matchOf(&pl.args, &pl.args.Resources[i])}
 		if resource := &pl.resources[i]; resource.unit == config.NodeLoadAbsolute {
@@ -60,12 +65,32 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 	return subscription, nil
 }
 
+// metricsServerOf returns the metrics API of the API server that the scheduler itself is connected with.
+func metricsServerOf(pl *NodeLoad) (*source.MetricsServer, error) {
+	client := pl.handle.ClientSet()
+	if client == nil || client.Discovery().RESTClient() == nil {
+		return nil, fmt.Errorf("%s: there is no API server to ask for metrics; "+
+			"next: give clientConnection.kubeconfig", Name)
+	}
+	window := pl.args.Resources[0].Window.Duration
+	for i := range pl.args.Resources {
+		if other := pl.args.Resources[i].Window.Duration; other < window {
+			window = other
+		}
+	}
+	return source.NewMetricsServer(client.Discovery().RESTClient(), window), nil
+}
+
 // queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more
 // than everything else.
 func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 	var queries []source.Query
 	for i := range args.Resources {
 		resource := &args.Resources[i]
+		if args.Source == config.NodeLoadSourceMetricsServer {
+			queries = append(queries, source.MetricsQuery(resource.Name))
+			continue
+		}
 		query := source.Query{Name: resource.Name, Value: resource.Query, Timestamp: resource.TimestampQuery, Deviation: resource.DeviationQuery}
 		if resource.Query == "" {
 			known := false
@@ -83,6 +108,9 @@ func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 
 // matchOf returns which node a series of a resource is about.
 func matchOf(args *config.NodeLoadArgs, resource *config.NodeLoadResource) config.NodeLoadNodeMatch {
+	if args.Source == config.NodeLoadSourceMetricsServer {
+		return config.NodeLoadNodeMatch{Label: "name", By: config.NodeLoadMatchName}
+	}
 	if resource.NodeMatch != nil {
 		return *resource.NodeMatch
 	}

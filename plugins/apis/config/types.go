@@ -177,7 +177,9 @@ type ChaosArgs struct {
 type NodeLoadArgs struct {
 	metav1.TypeMeta
 
-	// Prometheus is where the measurements come from.
+	// Source is what is asked for measurements.
+	Source NodeLoadSource
+	// Prometheus is where the measurements come from, with the source Prometheus.
 	Prometheus NodeLoadPrometheus
 	// RefreshInterval is the time between two requests for measurements, 1s to 10m.
 	RefreshInterval metav1.Duration
@@ -200,6 +202,17 @@ type NodeLoadArgs struct {
 	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; nil exempts none.
 	ExemptPriorityAbove *int32
 }
+
+// NodeLoadSource is what is asked for measurements.
+type NodeLoadSource string
+
+const (
+	// NodeLoadSourcePrometheus is Prometheus, or what answers its HTTP API.
+	NodeLoadSourcePrometheus NodeLoadSource = "Prometheus"
+	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server: cpu and
+	// memory.
+	NodeLoadSourceMetricsServer NodeLoadSource = "MetricsServer"
+)
 
 // NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
 type NodeLoadPrometheus struct {

@@ -37,6 +37,8 @@ type Resource struct {
 // Spec is what a profile wants to know, and from where.
 type Spec struct {
 	Prometheus config.NodeLoadPrometheus
+	// MetricsServer is asked instead of Prometheus, if it is there.
+	MetricsServer *source.MetricsServer
 	// RefreshInterval is the time between two refreshes; of several profiles the shortest counts.
 	RefreshInterval time.Duration
 	// MaxSampleAge is how old a sample may be to count. The snapshots have older ones too.
@@ -82,29 +84,33 @@ func (p *Pool) Subscribe(spec Spec, nodes coreinformers.NodeInformer, recorder e
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, c := range p.collectors {
-		if apiequality.Semantic.DeepEqual(c.prometheus, spec.Prometheus) {
+		if c.metricsServer == (spec.MetricsServer != nil) && apiequality.Semantic.DeepEqual(c.prometheus, spec.Prometheus) {
 			if slots, joined := c.join(&spec, recorder, member); joined {
 				return &Subscription{collector: c, slots: slots}, nil
 			}
 		}
 	}
-	client, err := p.connect(spec.Prometheus)
-	if err != nil {
-		return nil, fmt.Errorf("collector: source of measurements cannot be made: %w", err)
+	var client asker = spec.MetricsServer
+	if spec.MetricsServer == nil {
+		var err error
+		if client, err = p.connect(spec.Prometheus); err != nil {
+			return nil, fmt.Errorf("collector: source of measurements cannot be made: %w", err)
+		}
 	}
 	random := p.random
 	if random == nil {
 		random = rand.New(rand.NewSource(p.clock.Now().UnixNano() + int64(len(p.collectors)))).Float64
 	}
 	c := &collector{
-		label:      strconv.Itoa(len(p.collectors)),
-		prometheus: *spec.Prometheus.DeepCopy(),
-		lister:     nodes.Lister(),
-		synced:     nodes.Informer().HasSynced,
-		source:     client,
-		clock:      p.clock,
-		random:     random,
-		touched:    make(chan struct{}, 1),
+		label:         strconv.Itoa(len(p.collectors)),
+		prometheus:    *spec.Prometheus.DeepCopy(),
+		metricsServer: spec.MetricsServer != nil,
+		lister:        nodes.Lister(),
+		synced:        nodes.Informer().HasSynced,
+		source:        client,
+		clock:         p.clock,
+		random:        random,
+		touched:       make(chan struct{}, 1),
 	}
 	c.status.Store(Status{Source: c.label})
 	registerMetrics(c.label)
@@ -140,13 +146,14 @@ func (s *Subscription) Touch() {
 //     wait for the nodes, whose informer is started when all profiles are made.
 //  3. A snapshot and a status are never changed once they are stored. Nothing that a scheduling cycle calls waits.
 type collector struct {
-	label      string
-	prometheus config.NodeLoadPrometheus
-	lister     corelisters.NodeLister
-	synced     func() bool
-	source     asker
-	clock      clock.Clock
-	random     func() float64
+	label         string
+	prometheus    config.NodeLoadPrometheus
+	metricsServer bool
+	lister        corelisters.NodeLister
+	synced        func() bool
+	source        asker
+	clock         clock.Clock
+	random        func() float64
 
 	snapshot atomic.Value  // *measured.Snapshot
 	status   atomic.Value  // Status

@@ -75,6 +75,7 @@ var checks = map[string]func(*testing.T, *outcome){
 	// No server answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
 	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
+	"node-load-metrics-server.yaml":  func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-streaming.yaml": func(t *testing.T, o *outcome) {
 		o.expectBound(t, map[string]int{"default-scheduler": 10, "streaming": 10})
 	},

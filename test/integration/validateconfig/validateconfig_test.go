@@ -150,7 +150,7 @@ var plugins = []struct {
 		},
 		// No server answers there, which is known at once.
 		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
-		defaulted: "{prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
+		defaulted: "{source: Prometheus, prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
 			"nodeMatch: {label: instance, by: Auto}, resources: [" +
 			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, by: Requests, factor: 85, default: 250m}}, " +
 			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, by: Requests, factor: 70, default: 200M}}], " +

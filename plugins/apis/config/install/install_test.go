@@ -30,6 +30,7 @@ var defaults = map[string]runtime.Object{
 	"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}},
 	"NodeFilterArgs":           &config.NodeFilterArgs{DefaultAction: config.FilterAllow},
 	"NodeLoadArgs": &config.NodeLoadArgs{
+		Source:          config.NodeLoadSourcePrometheus,
 		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
 		RefreshInterval: metav1.Duration{Duration: 30 * time.Second},
 		MaxSampleAge:    metav1.Duration{Duration: 3 * time.Minute},
@@ -144,6 +145,7 @@ func TestGivenArgsAreKept(t *testing.T) {
 			}},
 		},
 		"NodeLoadArgs": &config.NodeLoadArgs{
+			Source: config.NodeLoadSourceMetricsServer,
 			Prometheus: config.NodeLoadPrometheus{
 				Endpoints: []string{"https://a.example.com", "https://b.example.com/prefix"}, Timeout: metav1.Duration{Duration: time.Second},
 				TLS:             config.NodeLoadTLS{CAFile: "/ca", CertFile: "/cert", KeyFile: "/key", ServerName: "name", InsecureSkipVerify: true},
@@ -220,6 +222,25 @@ func TestDefaultsOfANodeMatchOfAResource(t *testing.T) {
 			}
 			if got := args.Resources[1].NodeMatch; got != nil {
 				t.Errorf("%s: a resource without a nodeMatch has got %v", version.Version, got)
+			}
+		}
+	}
+}
+
+// TestDefaultsOfMetricsServer: it reports cores and bytes, as means over seconds.
+func TestDefaultsOfMetricsServer(t *testing.T) {
+	for version, scheme := range schemes() {
+		text, err := yaml.YAMLToJSON([]byte("{source: MetricsServer, resources: [{name: cpu}, {name: memory, unit: Ratio, window: 2m}]}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		args := read(t, scheme, version, "NodeLoadArgs", text).(*config.NodeLoadArgs)
+		for i, want := range []struct {
+			unit   config.NodeLoadUnit
+			window time.Duration
+		}{{config.NodeLoadAbsolute, time.Minute}, {config.NodeLoadRatio, 2 * time.Minute}} {
+			if got := args.Resources[i]; got.Unit != want.unit || got.Window.Duration != want.window {
+				t.Errorf("%s: %s is measured in %s over %v, want %v", version.Version, got.Name, got.Unit, got.Window.Duration, want)
 			}
 		}
 	}

@@ -104,6 +104,9 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 // SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
 // measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
+	if obj.Source == "" {
+		obj.Source = NodeLoadSourcePrometheus
+	}
 	if obj.Prometheus.Timeout == nil {
 		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
 	}
@@ -135,6 +138,9 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Resources == nil {
 		obj.Resources = []NodeLoadResource{{Name: "cpu"}, {Name: "memory"}}
 	}
+	if obj.Source == NodeLoadSourceMetricsServer {
+		setDefaultsOfMetricsServer(obj.Resources)
+	}
 	if obj.Fallback == "" {
 		obj.Fallback = NodeLoadFallbackRequests
 	}
@@ -151,6 +157,18 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	// are hot, they must not wait.
 	if obj.ExemptPriorityAbove == nil {
 		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
+	}
+}
+
+// setDefaultsOfMetricsServer is for cores and bytes, which a metrics-server takes means of for some seconds only.
+func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
+	for i := range resources {
+		if resources[i].Unit == "" {
+			resources[i].Unit = NodeLoadAbsolute
+		}
+		if resources[i].Window == nil {
+			resources[i].Window = &metav1.Duration{Duration: time.Minute}
+		}
 	}
 }
 

@@ -191,7 +191,9 @@ type ChaosArgs struct {
 type NodeLoadArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Prometheus is where the measurements come from.
+	// Source is what is asked for measurements. Default: Prometheus.
+	Source NodeLoadSource `json:"source,omitempty"`
+	// Prometheus is where the measurements come from, with the source Prometheus.
 	Prometheus NodeLoadPrometheus `json:"prometheus,omitempty"`
 	// RefreshInterval is the time between two requests for measurements, 1s to 10m. Default: 30s.
 	RefreshInterval *metav1.Duration `json:"refreshInterval,omitempty"`
@@ -218,6 +220,17 @@ type NodeLoadArgs struct {
 	// system-critical pods pass; 2147483647 exempts none.
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
 }
+
+// NodeLoadSource is what is asked for measurements.
+type NodeLoadSource string
+
+const (
+	// NodeLoadSourcePrometheus is Prometheus, or what answers its HTTP API.
+	NodeLoadSourcePrometheus NodeLoadSource = "Prometheus"
+	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server: cpu and
+	// memory.
+	NodeLoadSourceMetricsServer NodeLoadSource = "MetricsServer"
+)
 
 // NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
@@ -329,7 +342,8 @@ type NodeLoadResource struct {
 	// NodeMatch says which node a series of this resource is about, where another exporter labels its series differently.
 	// Default of each of its fields: that of the args.
 	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
-	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio.
+	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio,
+	// with the source MetricsServer Absolute.
 	Unit NodeLoadUnit `json:"unit,omitempty"`
 	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation
 	// node-load.scheduler/capacity-NAME counts more; without both it is the node's capacity of Estimator.Resource.

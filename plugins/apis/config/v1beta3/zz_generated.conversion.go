@@ -381,6 +381,7 @@ func Convert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.NodeFilt
 }
 
 func autoConvert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, out *config.NodeLoadArgs, s conversion.Scope) error {
+	out.Source = config.NodeLoadSource(in.Source)
 	if err := Convert_v1beta3_NodeLoadPrometheus_To_config_NodeLoadPrometheus(&in.Prometheus, &out.Prometheus, s); err != nil {
 		return err
 	}
@@ -422,6 +423,7 @@ func Convert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, out *
 }
 
 func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoadArgs, out *NodeLoadArgs, s conversion.Scope) error {
+	out.Source = NodeLoadSource(in.Source)
 	if err := Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(&in.Prometheus, &out.Prometheus, s); err != nil {
 		return err
 	}

@@ -54,20 +54,52 @@ func (notShown) String() string { return "(not shown)" }
 // and strategy need, and the ranges. No error holds the value of a header, a user, a password, or what is given for a
 // file.
 func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
-	errs := validatePrometheus(path.Child("prometheus"), &args.Prometheus)
+	errs := validateSource(path, args)
 	errs = append(errs, validateDuration(path.Child("refreshInterval"), args.RefreshInterval, time.Second, 10*time.Minute)...)
 	if age := args.MaxSampleAge.Duration; age <= args.RefreshInterval.Duration || age > time.Hour {
 		errs = append(errs, field.Invalid(path.Child("maxSampleAge"), age.String(),
 			fmt.Sprintf("must be more than refreshInterval, which is %s, and at most %s", args.RefreshInterval.Duration, time.Hour)))
 	}
 	errs = append(errs, validateNodeMatch(path.Child("nodeMatch"), args.NodeMatch)...)
-	errs = append(errs, validateResources(path.Child("resources"), args.Resources)...)
+	errs = append(errs, validateResources(path.Child("resources"), args.Resources, args.Source)...)
 	errs = append(errs, validateOneOf(path.Child("fallback"), string(args.Fallback),
 		string(config.NodeLoadFallbackRequests), string(config.NodeLoadFallbackNeutral))...)
 	errs = append(errs, validateOneOf(path.Child("filterOnStale"), string(args.FilterOnStale),
 		string(config.NodeLoadFilterOpen), string(config.NodeLoadFilterClosed))...)
 	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), args.MinFreshNodesPercent, 0, 100)...)
 	return errs.ToAggregate()
+}
+
+// validateSource checks what depends on the source: the metrics API takes no queries, and has no deviations.
+func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList {
+	if args.Source != config.NodeLoadSourceMetricsServer {
+		var errs field.ErrorList
+		if args.Source != "" {
+			errs = validateOneOf(path.Child("source"), string(args.Source), string(config.NodeLoadSourcePrometheus),
+				string(config.NodeLoadSourceMetricsServer))
+		}
+		return append(errs, validatePrometheus(path.Child("prometheus"), &args.Prometheus)...)
+	}
+	var errs field.ErrorList
+	if given := args.Prometheus; len(given.Endpoints) > 0 || len(given.Headers) > 0 || given.BearerTokenFile != "" ||
+		given.TLS != (config.NodeLoadTLS{}) {
+		errs = append(errs, field.Forbidden(path.Child("prometheus"),
+			"with the source MetricsServer, the scheduler's own API server is asked"))
+	}
+	for i := range args.Resources {
+		resource, resourcePath := &args.Resources[i], path.Child("resources").Index(i)
+		errs = append(errs, validateOneOf(resourcePath.Child("name"), resource.Name, string(v1.ResourceCPU),
+			string(v1.ResourceMemory))...)
+		if resource.Query != "" || resource.TimestampQuery != "" || resource.DeviationQuery != "" {
+			errs = append(errs, field.Forbidden(resourcePath.Child("query"),
+				"the source MetricsServer takes no queries"))
+		}
+		if resource.Strategy == config.NodeLoadRisk {
+			errs = append(errs, field.Invalid(resourcePath.Child("strategy"), string(resource.Strategy),
+				"must be LeastUsed or TargetUtilization: the source MetricsServer has no deviations"))
+		}
+	}
+	return errs
 }
 
 func validatePrometheus(path *field.Path, prometheus *config.NodeLoadPrometheus) field.ErrorList {
@@ -202,7 +234,8 @@ func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.E
 		string(config.NodeLoadMatchInternalIP), string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
 }
 
-func validateResources(path *field.Path, resources []config.NodeLoadResource) field.ErrorList {
+func validateResources(
+	path *field.Path, resources []config.NodeLoadResource, source config.NodeLoadSource) field.ErrorList {
 	errs := validateLength(path, len(resources), maxResources, "resources")
 	seen := sets.NewString()
 	counts := len(resources) == 0
@@ -213,7 +246,7 @@ func validateResources(path *field.Path, resources []config.NodeLoadResource) fi
 				"must be 1 to %d letters, digits and '-', with a letter at the beginning and no '-' at the end", maxResourceName)))
 		}
 		errs = append(errs, validateUnique(path.Index(i).Child("name"), resource.Name, seen)...)
-		errs = append(errs, validateResource(path.Index(i), resource)...)
+		errs = append(errs, validateResource(path.Index(i), resource, source)...)
 		counts = counts || resource.Weight > 0 || resource.Threshold != nil
 	}
 	if !counts {
@@ -222,14 +255,22 @@ func validateResources(path *field.Path, resources []config.NodeLoadResource) fi
 	return errs
 }
 
-func validateResource(path *field.Path, resource *config.NodeLoadResource) field.ErrorList {
-	errs := validateQueries(path, resource)
+func validateResource(
+	path *field.Path, resource *config.NodeLoadResource, source config.NodeLoadSource) field.ErrorList {
+	builtInUnit, from := config.NodeLoadRatio, "which the built-in query of "+resource.Name+" returns"
+	var errs field.ErrorList
+	if source == config.NodeLoadSourceMetricsServer {
+		builtInUnit, from = config.NodeLoadAbsolute, "which the source MetricsServer returns"
+	} else {
+		errs = validateQueries(path, resource)
+	}
 	if resource.NodeMatch != nil {
 		errs = append(errs, validateNodeMatch(path.Child("nodeMatch"), *resource.NodeMatch)...)
 	}
 	unitErrs := validateOneOf(path.Child("unit"), string(resource.Unit), string(config.NodeLoadRatio), string(config.NodeLoadPercent), string(config.NodeLoadAbsolute))
-	if len(unitErrs) == 0 && resource.Query == "" && builtIn.Has(resource.Name) && resource.Unit != config.NodeLoadRatio {
-		unitErrs = field.ErrorList{field.Invalid(path.Child("unit"), string(resource.Unit), "must be Ratio, which the built-in query of "+resource.Name+" returns")}
+	if len(unitErrs) == 0 && resource.Query == "" && builtIn.Has(resource.Name) && resource.Unit != builtInUnit {
+		unitErrs = field.ErrorList{field.Invalid(path.Child("unit"), string(resource.Unit),
+			fmt.Sprintf("must be %s, %s", builtInUnit, from))}
 	}
 	errs = append(errs, unitErrs...)
 	if resource.Capacity != nil && resource.Capacity.Sign() <= 0 {

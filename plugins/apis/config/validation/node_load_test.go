@@ -37,6 +37,18 @@ func nodeLoad(change func(args *config.NodeLoadArgs)) *config.NodeLoadArgs {
 	return args
 }
 
+// fromMetricsServer are valid args of NodeLoad for the metrics API, with a change.
+func fromMetricsServer(change func(args *config.NodeLoadArgs)) *config.NodeLoadArgs {
+	args := nodeLoad(nil)
+	args.Source = config.NodeLoadSourceMetricsServer
+	args.Prometheus = config.NodeLoadPrometheus{Timeout: lasting(time.Second)}
+	args.Resources[0].Unit = config.NodeLoadAbsolute
+	if change != nil {
+		change(args)
+	}
+	return args
+}
+
 // measured is a resource of which no more is given than must be.
 func measured(name string) config.NodeLoadResource {
 	return config.NodeLoadResource{
@@ -290,6 +302,33 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			want: []string{
 				`args.resources[0].nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
 				`args.resources[0].nodeMatch.by: Unsupported value: "Address"`,
+			},
+		},
+
+		{name: "the metrics API", change: func(args *config.NodeLoadArgs) { *args = *fromMetricsServer(nil) }},
+		{
+			name: "a source that there is not", change: func(args *config.NodeLoadArgs) { args.Source = "Metrics" },
+			want: []string{`args.source: Unsupported value: "Metrics": supported values: "Prometheus", "MetricsServer"`},
+		},
+		{
+			name: "the metrics API and Prometheus", change: func(args *config.NodeLoadArgs) {
+				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) { args.Prometheus.BearerTokenFile = "/token" })
+			},
+			want: []string{"args.prometheus: Forbidden: with the source MetricsServer, the scheduler's own API server is asked"},
+		},
+		{
+			name: "what the metrics API has not", change: func(args *config.NodeLoadArgs) {
+				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) {
+					args.Resources = []config.NodeLoadResource{measured("gpu"), asked("cpu"), measured("memory")}
+					args.Resources[1].Unit, args.Resources[1].Strategy = config.NodeLoadAbsolute, config.NodeLoadRisk
+				})
+			},
+			want: []string{
+				`args.resources[0].name: Unsupported value: "gpu": supported values: "cpu", "memory"`,
+				"args.resources[1].query: Forbidden: the source MetricsServer takes no queries",
+				`args.resources[1].strategy: Invalid value: "Risk": must be LeastUsed or TargetUtilization`,
+				`args.resources[0].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
+				`args.resources[2].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
 			},
 		},
 
