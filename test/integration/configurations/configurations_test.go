@@ -278,6 +278,7 @@ type pluginSet struct {
 		Name   string
 		Weight int
 	}
+	Disabled []struct{ Name string }
 }
 
 // effective gives what the scheduler says that it has read, of a configuration with one profile.
@@ -333,6 +334,10 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 					e.weights[plugin.Name] = plugin.Weight
 				}
 			}
+		}
+		// What multiPoint enables may be disabled where it would score.
+		for _, plugin := range profile.Plugins["score"].Disabled {
+			delete(e.weights, plugin.Name)
 		}
 		for _, config := range profile.PluginConfig {
 			delete(config.Args, "apiVersion")

@@ -8,6 +8,7 @@ package nodeload
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"testing"
@@ -82,18 +83,20 @@ func newStand(t *testing.T, shared *cluster.Shared) *stand {
 	return s
 }
 
-// newNode describes a node. It is known to Prometheus by its address, as with most exporters; it has more names.
+// newNode describes a node. It is known to Prometheus by its address, as with most exporters; it has more names. Two
+// have an IPv6 address.
 func newNode(i int) *corev1.Node {
+	address := fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)
+	if i == 4 || i == 5 {
+		address = fmt.Sprintf("fd00::%d", i+1)
+	}
 	return &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: fmt.Sprintf("worker-%03d", i+1), Labels: map[string]string{corev1.LabelHostname: fmt.Sprintf("host-%03d", i+1)},
 		},
 		Spec: corev1.NodeSpec{ProviderID: fmt.Sprintf("test:///zone/machine-%03d", i+1)},
 		Status: corev1.NodeStatus{
-			Addresses: []corev1.NodeAddress{
-				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)},
-				{Type: corev1.NodeInternalIP, Address: fmt.Sprintf("fd00::%d:%d", i/100, i%100+1)},
-			},
+			Addresses: []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: address}},
 			Capacity: corev1.ResourceList{
 				corev1.ResourceCPU:    resource.MustParse(nodeCPU),
 				corev1.ResourceMemory: resource.MustParse("64Gi"),
@@ -109,7 +112,7 @@ func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 	s := &stand{folder: t.TempDir(), instances: map[string]string{}}
 	for _, node := range nodes {
 		s.nodes = append(s.nodes, node.Name)
-		s.instances[node.Name] = node.Status.Addresses[0].Address + ":9100"
+		s.instances[node.Name] = net.JoinHostPort(node.Status.Addresses[0].Address, "9100")
 	}
 	s.exporters = newExporters(t, s.instances)
 	s.prometheus = newPrometheus(t, s.exporters)
