@@ -3,6 +3,7 @@
 package chaos
 
 import (
+	"context"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -69,12 +70,12 @@ func TestADrawThatIsOutweighed(t *testing.T) {
 	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RandomBindPercent: 100}, makeNodes(5), pod)
 	before := count(t, w.plugin.counters.redirected)
 	state, scores := framework.NewCycleState(), framework.NodeScoreList{{Name: "node-1"}, {Name: "node-2"}}
-	w.plugin.NormalizeScore(nil, state, pod, scores)
+	w.plugin.NormalizeScore(context.Background(), state, pod, scores)
 	other := "node-1"
 	if w.plugin.attempts.read(state).drawn == other {
 		other = "node-2"
 	}
-	w.plugin.Reserve(nil, state, pod, other)
+	w.plugin.Reserve(context.Background(), state, pod, other)
 	if got := count(t, w.plugin.counters.redirected) - before; got != 0 || len(w.events.with("")) != 0 {
 		t.Errorf("counted %d, events %q, want none", got, w.events.with(""))
 	}
