@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -157,6 +158,16 @@ func (r *runtime) remove(ctx context.Context, id string) error {
 	return err
 }
 
+// removeCommand is what a person types to remove an image.
+func (r *runtime) removeCommand(name, id string) string {
+	// containerd has a name that is the id, for kubelet, too.
+	arguments := []string{"images", "rm", name, id}
+	if r.docker {
+		arguments = []string{"rmi", name}
+	}
+	return strings.Join(append(r.tool(), arguments...), " ")
+}
+
 // missingTool says what is missing to load images; nil: nothing.
 func (r *runtime) missingTool() error {
 	tool := r.tool()[0]
@@ -220,6 +231,25 @@ func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string)
 		})
 	}
 	return found, nil
+}
+
+// containerOf names a container that was made from an image, whether it runs or not, and is none of a pod; empty: there
+// is none.
+func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
+	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{})
+	if err != nil {
+		return "", nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
+			"systemctl status containerd docker")
+	}
+	for _, c := range answer.Containers {
+		if c.ImageRef != imageID && c.GetImage().GetImage() != imageID ||
+			c.Labels[podNamespaceLabel] == except.Namespace && c.Labels[podNameLabel] == except.Name {
+			continue
+		}
+		return fmt.Sprintf("the container %s of the pod %s/%s", c.Labels[containerNameLabel], c.Labels[podNamespaceLabel],
+			c.Labels[podNameLabel]), nil
+	}
+	return "", nil
 }
 
 // sandbox is the room that the runtime has made for one version of a static pod.

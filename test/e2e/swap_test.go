@@ -334,9 +334,19 @@ func (o *operator) pulls(t *testing.T) {
 
 // uninstall leaves nothing of the tool but an annotation, and what was edited by hand.
 func (o *operator) uninstall(t *testing.T) {
+	pod, err := swap.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Its container may start at any moment, and needs the image then.
+	o.run(t, "kubectl run beside --image "+pod.Image+" --overrides '{\"spec\": {\"nodeName\": \"cp1\"}}' --command -- kube-scheduler --help")
 	output := o.page.do(t, o.node, "uninstall")
+	expect(t, output, "the image "+pod.Image+" is left: ")
+	_, command, _ := strings.Cut(output, "when nothing needs it any more: ")
+	command, _, _ = strings.Cut(command, "\n")
+	o.run(t, "kubectl delete pod beside --grace-period 0 --force 2>&1\n"+command)
 	expect(t, output, stateFolder+" is left, with what was kept of edits by hand", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
-		"removed the image", "ClusterConfiguration still names")
+		"ClusterConfiguration still names")
 	o.expectStock(t)
 	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*' ! -name 'broken-*'; find /etc/kubernetes/patches -type f; "+
 		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler.*fork' || true"); left != "" {
@@ -344,6 +354,8 @@ func (o *operator) uninstall(t *testing.T) {
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1")
+	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "removed the image "+pod.Image, "removed "+stateFolder, "done:")
 }
 
 func (o *operator) verify(t *testing.T) {
