@@ -214,6 +214,9 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 				"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would schedule the same pods", now.namespace, now.name, controlPlanes-1)
 		}
 	}
+	if err := t.refuseLink(); err != nil {
+		findings.failed(err)
+	}
 	t.checkStray(&findings, pod)
 	if err := t.runtime.missingTool(); err != nil {
 		findings.failed(err)

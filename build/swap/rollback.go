@@ -47,6 +47,9 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 
 // rollback is Rollback under the lock.
 func (t *Tool) rollback(ctx context.Context, to string) error {
+	if err := t.refuseLink(); err != nil {
+		return err
+	}
 	var path string
 	switch to {
 	case ToStock:

@@ -580,6 +580,47 @@ func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
 	}
 }
 
+func TestAManifestThatIsALinkIsRefused(t *testing.T) {
+	tool := toolFor(t, stock)
+	tool.runtime = &runtime{endpoint: "/run/it.sock", name: "containerd"}
+	tool.cluster = &cluster{client: fake.NewSimpleClientset()}
+	real := filepath.Join(t.TempDir(), "ks.yaml")
+	if err := errors.Join(os.Rename(tool.manifest, real), os.Symlink(real, tool.manifest)); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string) {
+		t.Helper()
+		for _, want := range []string{"is a symbolic link to " + real, "cp " + real} {
+			if !strings.Contains(what, want) {
+				t.Errorf("want %q in:\n%s", want, what)
+			}
+		}
+	}
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found strings.Builder
+	tool.checkNode(t.Context(), pod, nil).Write(&found)
+	refused(found.String())
+	put(t, tool.state.original(), stock)
+	for _, to := range []string{ToStock, ToPrevious} {
+		if err := tool.rollback(t.Context(), to); err == nil {
+			t.Error("a rollback replaces it")
+		} else {
+			refused(err.Error())
+		}
+	}
+	if err := os.Remove(real); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := tool.readManifest(); err == nil {
+		t.Error("a link to nothing is read")
+	} else {
+		refused(err.Error())
+	}
+}
+
 func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 	tool := toolFor(t, stock)
 	unfinished := &journal{Unproven: []string{identity([]byte(stock))}}
