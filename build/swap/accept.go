@@ -207,7 +207,7 @@ func configContent(pod *Pod) ([]byte, error) {
 			fmt.Errorf("the manifest names --config=%s, and mounts no folder that holds it", inside),
 			"kube-scheduler-swap rollback")
 	}
-	content, err := os.ReadFile(path)
+	content, err := readRegular(path)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
 			"kube-scheduler-swap install --config FILE")

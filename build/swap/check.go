@@ -310,7 +310,7 @@ func (n *network) missing() []string {
 		default:
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(n.configurations, entry.Name()))
+		content, err := readRegular(filepath.Join(n.configurations, entry.Name()))
 		if err != nil {
 			continue
 		}
@@ -361,8 +361,11 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 		if entry.Name() == filepath.Base(t.manifest) || entry.IsDir() {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		content, err := readRegular(filepath.Join(folder, entry.Name()))
 		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			findings.warn("move it out of the manifests folder", "kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
 			continue
 		}
 		stray := Stray(entry.Name(), content, *pod)

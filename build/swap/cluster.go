@@ -34,6 +34,9 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 		return nil, nextstep.With(fmt.Errorf("the API server's address and credentials: %w", err),
 			"run this on a kubeadm control-plane node, or name a file with --kubeconfig")
 	}
+	if err := refuseSpecial(kubeconfig); err != nil {
+		return nil, err
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("%s: %w", kubeconfig, err),

@@ -205,7 +205,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 			return nil
 		}
 		file := filepath.Join(p.swap.ConfigFolder, ConfigFileName)
-		if content, err := os.ReadFile(file); err != nil {
+		if content, err := readRegular(file); err != nil {
 			return nextstep.With(fmt.Errorf("the configuration of the swap that is there: %w", err),
 				"name one with --config")
 		} else if sum(content) != p.swap.ConfigSHA256 {
@@ -216,7 +216,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		}
 		return nil
 	}
-	content, err := os.ReadFile(request.Config)
+	content, err := readRegular(request.Config)
 	if err != nil {
 		return nextstep.With(fmt.Errorf("the configuration: %w", err),
 			"name a KubeSchedulerConfiguration with --config")

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -65,7 +64,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	if s.ConfigSHA256 != "" {
-		if found, err := os.ReadFile(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
+		if found, err := readRegular(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
 			note("the configuration cannot be read: %v", err)
 		} else if sum(found) != s.ConfigSHA256 {
 			note("%s is not what was installed: it was changed since; the running scheduler has read one or the other", s.Config)

@@ -113,7 +113,7 @@ func (t *Tool) say(format string, arguments ...any) {
 
 // readManifest reads the scheduler's manifest.
 func (t *Tool) readManifest() ([]byte, *Pod, error) {
-	content, err := os.ReadFile(t.manifest)
+	content, err := readRegular(t.manifest)
 	if errors.Is(err, os.ErrNotExist) {
 		if err := t.refuseLink(); err != nil {
 			return nil, nil, err

@@ -12,7 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -577,6 +579,48 @@ func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
 	}
 	if swapOf([]byte(strings.Replace(stock, "10259", "10260", 1)), &pod) {
 		t.Error("the swap of another manifest is taken for that of this one")
+	}
+}
+
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	tool := toolFor(t, stock)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := filepath.Join(filepath.Dir(tool.manifest), "pipe.yaml")
+	if err := unix.Mkfifo(beside, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mounted := podWith(t, "--config="+pipe)
+	mounted.Manifest.Spec.Volumes = []corev1.Volume{{Name: "pipe",
+		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: pipe}}}}
+	mounted.container().VolumeMounts = []corev1.VolumeMount{{Name: "pipe", MountPath: pipe}}
+	for what, read := range map[string]func() error{
+		"an archive":                        func() error { _, err := openArchive(pipe); return err },
+		"a configuration":                   func() error { return tool.planConfig(&plan{pod: pod}, Request{Config: pipe}) },
+		"the configuration of the manifest": func() error { _, err := configContent(mounted); return err },
+		"the administrator's credentials":   func() error { _, err := connectCluster(pipe); return err },
+		"another file of the folder": func() error {
+			var findings Findings
+			tool.checkStray(&findings, pod)
+			return errors.New(findings[0].What)
+		},
+	} {
+		done := make(chan error, 1)
+		go func() { done <- read() }()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), "is no regular file") {
+				t.Errorf("%s: %v", what, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s is waited for", what)
+		}
 	}
 }
 
