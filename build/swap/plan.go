@@ -102,17 +102,19 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 // ask finds out whether the new scheduler accepts what its pod gives it.
 func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	instead := map[string]string{}
-	if p.config != nil {
-		staged := filepath.Join(scratch, "config")
-		if err := errors.Join(os.Mkdir(staged, 0o755), os.WriteFile(filepath.Join(staged, ConfigFileName), p.config, 0o644)); err != nil {
-			return nextstep.With(err, "see that the disk has room")
-		}
-		instead[p.swap.ConfigFolder] = staged
-	}
 	config, err := p.configAfter()
 	if err != nil {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
+	}
+	if p.swap.ConfigFolder != "" {
+		// As install gives it to the user of the new pod, also if it lies there for another one.
+		staged := filepath.Join(scratch, "config")
+		if err := errors.Join(os.Mkdir(staged, 0o700), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
+			giveConfig(staged, userOf(p.afterPod))); err != nil {
+			return nextstep.With(err, "see that the disk has room")
+		}
+		instead[p.swap.ConfigFolder] = staged
 	}
 	view, err := newView(root, p.afterPod, instead)
 	if err != nil {

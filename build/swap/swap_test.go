@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -108,7 +109,7 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 	s := state{folder: t.TempDir()}
 	var folders []string
 	for _, content := range []string{"one", "two", "three"} {
-		folder, err := s.keepConfig([]byte(content))
+		folder, err := s.keepConfig([]byte(content), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -128,6 +129,46 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 	if got := get(t, filepath.Join(folders[2], ConfigFileName)); got != "three" {
 		t.Errorf("content %q", got)
 	}
+}
+
+func TestAConfigurationIsReadableForItsSchedulerAlone(t *testing.T) {
+	s := state{folder: t.TempDir()}
+	old := filepath.Join(s.configs(), "0123456789ab", ConfigFileName)
+	put(t, old, "token: of an older release\n")
+	user := &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	if os.Geteuid() == 0 {
+		user = &syscall.Credential{Uid: 65534, Gid: 65533}
+	}
+	folder, err := s.keepConfig([]byte("token: secret\n"), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(path string, mode os.FileMode, user *syscall.Credential) {
+		t.Helper()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := info.Sys().(*syscall.Stat_t)
+		if info.Mode().Perm() != mode || owner.Uid != user.Uid || owner.Gid != user.Gid {
+			t.Errorf("%s is %v of %d:%d, want %v of %d:%d", path, info.Mode().Perm(), owner.Uid, owner.Gid, mode, user.Uid, user.Gid)
+		}
+	}
+	expect(folder, 0o700, user)
+	expect(filepath.Join(folder, ConfigFileName), 0o600, user)
+	if err := s.closeConfigs(user); err != nil {
+		t.Fatal(err)
+	}
+	self := &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	expect(s.configs(), 0o700, self)
+	expect(old, 0o600, user)
+	expect(filepath.Dir(old), 0o700, user)
+	// The pod runs as root again.
+	if err := giveConfig(folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(folder, 0o700, self)
+	expect(filepath.Join(folder, ConfigFileName), 0o600, self)
 }
 
 func TestADamagedRecordIsNotTakenForNone(t *testing.T) {

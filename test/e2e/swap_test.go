@@ -279,6 +279,9 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.served.Store(true)
 	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
 	o.expectOneManifest(t)
+	if open := o.run(t, "find "+stateFolder+"/configs -perm /077"); open != "" {
+		t.Errorf("a configuration, which may hold secrets, is for others to read:\n%s", open)
+	}
 }
 
 // damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves:

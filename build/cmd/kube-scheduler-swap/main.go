@@ -35,7 +35,8 @@ func main() {
 		// The first signal undoes what was begun; the second one ends that too.
 		stop()
 	}()
-	// The scheduler may run as another user than root, and reads what is written here; what is secret says so itself.
+	// The scheduler may run as another user than root, and its image is unpacked here to ask it; what is secret says so
+	// itself.
 	syscall.Umask(0o022)
 	options := swap.Options{Output: os.Stderr}
 	root := &cobra.Command{
