@@ -410,6 +410,9 @@ func (o *operator) network(t *testing.T) {
 	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap check"), "nothing found")
 	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
+	// What the scheduler notes, and starts with all the same.
+	expect(t, o.run(t, "{ cat my-scheduler.yaml; printf -- '---\\nkind: Another\\n'; } > two.yaml\nkube-scheduler-swap check --config two.yaml"),
+		"warning: the new scheduler says: the file has more than one YAML document")
 }
 
 func (o *operator) brokenConfigurations(t *testing.T, load *load) {
