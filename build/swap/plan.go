@@ -192,7 +192,7 @@ const unknownVersion = "unknown"
 func (t *Tool) takeScheduler(a *archive, root string) error {
 	if a.architecture != goruntime.GOARCH {
 		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
-			"make image ARCH=%s", goruntime.GOARCH)
+			"take the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
 	}
 	return a.unpack(root)
 }
