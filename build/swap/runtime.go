@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
@@ -136,12 +137,22 @@ func (r *runtime) load(ctx context.Context, archive string) error {
 	return r.run(ctx, "images", "import", archive)
 }
 
-// save writes a loaded image to an archive.
+// save writes a loaded image to an archive, in a folder for what is thrown away.
 func (r *runtime) save(ctx context.Context, name, archive string) error {
+	arguments := []string{"images", "export", archive, name}
 	if r.docker {
-		return r.run(ctx, "save", "--output", archive, name)
+		arguments = []string{"save", "--output", archive, name}
 	}
-	return r.run(ctx, "images", "export", archive, name)
+	err := r.run(ctx, arguments...)
+	if err == nil || !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
+		return err
+	}
+	where, room := filepath.Dir(filepath.Dir(archive)), ""
+	if answer, unknown := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}}); unknown == nil {
+		room = fmt.Sprintf(" for %d MB", answer.GetImage().GetSize_()>>20+1)
+	}
+	return nextstep.With(fmt.Errorf("cannot export the image %s into %s: %w", name, where, err),
+		"df -h %s; make room%s there, then run this again", where, room)
 }
 
 // drop takes a name away from an image; other names of the same image stay.

@@ -111,6 +111,8 @@ type installed struct {
 // patched says where kubeadm's patch lies, which every install brings up to date. It outlives a rollback.
 type patched struct {
 	Folder string `json:"folder"`
+	// Patch is the SHA-256 sum of the patch as it was written; empty in the record of an older release.
+	Patch string `json:"patch,omitempty"`
 }
 
 func sum(content []byte) string {

@@ -168,7 +168,11 @@ func (s *Status) Write(output io.Writer) error {
 	if s.Since.IsZero() {
 		line("runs", "no")
 	} else {
-		line("runs", "since %s (%s), %d restarts", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), s.Restarts)
+		restarts := fmt.Sprintf("%d restarts", s.Restarts)
+		if s.Restarts == 1 {
+			restarts = "1 restart"
+		}
+		line("runs", "since %s (%s), %s", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), restarts)
 	}
 	line("health", "%s", s.Health)
 	switch {

@@ -3,7 +3,6 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"maps"
@@ -157,12 +156,8 @@ func (t *Tool) removePatches(ours []byte) error {
 		if !strings.Contains(string(content), VersionAnnotation) {
 			continue
 		}
-		if !bytes.Equal(content, ours) {
-			kept := t.state.stamped("edited-kubeadm-patch", t.started)
-			if err := writeDurably(kept, content, 0o600); err != nil {
-				return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err), "see that there is room in %s", t.state.folder)
-			}
-			t.say("kubeadm's patch is not as this tool writes it; kept as %s", kept)
+		if err := t.keepEditedPatch(content, ours); err != nil {
+			return err
 		}
 		if err := removeDurably(file); err != nil {
 			return nextstep.With(fmt.Errorf("kubeadm's patch cannot be removed: %w", err), "rm %s, then run this again", file)

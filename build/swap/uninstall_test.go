@@ -4,6 +4,8 @@ package swap
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +14,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // fakeRuntime is a container runtime with images, by their names, and containers.
@@ -29,7 +33,7 @@ func (f *fakeRuntime) ListContainers(context.Context, *cri.ListContainersRequest
 
 func (f *fakeRuntime) ImageStatus(_ context.Context, asked *cri.ImageStatusRequest, _ ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
 	if id := f.images[asked.Image.Image]; id != "" {
-		return &cri.ImageStatusResponse{Image: &cri.Image{Id: id}}, nil
+		return &cri.ImageStatusResponse{Image: &cri.Image{Id: id, Size_: 20 << 20}}, nil
 	}
 	return &cri.ImageStatusResponse{}, nil
 }
@@ -91,5 +95,80 @@ func TestAnImageThatIsInUseIsNotRemoved(t *testing.T) {
 				t.Errorf("want %q in:\n%s", want, said)
 			}
 		})
+	}
+}
+
+func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
+	tool := toolFor(t, stock)
+	said := tool.options.Output.(*strings.Builder)
+	folder := filepath.Join(t.TempDir(), "patches")
+	swapped := Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17-fork", Version: "v1.23.17+fork"}
+	if err := tool.writePatch(folder, swapped); err != nil {
+		t.Fatal(err)
+	}
+	// After a rollback, of which the patch does not come out.
+	ours, err := KubeadmPatch(Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := filepath.Join(tool.state.folder, "edited-kubeadm-patch-*")
+	keptFiles := func() int {
+		t.Helper()
+		found, err := filepath.Glob(kept)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(found)
+	}
+	if err := tool.removePatches(ours); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(folder, KubeadmPatchFile)
+	if !strings.Contains(said.String(), "removed "+file) || keptFiles() != 0 {
+		t.Errorf("our own patch: %d are kept:\n%s", keptFiles(), said)
+	}
+	// The next swap finds nothing of its own edited either.
+	for _, version := range []string{"v1.23.17+fork", "v1.23.17+other"} {
+		swapped.Version = version
+		if err := tool.writePatch(folder, swapped); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if keptFiles() != 0 {
+		t.Errorf("an update keeps its own patch as an edit:\n%s", said)
+	}
+	for what, change := range map[string]func() error{
+		"uninstall": func() error { return tool.removePatches(ours) },
+		"install":   func() error { return tool.writePatch(folder, swapped) },
+	} {
+		if err := tool.writePatch(folder, swapped); err != nil {
+			t.Fatal(err)
+		}
+		put(t, file, get(t, file)+"# of a person\n")
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		found, err := filepath.Glob(kept)
+		if err != nil || len(found) != 1 || !strings.HasSuffix(get(t, found[0]), "# of a person\n") {
+			t.Fatalf("%s: an edit is lost: %q, %v", what, found, err)
+		}
+		if err := os.Remove(found[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAFullDiskIsNamedWithTheRoomThatIsNeeded(t *testing.T) {
+	folder := t.TempDir()
+	put(t, filepath.Join(folder, "bin", "ctr"), "#!/bin/sh\necho 'ctr: write x: no space left on device'\nexit 1\n")
+	t.Setenv("PATH", filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
+	r := &runtime{images: &fakeRuntime{images: map[string]string{"a": "sha256:1"}}}
+	err := r.save(t.Context(), "a", filepath.Join(folder, ".scratch-1", "image.tar"))
+	if err == nil {
+		t.Fatal("no error")
+	}
+	what, next := nextstep.Split(err, "")
+	if !strings.Contains(what, "cannot export the image a into "+folder+":") || !strings.Contains(next, "df -h "+folder+"; make room for 21 MB there") {
+		t.Errorf("%s\nnext: %s", what, next)
 	}
 }

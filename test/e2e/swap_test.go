@@ -341,8 +341,17 @@ func (o *operator) uninstall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Its container may start at any moment, and needs the image then.
-	o.run(t, "kubectl run beside --image "+pod.Image+" --overrides '{\"spec\": {\"nodeName\": \"cp1\"}}' --command -- kube-scheduler --help")
+	// Another pod of the node, whose container starts, and needs the image, once its ConfigMap is there.
+	beside, err := json.Marshal(corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "beside"},
+		Spec: corev1.PodSpec{NodeName: "cp1", Containers: []corev1.Container{{Name: "beside", Image: pod.Image, EnvFrom: []corev1.EnvFromSource{
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}}}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.run(t, "kubectl create --filename - <<< '"+string(beside)+"'")
 	output := o.page.do(t, o.node, "uninstall")
 	expect(t, output, "the image "+pod.Image+" is left: ")
 	_, command, _ := strings.Cut(output, "when nothing needs it any more: ")
@@ -357,8 +366,15 @@ func (o *operator) uninstall(t *testing.T) {
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
-	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1")
-	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "removed the image "+pod.Image, "removed "+stateFolder, "done:")
+	// With a patch that no edit has touched, and an image that nothing else uses.
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1\n"+
+		"kube-scheduler-swap kubeadm-patch 2>&1\nkube-scheduler-swap rollback 2>&1")
+	output = o.run(t, "kube-scheduler-swap uninstall 2>&1")
+	expect(t, output, "removed the image "+pod.Image, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
+		"removed "+stateFolder, "done:")
+	if strings.Contains(output, "would bring the swap back") {
+		t.Errorf("uninstall warns of the patch that it removes:\n%s", output)
+	}
 }
 
 func (o *operator) verify(t *testing.T) {
