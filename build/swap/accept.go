@@ -99,7 +99,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, nextstep.With(
 			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
 				"it is a stock scheduler, or was built without this project's patch 0430"),
-			"take an image that make image made, or for the stock one kube-scheduler-swap rollback")
+			"take the kube-scheduler.tar of the release bundle, or for the stock one kube-scheduler-swap rollback")
 	default:
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))
@@ -138,10 +138,13 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 // missingNote is what the scheduler's check says of a file that it does not see.
 const missingNote = "is not to be found on this machine"
 
-// knownNotes are the beginnings of notes that say nothing new here: of the flag --kubeconfig, which kubeadm's manifest has
-// beside every configuration, and of what this tool's own check finds.
-var knownNotes = []string{"with --config, the flag --kubeconfig is ignored", "no profile is named " + defaultScheduler + ":",
-	"clientConnection.kubeconfig "}
+// knownNotes are the beginnings of notes that say nothing new here: of the flag --kubeconfig, which kubeadm's manifest
+// has beside every configuration, and of what this tool's own check finds.
+var knownNotes = []string{
+	"with --config, the flag --kubeconfig is ignored",
+	"no profile is named " + defaultScheduler + ":",
+	"clientConnection.kubeconfig ",
+}
 
 // linesWith gives the lines of a text that begin so, without the beginning.
 func linesWith(beginning, text string) []string {

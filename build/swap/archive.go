@@ -83,7 +83,7 @@ func openArchive(file string) (*archive, error) {
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
 		} else if id != a.id {
 			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name),
-				"take an archive that make image made")
+				"take the kube-scheduler.tar of the release bundle")
 		}
 	}
 	return a, nil

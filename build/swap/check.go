@@ -85,15 +85,17 @@ func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) erro
 		switch {
 		case id == "" || id == p.imageID:
 		case name == p.pod.Image:
-			findings.problem("kube-scheduler-swap rollback, then run this again; or take an archive that was made under another name",
-				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest would start that, too", name)
+			findings.problem("kube-scheduler-swap rollback, then run this again; or take an archive made under another name",
+				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest "+
+					"would start that, too", name)
 		case !strings.Contains(repository, "scheduler"):
 			findings.problem("take an archive that has only the scheduler's name, as in the release bundle",
-				"the container runtime has another image under the name %s, which is no scheduler's: loading %s replaces it for all pods",
-				name, p.archive.path)
+				"the container runtime has another image under the name %s, which is no scheduler's: loading %s replaces it "+
+					"for all pods", name, p.archive.path)
 		default:
-			findings.warn("nothing, if that one is of no use any more; else take an archive that was made under another name",
-				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would run the new one", name, p.archive.path)
+			findings.warn("nothing, if that one is of no use any more; else take an archive made under another name",
+				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would "+
+					"run the new one", name, p.archive.path)
 		}
 	}
 	return nil
@@ -247,9 +249,10 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 	config, _ := configOf(pod)
 	now := leaseOf(pod, config)
 	if now == nil {
-		findings.warn("take --leader-elect=false out of "+t.manifest+", and leaderElect: false out of its configuration",
-			"the scheduler of this node runs without leader election, and there are %d other control-plane nodes: it schedules the same "+
-				"pods as their leader", others)
+		findings.warn(
+			"take --leader-elect=false out of "+t.manifest+", and leaderElect: false out of its configuration",
+			"the scheduler of this node runs without leader election, and there are %d other control-plane nodes: it "+
+				"schedules the same pods as their leader", others)
 	}
 	if p == nil || p.refusal != nil {
 		return
@@ -260,7 +263,8 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 			"the new scheduler would run without leader election, too")
 	case now != nil && (then == nil || *now != *then):
 		findings.problem(fmt.Sprintf("leave leaderElection at %s/%s", now.namespace, now.name),
-			"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would schedule the same pods",
+			"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would "+
+				"schedule the same pods",
 			now.namespace, now.name, others)
 	}
 }
@@ -400,7 +404,8 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		} else if err != nil {
-			findings.warn("move it out of the manifests folder", "kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
+			findings.warn("move it out of the manifests folder",
+				"kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
 			continue
 		}
 		stray := Stray(entry.Name(), content, *pod)

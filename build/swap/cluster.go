@@ -173,7 +173,9 @@ func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 
 // podsOn lists the pods of a node.
 func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=" + node})
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "spec.nodeName=" + node,
+	})
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("cannot list the pods of this node: %w", err),
 			"kubectl get pods -A --field-selector spec.nodeName=%s", node)

@@ -66,8 +66,8 @@ func removeDurably(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// refuseSpecial refuses what is there and no regular file: to read a pipe is to wait for its writer, for ever if there is
-// none.
+// refuseSpecial refuses what is there and no regular file: to read a pipe is to wait for its writer, for ever if there
+// is none.
 func refuseSpecial(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

@@ -160,8 +160,8 @@ func (t *Tool) writePatch(folder string, swap Swap) error {
 	return nil
 }
 
-// keepEditedPatch saves a patch in the state folder that is not what this tool wrote: edits by hand must not be lost. Where
-// no record tells what it wrote, ours does; nil: any patch for a swap counts.
+// keepEditedPatch saves a patch in the state folder that is not what this tool wrote: edits by hand must not be lost.
+// Where no record tells what it wrote, ours does; nil: any patch for a swap counts.
 func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	var last patched
 	if _, err := readRecord(t.state.patchedFile(), &last); err != nil {
@@ -175,7 +175,8 @@ func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	}
 	kept := t.state.stamped("edited-kubeadm-patch", t.started)
 	if err := writeDurably(kept, patch, 0o600); err != nil {
-		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err), "see that there is room in %s", t.state.folder)
+		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
+			"see that there is room in %s", t.state.folder)
 	}
 	t.say("kubeadm's patch is not as this tool wrote it; kept as %s", kept)
 	return nil

@@ -110,8 +110,10 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	if p.swap.ConfigFolder != "" {
 		// As install gives it to the user of the new pod, also if it lies there for another one.
 		staged := filepath.Join(scratch, "config")
-		if err := errors.Join(os.Mkdir(staged, 0o700), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
-			giveConfig(staged, userOf(p.afterPod))); err != nil {
+		err := errors.Join(os.Mkdir(staged, 0o700),
+			os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
+			giveConfig(staged, userOf(p.afterPod)))
+		if err != nil {
 			return nextstep.With(err, "see that the disk has room")
 		}
 		instead[p.swap.ConfigFolder] = staged

@@ -148,7 +148,8 @@ func (r *runtime) save(ctx context.Context, name, archive string) error {
 		return err
 	}
 	where, room := filepath.Dir(filepath.Dir(archive)), ""
-	if answer, unknown := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}}); unknown == nil {
+	asked := &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}}
+	if answer, unknown := r.images.ImageStatus(ctx, asked); unknown == nil {
 		room = fmt.Sprintf(" for %d MB", answer.GetImage().GetSize_()>>20+1)
 	}
 	return nextstep.With(fmt.Errorf("cannot export the image %s into %s: %w", name, where, err),
@@ -257,8 +258,8 @@ func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1
 			c.Labels[podNamespaceLabel] == except.Namespace && c.Labels[podNameLabel] == except.Name {
 			continue
 		}
-		return fmt.Sprintf("the container %s of the pod %s/%s", c.Labels[containerNameLabel], c.Labels[podNamespaceLabel],
-			c.Labels[podNameLabel]), nil
+		return fmt.Sprintf("the container %s of the pod %s/%s", c.Labels[containerNameLabel],
+			c.Labels[podNamespaceLabel], c.Labels[podNameLabel]), nil
 	}
 	return "", nil
 }

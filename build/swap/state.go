@@ -194,8 +194,8 @@ func (s state) keepConfig(content []byte, user *syscall.Credential) (string, err
 	return folder, nil
 }
 
-// giveConfig lets one user read the configuration in a folder, and no other: it may hold secrets. nil is the user of this
-// process, root. The folders above need not let that user pass: the container runtime mounts this one as root.
+// giveConfig lets one user read the configuration in a folder, and no other: it may hold secrets. nil is the user of
+// this process, root. The folders above need not let that user pass: the container runtime mounts this one as root.
 func giveConfig(folder string, user *syscall.Credential) error {
 	if user == nil {
 		user = &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}

@@ -131,7 +131,8 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	return content, &pod, nil
 }
 
-// refuseLink refuses a manifest that is a symbolic link: a rename, which is how it is replaced, would take the link away.
+// refuseLink refuses a manifest that is a symbolic link: a rename, which is how it is replaced, would take the link
+// away.
 func (t *Tool) refuseLink() error {
 	target, err := os.Readlink(t.manifest)
 	if err != nil {
@@ -143,8 +144,9 @@ func (t *Tool) refuseLink() error {
 	}
 	hidden := filepath.Join(filepath.Dir(t.manifest), "."+filepath.Base(t.manifest))
 	return nextstep.With(
-		fmt.Errorf("%s is a symbolic link to %s: this tool replaces a manifest by a rename, so that kubelet never reads half of it, "+
-			"and that would put a file in the place of the link and leave %s without effect", t.manifest, target, target),
+		fmt.Errorf("%s is a symbolic link to %s: this tool replaces a manifest by a rename, so that kubelet never reads "+
+			"half of it, and that would put a file in the place of the link and leave %s without effect",
+			t.manifest, target, target),
 		"put the file itself there (cp %s %s && mv %s %s), then run this again; or edit %s by hand",
 		target, hidden, hidden, t.manifest, target)
 }

@@ -55,7 +55,8 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	t.sayClusterConfiguration(ctx)
 	left := "nothing of kube-scheduler-swap is left in " + t.manifest
 	if !pod.Swap.RestartedAt.IsZero() {
-		left = fmt.Sprintf("of kube-scheduler-swap, the annotation %s in %s is left, which does nothing", RestartedAtAnnotation, t.manifest)
+		left = fmt.Sprintf("of kube-scheduler-swap, the annotation %s in %s is left, which does nothing",
+			RestartedAtAnnotation, t.manifest)
 	}
 	t.say("done: %s", left)
 	return nil
@@ -85,8 +86,8 @@ func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string
 	return ids, nil
 }
 
-// removeImages removes images by their names and ids, but for those that something else than the scheduler of the manifest
-// uses: its next container would not start.
+// removeImages removes images by their names and ids, but for those that something else than the scheduler of the
+// manifest uses: its next container would not start.
 func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]string) {
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		user, err := t.imageUser(ctx, scheduler, ids[name])
@@ -102,12 +103,13 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			what, _ := nextstep.Split(err, "")
 			why = what
 		}
-		t.say("the image %s is left: %s; when nothing needs it any more: %s", name, why, t.runtime.removeCommand(name, ids[name]))
+		t.say("the image %s is left: %s; when nothing needs it any more: %s", name, why,
+			t.runtime.removeCommand(name, ids[name]))
 	}
 }
 
-// imageUser names a container or pod of this node, other than the scheduler's own, that was made from an image or names it;
-// empty: there is none.
+// imageUser names a container or pod of this node, other than the scheduler's own, that was made from an image or names
+// it; empty: there is none.
 func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string, error) {
 	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: t.podName(scheduler)}
 	container, err := t.runtime.containerOf(ctx, id, own)

@@ -27,18 +27,24 @@ type fakeRuntime struct {
 	removed    []string
 }
 
-func (f *fakeRuntime) ListContainers(context.Context, *cri.ListContainersRequest, ...grpc.CallOption) (*cri.ListContainersResponse, error) {
+func (f *fakeRuntime) ListContainers(
+	context.Context, *cri.ListContainersRequest, ...grpc.CallOption,
+) (*cri.ListContainersResponse, error) {
 	return &cri.ListContainersResponse{Containers: f.containers}, nil
 }
 
-func (f *fakeRuntime) ImageStatus(_ context.Context, asked *cri.ImageStatusRequest, _ ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
+func (f *fakeRuntime) ImageStatus(
+	_ context.Context, asked *cri.ImageStatusRequest, _ ...grpc.CallOption,
+) (*cri.ImageStatusResponse, error) {
 	if id := f.images[asked.Image.Image]; id != "" {
 		return &cri.ImageStatusResponse{Image: &cri.Image{Id: id, Size_: 20 << 20}}, nil
 	}
 	return &cri.ImageStatusResponse{}, nil
 }
 
-func (f *fakeRuntime) RemoveImage(_ context.Context, asked *cri.RemoveImageRequest, _ ...grpc.CallOption) (*cri.RemoveImageResponse, error) {
+func (f *fakeRuntime) RemoveImage(
+	_ context.Context, asked *cri.RemoveImageRequest, _ ...grpc.CallOption,
+) (*cri.RemoveImageResponse, error) {
 	f.removed = append(f.removed, asked.Image.Image)
 	return &cri.RemoveImageResponse{}, nil
 }

@@ -85,9 +85,13 @@ func run(options *swap.Options, work func(ctx context.Context, command *cobra.Co
 }
 
 // look is run for a command that changes nothing: a signal ends it, even while it waits for a file.
-func look(options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error) func(*cobra.Command, []string) error {
+func look(
+	options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error,
+) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, arguments []string) error {
-		return unlessEnded(command.Context(), 3*time.Second, func() error { return run(options, work)(command, arguments) })
+		return unlessEnded(command.Context(), 3*time.Second, func() error {
+			return run(options, work)(command, arguments)
+		})
 	}
 }
 
