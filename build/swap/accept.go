@@ -74,7 +74,7 @@ type scheduler struct {
 // accepts has a scheduler itself check the command line and the environment of a pod, with --validate-config: it reads
 // the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. config is the
 // content of the configuration that the command line names; nil without one. The answer is what it says, and the
-// scheduler's warnings.
+// scheduler's warnings and notes.
 func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerConfig, []string, error) {
 	arguments := append(slices.Clone(pod.Command[pod.line.program+1:]), "--validate-config")
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
@@ -99,7 +99,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, nextstep.With(
 			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
 				"it is a stock scheduler, or was built without this project's patch 0430"),
-			"take an image that make image made, or for the stock one kube-scheduler-swap rollback")
+			"take the kube-scheduler.tar of the release bundle, or for the stock one kube-scheduler-swap rollback")
 	default:
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))
@@ -107,11 +107,16 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, fmt.Errorf("its check ended with %w: %s", err,
 			strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
-	// It may be another machine that the configuration is for, so these are no errors of the scheduler's check.
+	says := linesWith("warning: ", output.String())
 	var missing []string
 	for _, note := range linesWith("note: ", output.String()) {
-		if strings.Contains(note, " is not to be found on this machine") && !strings.HasPrefix(note, "clientConnection.kubeconfig") {
-			missing = append(missing, strings.Replace(note, "is not to be found on this machine", "is nothing that its pod sees", 1))
+		switch {
+		case slices.ContainsFunc(knownNotes, func(beginning string) bool { return strings.HasPrefix(note, beginning) }):
+		case strings.Contains(note, missingNote):
+			// It may be another machine that the configuration is for, so this is no error of the scheduler's check.
+			missing = append(missing, strings.Replace(note, missingNote, "is nothing that its pod sees", 1))
+		default:
+			says = append(says, note)
 		}
 	}
 	if len(missing) > 0 {
@@ -121,13 +126,24 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	if file, set := pod.Flag("config"); !set || file == "" {
 		accepted := &schedulerConfig{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
-		return accepted, linesWith("warning: ", output.String()), nil
+		return accepted, says, nil
 	}
 	accepted, err := readConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its configuration: %w", err)
 	}
-	return accepted, linesWith("warning: ", output.String()), nil
+	return accepted, says, nil
+}
+
+// missingNote is what the scheduler's check says of a file that it does not see.
+const missingNote = "is not to be found on this machine"
+
+// knownNotes are the beginnings of notes that say nothing new here: of the flag --kubeconfig, which kubeadm's manifest
+// has beside every configuration, and of what this tool's own check finds.
+var knownNotes = []string{
+	"with --config, the flag --kubeconfig is ignored",
+	"no profile is named " + defaultScheduler + ":",
+	"clientConnection.kubeconfig ",
 }
 
 // linesWith gives the lines of a text that begin so, without the beginning.
@@ -207,7 +223,7 @@ func configContent(pod *Pod) ([]byte, error) {
 			fmt.Errorf("the manifest names --config=%s, and mounts no folder that holds it", inside),
 			"kube-scheduler-swap rollback")
 	}
-	content, err := os.ReadFile(path)
+	content, err := readRegular(path)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
 			"kube-scheduler-swap install --config FILE")

@@ -26,7 +26,10 @@ func TestASchedulerIsAskedWithItsOwnCheck(t *testing.T) {
 	pod := podWith(t, "--config=/in/the/container.yaml")
 	config, warnings, err := ask(t, `for last; do :; done
 [ "$last" = --validate-config ] && [ "${2#--config=}" = /in/the/container.yaml ] || exit 1
-echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod, "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
+echo "x is valid"; echo "warning: no answer"; echo "note: the file has more than one YAML document: only the first is read"
+echo "note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts"
+echo "note: clientConnection.kubeconfig is not to be found on this machine: x"
+echo "note: no profile is named default-scheduler: pods that name no scheduler stay Pending"`, pod, "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,8 +39,8 @@ echo "x is valid"; echo "warning: no answer"; echo "note: a note"`, pod, "leader
 	if got := leaseOf(pod, config); *got != (lease{"kube-system", "mine"}) {
 		t.Errorf("its lease is %v", got)
 	}
-	if !slices.Equal(warnings, []string{"no answer"}) {
-		t.Errorf("its warnings are %q", warnings)
+	if !slices.Equal(warnings, []string{"no answer", "the file has more than one YAML document: only the first is read"}) {
+		t.Errorf("its warnings and notes are %q", warnings)
 	}
 }
 

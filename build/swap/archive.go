@@ -46,6 +46,9 @@ func openArchive(file string) (*archive, error) {
 		return nextstep.With(fmt.Errorf("the image archive %s is damaged or not whole: %w", file, err),
 			"copy it here again, whole; sha256sum -c SHA256SUMS tells")
 	}
+	if err := refuseSpecial(file); err != nil {
+		return nil, fmt.Errorf("the image archive: %w", err)
+	}
 	opener := func() (io.ReadCloser, error) { return os.Open(file) }
 	manifest, err := tarball.LoadManifest(opener)
 	if errors.Is(err, os.ErrNotExist) {
@@ -80,7 +83,7 @@ func openArchive(file string) (*archive, error) {
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
 		} else if id != a.id {
 			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name),
-				"take an archive that make image made")
+				"take the kube-scheduler.tar of the release bundle")
 		}
 	}
 	return a, nil

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -56,18 +57,8 @@ const otherwise = "fix what is said above, then run the same command again"
 func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, error) {
 	findings := t.checkNode(ctx, p.pod, p)
 	if p.archive != nil {
-		id, err := t.runtime.imageID(ctx, p.swap.Image)
-		if err != nil {
+		if err := t.checkNames(ctx, &findings, p); err != nil {
 			return nil, err
-		}
-		switch {
-		case id == "" || id == p.imageID:
-		case p.swap.Image == p.pod.Image:
-			findings.problem("make the image under another name (VERSION_SUFFIX=), so that there is a way back",
-				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest would start that, too", p.swap.Image)
-		default:
-			findings.warn("make the image under another name (VERSION_SUFFIX=), if the old one is still of use",
-				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would run the new one", p.swap.Image, p.archive.path)
 		}
 	}
 	t.checkForm(&findings, p)
@@ -81,6 +72,33 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 		t.checkOthers(ctx, &findings, p, request.Accept)
 	}
 	return findings, nil
+}
+
+// checkNames finds images of the runtime that the archive would replace, since it has one of their names.
+func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) error {
+	for _, name := range p.archive.names {
+		id, err := t.runtime.imageID(ctx, name)
+		if err != nil {
+			return err
+		}
+		repository, _, _ := strings.Cut(path.Base(name), ":")
+		switch {
+		case id == "" || id == p.imageID:
+		case name == p.pod.Image:
+			findings.problem("kube-scheduler-swap rollback, then run this again; or take an archive made under another name",
+				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest "+
+					"would start that, too", name)
+		case !strings.Contains(repository, "scheduler"):
+			findings.problem("take an archive that has only the scheduler's name, as in the release bundle",
+				"the container runtime has another image under the name %s, which is no scheduler's: loading %s replaces it "+
+					"for all pods", name, p.archive.path)
+		default:
+			findings.warn("nothing, if that one is of no use any more; else take an archive made under another name",
+				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would "+
+					"run the new one", name, p.archive.path)
+		}
+	}
+	return nil
 }
 
 // checkReplaced finds what works today and would not any more: flags that a configuration switches off, and a
@@ -206,13 +224,11 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 			controlPlanes++
 		}
 	}
-	if p != nil && p.refusal == nil && controlPlanes > 1 {
-		config, _ := configOf(pod)
-		now, then := leaseOf(pod, config), leaseOf(p.afterPod, p.accepted)
-		if now != nil && (then == nil || *now != *then) {
-			findings.problem(fmt.Sprintf("leave leaderElection at %s/%s", now.namespace, now.name),
-				"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would schedule the same pods", now.namespace, now.name, controlPlanes-1)
-		}
+	if controlPlanes > 1 {
+		t.checkElection(&findings, pod, p, controlPlanes-1)
+	}
+	if err := t.refuseLink(); err != nil {
+		findings.failed(err)
 	}
 	t.checkStray(&findings, pod)
 	if err := t.runtime.missingTool(); err != nil {
@@ -225,6 +241,32 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the folder of the manifests cannot be written to: %v", err)
 	}
 	return findings
+}
+
+// checkElection finds a scheduler, the running one or the new one, that does not take turns with those of the other
+// control-plane nodes.
+func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) {
+	config, _ := configOf(pod)
+	now := leaseOf(pod, config)
+	if now == nil {
+		findings.warn(
+			"take --leader-elect=false out of "+t.manifest+", and leaderElect: false out of its configuration",
+			"the scheduler of this node runs without leader election, and there are %d other control-plane nodes: it "+
+				"schedules the same pods as their leader", others)
+	}
+	if p == nil || p.refusal != nil {
+		return
+	}
+	switch then := leaseOf(p.afterPod, p.accepted); {
+	case now == nil && then == nil:
+		findings.warn("take it out before the install; flags count more than the configuration",
+			"the new scheduler would run without leader election, too")
+	case now != nil && (then == nil || *now != *then):
+		findings.problem(fmt.Sprintf("leave leaderElection at %s/%s", now.namespace, now.name),
+			"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would "+
+				"schedule the same pods",
+			now.namespace, now.name, others)
+	}
 }
 
 // controlPlaneLabel is kubeadm's.
@@ -307,7 +349,7 @@ func (n *network) missing() []string {
 		default:
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(n.configurations, entry.Name()))
+		content, err := readRegular(filepath.Join(n.configurations, entry.Name()))
 		if err != nil {
 			continue
 		}
@@ -358,8 +400,12 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 		if entry.Name() == filepath.Base(t.manifest) || entry.IsDir() {
 			continue
 		}
-		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		content, err := readRegular(filepath.Join(folder, entry.Name()))
 		if errors.Is(err, os.ErrNotExist) {
+			continue
+		} else if err != nil {
+			findings.warn("move it out of the manifests folder",
+				"kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
 			continue
 		}
 		stray := Stray(entry.Name(), content, *pod)

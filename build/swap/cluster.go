@@ -34,6 +34,9 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 		return nil, nextstep.With(fmt.Errorf("the API server's address and credentials: %w", err),
 			"run this on a kubeadm control-plane node, or name a file with --kubeconfig")
 	}
+	if err := refuseSpecial(kubeconfig); err != nil {
+		return nil, err
+	}
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("%s: %w", kubeconfig, err),
@@ -166,4 +169,16 @@ func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 		return nil, nextstep.With(fmt.Errorf("cannot list the nodes: %w", err), "kubectl get nodes")
 	}
 	return nodes.Items, nil
+}
+
+// podsOn lists the pods of a node.
+func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "spec.nodeName=" + node,
+	})
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("cannot list the pods of this node: %w", err),
+			"kubectl get pods -A --field-selector spec.nodeName=%s", node)
+	}
+	return pods.Items, nil
 }

@@ -4,6 +4,7 @@ package swap
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -65,9 +66,29 @@ func removeDurably(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
+// refuseSpecial refuses what is there and no regular file: to read a pipe is to wait for its writer, for ever if there
+// is none.
+func refuseSpecial(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Mode().IsRegular() {
+		// What cannot be looked at, or is not there, is for the one who opens it.
+		return nil
+	}
+	return nextstep.With(fmt.Errorf("%s is no regular file (%s)", path, info.Mode()),
+		"ls -ld %s; write what it gives to a file, and name that", path)
+}
+
+// readRegular reads a regular file.
+func readRegular(path string) ([]byte, error) {
+	if err := refuseSpecial(path); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+}
+
 // readIfThere reads a file; nil if it is not there.
 func readIfThere(path string) ([]byte, error) {
-	content, err := os.ReadFile(path)
+	content, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

@@ -107,10 +107,13 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		if err := t.keepEditedConfig(p.swap.ConfigFolder); err != nil {
 			return err
 		}
-		if _, err := t.state.keepConfig(p.config); err != nil {
+		if _, err := t.state.keepConfig(p.config, userOf(p.afterPod)); err != nil {
 			return err
 		}
 		t.say("kept the configuration in %s", p.swap.ConfigFolder)
+	}
+	if err := t.state.closeConfigs(userOf(p.afterPod)); err != nil {
+		return err
 	}
 	unfinished, err := t.unfinished()
 	if err != nil {
@@ -550,6 +553,12 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	pod, err := Describe(manifest)
 	if err != nil {
 		return nil, err
+	}
+	if folder := pod.Swap.ConfigFolder; inside(folder, t.state.configs()) {
+		// Its container may run as another user than the one that it takes the place of.
+		if err := giveConfig(folder, userOf(&pod)); err != nil {
+			t.say("the configuration cannot be given to the user of the old scheduler: %v", err)
+		}
 	}
 	// Whether its image is there and its configuration can be read is seen when it runs.
 	id, _ := t.runtime.imageID(ctx, pod.Image)

@@ -83,10 +83,6 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 	if err := t.writePatch(folder, pod.Swap); err != nil {
 		return "", err
 	}
-	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder}); err != nil {
-		return "", nextstep.With(fmt.Errorf("cannot write down where the patch lies: %w", err),
-			"see that there is room in %s", t.state.folder)
-	}
 	if pod.Swap.ConfigFolder == "" {
 		// Nothing is mounted then for --config to name.
 		return "", nil
@@ -107,9 +103,6 @@ func (t *Tool) updatePatch(swap Swap) error {
 			return nil
 		}
 		patch.Folder = DefaultPatches
-		if err := writeRecord(t.state.patchedFile(), patch); err != nil {
-			return err
-		}
 	}
 	if err := t.writePatch(patch.Folder, swap); err != nil {
 		return err
@@ -148,9 +141,43 @@ func (t *Tool) writePatch(folder string, swap Swap) error {
 	if err := keepFolder(folder); err != nil {
 		return err
 	}
-	if err := writeDurably(filepath.Join(folder, KubeadmPatchFile), content, 0o600); err != nil {
+	file := filepath.Join(folder, KubeadmPatchFile)
+	if before, err := readIfThere(file); err != nil {
+		return err
+	} else if before != nil && !bytes.Equal(before, content) {
+		if err := t.keepEditedPatch(before, nil); err != nil {
+			return err
+		}
+	}
+	if err := writeDurably(file, content, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot write kubeadm's patch: %w", err),
 			"see that there is room in %s", folder)
 	}
+	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder, Patch: sum(content)}); err != nil {
+		return nextstep.With(fmt.Errorf("cannot write down where kubeadm's patch lies: %w", err),
+			"see that there is room in %s", t.state.folder)
+	}
+	return nil
+}
+
+// keepEditedPatch saves a patch in the state folder that is not what this tool wrote: edits by hand must not be lost.
+// Where no record tells what it wrote, ours does; nil: any patch for a swap counts.
+func (t *Tool) keepEditedPatch(patch, ours []byte) error {
+	var last patched
+	if _, err := readRecord(t.state.patchedFile(), &last); err != nil {
+		return err
+	}
+	switch {
+	case last.Patch == sum(patch) || bytes.Equal(patch, ours):
+		return nil
+	case last.Patch == "" && ours == nil && strings.Contains(string(patch), VersionAnnotation):
+		return nil
+	}
+	kept := t.state.stamped("edited-kubeadm-patch", t.started)
+	if err := writeDurably(kept, patch, 0o600); err != nil {
+		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
+			"see that there is room in %s", t.state.folder)
+	}
+	t.say("kubeadm's patch is not as this tool wrote it; kept as %s", kept)
 	return nil
 }

@@ -102,17 +102,21 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 // ask finds out whether the new scheduler accepts what its pod gives it.
 func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	instead := map[string]string{}
-	if p.config != nil {
-		staged := filepath.Join(scratch, "config")
-		if err := errors.Join(os.Mkdir(staged, 0o755), os.WriteFile(filepath.Join(staged, ConfigFileName), p.config, 0o644)); err != nil {
-			return nextstep.With(err, "see that the disk has room")
-		}
-		instead[p.swap.ConfigFolder] = staged
-	}
 	config, err := p.configAfter()
 	if err != nil {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
+	}
+	if p.swap.ConfigFolder != "" {
+		// As install gives it to the user of the new pod, also if it lies there for another one.
+		staged := filepath.Join(scratch, "config")
+		err := errors.Join(os.Mkdir(staged, 0o700),
+			os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
+			giveConfig(staged, userOf(p.afterPod)))
+		if err != nil {
+			return nextstep.With(err, "see that the disk has room")
+		}
+		instead[p.swap.ConfigFolder] = staged
 	}
 	view, err := newView(root, p.afterPod, instead)
 	if err != nil {
@@ -190,7 +194,7 @@ const unknownVersion = "unknown"
 func (t *Tool) takeScheduler(a *archive, root string) error {
 	if a.architecture != goruntime.GOARCH {
 		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
-			"make image ARCH=%s", goruntime.GOARCH)
+			"take the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
 	}
 	return a.unpack(root)
 }
@@ -205,7 +209,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 			return nil
 		}
 		file := filepath.Join(p.swap.ConfigFolder, ConfigFileName)
-		if content, err := os.ReadFile(file); err != nil {
+		if content, err := readRegular(file); err != nil {
 			return nextstep.With(fmt.Errorf("the configuration of the swap that is there: %w", err),
 				"name one with --config")
 		} else if sum(content) != p.swap.ConfigSHA256 {
@@ -216,7 +220,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		}
 		return nil
 	}
-	content, err := os.ReadFile(request.Config)
+	content, err := readRegular(request.Config)
 	if err != nil {
 		return nextstep.With(fmt.Errorf("the configuration: %w", err),
 			"name a KubeSchedulerConfiguration with --config")

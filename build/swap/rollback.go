@@ -35,8 +35,14 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	defer end()
 	_, replaced, unreadable := t.readManifest()
-	if err := t.rollback(ctx, to); err != nil || unreadable != nil || !replaced.Swapped {
+	if err := t.rollback(ctx, to); err != nil {
 		return err
+	}
+	if _, pod, err := t.readManifest(); err == nil && !pod.Swapped {
+		t.sayPatched()
+	}
+	if unreadable != nil || !replaced.Swapped {
+		return nil
 	}
 	// Another rollback goes there. Only now, since pods wait for the scheduler that was put back.
 	if err := t.keepImage(ctx, replaced.Image); err != nil {
@@ -47,6 +53,9 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 
 // rollback is Rollback under the lock.
 func (t *Tool) rollback(ctx context.Context, to string) error {
+	if err := t.refuseLink(); err != nil {
+		return err
+	}
 	var path string
 	switch to {
 	case ToStock:
@@ -247,7 +256,6 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 		return err
 	}
 	if !pod.Swapped {
-		t.sayPatched()
 		return nil
 	}
 	return t.updatePatch(pod.Swap)

@@ -15,10 +15,12 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -135,12 +137,23 @@ func (r *runtime) load(ctx context.Context, archive string) error {
 	return r.run(ctx, "images", "import", archive)
 }
 
-// save writes a loaded image to an archive.
+// save writes a loaded image to an archive, in a folder for what is thrown away.
 func (r *runtime) save(ctx context.Context, name, archive string) error {
+	arguments := []string{"images", "export", archive, name}
 	if r.docker {
-		return r.run(ctx, "save", "--output", archive, name)
+		arguments = []string{"save", "--output", archive, name}
 	}
-	return r.run(ctx, "images", "export", archive, name)
+	err := r.run(ctx, arguments...)
+	if err == nil || !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
+		return err
+	}
+	where, room := filepath.Dir(filepath.Dir(archive)), ""
+	asked := &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}}
+	if answer, unknown := r.images.ImageStatus(ctx, asked); unknown == nil {
+		room = fmt.Sprintf(" for %d MB", answer.GetImage().GetSize_()>>20+1)
+	}
+	return nextstep.With(fmt.Errorf("cannot export the image %s into %s: %w", name, where, err),
+		"df -h %s; make room%s there, then run this again", where, room)
 }
 
 // drop takes a name away from an image; other names of the same image stay.
@@ -155,6 +168,16 @@ func (r *runtime) drop(ctx context.Context, name string) error {
 func (r *runtime) remove(ctx context.Context, id string) error {
 	_, err := r.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}})
 	return err
+}
+
+// removeCommand is what a person types to remove an image.
+func (r *runtime) removeCommand(name, id string) string {
+	// containerd has a name that is the id, for kubelet, too.
+	arguments := []string{"images", "rm", name, id}
+	if r.docker {
+		arguments = []string{"rmi", name}
+	}
+	return strings.Join(append(r.tool(), arguments...), " ")
 }
 
 // missingTool says what is missing to load images; nil: nothing.
@@ -220,6 +243,25 @@ func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string)
 		})
 	}
 	return found, nil
+}
+
+// containerOf names a container that was made from an image, whether it runs or not, and is none of a pod; empty: there
+// is none.
+func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
+	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{})
+	if err != nil {
+		return "", nextstep.With(fmt.Errorf("the container runtime does not list its containers: %w", err),
+			"systemctl status containerd docker")
+	}
+	for _, c := range answer.Containers {
+		if c.ImageRef != imageID && c.GetImage().GetImage() != imageID ||
+			c.Labels[podNamespaceLabel] == except.Namespace && c.Labels[podNameLabel] == except.Name {
+			continue
+		}
+		return fmt.Sprintf("the container %s of the pod %s/%s", c.Labels[containerNameLabel],
+			c.Labels[podNamespaceLabel], c.Labels[podNameLabel]), nil
+	}
+	return "", nil
 }
 
 // sandbox is the room that the runtime has made for one version of a static pod.

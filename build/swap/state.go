@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -110,6 +111,8 @@ type installed struct {
 // patched says where kubeadm's patch lies, which every install brings up to date. It outlives a rollback.
 type patched struct {
 	Folder string `json:"folder"`
+	// Patch is the SHA-256 sum of the patch as it was written; empty in the record of an older release.
+	Patch string `json:"patch,omitempty"`
 }
 
 func sum(content []byte) string {
@@ -171,8 +174,8 @@ func writeAt(file *os.File, text string) error {
 	return err
 }
 
-// keepConfig puts a configuration into a folder named after its content, and gives the folder.
-func (s state) keepConfig(content []byte) (string, error) {
+// keepConfig puts a configuration into a folder named after its content, for a user to read, and gives the folder.
+func (s state) keepConfig(content []byte, user *syscall.Credential) (string, error) {
 	folder := s.configFolder(sum(content))
 	if err := keepFolder(s.configs()); err != nil {
 		return "", err
@@ -180,11 +183,47 @@ func (s state) keepConfig(content []byte) (string, error) {
 	if err := keepFolder(folder); err != nil {
 		return "", err
 	}
-	if err := writeDurably(filepath.Join(folder, ConfigFileName), content, 0o644); err != nil {
+	err := writeDurably(filepath.Join(folder, ConfigFileName), content, 0o600)
+	if err == nil {
+		err = giveConfig(folder, user)
+	}
+	if err != nil {
 		return "", nextstep.With(fmt.Errorf("cannot keep the configuration: %w", err),
 			"see that there is room in %s", s.folder)
 	}
 	return folder, nil
+}
+
+// giveConfig lets one user read the configuration in a folder, and no other: it may hold secrets. nil is the user of
+// this process, root. The folders above need not let that user pass: the container runtime mounts this one as root.
+func giveConfig(folder string, user *syscall.Credential) error {
+	if user == nil {
+		user = &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	}
+	for path, mode := range map[string]os.FileMode{folder: 0o700, filepath.Join(folder, ConfigFileName): 0o600} {
+		err := os.Chmod(path, mode)
+		if err == nil {
+			err = os.Chown(path, int(user.Uid), int(user.Gid))
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// closeConfigs lets one user read all configurations that are kept, and no other. An older release let every user.
+func (s state) closeConfigs(user *syscall.Credential) error {
+	folders, err := filepath.Glob(filepath.Join(s.configs(), "*"))
+	if err != nil || len(folders) == 0 {
+		return err
+	}
+	for _, folder := range folders {
+		if err := giveConfig(folder, user); err != nil {
+			return err
+		}
+	}
+	return os.Chmod(s.configs(), 0o700)
 }
 
 // dropConfigs removes the configurations that none of the manifests names. keep sees each of them first.

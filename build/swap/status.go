@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"text/tabwriter"
 	"time"
@@ -65,7 +64,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		}
 	}
 	if s.ConfigSHA256 != "" {
-		if found, err := os.ReadFile(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
+		if found, err := readRegular(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
 			note("the configuration cannot be read: %v", err)
 		} else if sum(found) != s.ConfigSHA256 {
 			note("%s is not what was installed: it was changed since; the running scheduler has read one or the other", s.Config)
@@ -169,7 +168,11 @@ func (s *Status) Write(output io.Writer) error {
 	if s.Since.IsZero() {
 		line("runs", "no")
 	} else {
-		line("runs", "since %s (%s), %d restarts", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), s.Restarts)
+		restarts := fmt.Sprintf("%d restarts", s.Restarts)
+		if s.Restarts == 1 {
+			restarts = "1 restart"
+		}
+		line("runs", "since %s (%s), %s", s.Since.Local().Format("2006-01-02 15:04:05 MST"), time.Since(s.Since).Round(time.Second), restarts)
 	}
 	line("health", "%s", s.Health)
 	switch {

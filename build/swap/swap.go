@@ -113,8 +113,11 @@ func (t *Tool) say(format string, arguments ...any) {
 
 // readManifest reads the scheduler's manifest.
 func (t *Tool) readManifest() ([]byte, *Pod, error) {
-	content, err := os.ReadFile(t.manifest)
+	content, err := readRegular(t.manifest)
 	if errors.Is(err, os.ErrNotExist) {
+		if err := t.refuseLink(); err != nil {
+			return nil, nil, err
+		}
 		return nil, nil, nextstep.With(
 			fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm", t.manifest),
 			"run this on a control-plane node, name the file with --manifest, or make it again with kubeadm init phase control-plane scheduler")
@@ -126,6 +129,26 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 		return content, nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
 	return content, &pod, nil
+}
+
+// refuseLink refuses a manifest that is a symbolic link: a rename, which is how it is replaced, would take the link
+// away.
+func (t *Tool) refuseLink() error {
+	target, err := os.Readlink(t.manifest)
+	if err != nil {
+		// It is no link, or not there.
+		return nil
+	}
+	if !filepath.IsAbs(target) {
+		target = filepath.Join(filepath.Dir(t.manifest), target)
+	}
+	hidden := filepath.Join(filepath.Dir(t.manifest), "."+filepath.Base(t.manifest))
+	return nextstep.With(
+		fmt.Errorf("%s is a symbolic link to %s: this tool replaces a manifest by a rename, so that kubelet never reads "+
+			"half of it, and that would put a file in the place of the link and leave %s without effect",
+			t.manifest, target, target),
+		"put the file itself there (cp %s %s && mv %s %s), then run this again; or edit %s by hand",
+		target, hidden, hidden, t.manifest, target)
 }
 
 // podName is the name under which the API server knows a static pod.

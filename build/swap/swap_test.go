@@ -9,10 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
 )
@@ -106,7 +109,7 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 	s := state{folder: t.TempDir()}
 	var folders []string
 	for _, content := range []string{"one", "two", "three"} {
-		folder, err := s.keepConfig([]byte(content))
+		folder, err := s.keepConfig([]byte(content), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -126,6 +129,46 @@ func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 	if got := get(t, filepath.Join(folders[2], ConfigFileName)); got != "three" {
 		t.Errorf("content %q", got)
 	}
+}
+
+func TestAConfigurationIsReadableForItsSchedulerAlone(t *testing.T) {
+	s := state{folder: t.TempDir()}
+	old := filepath.Join(s.configs(), "0123456789ab", ConfigFileName)
+	put(t, old, "token: of an older release\n")
+	user := &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	if os.Geteuid() == 0 {
+		user = &syscall.Credential{Uid: 65534, Gid: 65533}
+	}
+	folder, err := s.keepConfig([]byte("token: secret\n"), user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect := func(path string, mode os.FileMode, user *syscall.Credential) {
+		t.Helper()
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		owner := info.Sys().(*syscall.Stat_t)
+		if info.Mode().Perm() != mode || owner.Uid != user.Uid || owner.Gid != user.Gid {
+			t.Errorf("%s is %v of %d:%d, want %v of %d:%d", path, info.Mode().Perm(), owner.Uid, owner.Gid, mode, user.Uid, user.Gid)
+		}
+	}
+	expect(folder, 0o700, user)
+	expect(filepath.Join(folder, ConfigFileName), 0o600, user)
+	if err := s.closeConfigs(user); err != nil {
+		t.Fatal(err)
+	}
+	self := &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
+	expect(s.configs(), 0o700, self)
+	expect(old, 0o600, user)
+	expect(filepath.Dir(old), 0o700, user)
+	// The pod runs as root again.
+	if err := giveConfig(folder, nil); err != nil {
+		t.Fatal(err)
+	}
+	expect(folder, 0o700, self)
+	expect(filepath.Join(folder, ConfigFileName), 0o600, self)
 }
 
 func TestADamagedRecordIsNotTakenForNone(t *testing.T) {
@@ -577,6 +620,89 @@ func TestRollbackKnowsWhetherItGoesBackToWhatWasSwapped(t *testing.T) {
 	}
 	if swapOf([]byte(strings.Replace(stock, "10259", "10260", 1)), &pod) {
 		t.Error("the swap of another manifest is taken for that of this one")
+	}
+}
+
+func TestAPipeIsNotWaitedFor(t *testing.T) {
+	tool := toolFor(t, stock)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := unix.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := filepath.Join(filepath.Dir(tool.manifest), "pipe.yaml")
+	if err := unix.Mkfifo(beside, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	mounted := podWith(t, "--config="+pipe)
+	mounted.Manifest.Spec.Volumes = []corev1.Volume{{Name: "pipe",
+		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: pipe}}}}
+	mounted.container().VolumeMounts = []corev1.VolumeMount{{Name: "pipe", MountPath: pipe}}
+	for what, read := range map[string]func() error{
+		"an archive":                        func() error { _, err := openArchive(pipe); return err },
+		"a configuration":                   func() error { return tool.planConfig(&plan{pod: pod}, Request{Config: pipe}) },
+		"the configuration of the manifest": func() error { _, err := configContent(mounted); return err },
+		"the administrator's credentials":   func() error { _, err := connectCluster(pipe); return err },
+		"another file of the folder": func() error {
+			var findings Findings
+			tool.checkStray(&findings, pod)
+			return errors.New(findings[0].What)
+		},
+	} {
+		done := make(chan error, 1)
+		go func() { done <- read() }()
+		select {
+		case err := <-done:
+			if err == nil || !strings.Contains(err.Error(), "is no regular file") {
+				t.Errorf("%s: %v", what, err)
+			}
+		case <-time.After(10 * time.Second):
+			t.Errorf("%s is waited for", what)
+		}
+	}
+}
+
+func TestAManifestThatIsALinkIsRefused(t *testing.T) {
+	tool := toolFor(t, stock)
+	tool.runtime = &runtime{endpoint: "/run/it.sock", name: "containerd"}
+	tool.cluster = &cluster{client: fake.NewSimpleClientset()}
+	real := filepath.Join(t.TempDir(), "ks.yaml")
+	if err := errors.Join(os.Rename(tool.manifest, real), os.Symlink(real, tool.manifest)); err != nil {
+		t.Fatal(err)
+	}
+	refused := func(what string) {
+		t.Helper()
+		for _, want := range []string{"is a symbolic link to " + real, "cp " + real} {
+			if !strings.Contains(what, want) {
+				t.Errorf("want %q in:\n%s", want, what)
+			}
+		}
+	}
+	_, pod, err := tool.readManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found strings.Builder
+	tool.checkNode(t.Context(), pod, nil).Write(&found)
+	refused(found.String())
+	put(t, tool.state.original(), stock)
+	for _, to := range []string{ToStock, ToPrevious} {
+		if err := tool.rollback(t.Context(), to); err == nil {
+			t.Error("a rollback replaces it")
+		} else {
+			refused(err.Error())
+		}
+	}
+	if err := os.Remove(real); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := tool.readManifest(); err == nil {
+		t.Error("a link to nothing is read")
+	} else {
+		refused(err.Error())
 	}
 }
 

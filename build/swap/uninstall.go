@@ -3,11 +3,12 @@
 package swap
 
 import (
-	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -47,19 +48,17 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	if err := t.removePatches(ours); err != nil {
 		return err
 	}
-	for name, id := range ids {
-		if err := t.runtime.remove(ctx, id); err != nil {
-			// Docker keeps an image until kubelet has cleared its last container away.
-			t.say("the image %s is left: %v", name, err)
-		} else {
-			t.say("removed the image %s", name)
-		}
-	}
+	t.removeImages(ctx, pod, ids)
 	if err := t.removeState(); err != nil {
 		return err
 	}
 	t.sayClusterConfiguration(ctx)
-	t.say("done: of kube-scheduler-swap, the annotation %s in %s is left, which does nothing", RestartedAtAnnotation, t.manifest)
+	left := "nothing of kube-scheduler-swap is left in " + t.manifest
+	if !pod.Swap.RestartedAt.IsZero() {
+		left = fmt.Sprintf("of kube-scheduler-swap, the annotation %s in %s is left, which does nothing",
+			RestartedAtAnnotation, t.manifest)
+	}
+	t.say("done: %s", left)
 	return nil
 }
 
@@ -87,6 +86,63 @@ func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string
 	return ids, nil
 }
 
+// removeImages removes images by their names and ids, but for those that something else than the scheduler of the
+// manifest uses: its next container would not start.
+func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]string) {
+	for _, name := range slices.Sorted(maps.Keys(ids)) {
+		user, err := t.imageUser(ctx, scheduler, ids[name])
+		if err == nil && user == "" {
+			// Docker keeps an image until kubelet has cleared its last container away.
+			if err = t.runtime.remove(ctx, ids[name]); err == nil {
+				t.say("removed the image %s", name)
+				continue
+			}
+		}
+		why := user + " uses it"
+		if err != nil {
+			what, _ := nextstep.Split(err, "")
+			why = what
+		}
+		t.say("the image %s is left: %s; when nothing needs it any more: %s", name, why,
+			t.runtime.removeCommand(name, ids[name]))
+	}
+}
+
+// imageUser names a container or pod of this node, other than the scheduler's own, that was made from an image or names
+// it; empty: there is none.
+func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string, error) {
+	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: t.podName(scheduler)}
+	container, err := t.runtime.containerOf(ctx, id, own)
+	if container != "" || err != nil {
+		return container, err
+	}
+	pods, err := t.cluster.podsOn(ctx, t.kubelet.nodeName)
+	if err != nil {
+		return "", err
+	}
+	// Many pods of a node have the same few images.
+	known := map[string]string{}
+	for _, pod := range pods {
+		if pod.Namespace == own.Namespace && pod.Name == own.Name {
+			continue
+		}
+		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
+			found, asked := known[container.Image]
+			if !asked {
+				// By the runtime's rules for names: one image may have several.
+				if found, err = t.runtime.imageID(ctx, container.Image); err != nil {
+					return "", err
+				}
+				known[container.Image] = found
+			}
+			if found == id {
+				return "the pod " + pod.Namespace + "/" + pod.Name, nil
+			}
+		}
+	}
+	return "", nil
+}
+
 // removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it is
 // kept beside what else was edited by hand.
 func (t *Tool) removePatches(ours []byte) error {
@@ -102,12 +158,8 @@ func (t *Tool) removePatches(ours []byte) error {
 		if !strings.Contains(string(content), VersionAnnotation) {
 			continue
 		}
-		if !bytes.Equal(content, ours) {
-			kept := t.state.stamped("edited-kubeadm-patch", t.started)
-			if err := writeDurably(kept, content, 0o600); err != nil {
-				return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err), "see that there is room in %s", t.state.folder)
-			}
-			t.say("kubeadm's patch is not as this tool writes it; kept as %s", kept)
+		if err := t.keepEditedPatch(content, ours); err != nil {
+			return err
 		}
 		if err := removeDurably(file); err != nil {
 			return nextstep.With(fmt.Errorf("kubeadm's patch cannot be removed: %w", err), "rm %s, then run this again", file)

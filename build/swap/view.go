@@ -64,7 +64,8 @@ func (a *archive) unpack(folder string) error {
 		}
 	}
 	if _, err := root.Stat(schedulerInImage); err != nil {
-		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage), "take an image that make image made")
+		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
+			"take the kube-scheduler.tar of the release bundle")
 	}
 	return nil
 }

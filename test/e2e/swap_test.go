@@ -279,6 +279,9 @@ func (o *operator) install(t *testing.T, load *load) {
 	o.served.Store(true)
 	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
 	o.expectOneManifest(t)
+	if open := o.run(t, "find "+stateFolder+"/configs -perm /077"); open != "" {
+		t.Errorf("a configuration, which may hold secrets, is for others to read:\n%s", open)
+	}
 }
 
 // damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves:
@@ -334,9 +337,28 @@ func (o *operator) pulls(t *testing.T) {
 
 // uninstall leaves nothing of the tool but an annotation, and what was edited by hand.
 func (o *operator) uninstall(t *testing.T) {
+	pod, err := swap.Describe(o.read(t, manifestFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Another pod of the node, whose container starts, and needs the image, once its ConfigMap is there.
+	beside, err := json.Marshal(corev1.Pod{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
+		ObjectMeta: metav1.ObjectMeta{Name: "beside"},
+		Spec: corev1.PodSpec{NodeName: "cp1", Containers: []corev1.Container{{Name: "beside", Image: pod.Image, EnvFrom: []corev1.EnvFromSource{
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "absent"}}}}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.run(t, "kubectl create --filename - <<< '"+string(beside)+"'")
 	output := o.page.do(t, o.node, "uninstall")
+	expect(t, output, "the image "+pod.Image+" is left: ")
+	_, command, _ := strings.Cut(output, "when nothing needs it any more: ")
+	command, _, _ = strings.Cut(command, "\n")
+	o.run(t, "kubectl delete pod beside --grace-period 0 --force 2>&1\n"+command)
 	expect(t, output, stateFolder+" is left, with what was kept of edits by hand", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
-		"removed the image", "ClusterConfiguration still names")
+		"ClusterConfiguration still names")
 	o.expectStock(t)
 	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*' ! -name 'broken-*'; find /etc/kubernetes/patches -type f; "+
 		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler.*fork' || true"); left != "" {
@@ -344,6 +366,15 @@ func (o *operator) uninstall(t *testing.T) {
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
+	// With a patch that no edit has touched, and an image that nothing else uses.
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1\n"+
+		"kube-scheduler-swap kubeadm-patch 2>&1\nkube-scheduler-swap rollback 2>&1")
+	output = o.run(t, "kube-scheduler-swap uninstall 2>&1")
+	expect(t, output, "removed the image "+pod.Image, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
+		"removed "+stateFolder, "done:")
+	if strings.Contains(output, "would bring the swap back") {
+		t.Errorf("uninstall warns of the patch that it removes:\n%s", output)
+	}
 }
 
 func (o *operator) verify(t *testing.T) {
@@ -395,6 +426,9 @@ func (o *operator) network(t *testing.T) {
 	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap check"), "nothing found")
 	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
+	// What the scheduler notes, and starts with all the same.
+	expect(t, o.run(t, "{ cat my-scheduler.yaml; printf -- '---\\nkind: Another\\n'; } > two.yaml\nkube-scheduler-swap check --config two.yaml"),
+		"warning: the new scheduler says: the file has more than one YAML document")
 }
 
 func (o *operator) brokenConfigurations(t *testing.T, load *load) {

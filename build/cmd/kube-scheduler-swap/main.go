@@ -35,7 +35,8 @@ func main() {
 		// The first signal undoes what was begun; the second one ends that too.
 		stop()
 	}()
-	// The scheduler may run as another user than root, and reads what is written here; what is secret says so itself.
+	// The scheduler may run as another user than root, and its image is unpacked here to ask it; what is secret says so
+	// itself.
 	syscall.Umask(0o022)
 	options := swap.Options{Output: os.Stderr}
 	root := &cobra.Command{
@@ -83,6 +84,34 @@ func run(options *swap.Options, work func(ctx context.Context, command *cobra.Co
 	}
 }
 
+// look is run for a command that changes nothing: a signal ends it, even while it waits for a file.
+func look(
+	options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error,
+) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, arguments []string) error {
+		return unlessEnded(command.Context(), 3*time.Second, func() error {
+			return run(options, work)(command, arguments)
+		})
+	}
+}
+
+// unlessEnded works until a context ends. Then the work may clear up for a while, and is left alone.
+func unlessEnded(ctx context.Context, while time.Duration, work func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- work() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-done:
+		return err
+	case <-time.After(while):
+		return nextstep.With(errors.New("interrupted; nothing was changed"), "the same command again")
+	}
+}
+
 // requestFlags are what check, install and diff are asked for.
 func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags := command.Flags()
@@ -99,7 +128,7 @@ func checkCommand(options *swap.Options) *cobra.Command {
 		Use:   "check",
 		Short: "Find everything that would make the swap fail, each with its next step; changes nothing",
 		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			findings, err := tool.Check(ctx, request)
 			if err != nil {
 				return err
@@ -161,7 +190,7 @@ func statusCommand(options *swap.Options) *cobra.Command {
 		Use:   "status",
 		Short: "Show what runs, since when, and whether the files match; changes nothing; exit status 1: it does not work",
 		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			status, err := tool.Status(ctx)
 			if err != nil {
 				return err
@@ -191,7 +220,7 @@ func diffCommand(options *swap.Options) *cobra.Command {
 		Use:   "diff",
 		Short: "Show the exact change of the manifest that install would make; changes nothing",
 		Args:  cobra.NoArgs,
-		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
+		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			change, err := tool.Diff(ctx, request)
 			if err != nil {
 				return err

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
+	const ours, other = "registry.k8s.io/kube-scheduler:v1.23.17-fork", "sha256:2"
+	for name, c := range map[string]struct {
+		loaded   string
+		running  string
+		severity Severity
+		what     string
+	}{
+		"nothing of these names":             {},
+		"a scheduler of the same name":       {loaded: ours, severity: Warning, what: "another image under the name " + ours},
+		"the running scheduler":              {loaded: ours, running: ours, severity: Problem, what: "the running scheduler is another image"},
+		"what is no scheduler":               {loaded: "registry.k8s.io/pause:3.6", severity: Problem, what: "which is no scheduler's"},
+		"what runs, under its second name":   {loaded: "localhost:5000/kube-scheduler:2", running: "localhost:5000/kube-scheduler:2", severity: Problem, what: "is another image"},
+		"no scheduler in a registry's port":  {loaded: "scheduler:5000/etcd:1", severity: Problem, what: "which is no scheduler's"},
+		"a second name without a tag, of us": {loaded: "example.com/my-scheduler", severity: Warning, what: "another image under the name"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			fakes := &fakeRuntime{images: map[string]string{c.loaded: other}}
+			tool := toolFor(t, stock)
+			tool.runtime = &runtime{containers: fakes, images: fakes}
+			p := &plan{pod: &Pod{Image: c.running}, imageID: "sha256:1", archive: &archive{path: "a.tar", names: []string{ours}}}
+			if c.loaded != ours && c.loaded != "" {
+				p.archive.names = append(p.archive.names, c.loaded)
+			}
+			var found Findings
+			if err := tool.checkNames(t.Context(), &found, p); err != nil {
+				t.Fatal(err)
+			}
+			if c.severity == "" && len(found) == 0 {
+				return
+			}
+			if len(found) != 1 || found[0].Severity != c.severity || !strings.Contains(found[0].What, c.what) {
+				t.Errorf("found %+v, want a %s with %q", found, c.severity, c.what)
+			}
+		})
+	}
+}
+
+func TestASchedulerThatIsNotElectedIsFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		now, then string
+		want      []string
+	}{
+		"both are elected":     {now: "true", then: "true"},
+		"the running one":      {now: "false", then: "true", want: []string{"warning: the scheduler of this node runs without leader election"}},
+		"both are not":         {now: "false", then: "false", want: []string{"warning: the scheduler of this node", "warning: the new scheduler would run without leader election, too"}},
+		"the new one is not":   {now: "true", then: "false", want: []string{"problem: the new scheduler would not share the lease"}},
+		"nothing is installed": {now: "false", want: []string{"warning: the scheduler of this node runs without leader election"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tool := toolFor(t, stock)
+			var p *plan
+			if c.then != "" {
+				p = &plan{afterPod: podWith(t, "--leader-elect="+c.then), accepted: &schedulerConfig{}}
+			}
+			var found Findings
+			tool.checkElection(&found, podWith(t, "--leader-elect="+c.now), p, 1)
+			if len(found) != len(c.want) {
+				t.Fatalf("found %+v, want %q", found, c.want)
+			}
+			for i, want := range c.want {
+				if got := string(found[i].Severity) + ": " + found[i].What; !strings.HasPrefix(got, want) {
+					t.Errorf("found %q, want %q", got, want)
+				}
+			}
+		})
+	}
+}
