@@ -167,3 +167,26 @@ func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 	}
 	return nodes.Items, nil
 }
+
+// full tells whether every node has as many pods as it may: then no scheduler can bind another one.
+func (c *cluster) full(ctx context.Context) bool {
+	nodes, err := c.nodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		return false
+	}
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
+		// From the API server's cache: there may be many.
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return false
+	}
+	count := map[string]int64{}
+	for i := range pods.Items {
+		count[pods.Items[i].Spec.NodeName]++
+	}
+	return !slices.ContainsFunc(nodes, func(node corev1.Node) bool {
+		return count[node.Name] < node.Status.Allocatable.Pods().Value()
+	})
+}

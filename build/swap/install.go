@@ -80,6 +80,14 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if err := checkAccepted(request.Accept); err != nil {
 		return err
 	}
+	probes, err := probesOf(request.Probe)
+	if err != nil {
+		return err
+	}
+	if !probes.asked {
+		// check looks at what the operator has named.
+		request.Probe = nil
+	}
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return err
@@ -130,7 +138,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		}
 		if problem == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
-			if err := t.probeAll(ctx, request.Probe, leads); err != nil {
+			if err := t.probeAll(ctx, probes, leads); err != nil {
 				return nextstep.With(
 					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
 						p.swap.Image, err),
@@ -156,7 +164,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	}}
 	err = change.run(ctx)
 	if err == nil {
-		err = t.probeAll(ctx, request.Probe, change.leads)
+		err = t.probeAll(ctx, probes, change.leads)
 	}
 	var other *changedByOther
 	switch {

@@ -432,6 +432,16 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	expect(t, output, "it does not get the lease nowhere/kube-scheduler", `namespaces "nowhere" not found`, "the old one runs again")
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
+
+	// The scheduler accepts this one, is healthy and leads, and binds nothing.
+	o.measure(t, load, "an extender that does not answer, and back", func() {
+		output = o.refused(t, "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n"+
+			"kube-scheduler-swap install --config broken.yaml 2>&1")
+	})
+	t.Log(output)
+	expect(t, output, "it holds the lease", "did not bind the probe pod", "the old one runs again")
+	o.expectConfig(t, "weight: 30")
+	o.expectOneManifest(t)
 }
 
 func (o *operator) crashingImage(t *testing.T, load *load) {
