@@ -54,6 +54,10 @@ type failure struct {
 	reason string
 	// detail is how its container ended and what it wrote last.
 	detail string
+	// leader is the holder of the lease, if it is another node's scheduler that does not work: it bound no probe pod.
+	leader string
+	// unheard tells that no scheduler said anything about the probe pod.
+	unheard bool
 }
 
 func (f *failure) Error() string {

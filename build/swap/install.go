@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -35,17 +36,46 @@ type UndoneError struct {
 func (e *UndoneError) Error() string {
 	switch {
 	case e.Undo == nil:
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again", e.Reason)
+		return blame(e.Reason) + "\nthe old one runs again"
 	case e.Kept != "":
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest could NOT be put back: %v", e.Reason, e.Undo)
+		return fmt.Sprintf("%s\nthe old manifest could NOT be put back: %v", blame(e.Reason), e.Undo)
 	}
-	return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v",
-		e.Reason, e.Undo)
+	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not seen to work: %v", blame(e.Reason), e.Undo)
+}
+
+// blame says what does not work: the new scheduler, or that of another node, which leads.
+func blame(reason error) string {
+	if leader := leaderOf(reason); leader != "" {
+		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its place yet: %v",
+			leader, reason)
+	}
+	return fmt.Sprintf("the new scheduler does not work: %v", reason)
+}
+
+// leaderOf gives the scheduler of another node that is the reason; empty: it is none.
+func leaderOf(reason error) string {
+	var failed *failure
+	if errors.As(reason, &failed) {
+		return failed.leader
+	}
+	return ""
+}
+
+// atLeader is what to do about another node's scheduler that leads and binds nothing.
+func atLeader(leader string) string {
+	where := "on the node that holds the lease"
+	// kube-scheduler calls itself by its host's name and a random part.
+	if end := strings.LastIndex(leader, "_"); end > 0 {
+		where = "on " + leader[:end]
+	}
+	return where + ": kube-scheduler-swap rollback; when pods are bound again, find out why they were not, before you go on here"
 }
 
 // next is the next step.
 func (e *UndoneError) next() string {
-	switch {
+	switch leader := leaderOf(e.Reason); {
+	case e.Undo == nil && leader != "":
+		return atLeader(leader)
 	case e.Undo == nil:
 		return "fix what the lines above say, then run this again"
 	case e.Kept != "":
@@ -64,8 +94,7 @@ const undoTime = 2 * time.Minute
 type StuckError struct{ Reason error }
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the new scheduler does not work: %v\n"+
-		"the one that was there did not work either when this began, so the new manifest stays", e.Reason)
+	return blame(e.Reason) + "\nthe one that was there did not work either when this began, so the new manifest stays"
 }
 
 func (e *StuckError) Unwrap() error { return e.Reason }
@@ -138,13 +167,24 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		}
 		if problem == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
-			if err := t.probeAll(ctx, probes, leads); err != nil {
+			err := t.probeAll(ctx, probes, want.lease, leads)
+			switch leader := leaderOf(err); {
+			case err == nil:
+				return t.finish(p, p.before)
+			case good != nil && identity(good) != identity(p.before):
+				// The run before was ended before it had probed.
+				return t.undo(err, p.before, good)
+			case ctx.Err() != nil:
+				return errInterruptedBefore
+			case leader != "":
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
-						p.swap.Image, err),
-					"kubectl get nodes; kube-scheduler-swap status")
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %s holds the lease "+
+						"and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
+			default:
+				return nextstep.With(
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w", p.swap.Image, err),
+					"kubectl get nodes; kube-scheduler-swap status; kube-scheduler-swap rollback")
 			}
-			return t.finish(p, p.before)
 		}
 		t.say("what is asked for lies there already, and does not work: %v", problem)
 		// Neither check nor the way back tells two forms of one manifest apart.
@@ -164,7 +204,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	}}
 	err = change.run(ctx)
 	if err == nil {
-		err = t.probeAll(ctx, probes, change.leads)
+		err = t.probeAll(ctx, probes, want.lease, change.leads)
 	}
 	var other *changedByOther
 	switch {
@@ -181,6 +221,9 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if good == nil {
 		if errors.Is(err, context.Canceled) {
 			err = errors.New("it was interrupted before it was seen to work")
+		}
+		if leader := leaderOf(err); leader != "" {
+			return nextstep.With(&StuckError{err}, "%s", atLeader(leader))
 		}
 		return nextstep.With(&StuckError{err}, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
 	}
@@ -516,13 +559,12 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	written, err := t.restore(context.Background(), found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
-		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, err)
+		return fmt.Errorf("%s\n%w", blame(reason), err)
 	}
 	if err == nil {
 		if err = t.undone(good, written); err != nil {
 			return nextstep.With(
-				fmt.Errorf("the new scheduler does not work: %v\nthe old one runs again, but that cannot be written down: %w",
-					reason, err),
+				fmt.Errorf("%s\nthe old one runs again, but that cannot be written down: %w", blame(reason), err),
 				"see that there is room in %s", t.state.folder)
 		}
 	}

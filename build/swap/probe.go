@@ -73,32 +73,63 @@ type unprovable struct{ reason string }
 
 func (u *unprovable) Error() string { return u.reason }
 
-// probeAll lets each of the profiles bind a pod. Where another node's scheduler leads, that one would: there is nothing
-// to be learned from it.
-func (t *Tool) probeAll(ctx context.Context, wanted probes, leads bool) error {
+// probeAll lets the scheduler that holds the lease bind a pod of each profile. Where that is another node's, it tells
+// nothing of the new one here; but a control plane on which nothing is bound is no place to go on.
+func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads bool) error {
+	profiles := wanted.profiles
 	switch {
-	case len(wanted.profiles) == 0:
+	case len(profiles) == 0:
 		t.say("not probed, as --probe %s says: no pod was seen to be bound", NoProbe)
 		return nil
-	case !leads:
-		t.say("not probed: this node stands by, and another one's scheduler would bind the pod")
-		return nil
+	case !leads && !slices.Contains(profiles, defaultScheduler):
+		// That tells a leader without such a profile from one that binds nothing.
+		profiles = append([]string{defaultScheduler}, profiles...)
 	}
-	for _, profile := range wanted.profiles {
+	for _, profile := range profiles {
 		err := t.probe(ctx, profile)
-		var nothing *unprovable
-		switch {
-		case err == nil:
-		case !errors.As(err, &nothing):
+		if err != nil && ctx.Err() != nil {
 			return err
-		case wanted.asked:
+		}
+		other := t.otherLeader(ctx, lease, leads)
+		var nothing *unprovable
+		var failed *failure
+		switch {
+		case err == nil && other != "":
+			t.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds pods "+
+				"once it leads", other)
+		case err == nil:
+		case errors.As(err, &nothing) && wanted.asked:
 			return &failure{reason: nothing.reason}
-		default:
+		case errors.As(err, &nothing):
 			t.say("%s was not probed: %s. That is no fault of the scheduler; see whether it binds pods: "+
 				"kubectl get pods -A --field-selector status.phase=Pending", profile, nothing.reason)
+		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
+			t.say("%s was not probed: %s holds the lease, and does not serve it: its pods wait until that node has the new "+
+				"configuration, too", profile, other)
+		case errors.As(err, &failed):
+			failed.leader = other
+			return failed
+		default:
+			return err
 		}
 	}
 	return nil
+}
+
+// otherLeader gives who holds a lease, if it is another node's scheduler; empty: it is this one's, or there is none.
+// leads is what was known before.
+func (t *Tool) otherLeader(ctx context.Context, lease *lease, leads bool) string {
+	if lease == nil {
+		return ""
+	}
+	now, err := t.cluster.holder(ctx, *lease)
+	switch {
+	case err == nil && isHere(now.identity), (err != nil || now.identity == "") && leads:
+		return ""
+	case err != nil || now.identity == "":
+		return "another node's scheduler"
+	}
+	return now.identity
 }
 
 // probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An *unprovable
@@ -171,14 +202,15 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		if condition.Message == "" {
+		unheard := condition.Message == ""
+		if unheard {
 			condition.Message = "no scheduler says anything about it"
 		}
 		reason := fmt.Sprintf("%s did not bind the probe pod in %s: %s", profile, probeTime, condition.Message)
 		if condition.Reason == corev1.PodReasonUnschedulable && t.cluster.full(ctx) {
 			return &unprovable{reason + " (every node has as many pods as it may)"}
 		}
-		return &failure{reason: reason + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")"}
+		return &failure{reason: reason + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")", unheard: unheard}
 	}
 	t.say("%s bound it to %s", profile, pod.Spec.NodeName)
 	return nil

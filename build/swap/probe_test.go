@@ -6,11 +6,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -106,7 +108,7 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tool := toolFor(t, stock)
 				tool.cluster = c.cluster
-				err := tool.probeAll(context.Background(), c.probes, true)
+				err := tool.probeAll(context.Background(), c.probes, nil, true)
 				var failed *failure
 				if c.fails == "" && err != nil || c.fails != "" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), c.fails)) {
 					t.Errorf("error %v, want %q", err, c.fails)
@@ -125,5 +127,75 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leader = "cp2_1234"
+	only := func(profile string) func(*corev1.Pod) error {
+		return func(pod *corev1.Pod) error {
+			if pod.Spec.SchedulerName == profile {
+				return binds(pod)
+			}
+			return nil
+		}
+	}
+	named := probes{profiles: []string{"mine"}, asked: true}
+	for name, c := range map[string]struct {
+		does   func(*corev1.Pod) error
+		probes probes
+		holder string
+		leads  bool
+		fails  string
+		blamed string
+		says   []string
+	}{
+		"the leader binds it": {binds, probes{profiles: []string{defaultScheduler}}, leader, false, "", "",
+			[]string{"this node stands by; cp2_1234 holds the lease and bound the probe pod; the new scheduler of this node binds pods once it leads"}},
+		"the leader binds nothing":                 {ignores, probes{profiles: []string{defaultScheduler}}, leader, false, "no scheduler says anything", leader, nil},
+		"the leader has no such profile yet":       {only(defaultScheduler), named, leader, false, "", "", []string{"mine was not probed: cp2_1234 holds the lease"}},
+		"nor does it bind anything else":           {only("mine"), named, leader, false, "default-scheduler did not bind", leader, nil},
+		"the leader has it":                        {binds, named, leader, false, "", "", []string{"mine bound it to w1"}},
+		"this node came to lead meanwhile":         {ignores, probes{profiles: []string{defaultScheduler}}, host + "_1", false, "no scheduler says anything", "", nil},
+		"another one came to lead meanwhile":       {ignores, probes{profiles: []string{defaultScheduler}}, leader, true, "no scheduler says anything", leader, nil},
+		"who leads is not known just now, but was": {ignores, probes{profiles: []string{defaultScheduler}}, "", false, "no scheduler says anything", "another node's scheduler", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := toolFor(t, stock)
+				tool.cluster = schedulerThat(c.does, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
+					Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}})
+				err := tool.probeAll(context.Background(), c.probes, &lease{"kube-system", "kube-scheduler"}, c.leads)
+				if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
+					t.Errorf("error %v, want %q", err, c.fails)
+				}
+				if got := leaderOf(err); got != c.blamed {
+					t.Errorf("it blames %q, want %q", got, c.blamed)
+				}
+				said := tool.options.Output.(*strings.Builder).String()
+				for _, words := range c.says {
+					if !strings.Contains(said, words) {
+						t.Errorf("it says %q, want %q", said, words)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestALeaderThatBindsNothingIsNamedWithWhatToDoThere(t *testing.T) {
+	undone := &UndoneError{Reason: &failure{reason: "it did not bind", leader: "cp2_1234"}}
+	if got := undone.Error(); !strings.Contains(got, "cp2_1234 holds the lease and binds nothing") || strings.Contains(got, "the new scheduler does not work") {
+		t.Error(got)
+	}
+	if got := undone.next(); !strings.HasPrefix(got, "on cp2: kube-scheduler-swap rollback") {
+		t.Error(got)
+	}
+	if got := (&UndoneError{Reason: &failure{reason: "it did not bind"}}).Error(); !strings.Contains(got, "the new scheduler does not work") {
+		t.Error(got)
 	}
 }
