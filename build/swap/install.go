@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"kube-scheduler-fork/build/nextstep"
 )
 
@@ -401,31 +403,63 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 }
 
 // broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or it
-// is not healthy, for as long as one is given to renew its lease. What cannot be told does not make it broken.
+// is not healthy, for as long as one is given to renew its lease, and longer while kubelet starts it. What cannot be told
+// does not make it broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
-	looking, stop := context.WithTimeout(ctx, worksTime)
-	defer stop()
+	began, said := time.Now(), false
 	for {
-		containers, err := t.runtime.containersOf(looking, pod.Namespace, t.podName(pod), pod.Container)
-		if err != nil {
+		looking, stop := context.WithTimeout(ctx, lookTime)
+		problem, changed, err := t.trouble(looking, pod)
+		stop()
+		switch {
+		case err != nil || problem == "":
 			return nil
-		}
-		problem := "none of its containers runs"
-		if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
-			problem = healthy(looking, healthOf(pod))
-		}
-		if problem == "" {
-			return nil
+		case time.Since(began) < worksTime:
+		case time.Since(changed) > restartTime || time.Since(began) > 2*restartTime:
+			return errors.New(problem)
+		case !said:
+			said = true
+			t.say("the manifest was changed just now: waiting until kubelet has started the scheduler that is there (%s)", problem)
 		}
 		select {
 		case <-time.After(pollInterval):
-		case <-looking.Done():
-			if ctx.Err() != nil {
-				return nil
-			}
-			return errors.New(problem)
+		case <-ctx.Done():
+			return nil
 		}
 	}
+}
+
+// restartTime is how long kubelet may take to start a static pod whose manifest was changed, and the scheduler to be
+// healthy: kubelet looks again 10 to 15 seconds after the old container has ended, which may take some time itself.
+const restartTime = 45 * time.Second
+
+// trouble tells what is wrong with the scheduler that runs now; empty: nothing. changed is when kubelet was last given or
+// has begun something to do for it: the manifest was written, or a sandbox was made.
+func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed time.Time, err error) {
+	name := t.podName(pod)
+	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.Container)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	problem = "none of its containers runs"
+	if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
+		problem = healthy(ctx, healthOf(pod))
+	}
+	if problem == "" {
+		return "", time.Time{}, nil
+	}
+	var file unix.Stat_t
+	if err := unix.Stat(t.manifest, &file); err == nil {
+		// A file that is moved into place keeps its other times.
+		changed = time.Unix(file.Ctim.Unix())
+	}
+	sandboxes, err := t.runtime.sandboxesOf(ctx, pod.Namespace, name)
+	for _, sandbox := range sandboxes {
+		if sandbox.created.After(changed) {
+			changed = sandbox.created
+		}
+	}
+	return problem, changed, err
 }
 
 // keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses,

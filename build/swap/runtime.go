@@ -228,6 +228,7 @@ type sandbox struct {
 	podUID string
 	// restartedAt is the annotation that tells versions of the manifest apart; empty without.
 	restartedAt string
+	created     time.Time
 }
 
 // sandboxesOf lists the sandboxes of the pods of that name.
@@ -245,6 +246,7 @@ func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]san
 			id:          item.Id,
 			podUID:      item.Labels[podUIDLabel],
 			restartedAt: item.Annotations[RestartedAtAnnotation],
+			created:     time.Unix(0, item.CreatedAt),
 		})
 	}
 	return found, nil

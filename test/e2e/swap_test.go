@@ -442,6 +442,17 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	expect(t, output, "it holds the lease", "did not bind the probe pod", "the old one runs again")
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
+
+	// In the quarter of a minute that kubelet needs to restart what was edited by hand, no scheduler runs.
+	o.replaceManifest(t, []byte(strings.Replace(string(o.read(t, manifestFile)), "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)))
+	o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
+	output = o.refused(t, "kube-scheduler-swap install --config broken.yaml 2>&1")
+	if strings.Contains(output, "no way back") {
+		t.Errorf("what kubelet had not restarted yet was taken for broken:\n%s", output)
+	}
+	expect(t, output, "did not bind the probe pod", "the old one runs again")
+	expect(t, string(o.read(t, manifestFile)), "- --v=1\n")
+	o.expectOneManifest(t)
 }
 
 func (o *operator) crashingImage(t *testing.T, load *load) {
