@@ -93,10 +93,18 @@ func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 const undoTime = 2 * time.Minute
 
 // StuckError says that the new scheduler does not work, and that there was none that worked to put back.
-type StuckError struct{ Reason error }
+type StuckError struct {
+	Reason error
+	// Kept is where the manifest lies that was there; empty: it was that of a run that did not finish.
+	Kept string
+}
 
 func (e *StuckError) Error() string {
-	return blame(e.Reason) + "\nthe one that was there did not work either when this began, so the new manifest stays"
+	text := blame(e.Reason) + "\nthe one that was there did not work either when this began, so the new manifest stays"
+	if e.Kept != "" {
+		text += "; what was there is kept as " + e.Kept
+	}
+	return text
 }
 
 func (e *StuckError) Unwrap() error { return e.Reason }
@@ -224,12 +232,22 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		if errors.Is(err, context.Canceled) {
 			err = errors.New("it was interrupted before it was seen to work")
 		}
-		if leader := leaderOf(err); leader != "" {
-			return nextstep.With(&StuckError{err}, "%s", atLeader(leader))
+		stuck := &StuckError{Reason: err}
+		if kept := t.state.stamped("broken", t.started); exists(kept) {
+			stuck.Kept = kept
 		}
-		return nextstep.With(&StuckError{err}, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
+		if leader := leaderOf(err); leader != "" {
+			return nextstep.With(stuck, "%s", atLeader(leader))
+		}
+		return nextstep.With(stuck, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
 	}
 	return t.undo(err, change.found, good)
+}
+
+// exists tells whether a file is there.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // errInterruptedBefore is what is said of a run that was ended before it changed anything.
@@ -369,11 +387,12 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 			t.say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
 		}
 	} else if problem := works(); problem != nil {
-		t.say("the scheduler that is there does not work, so it is no way back: %v", problem)
-		if err := writeDurably(t.state.stamped("broken", t.started), p.before, 0o600); err != nil {
+		kept := t.state.stamped("broken", t.started)
+		if err := writeDurably(kept, p.before, 0o600); err != nil {
 			return nil, nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
 				"see that there is room in %s", t.state.folder)
 		}
+		t.say("the scheduler that is there does not work, so it is no way back: %v; its manifest is kept as %s", problem, kept)
 		good = nil
 	}
 	write := func(path string, content []byte) error {

@@ -109,12 +109,19 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		// A manifest that is gone or cannot be read is just what a rollback has to fix.
 		t.say("the manifest that lies there cannot be used: %v", unreadable)
 	}
-	if err := t.keepEdits(before, doubted); err != nil {
+	keptEdits, err := t.keepEdits(before, doubted)
+	if err != nil {
 		return err
 	}
 	if unreadable == nil && to == ToStock && pod.Swapped && !swapOf(target, pod) {
-		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before. " +
-			"kubeadm init phase control-plane scheduler writes the one of this node's kubeadm")
+		if keptEdits == "" {
+			// An install went over the edits, and has them in what it wrote.
+			if keptEdits, err = t.keepEdited(before); err != nil {
+				return err
+			}
+		}
+		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before, "+
+			"and what lies there is kept as %s. kubeadm init phase control-plane scheduler writes the one of this node's kubeadm", keptEdits)
 	}
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
@@ -153,7 +160,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	if edit.Reformatted {
 		but += " and its form"
 	}
-	t.say("done: %s is as it was before the %s, but for %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], but)
+	t.say("done: %s is as it was before the %s, with %s, but for %s", t.manifest,
+		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], inWords(target), but)
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
@@ -262,29 +270,57 @@ func (t *Tool) sayPatched() {
 	}
 }
 
-// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost.
-// A doubted one is that of an unfinished run.
-func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
+// inWords says what a manifest runs, for a person.
+func inWords(manifest []byte) string {
+	pod, err := Describe(manifest)
+	if err != nil {
+		return "a manifest that cannot be read"
+	}
+	text := "the image " + pod.Image
+	if pod.Swapped {
+		text += " (" + version(pod.Swap.Version) + ")"
+	}
+	inside, set := pod.Flag("config")
+	if !set || inside == "" {
+		return text + " and no configuration"
+	}
+	if host, mounted := pod.HostPath(inside); mounted {
+		inside = host
+	}
+	return text + " and the configuration " + inside
+}
+
+// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost. It gives where;
+// empty: there was nothing to save. A doubted one is that of an unfinished run.
+func (t *Tool) keepEdits(manifest []byte, doubted bool) (string, error) {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if manifest == nil || doubted || there && last.Manifest == sum(manifest) {
-		return nil
+		return "", nil
 	}
 	for _, file := range []string{t.state.original(), t.state.previous()} {
 		if known, err := readIfThere(file); err != nil {
-			return err
+			return "", err
 		} else if known != nil && identity(known) == identity(manifest) {
-			return nil
+			return "", nil
 		}
 	}
+	path, err := t.keepEdited(manifest)
+	if err == nil {
+		t.say("the manifest was edited since the last install; kept as %s", path)
+	}
+	return path, err
+}
+
+// keepEdited saves a manifest with edits by hand in it, and gives where.
+func (t *Tool) keepEdited(manifest []byte) (string, error) {
 	path := t.state.stamped("edited", t.started)
 	if err := writeDurably(path, manifest, 0o600); err != nil {
-		return nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
+		return "", nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
 			"see that there is room in %s", t.state.folder)
 	}
-	t.say("the manifest was edited since the last install; kept as %s", path)
-	return nil
+	return path, nil
 }

@@ -324,7 +324,7 @@ func (o *operator) pulls(t *testing.T) {
 	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
 	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
-		"does not work, so it is no way back", "done:")
+		"does not work, so it is no way back", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
 	// As kubelet does with what nothing uses.
 	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
@@ -628,7 +628,7 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 }
 
 func (o *operator) rollback(t *testing.T, load *load) {
-	o.measure(t, load, "rollback to the install before", func() { expect(t, o.page.do(t, o.node, "rollback-previous"), "done:") })
+	o.measure(t, load, "rollback to the install before", func() { expect(t, o.page.do(t, o.node, "rollback-previous"), "done:", "before the last change, with the image") })
 	o.expectConfig(t, "weight: 30")
 	// Pods for a profile that kubeadm's scheduler does not have would wait for ever.
 	o.served.Store(false)

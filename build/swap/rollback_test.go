@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"google.golang.org/grpc"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// noImages is a container runtime that tells nothing of its images: a rollback ends there, before it changes anything.
+type noImages struct{ cri.ImageServiceClient }
+
+func (noImages) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
+	return nil, errors.New("no images")
+}
+
+func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
+	edited := strings.Replace(stock, "    image:", "    - --v=9\n    image:", 1)
+	edit, err := Apply([]byte(edited), Swap{Image: "ours:1", Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool := toolFor(t, string(edit.Manifest))
+	tool.runtime = &runtime{images: noImages{}}
+	put(t, tool.state.original(), stock)
+	// An install over the edit has written it: it is no edit since.
+	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := tool.rollback(context.Background(), ToStock); err == nil || !strings.Contains(err.Error(), "no images") {
+		t.Fatalf("the rollback: %v", err)
+	}
+	kept, err := filepath.Glob(filepath.Join(tool.state.folder, "edited-*"))
+	if err != nil || len(kept) != 1 || get(t, kept[0]) != string(edit.Manifest) {
+		t.Fatalf("kept %q, %v", kept, err)
+	}
+	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "what is put back is from before, and what lies there is kept as "+kept[0]) {
+		t.Errorf("it does not name %s: %q", kept[0], said)
+	}
+}
+
+func TestARollbackSaysWhatItWentBackTo(t *testing.T) {
+	swapped, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1.23.17+ours", ConfigFolder: "/kept/0123",
+		ConfigSHA256: strings.Repeat("0123456789abcdef", 4)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for want, manifest := range map[string]string{
+		"the image registry.k8s.io/kube-scheduler:v1.23.17 and no configuration":              stock,
+		"the image ours:1 (v1.23.17+ours) and the configuration /kept/0123/" + ConfigFileName: string(swapped.Manifest),
+	} {
+		if got := inWords([]byte(manifest)); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
