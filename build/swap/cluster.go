@@ -58,6 +58,8 @@ type holder struct {
 	identity string
 	renewed  time.Time
 	acquired time.Time
+	// duration is how long the lease holds after that.
+	duration time.Duration
 }
 
 // holder gives the zero holder if no scheduler has ever held the lease, or its last holder has released it.
@@ -82,6 +84,9 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 	}
 	if spec.AcquireTime != nil {
 		h.acquired = spec.AcquireTime.Time
+	}
+	if spec.LeaseDurationSeconds != nil {
+		h.duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
 	}
 	return h
 }
