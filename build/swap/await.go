@@ -254,7 +254,7 @@ func (r *replacement) write() error {
 				"see that its folder can be written to and its disk has room")
 		}
 	}
-	r.found = content
+	r.found, r.tool.wrote = content, true
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
 	// Of this version nothing is known.
 	r.begun, r.asked, r.words = time.Time{}, time.Time{}, ""

@@ -111,6 +111,19 @@ func (e *StuckError) Unwrap() error { return e.Reason }
 
 // Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
 func (t *Tool) Install(ctx context.Context, request Request) error {
+	return t.orInterrupted(ctx, t.install(ctx, request))
+}
+
+// orInterrupted is what an error comes to: whatever failed once the user had lost patience, and before the manifest was
+// written, is nothing but that.
+func (t *Tool) orInterrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || t.wrote || errors.Is(err, errInterruptedBefore) {
+		return err
+	}
+	return errInterruptedBefore
+}
+
+func (t *Tool) install(ctx context.Context, request Request) error {
 	end, err := t.begin(ctx)
 	if err != nil {
 		return err
@@ -134,6 +147,10 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	findings, err := t.check(ctx, p, request)
 	if err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		// What was found then is that nothing answers.
+		return errInterruptedBefore
 	}
 	if len(findings) > 0 {
 		findings.Write(t.options.Output)
@@ -309,15 +326,18 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes what a run that was killed had unpacked; no other run is at work while the lock is held.
+// clearScratch removes what a run that was killed had unpacked or half written; no other run is at work while the lock is held.
 func (t *Tool) clearScratch() error {
-	left, err := filepath.Glob(filepath.Join(t.state.folder, ".scratch-*"))
-	if err != nil {
-		return err
-	}
-	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil {
+	// The second is what was to be renamed into place.
+	for _, pattern := range []string{".scratch-*", ".*.new"} {
+		left, err := filepath.Glob(filepath.Join(t.state.folder, pattern))
+		if err != nil {
 			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -490,7 +510,7 @@ func (t *Tool) keepImages(ctx context.Context, good []byte) {
 		if manifest == nil || err != nil {
 			continue
 		}
-		if err := t.keepImage(ctx, pod.Image); err != nil {
+		if err := t.keepImage(ctx, pod.Image); err != nil && ctx.Err() == nil {
 			t.say("the image %s is not kept, so a rollback needs it in the container runtime, or a registry: %v", pod.Image, err)
 		}
 	}

@@ -36,11 +36,11 @@ const probeName = "kube-scheduler-swap-probe"
 // clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock
 // is held.
 func (t *Tool) clearProbes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	deleting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{},
+	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(deleting, metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: probeLabel + "=" + probeName + "," + probeNode + "=" + t.kubelet.nodeName})
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		t.say("probe pods of earlier runs may be left: %v", err)
 	}
 }

@@ -35,7 +35,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	defer end()
 	_, replaced, unreadable := t.readManifest()
-	if err := t.rollback(ctx, to); err != nil || unreadable != nil || !replaced.Swapped {
+	if err := t.orInterrupted(ctx, t.rollback(ctx, to)); err != nil || unreadable != nil || !replaced.Swapped {
 		return err
 	}
 	// Another rollback goes there. Only now, since pods wait for the scheduler that was put back.
@@ -218,6 +218,9 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 		t.say("loading %s, which is not on this node any more, from %s", pod.Image, kept.path)
 		if err = t.runtime.load(ctx, kept.path); err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		t.say("that failed: %v", err)
 	}

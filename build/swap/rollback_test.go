@@ -10,6 +10,9 @@ import (
 	"testing"
 
 	"google.golang.org/grpc"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
@@ -58,5 +61,43 @@ func TestARollbackSaysWhatItWentBackTo(t *testing.T) {
 		if got := inWords([]byte(manifest)); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}
+	}
+}
+
+func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
+	swapped, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	interrupted, stop := context.WithCancel(context.Background())
+	stop()
+	for name, run := range map[string]func(*Tool) error{
+		"install":  func(tool *Tool) error { return tool.Install(interrupted, Request{Image: "ours:2"}) },
+		"rollback": func(tool *Tool) error { return tool.Rollback(interrupted, ToStock) },
+	} {
+		tool := toolFor(t, string(swapped.Manifest))
+		client := fake.NewSimpleClientset()
+		client.PrependReactor("*", "*", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+			return true, nil, context.Canceled
+		})
+		tool.runtime, tool.cluster = &runtime{images: noImages{}}, &cluster{client: client}
+		put(t, tool.state.original(), stock)
+		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(swapped.Manifest)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := run(tool); err != errInterruptedBefore {
+			t.Errorf("%s: %v, want %v", name, err, errInterruptedBefore)
+		}
+		tool.keepImages(interrupted, []byte(stock))
+		if said := tool.options.Output.(*strings.Builder).String(); said != "" {
+			t.Errorf("%s says %q", name, said)
+		}
+		if got := get(t, tool.manifest); got != string(swapped.Manifest) {
+			t.Errorf("%s has changed the manifest:\n%s", name, got)
+		}
+	}
+	// From then on it is to be told what has become of it.
+	if err := (&Tool{wrote: true}).orInterrupted(interrupted, errors.New("it did not work")); err == errInterruptedBefore {
+		t.Error("what was changed is not told")
 	}
 }
