@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -127,12 +128,15 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return err
 	}
 	if before != nil && unreadable == nil && (!doubted || kept == nil) {
-		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
-			return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
-				"see that there is room in %s", t.state.folder)
+		if err := t.keepReplaced(before, pod, target); err != nil {
+			return err
 		}
 	}
-	if err := t.writeJournal("rollback", target, unfinished); err != nil {
+	err = t.writeJournal("rollback", target, unfinished)
+	if errors.Is(err, unix.ENOSPC) {
+		// What is put back has worked before, so a run that is killed leaves nothing that is in doubt.
+		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.folder)
+	} else if err != nil {
 		return err
 	}
 	written, err := t.restore(ctx, before, target, t.options.Timeout)
@@ -172,6 +176,47 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		t.sayPending(ctx, pod, target)
 	}
 	return t.settled(ctx, written)
+}
+
+// keepReplaced keeps the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does
+// not work, if all that is in the manifest is kept elsewhere.
+func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
+	err := writeDurably(t.state.undo(), before, 0o600)
+	if err == nil {
+		return nil
+	}
+	where := ""
+	if errors.Is(err, unix.ENOSPC) {
+		where = t.keptElsewhere(before, pod, target)
+	}
+	if where == "" {
+		return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
+			"see that there is room in %s", t.state.folder)
+	}
+	t.say("there is no room in %s to keep the manifest that lies there for rollback --to %s; %s", t.state.folder, ToPrevious, where)
+	// One of another run would be taken for it.
+	return removeDurably(t.state.undo())
+}
+
+// keptElsewhere says where all that is in a manifest is kept: in another file, or in the one that is put back, if it is
+// nothing but a swap of that. Empty: nowhere.
+func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
+	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+	if err != nil {
+		return ""
+	}
+	for _, file := range files {
+		if file == t.state.undo() {
+			continue
+		}
+		if known, err := readIfThere(file); err == nil && known != nil && identity(known) == identity(manifest) {
+			return "it is in " + file
+		}
+	}
+	if pod.Swapped && swapOf(target, pod) {
+		return "it is the one that is put back, with nothing but the swap, and kube-scheduler-swap install makes it again"
+	}
+	return ""
 }
 
 // sayPending names the pods that wait for a profile which the scheduler before had, and the one that is back has not.

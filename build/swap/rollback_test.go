@@ -5,10 +5,12 @@ package swap
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -99,5 +101,46 @@ func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
 	// From then on it is to be told what has become of it.
 	if err := (&Tool{wrote: true}).orInterrupted(interrupted, errors.New("it did not work")); err == errInterruptedBefore {
 		t.Error("what was changed is not told")
+	}
+}
+
+func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can mount a disk that is full")
+	}
+	swapped, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	edited := strings.Replace(string(swapped.Manifest), "    image:", "    - --v=9\n    image:", 1)
+	for name, c := range map[string]struct {
+		manifest, previous string
+		where              string
+	}{
+		"nothing but the swap of what is put back": {string(swapped.Manifest), "", "kube-scheduler-swap install makes it again"},
+		"it is kept already":                       {edited, edited, "it is in "},
+		"it is kept nowhere":                       {edited, "", ""},
+	} {
+		tool := toolFor(t, c.manifest)
+		if err := unix.Mount("tmpfs", tool.state.folder, "tmpfs", 0, "size=64k"); err != nil {
+			t.Skip("no disk can be mounted here: ", err)
+		}
+		t.Cleanup(func() { _ = unix.Unmount(tool.state.folder, 0) })
+		put(t, tool.state.original(), stock)
+		if c.previous != "" {
+			put(t, tool.state.previous(), c.previous)
+		}
+		if err := os.WriteFile(filepath.Join(tool.state.folder, "ballast"), make([]byte, 64<<10), 0o600); !errors.Is(err, unix.ENOSPC) {
+			t.Fatalf("the disk is not full: %v", err)
+		}
+		pod := describe(t, c.manifest)
+		err := tool.keepReplaced([]byte(c.manifest), &pod, []byte(stock))
+		said := tool.options.Output.(*strings.Builder).String()
+		if (err == nil) != (c.where != "") || !strings.Contains(said, c.where) {
+			t.Errorf("%s: %v; it says %q, want %q", name, err, said, c.where)
+		}
+		if err != nil && !strings.Contains(err.Error(), "see that there is room in "+tool.state.folder) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -507,6 +507,18 @@ func (o *operator) unwritable(t *testing.T) {
 		}
 		o.expectOneManifest(t)
 	}
+	// A rollback is what helps in need: it does without room for what is kept already.
+	o.run(t, "mkdir -p /run/full; mount -t tmpfs -o size=256k tmpfs /run/full; cp "+stateFolder+"/*.yaml "+stateFolder+"/*.json /run/full\n"+
+		"echo 1 > /run/full/lock; head -c 256k /dev/zero > /run/full/ballast || true")
+	output, err := o.node.Run(t.Context(), "kube-scheduler-swap rollback --state /run/full 2>&1")
+	o.run(t, "umount /run/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, output, "there is no room in /run/full to keep the manifest that lies there", "done:")
+	o.expectStock(t)
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml")
+	o.expectDone(t)
 }
 
 // killed kills installs with SIGKILL at each step, and sees that the next run finishes the job.
