@@ -54,6 +54,10 @@ type failure struct {
 	reason string
 	// detail is how its container ended and what it wrote last.
 	detail string
+	// leader is the holder of the lease, if it is another node's scheduler that does not work: it bound no probe pod.
+	leader string
+	// unheard tells that no scheduler said anything about the probe pod.
+	unheard bool
 }
 
 func (f *failure) Error() string {
@@ -250,7 +254,7 @@ func (r *replacement) write() error {
 				"see that its folder can be written to and its disk has room")
 		}
 	}
-	r.found = content
+	r.found, r.tool.wrote = content, true
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
 	// Of this version nothing is known.
 	r.begun, r.asked, r.words = time.Time{}, time.Time{}, ""

@@ -61,6 +61,8 @@ type holder struct {
 	identity string
 	renewed  time.Time
 	acquired time.Time
+	// duration is how long the lease holds after that.
+	duration time.Duration
 }
 
 // holder gives the zero holder if no scheduler has ever held the lease, or its last holder has released it.
@@ -85,6 +87,9 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 	}
 	if spec.AcquireTime != nil {
 		h.acquired = spec.AcquireTime.Time
+	}
+	if spec.LeaseDurationSeconds != nil {
+		h.duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
 	}
 	return h
 }
@@ -181,4 +186,27 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 			"kubectl get pods -A --field-selector spec.nodeName=%s", node)
 	}
 	return pods.Items, nil
+}
+
+// full tells whether every node has as many pods as it may: then no scheduler can bind another one.
+func (c *cluster) full(ctx context.Context) bool {
+	nodes, err := c.nodes(ctx)
+	if err != nil || len(nodes) == 0 {
+		return false
+	}
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
+		// From the API server's cache: there may be many.
+		ResourceVersion: "0",
+	})
+	if err != nil {
+		return false
+	}
+	count := map[string]int64{}
+	for i := range pods.Items {
+		count[pods.Items[i].Spec.NodeName]++
+	}
+	return !slices.ContainsFunc(nodes, func(node corev1.Node) bool {
+		return count[node.Name] < node.Status.Allocatable.Pods().Value()
+	})
 }

@@ -10,7 +10,10 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -35,17 +38,46 @@ type UndoneError struct {
 func (e *UndoneError) Error() string {
 	switch {
 	case e.Undo == nil:
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old one runs again", e.Reason)
+		return blame(e.Reason) + "\nthe old one runs again"
 	case e.Kept != "":
-		return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest could NOT be put back: %v", e.Reason, e.Undo)
+		return fmt.Sprintf("%s\nthe old manifest could NOT be put back: %v", blame(e.Reason), e.Undo)
 	}
-	return fmt.Sprintf("the new scheduler does not work: %v\nthe old manifest is back in place, but its scheduler was not seen to work: %v",
-		e.Reason, e.Undo)
+	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not seen to work: %v", blame(e.Reason), e.Undo)
+}
+
+// blame says what does not work: the new scheduler, or that of another node, which leads.
+func blame(reason error) string {
+	if leader := leaderOf(reason); leader != "" {
+		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its place yet: %v",
+			leader, reason)
+	}
+	return fmt.Sprintf("the new scheduler does not work: %v", reason)
+}
+
+// leaderOf gives the scheduler of another node that is the reason; empty: it is none.
+func leaderOf(reason error) string {
+	var failed *failure
+	if errors.As(reason, &failed) {
+		return failed.leader
+	}
+	return ""
+}
+
+// atLeader is what to do about another node's scheduler that leads and binds nothing.
+func atLeader(leader string) string {
+	where := "on the node that holds the lease"
+	// kube-scheduler calls itself by its host's name and a random part.
+	if end := strings.LastIndex(leader, "_"); end > 0 {
+		where = "on " + leader[:end]
+	}
+	return where + ": kube-scheduler-swap rollback; when pods are bound again, find out why they were not, before you go on here"
 }
 
 // next is the next step.
 func (e *UndoneError) next() string {
-	switch {
+	switch leader := leaderOf(e.Reason); {
+	case e.Undo == nil && leader != "":
+		return atLeader(leader)
 	case e.Undo == nil:
 		return "fix what the lines above say, then run this again"
 	case e.Kept != "":
@@ -61,17 +93,37 @@ func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 const undoTime = 2 * time.Minute
 
 // StuckError says that the new scheduler does not work, and that there was none that worked to put back.
-type StuckError struct{ Reason error }
+type StuckError struct {
+	Reason error
+	// Kept is where the manifest lies that was there; empty: it was that of a run that did not finish.
+	Kept string
+}
 
 func (e *StuckError) Error() string {
-	return fmt.Sprintf("the new scheduler does not work: %v\n"+
-		"the one that was there did not work either when this began, so the new manifest stays", e.Reason)
+	text := blame(e.Reason) + "\nthe one that was there did not work either when this began, so the new manifest stays"
+	if e.Kept != "" {
+		text += "; what was there is kept as " + e.Kept
+	}
+	return text
 }
 
 func (e *StuckError) Unwrap() error { return e.Reason }
 
 // Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
 func (t *Tool) Install(ctx context.Context, request Request) error {
+	return t.orInterrupted(ctx, t.install(ctx, request))
+}
+
+// orInterrupted is what an error comes to: whatever failed once the user had lost patience, and before the manifest was
+// written, is nothing but that.
+func (t *Tool) orInterrupted(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil || t.wrote || errors.Is(err, errInterruptedBefore) {
+		return err
+	}
+	return errInterruptedBefore
+}
+
+func (t *Tool) install(ctx context.Context, request Request) error {
 	end, err := t.begin(ctx)
 	if err != nil {
 		return err
@@ -80,6 +132,14 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	if err := checkAccepted(request.Accept); err != nil {
 		return err
 	}
+	probes, err := probesOf(request.Probe)
+	if err != nil {
+		return err
+	}
+	if !probes.asked {
+		// check looks at what the operator has named.
+		request.Probe = nil
+	}
 	p, err := t.plan(ctx, request)
 	if err != nil {
 		return err
@@ -87,6 +147,10 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	findings, err := t.check(ctx, p, request)
 	if err != nil {
 		return err
+	}
+	if ctx.Err() != nil {
+		// What was found then is that nothing answers.
+		return errInterruptedBefore
 	}
 	if len(findings) > 0 {
 		findings.Write(t.options.Output)
@@ -133,13 +197,24 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		}
 		if problem == nil {
 			t.say("%s runs already, with this image and this configuration", p.swap.Image)
-			if err := t.probeAll(ctx, request.Probe, leads); err != nil {
+			err := t.probeAll(ctx, probes, want.lease, leads)
+			switch leader := leaderOf(err); {
+			case err == nil:
+				return t.finish(p, p.before)
+			case good != nil && identity(good) != identity(p.before):
+				// The run before was ended before it had probed.
+				return t.undo(err, p.before, good)
+			case ctx.Err() != nil:
+				return errInterruptedBefore
+			case leader != "":
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
-						p.swap.Image, err),
-					"kubectl get nodes; kube-scheduler-swap status")
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %s holds the lease "+
+						"and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
+			default:
+				return nextstep.With(
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w", p.swap.Image, err),
+					"kubectl get nodes; kube-scheduler-swap status; kube-scheduler-swap rollback")
 			}
-			return t.finish(p, p.before)
 		}
 		t.say("what is asked for lies there already, and does not work: %v", problem)
 		// Neither check nor the way back tells two forms of one manifest apart.
@@ -159,7 +234,7 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 	}}
 	err = change.run(ctx)
 	if err == nil {
-		err = t.probeAll(ctx, request.Probe, change.leads)
+		err = t.probeAll(ctx, probes, want.lease, change.leads)
 	}
 	var other *changedByOther
 	switch {
@@ -177,9 +252,22 @@ func (t *Tool) Install(ctx context.Context, request Request) error {
 		if errors.Is(err, context.Canceled) {
 			err = errors.New("it was interrupted before it was seen to work")
 		}
-		return nextstep.With(&StuckError{err}, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
+		stuck := &StuckError{Reason: err}
+		if kept := t.state.stamped("broken", t.started); exists(kept) {
+			stuck.Kept = kept
+		}
+		if leader := leaderOf(err); leader != "" {
+			return nextstep.With(stuck, "%s", atLeader(leader))
+		}
+		return nextstep.With(stuck, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
 	}
 	return t.undo(err, change.found, good)
+}
+
+// exists tells whether a file is there.
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // errInterruptedBefore is what is said of a run that was ended before it changed anything.
@@ -241,15 +329,18 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes what a run that was killed had unpacked; no other run is at work while the lock is held.
+// clearScratch removes what a run that was killed had unpacked or half written; no other run is at work while the lock is held.
 func (t *Tool) clearScratch() error {
-	left, err := filepath.Glob(filepath.Join(t.state.folder, ".scratch-*"))
-	if err != nil {
-		return err
-	}
-	for _, folder := range left {
-		if err := os.RemoveAll(folder); err != nil {
+	// The second is what was to be renamed into place.
+	for _, pattern := range []string{".scratch-*", ".*.new"} {
+		left, err := filepath.Glob(filepath.Join(t.state.folder, pattern))
+		if err != nil {
 			return err
+		}
+		for _, path := range left {
+			if err := os.RemoveAll(path); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -319,11 +410,12 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 			t.say("the %s of %s did not finish; its manifest does not count as working", unfinished.Operation, unfinished.Started.Format(time.RFC3339))
 		}
 	} else if problem := works(); problem != nil {
-		t.say("the scheduler that is there does not work, so it is no way back: %v", problem)
-		if err := writeDurably(t.state.stamped("broken", t.started), p.before, 0o600); err != nil {
+		kept := t.state.stamped("broken", t.started)
+		if err := writeDurably(kept, p.before, 0o600); err != nil {
 			return nil, nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
 				"see that there is room in %s", t.state.folder)
 		}
+		t.say("the scheduler that is there does not work, so it is no way back: %v; its manifest is kept as %s", problem, kept)
 		good = nil
 	}
 	write := func(path string, content []byte) error {
@@ -353,31 +445,63 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 }
 
 // broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or it
-// is not healthy, for as long as one is given to renew its lease. What cannot be told does not make it broken.
+// is not healthy, for as long as one is given to renew its lease, and longer while kubelet starts it. What cannot be told
+// does not make it broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
-	looking, stop := context.WithTimeout(ctx, worksTime)
-	defer stop()
+	began, said := time.Now(), false
 	for {
-		containers, err := t.runtime.containersOf(looking, pod.Namespace, t.podName(pod), pod.Container)
-		if err != nil {
+		looking, stop := context.WithTimeout(ctx, lookTime)
+		problem, changed, err := t.trouble(looking, pod)
+		stop()
+		switch {
+		case err != nil || problem == "":
 			return nil
-		}
-		problem := "none of its containers runs"
-		if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
-			problem = healthy(looking, healthOf(pod))
-		}
-		if problem == "" {
-			return nil
+		case time.Since(began) < worksTime:
+		case time.Since(changed) > restartTime || time.Since(began) > 2*restartTime:
+			return errors.New(problem)
+		case !said:
+			said = true
+			t.say("the manifest was changed just now: waiting until kubelet has started the scheduler that is there (%s)", problem)
 		}
 		select {
 		case <-time.After(pollInterval):
-		case <-looking.Done():
-			if ctx.Err() != nil {
-				return nil
-			}
-			return errors.New(problem)
+		case <-ctx.Done():
+			return nil
 		}
 	}
+}
+
+// restartTime is how long kubelet may take to start a static pod whose manifest was changed, and the scheduler to be
+// healthy: kubelet looks again 10 to 15 seconds after the old container has ended, which may take some time itself.
+const restartTime = 45 * time.Second
+
+// trouble tells what is wrong with the scheduler that runs now; empty: nothing. changed is when kubelet was last given or
+// has begun something to do for it: the manifest was written, or a sandbox was made.
+func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed time.Time, err error) {
+	name := t.podName(pod)
+	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.Container)
+	if err != nil {
+		return "", time.Time{}, err
+	}
+	problem = "none of its containers runs"
+	if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
+		problem = healthy(ctx, healthOf(pod))
+	}
+	if problem == "" {
+		return "", time.Time{}, nil
+	}
+	var file unix.Stat_t
+	if err := unix.Stat(t.manifest, &file); err == nil {
+		// A file that is moved into place keeps its other times.
+		changed = time.Unix(file.Ctim.Unix())
+	}
+	sandboxes, err := t.runtime.sandboxesOf(ctx, pod.Namespace, name)
+	for _, sandbox := range sandboxes {
+		if sandbox.created.After(changed) {
+			changed = sandbox.created
+		}
+	}
+	return problem, changed, err
 }
 
 // keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses,
@@ -389,7 +513,7 @@ func (t *Tool) keepImages(ctx context.Context, good []byte) {
 		if manifest == nil || err != nil {
 			continue
 		}
-		if err := t.keepImage(ctx, pod.Image); err != nil {
+		if err := t.keepImage(ctx, pod.Image); err != nil && ctx.Err() == nil {
 			t.say("the image %s is not kept, so a rollback needs it in the container runtime, or a registry: %v", pod.Image, err)
 		}
 	}
@@ -511,13 +635,12 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	written, err := t.restore(context.Background(), found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
-		return fmt.Errorf("the new scheduler does not work: %v\n%w", reason, err)
+		return fmt.Errorf("%s\n%w", blame(reason), err)
 	}
 	if err == nil {
 		if err = t.undone(good, written); err != nil {
 			return nextstep.With(
-				fmt.Errorf("the new scheduler does not work: %v\nthe old one runs again, but that cannot be written down: %w",
-					reason, err),
+				fmt.Errorf("%s\nthe old one runs again, but that cannot be written down: %w", blame(reason), err),
 				"see that there is room in %s", t.state.folder)
 		}
 	}

@@ -4,13 +4,22 @@ package swap
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"kube-scheduler-fork/build/nextstep"
 )
+
+// NoProbe is what a request names to have nothing probed.
+const NoProbe = "none"
 
 // probeTime is how long a probe pod may wait for a node.
 const probeTime = 30 * time.Second
@@ -27,11 +36,11 @@ const probeName = "kube-scheduler-swap-probe"
 // clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock
 // is held.
 func (t *Tool) clearProbes(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	deleting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(ctx, metav1.DeleteOptions{},
+	err := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).DeleteCollection(deleting, metav1.DeleteOptions{},
 		metav1.ListOptions{LabelSelector: probeLabel + "=" + probeName + "," + probeNode + "=" + t.kubelet.nodeName})
-	if err != nil {
+	if err != nil && ctx.Err() == nil {
 		t.say("probe pods of earlier runs may be left: %v", err)
 	}
 }
@@ -39,42 +48,129 @@ func (t *Tool) clearProbes(ctx context.Context) {
 // probeNode is the label that says from which node a pod probes.
 const probeNode = "kube-scheduler-swap/node"
 
-// probeAll lets each of the profiles bind a pod. Where another node's scheduler leads, that one would: there is nothing
-// to be learned from it.
-func (t *Tool) probeAll(ctx context.Context, profiles []string, leads bool) error {
-	if !leads && len(profiles) > 0 {
-		t.say("not probed: this node stands by, and another one's scheduler would bind the pod")
+// probes are the profiles that have to bind a probe pod. asked tells whether the operator has named them: then one that
+// cannot be probed is a failure.
+type probes struct {
+	profiles []string
+	asked    bool
+}
+
+// probesOf reads what a request names.
+func probesOf(named []string) (probes, error) {
+	switch {
+	case len(named) == 0:
+		return probes{profiles: []string{defaultScheduler}}, nil
+	case len(named) == 1 && named[0] == NoProbe:
+		return probes{}, nil
+	case slices.Contains(named, NoProbe):
+		return probes{}, nextstep.With(fmt.Errorf("--probe names %s, and profiles, too", NoProbe), "name one or the other")
+	}
+	return probes{profiles: named, asked: true}, nil
+}
+
+// unprovable says why a probe tells nothing of the scheduler.
+type unprovable struct{ reason string }
+
+func (u *unprovable) Error() string { return u.reason }
+
+// probeAll lets the scheduler that holds the lease bind a pod of each profile. Where that is another node's, it tells
+// nothing of the new one here; but a control plane on which nothing is bound is no place to go on.
+func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads bool) error {
+	profiles := wanted.profiles
+	switch {
+	case len(profiles) == 0:
+		t.say("not probed, as --probe %s says: no pod was seen to be bound", NoProbe)
 		return nil
+	case !leads && !slices.Contains(profiles, defaultScheduler):
+		// That tells a leader without such a profile from one that binds nothing.
+		profiles = append([]string{defaultScheduler}, profiles...)
 	}
 	for _, profile := range profiles {
-		if err := t.probe(ctx, profile); err != nil {
+		err := t.probe(ctx, profile)
+		if err != nil && ctx.Err() != nil {
+			return err
+		}
+		other := t.otherLeader(ctx, lease, leads)
+		var nothing *unprovable
+		var failed *failure
+		switch {
+		case err == nil && other != "":
+			t.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds pods "+
+				"once it leads", other)
+		case err == nil:
+		case errors.As(err, &nothing) && wanted.asked:
+			return &failure{reason: nothing.reason}
+		case errors.As(err, &nothing):
+			t.say("%s was not probed: %s. That is no fault of the scheduler; see whether it binds pods: "+
+				"kubectl get pods -A --field-selector status.phase=Pending", profile, nothing.reason)
+		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
+			t.say("%s was not probed: %s holds the lease, and does not serve it: its pods wait until that node has the new "+
+				"configuration, too", profile, other)
+		case errors.As(err, &failed):
+			failed.leader = other
+			return failed
+		default:
 			return err
 		}
 	}
 	return nil
 }
 
-// probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod.
+// otherLeader gives who holds a lease, if it is another node's scheduler; empty: it is this one's, or there is none.
+// leads is what was known before.
+func (t *Tool) otherLeader(ctx context.Context, lease *lease, leads bool) string {
+	if lease == nil {
+		return ""
+	}
+	now, err := t.cluster.holder(ctx, *lease)
+	switch {
+	case err == nil && isHere(now.identity), (err != nil || now.identity == "") && leads:
+		return ""
+	case err != nil || now.identity == "":
+		return "another node's scheduler"
+	}
+	return now.identity
+}
+
+// probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An *unprovable
+// tells nothing of the scheduler.
 func (t *Tool) probe(ctx context.Context, profile string) error {
 	pods := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
 	no := false
 	grace := int64(0)
-	pod, err := pods.Create(ctx, &corev1.Pod{
+	// Of zero, so that no LimitRange fills in what a full node does not have, and a ResourceQuota takes it.
+	nothing := corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}}
+	wanted := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			GenerateName: probeName + "-",
 			Labels:       map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
 		},
 		Spec: corev1.PodSpec{
-			SchedulerName:                 profile,
-			Containers:                    []corev1.Container{{Name: "probe", Image: probeImage, ImagePullPolicy: corev1.PullIfNotPresent}},
+			SchedulerName: profile,
+			Containers: []corev1.Container{{Name: "probe", Image: probeImage, ImagePullPolicy: corev1.PullIfNotPresent,
+				Resources: corev1.ResourceRequirements{Requests: nothing}}},
 			Tolerations:                   []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			RestartPolicy:                 corev1.RestartPolicyNever,
 			AutomountServiceAccountToken:  &no,
 			TerminationGracePeriodSeconds: &grace,
 		},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return &failure{reason: fmt.Sprintf("the probe pod cannot be created: %v", err)}
+	}
+	var pod *corev1.Pod
+	var refused error
+	creating, created := context.WithTimeout(ctx, requestTimeout)
+	defer created()
+	err := wait.PollImmediateUntilWithContext(creating, 2*pollInterval, func(ctx context.Context) (bool, error) {
+		pod, refused = pods.Create(ctx, wanted, metav1.CreateOptions{})
+		// What is not allowed now is not allowed a second later; an API server that does not answer may.
+		return refused == nil || apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused), nil
+	})
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case refused != nil:
+		return &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", refused)}
+	case err != nil:
+		return &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", err)}
 	}
 	defer func() {
 		// Also when the user has lost patience.
@@ -85,18 +181,18 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 		}
 	}()
 	t.say("waiting for %s to bind the probe pod %s/%s", profile, pod.Namespace, pod.Name)
-	var message string
+	var condition corev1.PodCondition
 	waiting, stop := context.WithTimeout(ctx, probeTime)
 	defer stop()
 	err = wait.PollImmediateUntilWithContext(waiting, 2*pollInterval, func(ctx context.Context) (bool, error) {
 		found, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
 		if err != nil {
-			message = err.Error()
+			condition.Message = err.Error()
 			return false, nil
 		}
-		for _, condition := range found.Status.Conditions {
-			if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-				message = condition.Message
+		for _, now := range found.Status.Conditions {
+			if now.Type == corev1.PodScheduled && now.Status == corev1.ConditionFalse {
+				condition = now
 			}
 		}
 		pod.Spec.NodeName = found.Spec.NodeName
@@ -106,10 +202,15 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		if message == "" {
-			message = "no scheduler says anything about it"
+		unheard := condition.Message == ""
+		if unheard {
+			condition.Message = "no scheduler says anything about it"
 		}
-		return &failure{reason: fmt.Sprintf("%s did not bind the probe pod in %s: %s", profile, probeTime, message)}
+		reason := fmt.Sprintf("%s did not bind the probe pod in %s: %s", profile, probeTime, condition.Message)
+		if condition.Reason == corev1.PodReasonUnschedulable && t.cluster.full(ctx) {
+			return &unprovable{reason + " (every node has as many pods as it may)"}
+		}
+		return &failure{reason: reason + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")", unheard: unheard}
 	}
 	t.say("%s bound it to %s", profile, pod.Spec.NodeName)
 	return nil

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -35,7 +36,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	defer end()
 	_, replaced, unreadable := t.readManifest()
-	if err := t.rollback(ctx, to); err != nil {
+	if err := t.orInterrupted(ctx, t.rollback(ctx, to)); err != nil {
 		return err
 	}
 	if _, pod, err := t.readManifest(); err == nil && !pod.Swapped {
@@ -118,23 +119,33 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		// A manifest that is gone or cannot be read is just what a rollback has to fix.
 		t.say("the manifest that lies there cannot be used: %v", unreadable)
 	}
-	if err := t.keepEdits(before, doubted); err != nil {
+	keptEdits, err := t.keepEdits(before, doubted)
+	if err != nil {
 		return err
 	}
 	if unreadable == nil && to == ToStock && pod.Swapped && !swapOf(target, pod) {
-		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before. " +
-			"kubeadm init phase control-plane scheduler writes the one of this node's kubeadm")
+		if keptEdits == "" {
+			// An install went over the edits, and has them in what it wrote.
+			if keptEdits, err = t.keepEdited(before); err != nil {
+				return err
+			}
+		}
+		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before, "+
+			"and what lies there is kept as %s. kubeadm init phase control-plane scheduler writes the one of this node's kubeadm", keptEdits)
 	}
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
 	}
 	if before != nil && unreadable == nil && (!doubted || kept == nil) {
-		if err := writeDurably(t.state.undo(), before, 0o600); err != nil {
-			return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
-				"see that there is room in %s", t.state.folder)
+		if err := t.keepReplaced(before, pod, target); err != nil {
+			return err
 		}
 	}
-	if err := t.writeJournal("rollback", target, unfinished); err != nil {
+	err = t.writeJournal("rollback", target, unfinished)
+	if errors.Is(err, unix.ENOSPC) {
+		// What is put back has worked before, so a run that is killed leaves nothing that is in doubt.
+		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.folder)
+	} else if err != nil {
 		return err
 	}
 	written, err := t.restore(ctx, before, target, t.options.Timeout)
@@ -162,7 +173,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	if edit.Reformatted {
 		but += " and its form"
 	}
-	t.say("done: %s is as it was before the %s, but for %s", t.manifest, map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], but)
+	t.say("done: %s is as it was before the %s, with %s, but for %s", t.manifest,
+		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], inWords(target), but)
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
@@ -173,6 +185,47 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		t.sayPending(ctx, pod, target)
 	}
 	return t.settled(ctx, written)
+}
+
+// keepReplaced keeps the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does
+// not work, if all that is in the manifest is kept elsewhere.
+func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
+	err := writeDurably(t.state.undo(), before, 0o600)
+	if err == nil {
+		return nil
+	}
+	where := ""
+	if errors.Is(err, unix.ENOSPC) {
+		where = t.keptElsewhere(before, pod, target)
+	}
+	if where == "" {
+		return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
+			"see that there is room in %s", t.state.folder)
+	}
+	t.say("there is no room in %s to keep the manifest that lies there for rollback --to %s; %s", t.state.folder, ToPrevious, where)
+	// One of another run would be taken for it.
+	return removeDurably(t.state.undo())
+}
+
+// keptElsewhere says where all that is in a manifest is kept: in another file, or in the one that is put back, if it is
+// nothing but a swap of that. Empty: nowhere.
+func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
+	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
+	if err != nil {
+		return ""
+	}
+	for _, file := range files {
+		if file == t.state.undo() {
+			continue
+		}
+		if known, err := readIfThere(file); err == nil && known != nil && identity(known) == identity(manifest) {
+			return "it is in " + file
+		}
+	}
+	if pod.Swapped && swapOf(target, pod) {
+		return "it is the one that is put back, with nothing but the swap, and kube-scheduler-swap install makes it again"
+	}
+	return ""
 }
 
 // sayPending names the pods that wait for a profile which the scheduler before had, and the one that is back has not.
@@ -219,6 +272,9 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 		t.say("loading %s, which is not on this node any more, from %s", pod.Image, kept.path)
 		if err = t.runtime.load(ctx, kept.path); err == nil {
 			return nil
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
 		}
 		t.say("that failed: %v", err)
 	}
@@ -270,29 +326,57 @@ func (t *Tool) sayPatched() {
 	}
 }
 
-// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost.
-// A doubted one is that of an unfinished run.
-func (t *Tool) keepEdits(manifest []byte, doubted bool) error {
+// inWords says what a manifest runs, for a person.
+func inWords(manifest []byte) string {
+	pod, err := Describe(manifest)
+	if err != nil {
+		return "a manifest that cannot be read"
+	}
+	text := "the image " + pod.Image
+	if pod.Swapped {
+		text += " (" + version(pod.Swap.Version) + ")"
+	}
+	inside, set := pod.Flag("config")
+	if !set || inside == "" {
+		return text + " and no configuration"
+	}
+	if host, mounted := pod.HostPath(inside); mounted {
+		inside = host
+	}
+	return text + " and the configuration " + inside
+}
+
+// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost. It gives where;
+// empty: there was nothing to save. A doubted one is that of an unfinished run.
+func (t *Tool) keepEdits(manifest []byte, doubted bool) (string, error) {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if manifest == nil || doubted || there && last.Manifest == sum(manifest) {
-		return nil
+		return "", nil
 	}
 	for _, file := range []string{t.state.original(), t.state.previous()} {
 		if known, err := readIfThere(file); err != nil {
-			return err
+			return "", err
 		} else if known != nil && identity(known) == identity(manifest) {
-			return nil
+			return "", nil
 		}
 	}
+	path, err := t.keepEdited(manifest)
+	if err == nil {
+		t.say("the manifest was edited since the last install; kept as %s", path)
+	}
+	return path, err
+}
+
+// keepEdited saves a manifest with edits by hand in it, and gives where.
+func (t *Tool) keepEdited(manifest []byte) (string, error) {
 	path := t.state.stamped("edited", t.started)
 	if err := writeDurably(path, manifest, 0o600); err != nil {
-		return nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
+		return "", nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
 			"see that there is room in %s", t.state.folder)
 	}
-	t.say("the manifest was edited since the last install; kept as %s", path)
-	return nil
+	return path, nil
 }

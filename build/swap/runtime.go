@@ -270,6 +270,7 @@ type sandbox struct {
 	podUID string
 	// restartedAt is the annotation that tells versions of the manifest apart; empty without.
 	restartedAt string
+	created     time.Time
 }
 
 // sandboxesOf lists the sandboxes of the pods of that name.
@@ -287,6 +288,7 @@ func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]san
 			id:          item.Id,
 			podUID:      item.Labels[podUIDLabel],
 			restartedAt: item.Annotations[RestartedAtAnnotation],
+			created:     time.Unix(0, item.CreatedAt),
 		})
 	}
 	return found, nil

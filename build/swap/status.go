@@ -38,6 +38,8 @@ type Status struct {
 	Lease   string    `json:"lease,omitempty"`
 	Holder  string    `json:"holder,omitempty"`
 	Renewed time.Time `json:"renewed,omitzero"`
+	// Expired tells whether it was not renewed in time: then no scheduler works.
+	Expired bool `json:"expired,omitempty"`
 	// Here tells whether the holder is a scheduler of this node.
 	Here bool `json:"here"`
 	// Notes are what does not fit together, a sentence each.
@@ -84,7 +86,8 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		s.Health = "ok"
 	}
 	config, err := configOf(pod)
-	if err != nil {
+	// What is half swapped is told of below, with another next step.
+	if err != nil && !halfSwapped(pod) {
 		note("%v", err)
 	}
 	if lease := leaseOf(pod, config); lease != nil {
@@ -93,7 +96,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 			note("%v", err)
 			s.leaseUnknown = true
 		} else {
-			s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
+			s.setHolder(holder, time.Now())
 		}
 	}
 	var findings Findings
@@ -103,13 +106,23 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	for _, finding := range findings {
 		note("%s; next: %s", finding.What, finding.Next)
 	}
-	s.Working = s.Running && s.Health == "ok" && (s.Lease == "" || s.leaseUnknown || time.Since(s.Renewed) < leaseTime)
+	s.Working = s.Running && s.Health == "ok" && s.led()
 	return s, nil
 }
 
-// leaseTime is after how long a lease that was not renewed counts as held by none: twice what upstream's default is,
-// since clocks of nodes differ.
-const leaseTime = 30 * time.Second
+// leaseSlack is how long after its end a lease counts as held, since clocks of nodes differ.
+const leaseSlack = 10 * time.Second
+
+// setHolder says who holds the lease, and whether it has expired.
+func (s *Status) setHolder(holder holder, now time.Time) {
+	s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
+	s.Expired = holder.identity != "" && now.Sub(holder.renewed) > holder.duration+leaseSlack
+}
+
+// led tells whether a scheduler is known to hold the lease, or none is needed.
+func (s *Status) led() bool {
+	return s.Lease == "" || !s.leaseUnknown && s.Holder != "" && !s.Expired
+}
 
 // running finds the container of the pod that the manifest describes.
 func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
@@ -179,9 +192,12 @@ func (s *Status) Write(output io.Writer) error {
 	case s.Lease == "":
 		line("lease", "none: no leader election")
 	case s.leaseUnknown:
-		line("lease", "%s: unknown", s.Lease)
+		line("lease", "%s: unknown, so whether any scheduler works is not known", s.Lease)
 	case s.Holder == "":
 		line("lease", "%s: no scheduler holds it", s.Lease)
+	case s.Expired:
+		line("lease", "%s: expired: no scheduler works; %s held it, and renewed it last %s ago", s.Lease,
+			map[bool]string{true: "this node", false: s.Holder}[s.Here], time.Since(s.Renewed).Round(time.Second))
 	case s.Here:
 		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
 	default:

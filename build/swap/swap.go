@@ -57,6 +57,8 @@ type Tool struct {
 	runtime  *runtime
 	cluster  *cluster
 	started  time.Time
+	// wrote tells whether the manifest was written.
+	wrote bool
 }
 
 // Open finds kubelet, its container runtime and the API server. Nothing is changed.
@@ -92,7 +94,7 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		return nil, err
 	}
 	if t.runtime, err = connectRuntime(ctx, t.kubelet.endpoint, t.kubelet.docker); err != nil {
-		return nil, err
+		return nil, t.orInterrupted(ctx, err)
 	}
 	return t, nil
 }

@@ -429,6 +429,8 @@ func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
 		t.Errorf("what lay there is not kept: %q", kept)
 	} else if got := get(t, filepath.Join(tool.state.folder, kept[index])); got != broken {
 		t.Errorf("kept is\n%s", got)
+	} else if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "kept as "+filepath.Join(tool.state.folder, kept[index])) {
+		t.Errorf("it does not say where: %q", said)
 	}
 	if _, err := os.Stat(tool.state.undo()); err == nil {
 		t.Error("an undo from before is left, for the next run to take")
@@ -513,14 +515,14 @@ func TestEditsSinceTheInstallAreKept(t *testing.T) {
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum([]byte(stock))}); err != nil {
 		t.Fatal(err)
 	}
-	if err := tool.keepEdits([]byte(stock), false); err != nil {
+	if _, err := tool.keepEdits([]byte(stock), false); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
 		t.Errorf("kept %q, though nothing was edited", got)
 	}
 	edited := stock + "# mine\n"
-	if err := tool.keepEdits([]byte(edited), false); err != nil {
+	if kept, err := tool.keepEdits([]byte(edited), false); err != nil || get(t, kept) != edited {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 1 || get(t, got[0]) != edited {
@@ -752,7 +754,7 @@ func TestAManifestThatARollbackPutBackIsNobodysEdit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := tool.keepEdits(again, false); err != nil {
+	if _, err := tool.keepEdits(again, false); err != nil {
 		t.Fatal(err)
 	}
 	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {

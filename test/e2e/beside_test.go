@@ -186,7 +186,7 @@ func (o *operator) twoNodes(t *testing.T) {
 	o.measure(t, load, "two nodes: the one that stands by, then the one that holds the lease", func() { output = o.roll(t, second) })
 	t.Log(output)
 	standing, leading, _ := strings.Cut(output, "done:")
-	expect(t, standing, "it stands by")
+	expect(t, standing, "it stands by", "this node stands by; "+holder+" holds the lease and bound the probe pod")
 	expect(t, leading, "done:")
 	o.accounts(t, load, 1, second)
 	// Two schedulers of one cluster may not have two leases.
@@ -199,6 +199,29 @@ func (o *operator) twoNodes(t *testing.T) {
 	if got := strings.TrimSpace(o.page.do(t, o.node, "holder")); got == holder {
 		t.Errorf("%s holds the lease still, though its scheduler was replaced", got)
 	}
+	o.deadLeader(t, other)
 	// While the second node is there: without it etcd has no quorum.
 	o.uninstall(t)
+}
+
+// deadLeader rolls out a scheduler that binds nothing, which no probe shows on the node that stands by.
+func (o *operator) deadLeader(t *testing.T, other *operator) {
+	holder := strings.TrimSpace(o.page.do(t, o.node, "holder"))
+	leading, standing, first := o, other, "cp2"
+	if strings.HasPrefix(holder, "cp2_") {
+		leading, standing, first = other, o, "cp1"
+	}
+	install := "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n" +
+		"kube-scheduler-swap install --config broken.yaml 2>&1"
+	expect(t, standing.run(t, install), holder+" holds the lease and bound the probe pod", "done:")
+	output := leading.refused(t, install)
+	t.Log(output)
+	expect(t, output, first+"_", " holds the lease and binds nothing", "the old one runs again", "on "+first+": kube-scheduler-swap rollback")
+	leading.expectConfig(t, "weight: 35")
+	standing.run(t, "kube-scheduler-swap rollback --to previous")
+	expect(t, standing.run(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "runs already", "bound it to", "done:")
+	for _, each := range []*operator{o, other} {
+		each.expectConfig(t, "weight: 35")
+		expect(t, each.run(t, "kube-scheduler-swap status"), "health     ok")
+	}
 }

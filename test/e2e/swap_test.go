@@ -10,7 +10,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -327,7 +326,7 @@ func (o *operator) pulls(t *testing.T) {
 	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
 	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
-		"does not work, so it is no way back", "done:")
+		"does not work, so it is no way back", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
 	// As kubelet does with what nothing uses.
 	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
@@ -466,6 +465,30 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	expect(t, output, "it does not get the lease nowhere/kube-scheduler", `namespaces "nowhere" not found`, "the old one runs again")
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
+
+	// The scheduler accepts this one, is healthy and leads, and binds nothing.
+	o.measure(t, load, "an extender that does not answer, and back", func() {
+		output = o.refused(t, "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n"+
+			"kube-scheduler-swap install --config broken.yaml 2>&1")
+	})
+	t.Log(output)
+	expect(t, output, "it holds the lease", "did not bind the probe pod", "the old one runs again")
+	o.expectConfig(t, "weight: 30")
+	o.expectOneManifest(t)
+
+	// In the quarter of a minute that kubelet needs to restart what was edited by hand, no scheduler runs.
+	unedited := o.read(t, manifestFile)
+	o.replaceManifest(t, []byte(strings.Replace(string(unedited), "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)))
+	o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
+	output = o.refused(t, "kube-scheduler-swap install --config broken.yaml 2>&1")
+	if strings.Contains(output, "no way back") {
+		t.Errorf("what kubelet had not restarted yet was taken for broken:\n%s", output)
+	}
+	expect(t, output, "did not bind the probe pod", "the old one runs again")
+	expect(t, string(o.read(t, manifestFile)), "- --v=1\n")
+	o.replaceManifest(t, unedited)
+	o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml")
+	o.expectOneManifest(t)
 }
 
 func (o *operator) crashingImage(t *testing.T, load *load) {
@@ -518,6 +541,18 @@ func (o *operator) unwritable(t *testing.T) {
 		}
 		o.expectOneManifest(t)
 	}
+	// A rollback is what helps in need: it does without room for what is kept already.
+	o.run(t, "mkdir -p /run/full; mount -t tmpfs -o size=256k tmpfs /run/full; cp "+stateFolder+"/*.yaml "+stateFolder+"/*.json /run/full\n"+
+		"echo 1 > /run/full/lock; head -c 256k /dev/zero > /run/full/ballast || true")
+	output, err := o.node.Run(t.Context(), "kube-scheduler-swap rollback --state /run/full 2>&1")
+	o.run(t, "umount /run/full")
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, output, "there is no room in /run/full to keep the manifest that lies there", "done:")
+	o.expectStock(t)
+	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml")
+	o.expectDone(t)
 }
 
 // killed kills installs with SIGKILL at each step, and sees that the next run finishes the job.
@@ -553,6 +588,15 @@ func (o *operator) killed(t *testing.T, load *load) {
 		expect(t, o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1"), "done:")
 	})
 	o.expectDone(t)
+	// Ctrl-C before that is no fault of anything else.
+	manifest := o.read(t, manifestFile)
+	output := o.interrupt(t, os.Interrupt, "loading ", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"))
+	if expect(t, output, "interrupted before anything was changed"); strings.Contains(output, "canceled") || strings.Contains(output, "killed") {
+		t.Errorf("an interrupted install blames something else:\n%s", output)
+	}
+	if after := o.read(t, manifestFile); !bytes.Equal(after, manifest) {
+		t.Errorf("an install that was interrupted has changed the manifest:\n%s", after)
+	}
 	// Ctrl-C, when the manifest is replaced, puts the old one back.
 	o.interrupt(t, os.Interrupt, "wrote")
 	o.expectConfig(t, "weight: 30")
@@ -569,10 +613,11 @@ func (o *operator) expectDone(t *testing.T) {
 	}
 }
 
-// interrupt installs the configuration that is not there, and sends the install a signal when it says some words.
-func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
+// interrupt installs the configuration that is not there, and sends the install a signal when it says some words. It gives
+// what the install says after that.
+func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more ...string) string {
 	t.Helper()
-	command := o.node.Command(t.Context(), "kube-scheduler-swap", "install", "--config", o.otherConfig(t))
+	command := o.node.Command(t.Context(), "kube-scheduler-swap", append([]string{"install", "--config", o.otherConfig(t)}, more...)...)
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -584,21 +629,23 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string) {
 	}
 	writer.Close()
 	said := false
-	for lines := bufio.NewScanner(reader); !said && lines.Scan(); {
-		if said = strings.Contains(lines.Text(), words); said {
+	var rest strings.Builder
+	for lines := bufio.NewScanner(reader); lines.Scan(); {
+		if said {
+			fmt.Fprintln(&rest, lines.Text())
+		} else if said = strings.Contains(lines.Text(), words); said {
 			// It may have ended just now.
 			if err := command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
 		}
 	}
-	// The rest of what it says, so that it does not wait for us.
-	_, _ = io.Copy(io.Discard, reader)
 	// That it was killed is no news.
 	_ = command.Wait()
 	if !said {
 		t.Fatalf("the install never said %q", words)
 	}
+	return rest.String()
 }
 
 // otherConfig is a configuration that the manifest does not name.
@@ -641,7 +688,9 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 }
 
 func (o *operator) rollback(t *testing.T, load *load) {
-	o.measure(t, load, "rollback to the install before", func() { expect(t, o.page.do(t, o.node, "rollback-previous"), "done:") })
+	o.measure(t, load, "rollback to the install before", func() {
+		expect(t, o.page.do(t, o.node, "rollback-previous"), "done:", "before the last change, with the image")
+	})
 	o.expectConfig(t, "weight: 30")
 	// Pods for a profile that kubeadm's scheduler does not have would wait for ever.
 	o.served.Store(false)

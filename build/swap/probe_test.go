@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// schedulerThat is a cluster whose scheduler does something with each new pod, or whose API server refuses it.
+func schedulerThat(does func(*corev1.Pod) error, objects ...apiruntime.Object) *cluster {
+	client := fake.NewSimpleClientset(objects...)
+	created := 0
+	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
+		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
+		created++
+		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, created)
+		pod.Namespace = metav1.NamespaceSystem
+		if err := does(pod); err != nil {
+			return true, nil, err
+		}
+		return true, pod, client.Tracker().Add(pod)
+	})
+	return &cluster{client: client}
+}
+
+func binds(pod *corev1.Pod) error {
+	pod.Spec.NodeName = "w1"
+	return nil
+}
+
+func ignores(*corev1.Pod) error { return nil }
+
+// finds is a scheduler that finds no node, for a reason of its kind.
+func finds(reason, message string) func(*corev1.Pod) error {
+	return func(pod *corev1.Pod) error {
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
+		return nil
+	}
+}
+
+func forbids(*corev1.Pod) error {
+	return apierrors.NewForbidden(corev1.Resource("pods"), "probe", errors.New("exceeded quota"))
+}
+
+func nodeFor(pods string) *corev1.Node {
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "w1"},
+		Status: corev1.NodeStatus{Allocatable: corev1.ResourceList{corev1.ResourcePods: resource.MustParse(pods)}}}
+}
+
+func TestWhatIsProbed(t *testing.T) {
+	for name, c := range map[string]struct {
+		named    []string
+		profiles []string
+		asked    bool
+		refused  bool
+	}{
+		"nothing is named":   {nil, []string{"default-scheduler"}, false, false},
+		"none":               {[]string{"none"}, nil, false, false},
+		"a profile":          {[]string{"mine"}, []string{"mine"}, true, false},
+		"none and a profile": {[]string{"mine", "none"}, nil, false, true},
+	} {
+		got, err := probesOf(c.named)
+		if !slices.Equal(got.profiles, c.profiles) || got.asked != c.asked || (err != nil) != c.refused {
+			t.Errorf("%s: %+v, %v", name, got, err)
+		}
+	}
+}
+
+func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
+	byDefault, asked := probes{profiles: []string{defaultScheduler}}, probes{profiles: []string{defaultScheduler}, asked: true}
+	full := []apiruntime.Object{nodeFor("1"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x"}, Spec: corev1.PodSpec{NodeName: "w1"}}}
+	tooMany := finds(corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Too many pods.")
+	for name, c := range map[string]struct {
+		cluster *cluster
+		probes  probes
+		fails   string
+		says    string
+	}{
+		"it binds":                          {schedulerThat(binds), byDefault, "", "default-scheduler bound it to w1"},
+		"it says nothing":                   {schedulerThat(ignores), byDefault, "no scheduler says anything about it", ""},
+		"its extender does not answer":      {schedulerThat(finds("SchedulerError", "connection refused"), full...), byDefault, "connection refused", ""},
+		"the pod is not admitted":           {schedulerThat(forbids), byDefault, "", "default-scheduler was not probed: the probe pod cannot be created"},
+		"the pod that was asked for is not": {schedulerThat(forbids), asked, "exceeded quota", ""},
+		"all nodes are full":                {schedulerThat(tooMany, full...), byDefault, "", "every node has as many pods as it may"},
+		"all are full, and it was asked":    {schedulerThat(tooMany, full...), asked, "Too many pods", ""},
+		"a node has room":                   {schedulerThat(tooMany, nodeFor("110")), byDefault, "Too many pods", ""},
+		"all are full, and it says nothing": {schedulerThat(ignores, full...), byDefault, "no scheduler says anything", ""},
+		"nothing is to be probed":           {schedulerThat(ignores), probes{}, "", "not probed, as --probe none says"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := toolFor(t, stock)
+				tool.cluster = c.cluster
+				err := tool.probeAll(context.Background(), c.probes, nil, true)
+				var failed *failure
+				if c.fails == "" && err != nil || c.fails != "" && (!errors.As(err, &failed) || !strings.Contains(err.Error(), c.fails)) {
+					t.Errorf("error %v, want %q", err, c.fails)
+				}
+				if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, c.says) {
+					t.Errorf("it says %q, want %q", said, c.says)
+				}
+				left, err := tool.cluster.client.CoreV1().Pods(metav1.NamespaceSystem).List(context.Background(), metav1.ListOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pod := range left.Items {
+					if pod.Namespace == metav1.NamespaceSystem {
+						t.Errorf("the pod %s is left", pod.Name)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const leader = "cp2_1234"
+	only := func(profile string) func(*corev1.Pod) error {
+		return func(pod *corev1.Pod) error {
+			if pod.Spec.SchedulerName == profile {
+				return binds(pod)
+			}
+			return nil
+		}
+	}
+	named := probes{profiles: []string{"mine"}, asked: true}
+	for name, c := range map[string]struct {
+		does   func(*corev1.Pod) error
+		probes probes
+		holder string
+		leads  bool
+		fails  string
+		blamed string
+		says   []string
+	}{
+		"the leader binds it": {binds, probes{profiles: []string{defaultScheduler}}, leader, false, "", "",
+			[]string{"this node stands by; cp2_1234 holds the lease and bound the probe pod; the new scheduler of this node binds pods once it leads"}},
+		"the leader binds nothing":                 {ignores, probes{profiles: []string{defaultScheduler}}, leader, false, "no scheduler says anything", leader, nil},
+		"the leader has no such profile yet":       {only(defaultScheduler), named, leader, false, "", "", []string{"mine was not probed: cp2_1234 holds the lease"}},
+		"nor does it bind anything else":           {only("mine"), named, leader, false, "default-scheduler did not bind", leader, nil},
+		"the leader has it":                        {binds, named, leader, false, "", "", []string{"mine bound it to w1"}},
+		"this node came to lead meanwhile":         {ignores, probes{profiles: []string{defaultScheduler}}, host + "_1", false, "no scheduler says anything", "", nil},
+		"another one came to lead meanwhile":       {ignores, probes{profiles: []string{defaultScheduler}}, leader, true, "no scheduler says anything", leader, nil},
+		"who leads is not known just now, but was": {ignores, probes{profiles: []string{defaultScheduler}}, "", false, "no scheduler says anything", "another node's scheduler", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := toolFor(t, stock)
+				tool.cluster = schedulerThat(c.does, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
+					Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}})
+				err := tool.probeAll(context.Background(), c.probes, &lease{"kube-system", "kube-scheduler"}, c.leads)
+				if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
+					t.Errorf("error %v, want %q", err, c.fails)
+				}
+				if got := leaderOf(err); got != c.blamed {
+					t.Errorf("it blames %q, want %q", got, c.blamed)
+				}
+				said := tool.options.Output.(*strings.Builder).String()
+				for _, words := range c.says {
+					if !strings.Contains(said, words) {
+						t.Errorf("it says %q, want %q", said, words)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestALeaderThatBindsNothingIsNamedWithWhatToDoThere(t *testing.T) {
+	undone := &UndoneError{Reason: &failure{reason: "it did not bind", leader: "cp2_1234"}}
+	if got := undone.Error(); !strings.Contains(got, "cp2_1234 holds the lease and binds nothing") || strings.Contains(got, "the new scheduler does not work") {
+		t.Error(got)
+	}
+	if got := undone.next(); !strings.HasPrefix(got, "on cp2: kube-scheduler-swap rollback") {
+		t.Error(got)
+	}
+	if got := (&UndoneError{Reason: &failure{reason: "it did not bind"}}).Error(); !strings.Contains(got, "the new scheduler does not work") {
+		t.Error(got)
+	}
+}

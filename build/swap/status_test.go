@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package swap
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// oneImage is a container runtime that has every image.
+type oneImage struct{ cri.ImageServiceClient }
+
+func (oneImage) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
+	return &cri.ImageStatusResponse{Image: &cri.Image{}}, nil
+}
+
+// statusOf is the status of a manifest, with a cluster that has some objects.
+func statusOf(t *testing.T, manifest string, client *fake.Clientset) (*Status, string) {
+	t.Helper()
+	tool := toolFor(t, manifest)
+	tool.runtime = &runtime{containers: &runtimeWith{}, images: oneImage{}}
+	tool.cluster = &cluster{client: client}
+	status, err := tool.Status(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := status.Write(&text); err != nil {
+		t.Fatal(err)
+	}
+	return status, text.String()
+}
+
+func TestStatusTellsALeaseThatHolds(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := host + "_1"
+	leaseFor := func(holder string, ago time.Duration, seconds int32) *fake.Clientset {
+		renewed := metav1.NewMicroTime(time.Now().Add(-ago))
+		return fake.NewSimpleClientset(&coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
+			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, RenewTime: &renewed, LeaseDurationSeconds: &seconds}})
+	}
+	silent := fake.NewSimpleClientset()
+	silent.PrependReactor("get", "leases", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	})
+	for name, c := range map[string]struct {
+		client *fake.Clientset
+		led    bool
+		says   string
+	}{
+		"renewed just now":            {leaseFor(here, time.Second, 15), true, "this node holds it, renewed"},
+		"by another node":             {leaseFor("cp2_1", time.Second, 15), true, "this node stands by"},
+		"not for long":                {leaseFor(here, 84*time.Second, 15), false, "expired: no scheduler works; this node held it, and renewed it last 1m24s ago"},
+		"not by another node":         {leaseFor("cp2_1", 84*time.Second, 15), false, "expired: no scheduler works; cp2_1 held it"},
+		"it holds for longer":         {leaseFor(here, 84*time.Second, 120), true, "this node holds it, renewed"},
+		"clocks differ":               {leaseFor(here, 20*time.Second, 15), true, "this node holds it, renewed"},
+		"it was given back":           {leaseFor("", time.Second, 1), false, "no scheduler holds it"},
+		"no scheduler ever held it":   {fake.NewSimpleClientset(), false, "no scheduler holds it"},
+		"the API server is not there": {silent, false, "unknown"},
+	} {
+		status, text := statusOf(t, stock, c.client)
+		if status.led() != c.led || !strings.Contains(text, c.says) {
+			t.Errorf("%s: led %v, want %v, and %q in\n%s", name, status.led(), c.led, c.says, text)
+		}
+	}
+}
+
+func TestStatusHasOneNextStepForWhatIsHalfSwapped(t *testing.T) {
+	half := strings.Replace(stock, "    image:", "    - --config="+ContainerConfigPath+"\n    image:", 1)
+	_, text := statusOf(t, half, fake.NewSimpleClientset())
+	if !strings.Contains(text, "next: kube-scheduler-swap install") || strings.Contains(text, "next: kube-scheduler-swap rollback") {
+		t.Errorf("want one way on:\n%s", text)
+	}
+}
