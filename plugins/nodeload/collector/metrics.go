@@ -49,7 +49,7 @@ var (
 			Name:           "node_load_unmatched_series",
 			Help:           "Number of series in the last answer to NodeLoad that were about no node that there is.",
 			StabilityLevel: metrics.ALPHA,
-		}, []string{"source"})
+		}, []string{"source", "resource"})
 	responseBytes = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
@@ -89,7 +89,6 @@ func (c *collector) setMetrics(o *outcome, t *tally) {
 	refreshes.WithLabelValues(c.label, result).Inc()
 	refreshDuration.WithLabelValues(c.label).Observe(o.ended.Sub(o.begun).Seconds())
 	if o.err == nil {
-		unmatchedSeries.WithLabelValues(c.label).Set(float64(o.snapshot.Unmatched))
 		responseBytes.WithLabelValues(c.label).Set(float64(o.result.Bytes))
 	}
 	for i := range c.slots {
@@ -98,6 +97,9 @@ func (c *collector) setMetrics(o *outcome, t *tally) {
 			sampleAge.WithLabelValues(c.label, resource).Set(of.oldest.Seconds())
 		} else { // what is not there has no age
 			sampleAge.Delete(map[string]string{"source": c.label, "resource": resource})
+		}
+		if o.err == nil {
+			unmatchedSeries.WithLabelValues(c.label, resource).Set(float64(o.strangers[c.slots[i].asked]))
 		}
 		nodeStates.WithLabelValues(c.label, resource, stateFresh).Set(float64(of.states[measured.Present]))
 		for _, reason := range measured.Reasons() {

@@ -75,7 +75,7 @@ func TestMetrics(t *testing.T) {
 		measuredRows(0, "node-3", nan, 40*time.Second), measuredRows(0, "stranger", 0.5, 0),
 	)...)
 	w.sleeping()
-	expectMetrics(t, "refresh_total success 1", "unmatched_series 2", "response_bytes 13m20", "sample_age_seconds cpu 30",
+	expectMetrics(t, "refresh_total success 1", "unmatched_series cpu 2", "response_bytes 13m20", "sample_age_seconds cpu 30",
 		"nodes cpu fresh 2", "nodes cpu not_a_number 1", "nodes cpu no_series 1", "nodes memory no_series 4")
 	if count, err := testutil.GetHistogramMetricCount(refreshDuration.WithLabelValues("0")); err != nil || count != 1 {
 		t.Errorf("%d durations were observed (%v), want 1", count, err)
@@ -87,7 +87,7 @@ func TestMetrics(t *testing.T) {
 	// Without answers the samples get older, and one of them too old.
 	w.clock.Step(2*time.Minute + 35*time.Second)
 	w.fail(errDown)
-	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "unmatched_series 2", "response_bytes 13m20",
+	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "unmatched_series cpu 2", "response_bytes 13m20",
 		"sample_age_seconds cpu 3m5", "nodes cpu fresh 1", "nodes cpu too_old 1", "nodes cpu not_a_number 1", "nodes cpu no_series 1",
 		"nodes memory no_series 4")
 

@@ -30,6 +30,7 @@ type outcome struct {
 	result       source.Result
 	nodes        int
 	snapshot     *measured.Snapshot // nil without an answer
+	strangers    []int              // how many series of each query are about no node
 	err          error              // why there is none
 }
 
@@ -120,11 +121,14 @@ type table struct {
 	readings []reading
 	// unmatched are about no node, ambiguous about several.
 	unmatched, ambiguous refused
+	// strangers is how many rows of each query are about no node.
+	strangers []int
 }
 
 func (c *collector) newTable(nodes []*v1.Node) *table {
 	t := &table{
 		nodes: nodes, queries: c.queries, directories: make([]*directory, len(c.queries)), readings: make([]reading, len(nodes)*len(c.queries)),
+		strangers: make([]int, len(c.queries)),
 	}
 	made := map[config.NodeLoadMatchBy]*directory{}
 	for i := range c.slots {
@@ -168,6 +172,7 @@ func (t *table) row(asked int, kind source.Kind, label []byte, value float64) {
 	switch len(nodes) {
 	case 0:
 		t.unmatched.add(t.queries[asked].Label, label)
+		t.strangers[asked]++
 	case 1:
 		t.readings[int(nodes[0])*len(t.queries)+asked].note(kind, value)
 	default:
@@ -212,6 +217,7 @@ func (c *collector) assemble(t *table, o *outcome) *measured.Snapshot {
 			samples = append(samples, sample)
 		}
 	}
+	o.strangers = t.strangers
 	snapshot := measured.New(id, o.result.Received, len(c.slots), index, samples)
 	snapshot.Unmatched, snapshot.UnmatchedLabel, snapshot.UnmatchedExample = t.unmatched.rows, t.unmatched.label, t.unmatched.text()
 	return snapshot
