@@ -22,7 +22,8 @@ type runtimeWith struct {
 	created, runs time.Time
 }
 
-func (r *runtimeWith) ListContainers(context.Context, *cri.ListContainersRequest, ...grpc.CallOption) (*cri.ListContainersResponse, error) {
+func (r *runtimeWith) ListContainers(context.Context, *cri.ListContainersRequest, ...grpc.CallOption) (
+	*cri.ListContainersResponse, error) {
 	state := cri.ContainerState_CONTAINER_EXITED
 	if !time.Now().Before(r.runs) {
 		state = cri.ContainerState_CONTAINER_RUNNING
@@ -30,7 +31,8 @@ func (r *runtimeWith) ListContainers(context.Context, *cri.ListContainersRequest
 	return &cri.ListContainersResponse{Containers: []*cri.Container{{Id: "c", PodSandboxId: "s", State: state}}}, nil
 }
 
-func (r *runtimeWith) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest, ...grpc.CallOption) (*cri.ListPodSandboxResponse, error) {
+func (r *runtimeWith) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest, ...grpc.CallOption) (
+	*cri.ListPodSandboxResponse, error) {
 	return &cri.ListPodSandboxResponse{Items: []*cri.PodSandbox{{Id: "s", CreatedAt: r.created.UnixNano()}}}, nil
 }
 
@@ -53,7 +55,8 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 	}
 	const never = time.Hour
 	for name, c := range map[string]struct {
-		// written and made are how long ago the manifest was written, and the sandbox made; starts is when its container runs.
+		// written and made are how long ago the manifest was written, and the sandbox made; starts is when its container
+		// runs.
 		written, made, starts time.Duration
 		broken                bool
 		least, most           time.Duration

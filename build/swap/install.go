@@ -42,14 +42,15 @@ func (e *UndoneError) Error() string {
 	case e.Kept != "":
 		return fmt.Sprintf("%s\nthe old manifest could NOT be put back: %v", blame(e.Reason), e.Undo)
 	}
-	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not seen to work: %v", blame(e.Reason), e.Undo)
+	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not seen to work: %v",
+		blame(e.Reason), e.Undo)
 }
 
 // blame says what does not work: the new scheduler, or that of another node, which leads.
 func blame(reason error) string {
 	if leader := leaderOf(reason); leader != "" {
-		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its place yet: %v",
-			leader, reason)
+		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its "+
+			"place yet: %v", leader, reason)
 	}
 	return fmt.Sprintf("the new scheduler does not work: %v", reason)
 }
@@ -70,7 +71,8 @@ func atLeader(leader string) string {
 	if end := strings.LastIndex(leader, "_"); end > 0 {
 		where = "on " + leader[:end]
 	}
-	return where + ": kube-scheduler-swap rollback; when pods are bound again, find out why they were not, before you go on here"
+	return where + ": kube-scheduler-swap rollback; when pods are bound again, find out why they were not, before you " +
+		"go on here"
 }
 
 // next is the next step.
@@ -208,11 +210,12 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 				return errInterruptedBefore
 			case leader != "":
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %s holds the lease "+
-						"and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; "+
+						"but %s holds the lease and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
 			default:
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w", p.swap.Image, err),
+					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
+						p.swap.Image, err),
 					"kubectl get nodes; kube-scheduler-swap status; kube-scheduler-swap rollback")
 			}
 		}
@@ -259,7 +262,8 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		if leader := leaderOf(err); leader != "" {
 			return nextstep.With(stuck, "%s", atLeader(leader))
 		}
-		return nextstep.With(stuck, "fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
+		return nextstep.With(stuck,
+			"fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
 	}
 	return t.undo(err, change.found, good)
 }
@@ -329,7 +333,8 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes what a run that was killed had unpacked or half written; no other run is at work while the lock is held.
+// clearScratch removes what a run that was killed had unpacked or half written; no other run is at work while the lock
+// is held.
 func (t *Tool) clearScratch() error {
 	// The second is what was to be renamed into place.
 	for _, pattern := range []string{".scratch-*", ".*.new"} {
@@ -415,7 +420,8 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 			return nil, nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
 				"see that there is room in %s", t.state.folder)
 		}
-		t.say("the scheduler that is there does not work, so it is no way back: %v; its manifest is kept as %s", problem, kept)
+		t.say("the scheduler that is there does not work, so it is no way back: %v; its manifest is kept as %s",
+			problem, kept)
 		good = nil
 	}
 	write := func(path string, content []byte) error {
@@ -444,9 +450,9 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 	return good, write(t.state.undo(), good)
 }
 
-// broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or it
-// is not healthy, for as long as one is given to renew its lease, and longer while kubelet starts it. What cannot be told
-// does not make it broken.
+// broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or
+// it is not healthy, for as long as one is given to renew its lease, and longer while kubelet starts it. What cannot be
+// told does not make it broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 	began, said := time.Now(), false
 	for {
@@ -461,7 +467,8 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 			return errors.New(problem)
 		case !said:
 			said = true
-			t.say("the manifest was changed just now: waiting until kubelet has started the scheduler that is there (%s)", problem)
+			t.say("the manifest was changed just now: waiting until kubelet has started the scheduler that is "+
+				"there (%s)", problem)
 		}
 		select {
 		case <-time.After(pollInterval):
@@ -475,8 +482,8 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 // healthy: kubelet looks again 10 to 15 seconds after the old container has ended, which may take some time itself.
 const restartTime = 45 * time.Second
 
-// trouble tells what is wrong with the scheduler that runs now; empty: nothing. changed is when kubelet was last given or
-// has begun something to do for it: the manifest was written, or a sandbox was made.
+// trouble tells what is wrong with the scheduler that runs now; empty: nothing. changed is when kubelet was last given
+// something to do for it, or has begun with it: the manifest was written, or a sandbox was made.
 func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed time.Time, err error) {
 	name := t.podName(pod)
 	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.Container)

@@ -63,7 +63,8 @@ func probesOf(named []string) (probes, error) {
 	case len(named) == 1 && named[0] == NoProbe:
 		return probes{}, nil
 	case slices.Contains(named, NoProbe):
-		return probes{}, nextstep.With(fmt.Errorf("--probe names %s, and profiles, too", NoProbe), "name one or the other")
+		return probes{}, nextstep.With(fmt.Errorf("--probe names %s, and profiles, too", NoProbe),
+			"name one or the other")
 	}
 	return probes{profiles: named, asked: true}, nil
 }
@@ -95,8 +96,8 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads 
 		var failed *failure
 		switch {
 		case err == nil && other != "":
-			t.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds pods "+
-				"once it leads", other)
+			t.say("this node stands by; %s holds the lease and bound the probe pod; the new scheduler of this node binds "+
+				"pods once it leads", other)
 		case err == nil:
 		case errors.As(err, &nothing) && wanted.asked:
 			return &failure{reason: nothing.reason}
@@ -104,8 +105,8 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads 
 			t.say("%s was not probed: %s. That is no fault of the scheduler; see whether it binds pods: "+
 				"kubectl get pods -A --field-selector status.phase=Pending", profile, nothing.reason)
 		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
-			t.say("%s was not probed: %s holds the lease, and does not serve it: its pods wait until that node has the new "+
-				"configuration, too", profile, other)
+			t.say("%s was not probed: %s holds the lease, and does not serve it: its pods wait until that node has the "+
+				"new configuration, too", profile, other)
 		case errors.As(err, &failed):
 			failed.leader = other
 			return failed
@@ -210,7 +211,8 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 		if condition.Reason == corev1.PodReasonUnschedulable && t.cluster.full(ctx) {
 			return &unprovable{reason + " (every node has as many pods as it may)"}
 		}
-		return &failure{reason: reason + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")", unheard: unheard}
+		reason += " (if such a pod is to stay Pending here: --probe " + NoProbe + ")"
+		return &failure{reason: reason, unheard: unheard}
 	}
 	t.say("%s bound it to %s", profile, pod.Spec.NodeName)
 	return nil

@@ -130,8 +130,9 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 				return err
 			}
 		}
-		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put back is from before, "+
-			"and what lies there is kept as %s. kubeadm init phase control-plane scheduler writes the one of this node's kubeadm", keptEdits)
+		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put "+
+			"back is from before, and what lies there is kept as %s. kubeadm init phase control-plane scheduler writes "+
+			"the one of this node's kubeadm", keptEdits)
 	}
 	if err := t.haveImage(ctx, target); err != nil {
 		return err
@@ -202,7 +203,8 @@ func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
 		return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
 			"see that there is room in %s", t.state.folder)
 	}
-	t.say("there is no room in %s to keep the manifest that lies there for rollback --to %s; %s", t.state.folder, ToPrevious, where)
+	t.say("there is no room in %s to keep the manifest that lies there for rollback --to %s; %s",
+		t.state.folder, ToPrevious, where)
 	// One of another run would be taken for it.
 	return removeDurably(t.state.undo())
 }

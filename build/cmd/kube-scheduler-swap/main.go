@@ -156,7 +156,8 @@ func installCommand(options *swap.Options) *cobra.Command {
 	}
 	requestFlags(command, &request)
 	command.Flags().StringSliceVar(&request.Probe, "probe", nil,
-		"profiles that have to bind a probe pod before the swap counts as done; none: no probe (default: default-scheduler)")
+		"profiles that have to bind a probe pod before the swap counts as done; none: no probe (default: "+
+			"default-scheduler)")
 	return command
 }
 
