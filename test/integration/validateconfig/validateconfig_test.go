@@ -100,7 +100,7 @@ var plugins = []struct {
 			"headers: [{name: Host, value: a}, {name: Authorization, value: PASSWORD}, {name: X-Key, value: 7}, {name: X-Tenant}]}, " +
 			"refreshInterval: 15, maxSampleAge: 2h, nodeMatch: {label: a-b, by: Address}, fallback: Zero, filterOnStale: Shut, " +
 			"minFreshNodesPercent: 101, exemptDaemonSets: often, exemptPriorityAbove: high, " +
-			"resources: [{name: cpu, nodeMatch: {by: Address}, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
+			"resources: [{name: cpu, nodeMatch: {label: node, by: Address}, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
 			"estimator: {resource: cpus, by: Limit, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
 		errors: []string{
 			".prometheus.endpoint: unknown field: known here are bearerTokenFile, endpoints, headers, timeout, tls",
