@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -170,14 +171,18 @@ func (r *runtime) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// removeCommand is what a person types to remove an image.
-func (r *runtime) removeCommand(name, id string) string {
-	// containerd has a name that is the id, for kubelet, too.
-	arguments := []string{"images", "rm", name, id}
-	if r.docker {
-		arguments = []string{"rmi", name}
+// removeCommand is what a person types to remove an image, with all the names that it has.
+func (r *runtime) removeCommand(ctx context.Context, name, id string) string {
+	names := []string{name}
+	if status, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: id}}); err == nil && status.Image != nil {
+		names = slices.Concat(status.Image.RepoTags, status.Image.RepoDigests)
 	}
-	return strings.Join(append(r.tool(), arguments...), " ")
+	command := append(r.tool(), "rmi")
+	if !r.docker {
+		// containerd has a name that is the id, for kubelet, too.
+		command, names = append(r.tool(), "images", "rm"), append(names, id)
+	}
+	return strings.Join(append(command, names...), " ")
 }
 
 // missingTool says what is missing to load images; nil: nothing.

@@ -104,7 +104,7 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			why = what
 		}
 		t.say("the image %s is left: %s; when nothing needs it any more: %s", name, why,
-			t.runtime.removeCommand(name, ids[name]))
+			t.runtime.removeCommand(ctx, name, ids[name]))
 	}
 }
 
