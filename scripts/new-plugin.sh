@@ -2,19 +2,23 @@
 # SPDX-License-Identifier: Apache-2.0
 # Begins a plugin: its folder under plugins/, its entry in the registry patch, its own patch.
 #
-# Inputs: NAME (MyPlugin), POINTS (filter,score); the patched tree, in which the registry patch is edited.
+# Inputs: NAME (MyPlugin), POINTS (filter,score), and those of make tree: the patched tree that it makes is where the
+#   registry patch is edited.
 # Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 begun; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 
 [[ -n ${NAME:-} && -n ${POINTS:-} ]] || fail "NAME or POINTS is not given" "make new-plugin NAME=MyPlugin POINTS=filter,score"
-lock
 use_pinned_go
-refuse_edits
 build=$(build_tool kube-scheduler-build)
+# What needs no tree is checked before one is made.
+"$build" new-plugin check "$NAME" "$POINTS" || exit
 package=${NAME,,}
-edited_registry_patch "$build" register "$NAME" "$POINTS"
+make --no-print-directory -C "$ROOT" tree
+lock
+refuse_edits
+edited_registry_patch "$build" register "$NAME"
 ! in_tree cat-file -e "$(recorded applied.base):${REGISTRY_FILE%/*}/$package" 2> /dev/null ||
   fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 # All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
