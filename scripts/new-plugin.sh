@@ -25,13 +25,18 @@ edited_registry_patch "$build" register "$NAME"
 # message of the next run says so.
 if [[ -d $ROOT/plugins/$package ]]; then
   say "plugin: plugins/$package is there and not registered: registering it"
+  done="registered; plugins/$package stays as it is, and POINTS is not used"
+  # That would delete a folder that was not made here.
+  back=
 else
   "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit
+  done="begun at $POINTS, and registered"
+  back="(make remove-plugin NAME=$NAME takes it back)"
 fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
 bash "$ROOT/scripts/update-patches-readme.sh"
-say "plugin: $NAME is begun at $POINTS, and registered; nothing enables it yet"
+say "plugin: $NAME is $done; nothing enables it yet"
 say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image"
-say "        (make remove-plugin NAME=$NAME takes it back)"
+[[ -z $back ]] || say "        $back"
