@@ -31,7 +31,7 @@ if [[ -d $ROOT/plugins/$package ]]; then
 else
   "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit
   done="begun at $POINTS, and registered"
-  back="(make remove-plugin NAME=$NAME takes it back)"
+  back="(make remove-plugin NAME=$NAME DISCARD=yes takes it back, folder and all)"
 fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 flock --unlock 9
