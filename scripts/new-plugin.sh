@@ -15,6 +15,8 @@ build=$(build_tool kube-scheduler-build)
 # What needs no tree is checked before one is made.
 "$build" new-plugin check "$NAME" "$POINTS" || exit
 package=${NAME,,}
+! registered | grep -qx "$package" ||
+  fail "a plugin $package is registered already" "choose another NAME, or make remove-plugin NAME=$NAME"
 make --no-print-directory -C "$ROOT" tree
 lock
 refuse_edits
