@@ -93,7 +93,7 @@ run: ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG
 	@bash scripts/run.sh
 
 .PHONY: new-plugin
-new-plugin: tree ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
+new-plugin: ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 	@bash scripts/new-plugin.sh
 
 .PHONY: remove-plugin

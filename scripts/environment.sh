@@ -46,6 +46,7 @@ need() {
 # shellcheck source=../upstream.version
 source "$UPSTREAM_VERSION_FILE"
 VERSION=${UPSTREAM:-$KUBERNETES_VERSION}
+[[ $VERSION != 1.23.* ]] || fail "UPSTREAM=$VERSION has no v before the number" "make image UPSTREAM=v$VERSION"
 [[ $VERSION =~ ^v1\.23\.(0|[1-9][0-9]*)$ ]] ||
   fail "UPSTREAM=$VERSION is not a release of Kubernetes 1.23, for which the patches are made" "make image UPSTREAM=$KUBERNETES_VERSION"
 pinned() { [[ $VERSION == "$KUBERNETES_VERSION" ]]; }

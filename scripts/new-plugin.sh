@@ -2,32 +2,43 @@
 # SPDX-License-Identifier: Apache-2.0
 # Begins a plugin: its folder under plugins/, its entry in the registry patch, its own patch.
 #
-# Inputs: NAME (MyPlugin), POINTS (filter,score); the patched tree, in which the registry patch is edited.
+# Inputs: NAME (MyPlugin), POINTS (filter,score), and those of make tree: the patched tree that it makes is where the
+#   registry patch is edited.
 # Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 begun; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 
 [[ -n ${NAME:-} && -n ${POINTS:-} ]] || fail "NAME or POINTS is not given" "make new-plugin NAME=MyPlugin POINTS=filter,score"
-lock
 use_pinned_go
-refuse_edits
 build=$(build_tool kube-scheduler-build)
+# What needs no tree is checked before one is made.
+"$build" new-plugin check "$NAME" "$POINTS" || exit
 package=${NAME,,}
-edited_registry_patch "$build" register "$NAME" "$POINTS"
+! registered | grep -qx "$package" ||
+  fail "a plugin $package is registered already" "choose another NAME, or make remove-plugin NAME=$NAME"
+make --no-print-directory -C "$ROOT" tree
+lock
+refuse_edits
+edited_registry_patch "$build" register "$NAME"
 ! in_tree cat-file -e "$(recorded applied.base):${REGISTRY_FILE%/*}/$package" 2> /dev/null ||
   fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
 # All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
 # message of the next run says so.
 if [[ -d $ROOT/plugins/$package ]]; then
   say "plugin: plugins/$package is there and not registered: registering it"
+  done="registered; plugins/$package stays as it is, and POINTS is not used"
+  # That would delete a folder that was not made here.
+  back=
 else
   "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit
+  done="begun at $POINTS, and registered"
+  back="(make remove-plugin NAME=$NAME DISCARD=yes takes it back, folder and all)"
 fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 flock --unlock 9
 bash "$ROOT/scripts/update-patches.sh"
 bash "$ROOT/scripts/update-patches-readme.sh"
-say "plugin: $NAME is begun at $POINTS, and registered; nothing enables it yet"
+say "plugin: $NAME is $done; nothing enables it yet"
 say "next:   edit plugins/$package/plugin.go and its test; make test-plugins NAME=$package; make image"
-say "        (make remove-plugin NAME=$NAME takes it back)"
+[[ -z $back ]] || say "        $back"

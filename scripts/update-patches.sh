@@ -17,9 +17,19 @@ gone=()
 while IFS= read -r name; do
   [[ -n $(find "$ROOT/plugins/$name" -name '*.go' -print -quit 2> /dev/null) ]] || gone+=("$name")
 done < <(registered)
-((${#gone[@]} == 0)) ||
-  fail "the folder of a plugin is gone, and the registry still has it: ${gone[*]/#/plugins/}" \
-    "take it out there too: make remove-plugin NAME=${gone[0]}  |  get the folder back: git checkout -- plugins/${gone[0]}"
+if ((${#gone[@]})); then
+  printf -v next '; make remove-plugin NAME=%s' "${gone[@]}"
+  next="take it out there too: ${next#; }"
+  for name in "${gone[@]}"; do
+    patch=$PATCHES_DIR/0200-plugin-$name.patch
+    if [[ -n $(git -C "$ROOT" ls-files -- "plugins/$name" 2> /dev/null) ]]; then
+      next+="  |  get the folder back: git checkout -- plugins/$name"
+    elif [[ -f $patch ]]; then
+      next+="  |  get its last content back, which remove-plugin would delete: git apply -p5 --directory=plugins $patch"
+    fi
+  done
+  fail "the folder of a plugin is gone, and the registry still has it: ${gone[*]/#/plugins/}" "$next"
+fi
 use_pinned_go
 rm -rf "$OUTPUT"/.patches.*
 work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")

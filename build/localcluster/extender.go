@@ -57,6 +57,7 @@ func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile
 		Listens:    true,
 		Ready:      "/healthz",
 		Next:       "correct " + configFile + " as the last lines say, and run again",
+		NextPanic:  nextPanic,
 		Arguments: func(port int) []string {
 			return []string{
 				"--config=" + configFile,

@@ -20,6 +20,9 @@ import (
 // nextScheduler is what to do when there is no scheduler to run.
 const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
 
+// nextPanic is what to do after a panic of a program in which plugins run.
+const nextPanic = "fix the plugin that the lines above name, and run again"
+
 // Scheduler is a kube-scheduler that runs against a control plane.
 type Scheduler struct {
 	plane    *ControlPlane
@@ -164,7 +167,8 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 			}
 			return seesNodes(metrics, len(nodes.Items))
 		},
-		Next: fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		Next:      fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		NextPanic: nextPanic,
 		Arguments: func(port int) []string {
 			return []string{
 				"--config=" + localConfig,

@@ -152,8 +152,10 @@ func TestRegister(t *testing.T) {
 
 func TestRegisterRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ registry, plugin, want string }{
-		"registered": {registry, "Chaos", "a plugin chaos is registered already"},
-		"no Go":      {"package", "MyPlugin", "cannot be read"},
+		"registered": {
+			registry, "Chaos", "a plugin chaos is registered already, by Kubernetes itself; next: choose another NAME",
+		},
+		"no Go": {"package", "MyPlugin", "cannot be read"},
 		"no registry": {
 			strings.ReplaceAll(registry, "runtime.Registry{", "runtime.Other{"), "MyPlugin", "no list of imports or no",
 		},

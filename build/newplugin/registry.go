@@ -32,8 +32,9 @@ func Register(registry []byte, name string) ([]byte, error) {
 		switch node := node.(type) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
-				return nil, nextstep.With(fmt.Errorf("a plugin %s is registered already", Package(name)),
-					"choose another NAME, or make remove-plugin NAME=%s", name)
+				// One of this project's own is refused before: scripts/new-plugin.sh.
+				return nil, nextstep.With(fmt.Errorf("a plugin %s is registered already, by Kubernetes itself", Package(name)),
+					"choose another NAME")
 			}
 		case *ast.GenDecl:
 			if node.Tok == token.IMPORT && node.Lparen.IsValid() && imports == nil {

@@ -95,6 +95,8 @@ mkdir -p "$out"
 for target in "$@"; do
   { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; find pkg -name '*.go' | sort | xargs cat; } > "$out/${target##*/}"
 done
+# As the go command: it ends after Ctrl-C by itself, with a status.
+trap 'exit 1' INT
 if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
 `,
 	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",

@@ -14,13 +14,17 @@ import (
 func newPluginCommand() *cobra.Command {
 	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin, or take one out of the registry"}
 	command.AddCommand(&cobra.Command{
-		Use:   "register REGISTRY_FILE NAME POINTS",
-		Short: "Add a plugin to the source of the registry; a name or points that cannot be are refused first",
-		Args:  cobra.ExactArgs(3),
+		Use:   "check NAME POINTS",
+		Short: "Refuse a name or points that cannot be",
+		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if err := newplugin.Check(arguments[1], points(arguments[2])); err != nil {
-				return err
-			}
+			return newplugin.Check(arguments[0], points(arguments[1]))
+		},
+	}, &cobra.Command{
+		Use:   "register REGISTRY_FILE NAME",
+		Short: "Add a plugin to the source of the registry",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
 			return edit(arguments[0], arguments[1], newplugin.Register)
 		},
 	}, &cobra.Command{

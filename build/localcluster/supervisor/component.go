@@ -56,6 +56,8 @@ type Component struct {
 	Directory string
 	// Next is what a person should do when it does not come up.
 	Next string
+	// NextPanic is what to do instead when it ended by a panic; empty is Next.
+	NextPanic string
 }
 
 // freePort finds a port of loopback on which no program listens. Until the component does, another one can take
@@ -164,11 +166,11 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 		}
 		switch {
 		case context.Cause(ctx) == errNotReady:
-			return p.failure(fmt.Sprintf("not ready after %s: %v", StartDeadline, err), component.Next)
+			return p.failure(fmt.Sprintf("not ready after %s: %v", StartDeadline, err), component)
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		}
-		return p.failure(p.ending(), component.Next)
+		return p.failure(p.ending(), component)
 	}
 }
 

@@ -19,7 +19,10 @@ type Failure struct {
 	Component string
 	// Reason is why it is taken for failed.
 	Reason string
+	// Panicked says that it ended by a panic.
+	Panicked bool
 	// LogTail is the end of what it wrote, at most 15 lines and 16 KiB; its log file is gone when the error is read.
+	// After a panic it begins with that, and has the first frames of plugins besides.
 	LogTail []string
 	// Next is what to do.
 	Next string
@@ -29,21 +32,31 @@ func (f *Failure) Error() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s: %s", f.Component, f.Reason)
 	if len(f.LogTail) > 0 {
-		fmt.Fprintf(&text, "\nthe last lines of its log:\n    %s", strings.Join(f.LogTail, "\n    "))
+		shown := "the last lines of its log"
+		if f.Panicked {
+			shown = "its log, from the panic on"
+		}
+		fmt.Fprintf(&text, "\n%s:\n    %s", shown, strings.Join(f.LogTail, "\n    "))
 	}
 	fmt.Fprintf(&text, "\nnext: %s", f.Next)
 	return text.String()
 }
 
 // failure reads the end of a component's log for a Failure.
-func (p *Process) failure(reason, next string) *Failure {
-	var tail []string
+func (p *Process) failure(reason string, component Component) *Failure {
+	failure := &Failure{Component: p.name, Reason: reason, Next: component.Next}
 	content, err := os.ReadFile(p.logFile)
-	switch text := logtail.Last(string(content), tailLines); {
-	case err != nil:
-		tail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}
-	case text != "":
-		tail = strings.Split(text, "\n")
+	text := logtail.Panic(string(content), tailLines)
+	if failure.Panicked = text != ""; !failure.Panicked {
+		text = logtail.Last(string(content), tailLines)
+	} else if component.NextPanic != "" {
+		failure.Next = component.NextPanic
 	}
-	return &Failure{Component: p.name, Reason: reason, LogTail: tail, Next: next}
+	switch {
+	case err != nil:
+		failure.LogTail = []string{fmt.Sprintf("(its log cannot be read: %v)", err)}
+	case text != "":
+		failure.LogTail = strings.Split(text, "\n")
+	}
+	return failure
 }

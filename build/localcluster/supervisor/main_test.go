@@ -29,6 +29,8 @@ const (
 	roleReady = "ready"
 	// roleStubborn ignores SIGTERM; it says "ready" when it does.
 	roleStubborn = "stubborn"
+	// rolePanic logs, and panics.
+	rolePanic = "panic"
 	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's
 	// process id, and lives on.
 	roleOwner = "owner"
@@ -47,6 +49,9 @@ func TestMain(m *testing.M) {
 		signal.Ignore(syscall.SIGTERM)
 		fmt.Println("ready")
 		time.Sleep(time.Hour) // not select {}, for which Go would end it where there is no cgo
+	case rolePanic:
+		fmt.Fprintln(os.Stderr, "I0101 a line before")
+		panic("what is wrong")
 	case roleOwner:
 		err = playOwner(os.Args[1])
 	default:

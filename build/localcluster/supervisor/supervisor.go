@@ -137,7 +137,7 @@ func (s *Supervisor) adopt(component Component, p *Process) {
 	go func() {
 		<-p.exited
 		if s.disown(p) {
-			s.fail(p.failure(p.ending(), component.Next))
+			s.fail(p.failure(p.ending(), component))
 		}
 	}()
 }

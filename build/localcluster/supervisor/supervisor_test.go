@@ -101,6 +101,28 @@ func TestComponentThatEndsIsAFailureWithItsLastLogLines(t *testing.T) {
 	}
 }
 
+func TestComponentThatPanicsIsAFailureWithThePanic(t *testing.T) {
+	s := newTestSupervisor(t)
+	component := testComponent(t, rolePanic)
+	component.Listens = true
+	component.NextPanic = "fix it"
+	_, _, err := s.Start(context.Background(), component)
+	var failure *Failure
+	if !errors.As(err, &failure) {
+		t.Fatalf("got %v, want a Failure", err)
+	}
+	for _, part := range []string{
+		"exit status 2", "its log, from the panic on:\n    panic: what is wrong\n", "goroutine 1", "\nnext: fix it",
+	} {
+		if !strings.Contains(failure.Error(), part) {
+			t.Errorf("%q is not in the message:\n%v", part, failure)
+		}
+	}
+	if strings.Contains(failure.Error(), "a line before") {
+		t.Errorf("the message does not begin with the panic:\n%v", failure)
+	}
+}
+
 func TestComponentThatEndsLaterMakesTheRunFail(t *testing.T) {
 	s := newTestSupervisor(t)
 	p, _, err := s.Start(context.Background(), testComponent(t, roleStubborn))
