@@ -18,7 +18,7 @@ fi
 # Only what this project makes: OUTPUT may be a folder that holds other things as well.
 cd "$OUTPUT"
 rm -rf kubernetes bin tools release-images base-images release e2e test home version.sh version.sh.new \
-  0000-modules.patch .source .patching .patching.log .registry \
+  0000-modules.patch 0000-modules.patch.new .source .patching .patching.log .registry \
   .registry.patch .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .apt.lock apt.log .lock
 cd "$ROOT"
 rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT holds other things too; they stay"

@@ -187,13 +187,16 @@ recorded_version() {
     --go "$GO_VERSION" "$PATCHES_DIR" "$MODULES_FILE"
 }
 
-# what_is_applied prints the sums of what is put on upstream's commit, in this order: modules.yaml, and each patch.
-what_is_applied() { sha256sum -- "$MODULES_FILE" "$PATCHES_DIR"/*.patch | cut -d' ' -f1 | tr '\n' ' '; }
+# modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, and the code.
+modules_sum() { cat -- "$MODULES_FILE" "$ROOT"/build/source/{carry,vendorlist}.go | sha256sum | cut -d' ' -f1; }
+
+# what_is_applied prints the sums of what is put on upstream's commit, in this order: the modules, and each patch.
+what_is_applied() { { modules_sum; sha256sum -- "$PATCHES_DIR"/*.patch | cut -d' ' -f1; } | tr '\n' ' '; }
 
 # modules_commit is the name of a commit in $TREE: on top of upstream's, the packages of modules.yaml. What it is made
 # from is in its name; where nothing is carried it is upstream's own.
 modules_commit() {
-  printf 'refs/modules/%s/%s\n' "$(recorded "base.$VERSION.tree")" "$(sha256sum < "$MODULES_FILE" | cut -d' ' -f1)"
+  printf 'refs/modules/%s/%s\n' "$(recorded "base.$VERSION.tree")" "$(modules_sum)"
 }
 
 # export_modules FILE writes that commit as a patch; where nothing is carried there is no file.
@@ -202,7 +205,9 @@ export_modules() {
   commit=$(git -C "$TREE" rev-parse --quiet --verify "$(modules_commit)") ||
     fail "the tree of $VERSION is not made from $MODULES_FILE as it is now" "make tree"
   rm -f "$1"
-  [[ $commit == "$(recorded "base.$VERSION.tree")" ]] || export_patch "$TREE" "$commit" > "$1"
+  [[ $commit != "$(recorded "base.$VERSION.tree")" ]] || return 0
+  export_patch "$TREE" "$commit" > "$1.new"
+  mv "$1.new" "$1"
 }
 
 # write_version_file FILE VERSION: what upstream's version.sh would otherwise ask git. The tree is upstream's commit

@@ -76,7 +76,7 @@ done
 [[ $GO_VERSION =~ ^go1\.[0-9]+ ]]
 while IFS= read -r patch; do
   sed "s|^+//go:debug default=.*|+//go:debug default=${BASH_REMATCH[0]}|" "$patch" > "$work/made/${patch##*/}"
-done < <(grep -ls '^+//go:debug default=' "$PATCHES_DIR"/*.patch)
+done < <(grep -ls '^+//go:debug default=' "$PATCHES_DIR"/*.patch | grep -v /0200-plugin-)
 
 changed=()
 shopt -s nullglob

@@ -24,6 +24,8 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   mkdir "$work/tree"
   git -C "$work/tree" init -q
   for file in "${files[@]}"; do
+    # The module has nothing of vendor/ but its list; what patches change there, modules.yaml brings.
+    [[ $file != vendor/* || -f $module/$file ]] || continue
     mkdir -p "$work/tree/$(dirname "$file")"
     mode=644
     [[ $file != *.sh ]] || mode=755

@@ -31,7 +31,8 @@ func leaveOutMissingFiles(extender *schedulerconfig.Extender) []string {
 		missing = append(missing, fmt.Sprintf("%s is not to be found on this machine: %v", field, err))
 		return true
 	}
-	if isMissing("caFile", tls.CAFile, tls.CAData) {
+	// With both, a start refuses them before it reads the file.
+	if !tls.Insecure && isMissing("caFile", tls.CAFile, tls.CAData) {
 		tls.CAFile, tls.Insecure = "", true
 	}
 	certificate, key := isMissing("certFile", tls.CertFile, tls.CertData), isMissing("keyFile", tls.KeyFile, tls.KeyData)

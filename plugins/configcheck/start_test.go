@@ -393,12 +393,14 @@ extenders:
 - {urlPrefix: "https://a", enableHTTPS: true, tlsConfig: {insecure: true, certFile: FOLDER, keyFile: FOLDER}}
 - {urlPrefix: "https://b", enableHTTPS: true, tlsConfig: {insecure: true}}
 - {urlPrefix: "https://c", enableHTTPS: true, tlsConfig: {caFile: FOLDER, certFile: /no/such/cert, keyFile: /no/such/key}}
+- {urlPrefix: "https://d", enableHTTPS: true, tlsConfig: {insecure: true, caFile: /no/such/ca}}
 `,
 			want: []string{
 				`profiles[0]: plugin "Scorer" does not extend FilterPlugin plugin`,
 				"profiles[1]: at least one bind plugin is needed",
 				"extenders[0]: read FOLDER: is a directory",
 				"extenders[2]: read FOLDER: is a directory",
+				"extenders[3]: specifying a root certificates file with the insecure flag is not allowed",
 				"leaderElection: Invalid lock-type files",
 			},
 		},
