@@ -188,6 +188,20 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	return pods.Items, nil
 }
 
+// queued tells whether other pods of a profile wait that no scheduler has tried yet.
+func (c *cluster) queued(ctx context.Context, profile string) bool {
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "spec.nodeName=,spec.schedulerName=" + profile, Limit: 100,
+	})
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(pods.Items, func(pod corev1.Pod) bool {
+		return pod.Spec.NodeName == "" && pod.Spec.SchedulerName == profile && pod.Labels[probeLabel] != probeName &&
+			len(pod.Status.Conditions) == 0
+	})
+}
+
 // full tells whether every node has as many pods as it may: then no scheduler can bind another one.
 func (c *cluster) full(ctx context.Context) bool {
 	nodes, err := c.nodes(ctx)

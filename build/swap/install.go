@@ -71,7 +71,7 @@ func atLeader(leader string) string {
 	if end := strings.LastIndex(leader, "_"); end > 0 {
 		where = "on " + leader[:end]
 	}
-	return where + ": kube-scheduler-swap rollback; when pods are bound again, find out why they were not, before you " +
+	return where + ": kube-scheduler-swap rollback if it is swapped, else see its scheduler's log; when pods are bound again, find out why they were not, before you " +
 		"go on here"
 }
 

@@ -173,7 +173,8 @@ func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	case last.Patch == "" && ours == nil && strings.Contains(string(patch), VersionAnnotation):
 		return nil
 	}
-	kept := t.state.stamped("edited-kubeadm-patch", t.started)
+	// There may be one in each of two folders.
+	kept := t.state.stamped("edited-kubeadm-patch-"+sum(patch)[:8], t.started)
 	if err := writeDurably(kept, patch, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
 			"see that there is room in %s", t.state.folder)

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -133,18 +134,86 @@ func (t *Tool) otherLeader(ctx context.Context, lease *lease, leads bool) string
 	return now.identity
 }
 
-// probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An *unprovable
-// tells nothing of the scheduler.
+// schedulerError is the reason of a pod's condition when an attempt to schedule or bind it ended in an error. It is no
+// constant of the API.
+const schedulerError = "SchedulerError"
+
+// probeAgain is how long it takes until another probe pod is made where an attempt ended in an error: the scheduler
+// itself tries the same pod again after a minute or more.
+const probeAgain = 5 * time.Second
+
+// probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An error may
+// pass, so there are several attempts. An *unprovable tells nothing of the scheduler.
 func (t *Tool) probe(ctx context.Context, profile string) error {
+	// Before there is a pod: to make room for it, the scheduler might evict one of less priority.
+	if t.cluster.full(ctx) {
+		return &unprovable{"every node has as many pods as it may"}
+	}
+	waiting, stop := context.WithTimeout(ctx, probeTime)
+	defer stop()
+	var last attempt
+	for waiting.Err() == nil {
+		now, err := t.attempt(ctx, waiting, profile)
+		if err != nil {
+			return err
+		}
+		if now.node != "" {
+			t.say("%s bound it to %s", profile, now.node)
+			return nil
+		}
+		// The last one may have had no time.
+		if now.condition.Message != "" || last.condition.Message == "" {
+			last = now
+		}
+		select {
+		case <-waiting.Done():
+		case <-time.After(probeAgain):
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	reason := fmt.Sprintf("%s did not bind the probe pod in %s: ", profile, probeTime)
+	switch {
+	case last.blind != nil:
+		return &unprovable{reason + last.blind.Error()}
+	case last.condition.Reason == corev1.PodReasonUnschedulable:
+		// It has looked at every node, and a plugin that keeps pods off is no fault of the new image.
+		return &unprovable{reason + last.condition.Message}
+	case last.condition.Message == "" && t.cluster.queued(ctx, profile):
+		return &unprovable{reason + "other pods wait before it"}
+	}
+	unheard := last.condition.Message == ""
+	if unheard {
+		last.condition.Message = "no scheduler says anything about it"
+	}
+	return &failure{reason: reason + last.condition.Message + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")",
+		unheard: unheard}
+}
+
+// attempt is what became of one probe pod.
+type attempt struct {
+	// node is where it is bound; empty: nowhere.
+	node string
+	// condition is why it is not; empty: no scheduler has said anything.
+	condition corev1.PodCondition
+	// blind is why that could not be seen at last.
+	blind error
+}
+
+// attempt makes a probe pod, and waits until it is bound, or the scheduler says that an error kept it from that, or
+// the time is over.
+func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
 	pods := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
 	no := false
 	grace := int64(0)
 	// Of zero, so that no LimitRange fills in what a full node does not have, and a ResourceQuota takes it.
 	nothing := corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}}
-	wanted := &corev1.Pod{
+	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			GenerateName: probeName + "-",
-			Labels:       map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
+			// Known before it is made: an answer that is lost leaves no pod behind.
+			Name:   probeName + "-" + rand.String(5),
+			Labels: map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
 		},
 		Spec: corev1.PodSpec{
 			SchedulerName: profile,
@@ -156,64 +225,54 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 			TerminationGracePeriodSeconds: &grace,
 		},
 	}
-	var pod *corev1.Pod
+	defer func() {
+		// Also when the user has lost patience.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+		defer cancel()
+		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+		if err != nil && !apierrors.IsNotFound(err) {
+			t.say("the probe pod is left: kubectl -n %s delete pod %s (%v)", metav1.NamespaceSystem, pod.Name, err)
+		}
+	}()
 	var refused error
 	creating, created := context.WithTimeout(ctx, requestTimeout)
 	defer created()
 	err := wait.PollImmediateUntilWithContext(creating, 2*pollInterval, func(ctx context.Context) (bool, error) {
-		pod, refused = pods.Create(ctx, wanted, metav1.CreateOptions{})
+		if _, refused = pods.Create(ctx, pod, metav1.CreateOptions{}); apierrors.IsAlreadyExists(refused) {
+			refused = nil
+		}
 		// What is not allowed now is not allowed a second later; an API server that does not answer may.
 		return refused == nil || apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused), nil
 	})
 	switch {
 	case ctx.Err() != nil:
-		return context.Cause(ctx)
+		return attempt{}, context.Cause(ctx)
 	case refused != nil:
-		return &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", refused)}
+		return attempt{}, &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", refused)}
 	case err != nil:
-		return &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", err)}
+		return attempt{}, &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", err)}
 	}
-	defer func() {
-		// Also when the user has lost patience.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-		defer cancel()
-		if err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
-			t.say("the probe pod is left: kubectl -n %s delete pod %s (%v)", pod.Namespace, pod.Name, err)
-		}
-	}()
-	t.say("waiting for %s to bind the probe pod %s/%s", profile, pod.Namespace, pod.Name)
-	var condition corev1.PodCondition
-	waiting, stop := context.WithTimeout(ctx, probeTime)
-	defer stop()
-	err = wait.PollImmediateUntilWithContext(waiting, 2*pollInterval, func(ctx context.Context) (bool, error) {
+	t.say("waiting for %s to bind the probe pod %s/%s", profile, metav1.NamespaceSystem, pod.Name)
+	var a attempt
+	_ = wait.PollImmediateUntilWithContext(waiting, 2*pollInterval, func(ctx context.Context) (bool, error) {
 		found, err := pods.Get(ctx, pod.Name, metav1.GetOptions{})
-		if err != nil {
-			condition.Message = err.Error()
+		if ctx.Err() != nil {
 			return false, nil
+		}
+		if a.blind = err; err != nil {
+			// Another pod takes the place of one that somebody deleted.
+			return apierrors.IsNotFound(err), nil
 		}
 		for _, now := range found.Status.Conditions {
 			if now.Type == corev1.PodScheduled && now.Status == corev1.ConditionFalse {
-				condition = now
+				a.condition = now
 			}
 		}
-		pod.Spec.NodeName = found.Spec.NodeName
-		return pod.Spec.NodeName != "", nil
+		a.node = found.Spec.NodeName
+		return a.node != "" || a.condition.Reason == schedulerError, nil
 	})
-	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx)
+	if ctx.Err() != nil {
+		return a, context.Cause(ctx)
 	}
-	if err != nil {
-		unheard := condition.Message == ""
-		if unheard {
-			condition.Message = "no scheduler says anything about it"
-		}
-		reason := fmt.Sprintf("%s did not bind the probe pod in %s: %s", profile, probeTime, condition.Message)
-		if condition.Reason == corev1.PodReasonUnschedulable && t.cluster.full(ctx) {
-			return &unprovable{reason + " (every node has as many pods as it may)"}
-		}
-		reason += " (if such a pod is to stay Pending here: --probe " + NoProbe + ")"
-		return &failure{reason: reason, unheard: unheard}
-	}
-	t.say("%s bound it to %s", profile, pod.Spec.NodeName)
-	return nil
+	return a, nil
 }

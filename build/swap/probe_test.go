@@ -5,7 +5,6 @@ package swap
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -25,11 +24,8 @@ import (
 // schedulerThat is a cluster whose scheduler does something with each new pod, or whose API server refuses it.
 func schedulerThat(does func(*corev1.Pod) error, objects ...apiruntime.Object) *cluster {
 	client := fake.NewSimpleClientset(objects...)
-	created := 0
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		pod := action.(clienttesting.CreateAction).GetObject().(*corev1.Pod)
-		created++
-		pod.Name = fmt.Sprintf("%s%d", pod.GenerateName, created)
 		pod.Namespace = metav1.NamespaceSystem
 		if err := does(pod); err != nil {
 			return true, nil, err
@@ -52,6 +48,18 @@ func finds(reason, message string) func(*corev1.Pod) error {
 		pod.Status.Conditions = []corev1.PodCondition{
 			{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason, Message: message}}
 		return nil
+	}
+}
+
+// failsOnce is a scheduler whose first attempt ends in an error.
+func failsOnce() func(*corev1.Pod) error {
+	failed := false
+	return func(pod *corev1.Pod) error {
+		if !failed {
+			failed = true
+			return finds(schedulerError, "etcdserver: request timed out")(pod)
+		}
+		return binds(pod)
 	}
 }
 
@@ -87,22 +95,31 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 	byDefault, asked := probes{profiles: []string{defaultScheduler}}, probes{profiles: []string{defaultScheduler}, asked: true}
 	full := []apiruntime.Object{nodeFor("1"), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "x"}, Spec: corev1.PodSpec{NodeName: "w1"}}}
 	tooMany := finds(corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 Too many pods.")
+	hot := finds(corev1.PodReasonUnschedulable, "0/1 nodes are available: 1 node(s) had cpu above 80 % of capacity.")
+	queued := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: "y"}, Spec: corev1.PodSpec{SchedulerName: defaultScheduler}}
+	silent := schedulerThat(ignores)
+	silent.client.(*fake.Clientset).PrependReactor("get", "pods", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+		return true, nil, errors.New("connection refused")
+	})
 	for name, c := range map[string]struct {
 		cluster *cluster
 		probes  probes
 		fails   string
 		says    string
 	}{
-		"it binds":                          {schedulerThat(binds), byDefault, "", "default-scheduler bound it to w1"},
-		"it says nothing":                   {schedulerThat(ignores), byDefault, "no scheduler says anything about it", ""},
-		"its extender does not answer":      {schedulerThat(finds("SchedulerError", "connection refused"), full...), byDefault, "connection refused", ""},
-		"the pod is not admitted":           {schedulerThat(forbids), byDefault, "", "default-scheduler was not probed: the probe pod cannot be created"},
-		"the pod that was asked for is not": {schedulerThat(forbids), asked, "exceeded quota", ""},
-		"all nodes are full":                {schedulerThat(tooMany, full...), byDefault, "", "every node has as many pods as it may"},
-		"all are full, and it was asked":    {schedulerThat(tooMany, full...), asked, "Too many pods", ""},
-		"a node has room":                   {schedulerThat(tooMany, nodeFor("110")), byDefault, "Too many pods", ""},
-		"all are full, and it says nothing": {schedulerThat(ignores, full...), byDefault, "no scheduler says anything", ""},
-		"nothing is to be probed":           {schedulerThat(ignores), probes{}, "", "not probed, as --probe none says"},
+		"it binds":                           {schedulerThat(binds), byDefault, "", "default-scheduler bound it to w1"},
+		"it says nothing":                    {schedulerThat(ignores), byDefault, "no scheduler says anything about it", ""},
+		"its extender does not answer":       {schedulerThat(finds("SchedulerError", "connection refused"), nodeFor("110")), byDefault, "connection refused", ""},
+		"the pod is not admitted":            {schedulerThat(forbids), byDefault, "", "default-scheduler was not probed: the probe pod cannot be created"},
+		"the pod that was asked for is not":  {schedulerThat(forbids), asked, "exceeded quota", ""},
+		"all nodes are full":                 {schedulerThat(tooMany, full...), byDefault, "", "every node has as many pods as it may"},
+		"all are full, and it was asked":     {schedulerThat(tooMany, full...), asked, "every node has as many pods as it may", ""},
+		"no node takes it":                   {schedulerThat(hot, nodeFor("110")), byDefault, "", "was not probed: default-scheduler did not bind the probe pod in 30s: 0/1"},
+		"no node takes it, and it was asked": {schedulerThat(hot, nodeFor("110")), asked, "above 80 %", ""},
+		"an error passes":                    {schedulerThat(failsOnce(), nodeFor("110")), byDefault, "", "default-scheduler bound it to w1"},
+		"others wait before it":              {schedulerThat(ignores, queued), byDefault, "", "other pods wait before it"},
+		"the API server does not answer":     {silent, byDefault, "", "was not probed: default-scheduler did not bind the probe pod in 30s: connection refused"},
+		"nothing is to be probed":            {schedulerThat(ignores), probes{}, "", "not probed, as --probe none says"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

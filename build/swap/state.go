@@ -162,7 +162,7 @@ func (s state) lock() (unlock func(), err error) {
 			fmt.Errorf("another run (process %s) is changing the scheduler", strings.TrimSpace(string(holder))),
 			"wait until it ends, then kube-scheduler-swap status")
 	}
-	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil {
+	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil && !errors.Is(err, unix.ENOSPC) {
 		file.Close()
 		return nil, nextstep.With(fmt.Errorf("cannot write %s: %w", path, err), "see that there is room on its disk")
 	}

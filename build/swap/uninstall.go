@@ -89,8 +89,15 @@ func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string
 // removeImages removes images by their names and ids, but for those that something else than the scheduler of the
 // manifest uses: its next container would not start.
 func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]string) {
+	// The manifest that is back may name the same image, put there by hand.
+	runs, unknown := t.runtime.imageID(ctx, scheduler.Image)
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		user, err := t.imageUser(ctx, scheduler, ids[name])
+		if unknown != nil {
+			err = unknown
+		} else if ids[name] == runs {
+			user = "the scheduler of " + t.manifest
+		}
 		if err == nil && user == "" {
 			// Docker keeps an image until kubelet has cleared its last container away.
 			if err = t.runtime.remove(ctx, ids[name]); err == nil {

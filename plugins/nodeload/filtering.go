@@ -38,7 +38,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 		return nil
 	}
 	pl.counters.rejections[r].Inc()
-	pl.current().reject(node.Name, r)
+	pl.reject(node.Name, r)
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, why)
 }
 

@@ -143,11 +143,12 @@ func (pl *NodeLoad) Close() {
 	pl.stopTimer()
 }
 
-// EventsToRegister names the one event of the cluster after which a rejected pod may fit at once: a node came. That a
-// node cools is no event of the cluster; the other one that is named stands for it, see waking.go. When a pod is deleted,
-// no node cools at once.
+// EventsToRegister names the events of the cluster after which a rejected pod may fit at once: a node came, or one became
+// usable. A node joins with a taint, so that its coming alone wakes no pod: it is the end of the taint that does. That a
+// node cools is no event of the cluster; see waking.go. When a pod is deleted, no node cools at once.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
-	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | moved.ActionType}}
+	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
+		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}
 }
 
 // current returns the view that a cycle which begins now goes by.

@@ -692,11 +692,12 @@ func TestTextsStayTheSame(t *testing.T) {
 	}
 }
 
-// TestEventsThatWakePods: a node that comes may take a pod at once, and UpdateNodeCondition is what moves pods. A pod
-// that is deleted cools no node.
+// TestEventsThatWakePods: a node that comes may take a pod once its taints are gone, and UpdateNodeCondition is what moves
+// pods. A pod that is deleted cools no node.
 func TestEventsThatWakePods(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
-	want := []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeCondition}}
+	want := []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
+		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}
 	if got := w.plugin.EventsToRegister(); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}

@@ -180,7 +180,7 @@ func (v *view) average(r int, oldest int64) average {
 		}
 		loads++
 		of.load += math.Min(1, known.measured)
-		of.points += v.resources[r].points(known.measured, known.variation)
+		of.points += v.resources[r].points(math.Min(1, known.measured), known.variation)
 		if !math.IsNaN(known.variation) {
 			variations++
 			variation += known.variation

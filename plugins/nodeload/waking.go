@@ -34,6 +34,18 @@ func (v *view) reject(node string, r int) {
 	}
 }
 
+// reject notes a rejection in the current view, and in the one that takes its place meanwhile.
+func (pl *NodeLoad) reject(node string, r int) {
+	for v := pl.current(); ; {
+		v.reject(node, r)
+		now := pl.current()
+		if now == v {
+			return
+		}
+		v = now
+	}
+}
+
 // inherit takes over the notes of the view before, and says whether pods were rejected on nodes that it did not know.
 func (v *view) inherit(before *view) (strangers bool) {
 	for i := range before.rejected {
