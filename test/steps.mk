@@ -15,7 +15,8 @@ all: docker e2e test applies full-disk
 long: oci kubeadm-nodes
 
 step = @bash test/step.sh $@
-go-test = go test -C $(1) -count=1 -trimpath -vet=off
+# A busy machine takes longer than go test's own ten minutes for some packages.
+go-test = go test -C $(1) -count=1 -trimpath -vet=off -timeout 30m
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
 .PHONY: image tools servers node-servers
