@@ -71,8 +71,8 @@ func atLeader(leader string) string {
 	if end := strings.LastIndex(leader, "_"); end > 0 {
 		where = "on " + leader[:end]
 	}
-	return where + ": kube-scheduler-swap rollback if it is swapped, else see its scheduler's log; when pods are bound again, find out why they were not, before you " +
-		"go on here"
+	return where + ": kube-scheduler-swap rollback if it is swapped, else see its scheduler's log; when pods are bound " +
+		"again, find out why they were not, before you go on here"
 }
 
 // next is the next step.

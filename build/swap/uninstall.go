@@ -92,11 +92,9 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 	// The manifest that is back may name the same image, put there by hand.
 	runs, unknown := t.runtime.imageID(ctx, scheduler.Image)
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
-		user, err := t.imageUser(ctx, scheduler, ids[name])
-		if unknown != nil {
-			err = unknown
-		} else if ids[name] == runs {
-			user = "the scheduler of " + t.manifest
+		user, err := "the scheduler of "+t.manifest, unknown
+		if err == nil && ids[name] != runs {
+			user, err = t.imageUser(ctx, scheduler, ids[name])
 		}
 		if err == nil && user == "" {
 			// Docker keeps an image until kubelet has cleared its last container away.
