@@ -223,6 +223,12 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		// Neither check nor the way back tells two forms of one manifest apart.
 		t.keepExact(p.before)
 	}
+	if good != nil {
+		probes.bound = t.boundBefore(ctx, probes)
+	}
+	if ctx.Err() != nil {
+		return errInterruptedBefore
+	}
 	if err := t.writeJournal("install", p.after, unfinished); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -24,6 +25,9 @@ const NoProbe = "none"
 
 // probeTime is how long a probe pod may wait for a node.
 const probeTime = 30 * time.Second
+
+// probeBefore is how long one may wait before the change: a scheduler that works needs a moment.
+const probeBefore = 10 * time.Second
 
 // probeImage is never run for long: the pod is deleted as soon as it is bound. kubelet has it for every pod's sandbox.
 const probeImage = "registry.k8s.io/pause:3.6"
@@ -50,10 +54,12 @@ func (t *Tool) clearProbes(ctx context.Context) {
 const probeNode = "kube-scheduler-swap/node"
 
 // probes are the profiles that have to bind a probe pod. asked tells whether the operator has named them: then one that
-// cannot be probed is a failure.
+// cannot be probed is a failure. bound tells whether default-scheduler bound one before anything was changed: then one
+// that finds no node for it is a failure, too.
 type probes struct {
 	profiles []string
 	asked    bool
+	bound    bool
 }
 
 // probesOf reads what a request names.
@@ -70,8 +76,11 @@ func probesOf(named []string) (probes, error) {
 	return probes{profiles: named, asked: true}, nil
 }
 
-// unprovable says why a probe tells nothing of the scheduler.
-type unprovable struct{ reason string }
+// unprovable says why a probe tells nothing of the scheduler. tried tells that the scheduler found no node.
+type unprovable struct {
+	reason string
+	tried  bool
+}
 
 func (u *unprovable) Error() string { return u.reason }
 
@@ -88,7 +97,7 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads 
 		profiles = append([]string{defaultScheduler}, profiles...)
 	}
 	for _, profile := range profiles {
-		err := t.probe(ctx, profile)
+		err := t.probe(ctx, profile, probeTime)
 		if err != nil && ctx.Err() != nil {
 			return err
 		}
@@ -102,11 +111,14 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads 
 		case err == nil:
 		case errors.As(err, &nothing) && wanted.asked:
 			return &failure{reason: nothing.reason}
+		case errors.As(err, &nothing) && nothing.tried && wanted.bound && profile == defaultScheduler:
+			return &failure{leader: other, reason: fmt.Sprintf("%s. A moment before, such a pod was bound (if such a pod is "+
+				"to stay Pending from now on: --probe %s)", strings.TrimRight(nothing.reason, "."), NoProbe)}
 		case errors.As(err, &nothing):
-			t.say("%s was not probed: %s. That is no fault of the scheduler; see whether it binds pods: "+
-				"kubectl get pods -A --field-selector status.phase=Pending", profile, nothing.reason)
+			t.say("whether %s binds pods is not known: %s. See whether pods wait: "+
+				"kubectl get pods -A --field-selector status.phase=Pending", profile, strings.TrimRight(nothing.reason, "."))
 		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
-			t.say("%s was not probed: %s holds the lease, and does not serve it: its pods wait until that node has the "+
+			t.say("whether %s binds pods is not known: %s holds the lease, and does not serve it: its pods wait until that node has the "+
 				"new configuration, too", profile, other)
 		case errors.As(err, &failed):
 			failed.leader = other
@@ -116,6 +128,12 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads 
 		}
 	}
 	return nil
+}
+
+// boundBefore tells whether default-scheduler binds a probe pod before anything is changed, where the new one is to be
+// held against that.
+func (t *Tool) boundBefore(ctx context.Context, wanted probes) bool {
+	return !wanted.asked && len(wanted.profiles) > 0 && t.probe(ctx, defaultScheduler, probeBefore) == nil
 }
 
 // otherLeader gives who holds a lease, if it is another node's scheduler; empty: it is this one's, or there is none.
@@ -144,12 +162,12 @@ const probeAgain = 5 * time.Second
 
 // probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An error may
 // pass, so there are several attempts. An *unprovable tells nothing of the scheduler.
-func (t *Tool) probe(ctx context.Context, profile string) error {
+func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration) error {
 	// Before there is a pod: to make room for it, the scheduler might evict one of less priority.
 	if t.cluster.full(ctx) {
-		return &unprovable{"every node has as many pods as it may"}
+		return &unprovable{reason: "every node has as many pods as it may"}
 	}
-	waiting, stop := context.WithTimeout(ctx, probeTime)
+	waiting, stop := context.WithTimeout(ctx, patience)
 	defer stop()
 	var last attempt
 	for waiting.Err() == nil {
@@ -173,15 +191,15 @@ func (t *Tool) probe(ctx context.Context, profile string) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	reason := fmt.Sprintf("%s did not bind the probe pod in %s: ", profile, probeTime)
+	reason := fmt.Sprintf("%s did not bind the probe pod in %s: ", profile, patience)
 	switch {
 	case last.blind != nil:
-		return &unprovable{reason + last.blind.Error()}
+		return &unprovable{reason: reason + last.blind.Error()}
 	case last.condition.Reason == corev1.PodReasonUnschedulable:
-		// It has looked at every node, and a plugin that keeps pods off is no fault of the new image.
-		return &unprovable{reason + last.condition.Message}
+		// It has looked at every node: they may all be hot, or cordoned for something else.
+		return &unprovable{reason: reason + last.condition.Message, tried: true}
 	case last.condition.Message == "" && t.cluster.queued(ctx, profile):
-		return &unprovable{reason + "other pods wait before it"}
+		return &unprovable{reason: reason + "other pods wait before it"}
 	}
 	unheard := last.condition.Message == ""
 	if unheard {
@@ -248,9 +266,9 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 	case ctx.Err() != nil:
 		return attempt{}, context.Cause(ctx)
 	case refused != nil:
-		return attempt{}, &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", refused)}
+		return attempt{}, &unprovable{reason: fmt.Sprintf("the probe pod cannot be created: %v", refused)}
 	case err != nil:
-		return attempt{}, &unprovable{fmt.Sprintf("the probe pod cannot be created: %v", err)}
+		return attempt{}, &unprovable{reason: fmt.Sprintf("the probe pod cannot be created: %v", err)}
 	}
 	t.say("waiting for %s to bind the probe pod %s/%s", profile, metav1.NamespaceSystem, pod.Name)
 	var a attempt

@@ -94,8 +94,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	switch {
 	case target == nil && unreadable == nil && !pod.Swapped && !doubted:
-		t.say("this node runs the scheduler that kubeadm put there: nothing to take back")
-		return t.settled(ctx, before)
+		t.say("%s is kubeadm's: nothing to take back", t.manifest)
+		return t.stay(ctx, before, pod)
 	case target == nil:
 		return nextstep.With(
 			fmt.Errorf("%s is not there: the manifest from before is not known, for one on a node that joined with kubeadm's patch",
@@ -103,11 +103,11 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	case unreadable == nil && !doubted && onlyRestarted(target, before):
 		t.say("the manifest from before lies there already: nothing to take back")
-		return t.settled(ctx, before)
+		return t.stay(ctx, before, pod)
 	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
 		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
 		t.say("%s is not swapped: it was written since, by kubeadm or by hand; nothing to take back", t.manifest)
-		return t.settled(ctx, before)
+		return t.stay(ctx, before, pod)
 	}
 	edit, err := Restart(target, t.started)
 	if err != nil {
@@ -186,6 +186,24 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		t.sayPending(ctx, pod, target)
 	}
 	return t.settled(ctx, written)
+}
+
+// stay leaves the manifest that lies there, and sees that its scheduler works: who rolls back has a reason.
+func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
+	if err := t.settled(ctx, manifest); err != nil {
+		return err
+	}
+	problem := t.broken(ctx, pod)
+	switch original := t.state.original(); {
+	case problem == nil:
+		return nil
+	case exists(original):
+		return nextstep.With(fmt.Errorf("there is nothing to take back, but the scheduler of %s does not work: %w", t.manifest, problem),
+			"journalctl -u kubelet; or put the manifest from before the first swap back: cp %s %s", original, t.manifest)
+	default:
+		return nextstep.With(fmt.Errorf("there is nothing to take back, but the scheduler of %s does not work: %w", t.manifest, problem),
+			"journalctl -u kubelet; or kubeadm init phase control-plane scheduler, which writes kubeadm's own")
+	}
 }
 
 // keepReplaced keeps the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does

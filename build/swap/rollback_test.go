@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
@@ -16,6 +18,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // noImages is a container runtime that tells nothing of its images: a rollback ends there, before it changes anything.
@@ -142,5 +146,33 @@ func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "see that there is room in "+tool.state.folder) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
+	for name, c := range map[string]struct {
+		original bool
+		next     string
+	}{
+		"never swapped":           {false, "kubeadm init phase control-plane scheduler"},
+		"edited since a rollback": {true, "cp "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tool := toolFor(t, stock)
+				if c.original {
+					put(t, tool.state.original(), strings.Replace(stock, "    image:", "    - --v=9\n    image:", 1))
+				}
+				tool.runtime = &runtime{containers: &runtimeWith{runs: time.Now().Add(time.Hour)}}
+				passed(t, tool, time.Hour)
+				err := tool.rollback(context.Background(), ToStock)
+				if err == nil || !strings.Contains(err.Error(), "nothing to take back, but") {
+					t.Fatalf("the rollback: %v", err)
+				}
+				if _, next := nextstep.Split(err, ""); !strings.Contains(next, c.next) {
+					t.Errorf("next: %s, want %s", next, c.next)
+				}
+			})
+		})
 	}
 }

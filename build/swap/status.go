@@ -7,7 +7,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
+	"slices"
 	"text/tabwriter"
 	"time"
 )
@@ -97,6 +99,14 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 			s.leaseUnknown = true
 		} else {
 			s.setHolder(holder, time.Now())
+		}
+	}
+	if pending, err := t.cluster.pending(ctx); err == nil {
+		for _, name := range slices.Sorted(maps.Keys(pending)) {
+			if t.servesNow(pod, name) {
+				note("pods that wait for %s: %d, such as %s; next: kubectl describe pod, which says why",
+					name, len(pending[name]), pending[name][0])
+			}
 		}
 	}
 	var findings Findings
@@ -200,6 +210,8 @@ func (s *Status) Write(output io.Writer) error {
 			map[bool]string{true: "this node", false: s.Holder}[s.Here], time.Since(s.Renewed).Round(time.Second))
 	case s.Here:
 		line("lease", "%s: this node holds it, renewed %s ago", s.Lease, time.Since(s.Renewed).Round(time.Second))
+	case !s.Running || s.Health != "ok":
+		line("lease", "%s: %s holds it, renewed %s ago", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
 	default:
 		line("lease", "%s: %s holds it, renewed %s ago; this node stands by", s.Lease, s.Holder, time.Since(s.Renewed).Round(time.Second))
 	}

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/grpc"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
@@ -64,7 +65,7 @@ func TestStatusTellsALeaseThatHolds(t *testing.T) {
 		says   string
 	}{
 		"renewed just now":            {leaseFor(here, time.Second, 15), true, "this node holds it, renewed"},
-		"by another node":             {leaseFor("cp2_1", time.Second, 15), true, "this node stands by"},
+		"by another node":             {leaseFor("cp2_1", time.Second, 15), true, "cp2_1 holds it, renewed"},
 		"not for long":                {leaseFor(here, 84*time.Second, 15), false, "expired: no scheduler works; this node held it, and renewed it last 1m24s ago"},
 		"not by another node":         {leaseFor("cp2_1", 84*time.Second, 15), false, "expired: no scheduler works; cp2_1 held it"},
 		"it holds for longer":         {leaseFor(here, 84*time.Second, 120), true, "this node holds it, renewed"},
@@ -77,6 +78,28 @@ func TestStatusTellsALeaseThatHolds(t *testing.T) {
 		if status.led() != c.led || !strings.Contains(text, c.says) {
 			t.Errorf("%s: led %v, want %v, and %q in\n%s", name, status.led(), c.led, c.says, text)
 		}
+	}
+}
+
+func TestOnlyASchedulerThatRunsStandsBy(t *testing.T) {
+	for _, runs := range []bool{true, false} {
+		var text strings.Builder
+		if err := (&Status{Running: runs, Health: "ok", Lease: "kube-system/kube-scheduler", Holder: "cp2_1"}).Write(&text); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Contains(text.String(), "this node stands by"); got != runs {
+			t.Errorf("it runs: %v, and stands by: %v", runs, got)
+		}
+	}
+}
+
+func TestStatusNamesPodsThatWaitForAProfileThatItServes(t *testing.T) {
+	waiting := func(name, scheduler string) *corev1.Pod {
+		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "x", Name: name}, Spec: corev1.PodSpec{SchedulerName: scheduler}}
+	}
+	_, text := statusOf(t, stock, fake.NewSimpleClientset(waiting("a", "default-scheduler"), waiting("b", "another")))
+	if !strings.Contains(text, "pods that wait for default-scheduler: 1, such as x/a; next: kubectl describe pod") || strings.Contains(text, "another") {
+		t.Error(text)
 	}
 }
 

@@ -68,6 +68,9 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 		return nil, nextstep.With(errors.New("this needs root: it reads kubelet's settings and writes its manifests"),
 			"the same command with sudo")
 	}
+	if options.Timeout <= 0 {
+		return nil, nextstep.With(fmt.Errorf("--timeout %s leaves no time", options.Timeout), "give it more than 0s, or leave it out")
+	}
 	var err error
 	if t.kubelet, err = findKubelet("/proc"); err != nil {
 		return nil, err
@@ -122,7 +125,7 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 		}
 		return nil, nil, nextstep.With(
 			fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm", t.manifest),
-			"run this on a control-plane node, name the file with --manifest, or make it again with kubeadm init phase control-plane scheduler")
+			"run this on a control-plane node, name the file with --manifest, or make it again: kube-scheduler-swap rollback after a swap, else kubeadm init phase control-plane scheduler")
 	} else if err != nil {
 		return nil, nil, nextstep.With(err, "the same command with sudo")
 	}

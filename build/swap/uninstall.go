@@ -58,7 +58,7 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 		left = fmt.Sprintf("of kube-scheduler-swap, the annotation %s in %s is left, which does nothing",
 			RestartedAtAnnotation, t.manifest)
 	}
-	t.say("done: %s", left)
+	t.say("done: %s; the program itself stays: rm %s", left, os.Args[0])
 	return nil
 }
 

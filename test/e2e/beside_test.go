@@ -174,7 +174,8 @@ func (o *operator) twoNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.connect(t)
-	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node stands by")
+	// Which of the two holds the lease is not said: etcd pauses while a node joins.
+	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
 	expect(t, other.refused(t, "kube-scheduler-swap rollback 2>&1"), "kubeadm init phase control-plane scheduler")
 
 	load := startLoad(t, o.client, "two-nodes", func(i int) string { return []string{"default-scheduler", "my-scheduler"}[i%2] })

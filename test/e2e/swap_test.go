@@ -476,6 +476,17 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
 
+	// This one finds no node for any pod, where the one before did.
+	o.measure(t, load, "a configuration that rejects all nodes, and back", func() {
+		output = o.refused(t, `sed 's/- schedulerName: default-scheduler/&\n    plugins: {multiPoint: {enabled: [{name: PodFilter}]}}\n`+
+			`    pluginConfig: [{name: PodFilter, args: {rules: [{name: nothing, action: Deny, podNames: ["*"]}]}}]/' my-scheduler.yaml > rejects.yaml`+
+			"\nkube-scheduler-swap install --config rejects.yaml 2>&1")
+	})
+	t.Log(output)
+	expect(t, output, "it holds the lease", "denied by rule", "A moment before, such a pod was bound", "the old one runs again")
+	o.expectConfig(t, "weight: 30")
+	o.expectOneManifest(t)
+
 	// In the quarter of a minute that kubelet needs to restart what was edited by hand, no scheduler runs.
 	unedited := o.read(t, manifestFile)
 	o.replaceManifest(t, []byte(strings.Replace(string(unedited), "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)))
