@@ -47,6 +47,21 @@ func (w *watches) await(tb testing.TB, n int) {
 	})
 }
 
+// awaitRoom waits until every watch has room for one more event. A fake watch holds 100, and panics at the next one if
+// its informer is slow.
+func (w *watches) awaitRoom() {
+	poll(func() bool {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		for _, begun := range w.all {
+			if events := begun.ResultChan(); len(events) > cap(events)/2 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // bind does what the API server does when a binding is posted: it gives the pod its node, unless it has one. The fake
 // client alone would put the binding in the pod's place.
 func (s *Scheduler) bind(action clienttesting.Action) (bool, runtime.Object, error) {
@@ -66,6 +81,38 @@ func (s *Scheduler) bind(action clienttesting.Action) (bool, runtime.Object, err
 	}
 	pod.Spec.NodeName = binding.Target.Name
 	return true, binding, s.Client.Tracker().Update(action.GetResource(), pod, action.GetNamespace())
+}
+
+// patch keeps a patch until the scheduling cycle has ended: the event of a pod that is being tried puts it into the
+// queue once more, if it comes before the cycle does so.
+func (s *Scheduler) patch(action clienttesting.Action) (bool, runtime.Object, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.patches = append(s.patches, action)
+	return true, &v1.Pod{}, nil
+}
+
+// applyPatches does what the fake client does with patches, and gives each pod a new version: the scheduler passes an
+// event over in which that is the same as before.
+func (s *Scheduler) applyPatches() {
+	s.mutex.Lock()
+	patches := s.patches
+	s.patches = nil
+	s.mutex.Unlock()
+	tracker := s.Client.Tracker()
+	for _, action := range patches {
+		s.watches.awaitRoom()
+		_, object, err := clienttesting.ObjectReaction(tracker)(action)
+		if err == nil {
+			pod := object.(*v1.Pod).DeepCopy()
+			s.version++
+			pod.ResourceVersion = fmt.Sprint(s.version)
+			err = tracker.Update(action.GetResource(), pod, action.GetNamespace())
+		}
+		if err != nil && !apierrors.IsNotFound(err) {
+			s.tb.Errorf("patching a pod: %v", err)
+		}
+	}
 }
 
 // noteDeletion writes down which pod is going to be deleted, and leaves it to the fake client to do it.

@@ -3,14 +3,37 @@
 package decision
 
 import (
+	"flag"
+	"io"
 	"testing"
 
+	"k8s.io/klog/v2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	// The plugins' args, in every version.
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
 )
+
+// klogFlags are made before any goroutine logs, because klog makes them without its lock.
+var klogFlags = func() *flag.FlagSet {
+	flags := flag.NewFlagSet("klog", flag.PanicOnError)
+	klog.InitFlags(flags)
+	return flags
+}()
+
+// Quiet discards what the scheduler logs, until the test ends. What earlier tests started may log all the time.
+func Quiet(tb testing.TB) {
+	set := func(toStderr bool, threshold string) {
+		klog.LogToStderr(toStderr)
+		if err := klogFlags.Set("stderrthreshold", threshold); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	klog.SetOutput(io.Discard)
+	set(false, "FATAL")
+	tb.Cleanup(func() { set(true, "ERROR") })
+}
 
 // defaultConfiguration is a scheduler's that is started without one.
 const defaultConfiguration = `

@@ -21,6 +21,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"reflect"
+	"sort"
 	"sync"
 	"testing"
 	"time"
@@ -28,9 +30,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -40,8 +45,6 @@ import (
 const (
 	// patience is how long anything is waited for: it only bounds a test that fails.
 	patience = time.Minute
-	// batch is how many objects are created before the informers must have seen them: a fake watch holds 100.
-	batch = 50
 	// never is a backoff, in seconds, that no test outlives.
 	never = 24 * 60 * 60
 	// samplePercent is in how many of a hundred cycles the scheduler measures each plugin.
@@ -57,13 +60,21 @@ type Options struct {
 	Plugins frameworkruntime.Registry
 	// Nodes are the cluster's, in the order in which the scheduler gets to know them.
 	Nodes []*v1.Node
+	// Objects are in the cluster from the first, in no order: neither pods nor nodes.
+	Objects []runtime.Object
 	// Parallelism is how many workers filter and score, instead of what the configuration says; 1 if not given.
 	Parallelism int32
+	// AllNodes has every node looked at for each pod, whatever the configuration says.
+	AllNodes bool
 	// Seed is the seed of the global random source, from which the scheduler draws between nodes of equal scores.
 	Seed int64
 	// NoBackoff lets a pod that found no node be tried as soon as an event of the cluster says that it might (see
 	// Next).
 	NoBackoff bool
+	// OneByOne has the scheduler come for the next pod only when the one before is bound, and its queue knows all that
+	// it wrote of the pods that wait. What it writes of pods is seen when the scheduling cycle has ended. Each pod has
+	// a start time of its own.
+	OneByOne bool
 }
 
 // Scheduler is upstream's scheduler with the cluster that it sees.
@@ -74,7 +85,9 @@ type Scheduler struct {
 
 	tb        testing.TB
 	ctx       context.Context
+	stop      context.CancelFunc
 	algorithm scheduler.ScheduleAlgorithm
+	pods      cache.Store     // the informer's
 	names     map[string]bool // of namespaces that exist
 	profile   string          // of pods that name no scheduler
 	seed      int64
@@ -83,11 +96,17 @@ type Scheduler struct {
 	pop       func() *framework.QueuedPodInfo
 	permits   chan struct{} // one for each pod that may be taken from the queue
 	given     int           // permits
+	oneByOne  bool
+	version   int64 // of the last pod that was patched
+	changes   int   // of nodes and pods
+
+	watches *watches
 
 	mutex     sync.Mutex
 	decisions []Decision
 	cycles    int // scheduling cycles that ended, not counting their binding cycles
 	deleted   []*v1.Pod
+	patches   []clienttesting.Action // that wait for the end of the scheduling cycle
 }
 
 // Decision is the outcome of one scheduling cycle up to the choice of a node.
@@ -106,24 +125,35 @@ func New(tb testing.TB, options Options) *Scheduler {
 	config := configuration(tb, options.Config)
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Scheduler{
-		Client:  fake.NewSimpleClientset(),
-		tb:      tb,
-		names:   make(map[string]bool),
-		profile: config.Profiles[0].SchedulerName,
-		ctx:     ctx,
-		permits: make(chan struct{}, 1<<20),
-		seed:    options.Seed << 32,
+		Client:   fake.NewSimpleClientset(options.Objects...),
+		tb:       tb,
+		names:    make(map[string]bool),
+		profile:  config.Profiles[0].SchedulerName,
+		ctx:      ctx,
+		stop:     cancel,
+		permits:  make(chan struct{}, 1<<20),
+		seed:     options.Seed << 32,
+		oneByOne: options.OneByOne,
 	}
 	s.Client.PrependReactor("create", "pods", s.bind)
 	s.Client.PrependReactor("delete", "pods", s.noteDeletion)
-	watches := watchesOf(s.Client)
+	if options.OneByOne {
+		s.Client.PrependReactor("patch", "pods", s.patch)
+	}
+	s.watches = watchesOf(s.Client)
+	// The fake client has one call at a time, whoever calls: tests, and binding cycles of many pods.
+	s.Client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
+		s.watches.awaitRoom()
+		return false, nil, nil
+	})
 	tb.Cleanup(cancel)
 
-	informers := scheduler.NewInformerFactory(s.Client, 0)
-	made, err := scheduler.New(s.Client, informers, nil, func(string) events.EventRecorder { return &s.recorder }, ctx.Done(),
+	factory := scheduler.NewInformerFactory(s.Client, 0)
+	recorder := func(string) events.EventRecorder { return &s.recorder }
+	made, err := scheduler.New(s.Client, factory, nil, recorder, ctx.Done(),
 		scheduler.WithProfiles(config.Profiles...),
 		scheduler.WithExtenders(config.Extenders...),
-		scheduler.WithPercentageOfNodesToScore(config.PercentageOfNodesToScore),
+		scheduler.WithPercentageOfNodesToScore(percentage(options, config.PercentageOfNodesToScore)),
 		scheduler.WithComponentConfigVersion(config.TypeMeta.APIVersion),
 		scheduler.WithParallelism(parallelism(options)),
 		scheduler.WithPodInitialBackoffSeconds(backoff(options)),
@@ -132,14 +162,33 @@ func New(tb testing.TB, options Options) *Scheduler {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	s.Scheduler, s.algorithm = made, made.Algorithm
+	s.Scheduler, s.algorithm, s.pods = made, made.Algorithm, factory.Core().V1().Pods().Informer().GetStore()
 	s.pop, s.NextPod = s.NextPod, s.nextPod
 
-	informers.Start(ctx.Done())
-	watches.await(tb, len(informers.WaitForCacheSync(ctx.Done())))
+	factory.Start(ctx.Done())
+	s.watches.await(tb, awaitSync(tb, factory))
+	s.awaitVolumes(options.Objects)
 	s.createNamespace(metav1.NamespaceDefault)
 	s.createNodes(options.Nodes)
 	return s
+}
+
+// awaitSync waits until the informers have listed their objects, and returns how many informers there are. The factory
+// itself looks ten times in a second.
+func awaitSync(tb testing.TB, factory informers.SharedInformerFactory) int {
+	now := make(chan struct{})
+	close(now)
+	var synced map[reflect.Type]bool
+	await(tb, "the informers' lists", func() bool {
+		synced = factory.WaitForCacheSync(now)
+		for _, done := range synced {
+			if !done {
+				return false
+			}
+		}
+		return true
+	})
+	return len(synced)
 }
 
 func parallelism(options Options) int32 {
@@ -147,6 +196,14 @@ func parallelism(options Options) int32 {
 		return 1
 	}
 	return options.Parallelism
+}
+
+// percentage is how many of a hundred nodes must fit before no more are looked at.
+func percentage(options Options, configured int32) int32 {
+	if options.AllNodes {
+		return 100
+	}
+	return configured
 }
 
 // backoff is how many seconds a pod that found no node must wait.
@@ -177,18 +234,34 @@ func (s *Scheduler) Complete(pods ...*v1.Pod) []*v1.Pod {
 }
 
 // Decide makes one decision over a complete pod, and assumes the pod on the node: the part of a scheduling cycle whose
-// duration depends on the number of nodes. No cluster object changes, no plugin of a later extension point is called,
-// and nothing is seeded.
+// duration depends on the number of nodes. If no node fits, preemption is tried, and the node is that which it
+// nominates, if any, beside the error. No plugin of a later extension point is called, and nothing is seeded.
 func (s *Scheduler) Decide(pod *v1.Pod) (string, error) {
 	state := framework.NewCycleState()
 	state.SetRecordPluginMetrics(rand.Intn(100) < samplePercent)
-	result, err := s.algorithm.Schedule(s.ctx, s.Extenders, s.Profiles[pod.Spec.SchedulerName], state, pod)
+	profile := s.Profiles[pod.Spec.SchedulerName]
+	result, err := s.algorithm.Schedule(s.ctx, s.Extenders, profile, state, pod)
 	if err != nil {
-		return "", err
+		nominated := ""
+		if fitError, ok := err.(*framework.FitError); ok && profile.HasPostFilterPlugins() {
+			preemption, _ := profile.RunPostFilterPlugins(s.ctx, state, pod, fitError.Diagnosis.NodeToStatusMap)
+			if preemption != nil {
+				nominated = preemption.NominatedNodeName
+			}
+		}
+		return nominated, err
 	}
 	assumed := pod.DeepCopy()
 	assumed.Spec.NodeName = result.SuggestedHost
 	return result.SuggestedHost, s.SchedulerCache.AssumePod(assumed)
+}
+
+// List has a pod that Decide is called with be found by name, as preemption does. It is in no queue.
+func (s *Scheduler) List(pod *v1.Pod) {
+	s.tb.Helper()
+	if err := s.pods.Add(pod); err != nil {
+		s.tb.Fatal(err)
+	}
 }
 
 // Schedule creates the pods in the given order and, when all are in the scheduler's queue, has it take as many from
@@ -230,6 +303,84 @@ func (s *Scheduler) AddNodes(nodes ...*v1.Node) {
 	s.createNodes(nodes)
 }
 
+// PutNode creates a node or changes it, and returns when the scheduler knows it as it is.
+func (s *Scheduler) PutNode(node *v1.Node) {
+	s.tb.Helper()
+	s.changes++
+	node = node.DeepCopy()
+	node.Annotations = map[string]string{"change": fmt.Sprint(s.changes)}
+	if s.HasNode(node.Name) {
+		s.UpdateNode(node)
+	} else if _, err := s.Client.CoreV1().Nodes().Create(s.ctx, node, metav1.CreateOptions{}); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.await("the node in the scheduler's cache", func() bool {
+		known := s.known(node.Name)
+		return known != nil && known.Annotations["change"] == node.Annotations["change"]
+	})
+}
+
+// DeleteNode deletes a node, if it is there, and returns when the scheduler does not know it any more.
+func (s *Scheduler) DeleteNode(name string) {
+	s.tb.Helper()
+	if !s.HasNode(name) {
+		return
+	}
+	if err := s.Client.CoreV1().Nodes().Delete(s.ctx, name, metav1.DeleteOptions{}); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.await("the end of the node", func() bool { return s.known(name) == nil })
+}
+
+// HasNode says whether the cluster has a node.
+func (s *Scheduler) HasNode(name string) bool {
+	_, err := s.Client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
+	return err == nil
+}
+
+// known returns a node as the scheduler knows it; nil if it does not.
+func (s *Scheduler) known(name string) *v1.Node {
+	if info := s.SchedulerCache.Dump().Nodes[name]; info != nil {
+		return info.Node()
+	}
+	return nil
+}
+
+// DeletePod deletes a pod (namespace/name), if it is there, and returns when the scheduler does not know it any more.
+func (s *Scheduler) DeletePod(name string) {
+	s.tb.Helper()
+	pod := s.Pods()[name]
+	if pod == nil {
+		return
+	}
+	if err := s.Client.CoreV1().Pods(pod.Namespace).Delete(s.ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+		s.tb.Fatal(err)
+	}
+	s.await("the end of the pod", func() bool {
+		_, err := s.SchedulerCache.GetPod(pod)
+		return err != nil && !s.waits(name)
+	})
+}
+
+// Waiting returns the pods that are in the scheduler's queue, by namespace/name, in this order.
+func (s *Scheduler) Waiting() []string {
+	var names []string
+	for _, pod := range s.SchedulingQueue.PendingPods() {
+		names = append(names, key(pod))
+	}
+	sort.Strings(names)
+	return names
+}
+
+func (s *Scheduler) waits(name string) bool {
+	for _, waiting := range s.Waiting() {
+		if waiting == name {
+			return true
+		}
+	}
+	return false
+}
+
 // UpdateNode changes a node. The scheduler may see it later.
 func (s *Scheduler) UpdateNode(node *v1.Node) {
 	s.tb.Helper()
@@ -243,16 +394,19 @@ func (s *Scheduler) UpdateNode(node *v1.Node) {
 func (s *Scheduler) Create(pods ...*v1.Pod) {
 	s.tb.Helper()
 	pods = s.Complete(pods...)
-	for i, pod := range pods {
+	for _, pod := range pods {
 		s.createNamespace(pod.Namespace)
+		if s.oneByOne {
+			// Preemption tells nodes apart by it last, and takes the time of day for one that is not known.
+			s.changes++
+			started := metav1.Unix(int64(s.changes), 0)
+			pod.Status.StartTime = &started
+		}
 		if _, err := s.Client.CoreV1().Pods(pod.Namespace).Create(s.ctx, pod, metav1.CreateOptions{}); err != nil {
 			s.tb.Fatal(err)
 		}
-		if (i+1)%batch == 0 || i+1 == len(pods) {
-			created := pods[i/batch*batch : i+1]
-			s.await("pods in the scheduler", func() bool { return s.knows(created) })
-		}
 	}
+	s.await("pods in the scheduler", func() bool { return s.knows(pods) })
 }
 
 // knows tells whether the scheduler has each of the pods in its cache, or waiting in its queue.
@@ -277,7 +431,7 @@ func (s *Scheduler) take(n int) []Decision {
 	s.tb.Helper()
 	if !s.started {
 		s.started = true
-		s.Algorithm = &witness{ScheduleAlgorithm: s.algorithm, scheduler: s, seed: s.seed}
+		s.Algorithm = &witness{ScheduleAlgorithm: s.algorithm, scheduler: s}
 		go s.Scheduler.Run(s.ctx)
 	}
 	before := s.given
@@ -297,13 +451,19 @@ func (s *Scheduler) take(n int) []Decision {
 
 // nextPod is the scheduler's way to its queue. When it comes for the next pod, the cycle of the one before has ended.
 func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
+	s.applyPatches()
 	s.awaitDeletions()
+	if s.oneByOne {
+		s.awaitQuiet()
+	}
 	s.mutex.Lock()
 	s.cycles = len(s.decisions)
 	s.mutex.Unlock()
 	select {
 	case <-s.permits:
-		return s.pop()
+		pod := s.pop()
+		s.reseed()
+		return pod
 	case <-s.ctx.Done():
 		return nil
 	}
@@ -317,29 +477,48 @@ func (s *Scheduler) awaitDeletions() {
 	s.deleted = nil
 	s.mutex.Unlock()
 	for _, pod := range deleted {
-		err := wait.PollImmediate(time.Millisecond, patience, func() (bool, error) {
+		gone := poll(func() bool {
 			_, err := s.SchedulerCache.GetPod(pod)
-			return err != nil, nil
+			return err != nil
 		})
-		if err != nil {
+		if !gone {
 			s.tb.Errorf("waited %v in vain for the end of the deleted pod %s", patience, key(pod))
 		}
 	}
 }
 
-// witness seeds the random source for each decision of the scheduler's algorithm, and writes the decision down.
+// awaitQuiet waits until all pods that have a node are bound, and the queue knows what the scheduler wrote of those that
+// wait: which node one is nominated for counts in the next decision, and a pod whose update comes while it is being tried
+// is put into the queue once more.
+func (s *Scheduler) awaitQuiet() {
+	quiet := poll(func() bool {
+		if len(s.SchedulerCache.Dump().AssumedPods) > 0 {
+			return false
+		}
+		for _, pod := range s.SchedulingQueue.PendingPods() {
+			found, err := s.Client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), pod.Namespace, pod.Name)
+			if err != nil || found.(*v1.Pod).ResourceVersion != pod.ResourceVersion {
+				return false
+			}
+		}
+		return true
+	})
+	if !quiet {
+		s.tb.Errorf("waited %v in vain for bindings, and for the queue to know the status of its pods", patience)
+	}
+}
+
+// witness seeds the random source after each decision of the scheduler's algorithm, and writes the decision down.
 type witness struct {
 	scheduler.ScheduleAlgorithm
 	scheduler *Scheduler
-	seed      int64
 }
 
 // Schedule makes the decision as the algorithm does.
 func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, profile framework.Framework, state *framework.CycleState,
 	pod *v1.Pod) (scheduler.ScheduleResult, error) {
-	w.reseed()
 	// Preemption, which comes next if there is no node, draws too.
-	defer w.reseed()
+	defer w.scheduler.reseed()
 	result, err := w.ScheduleAlgorithm.Schedule(ctx, extenders, profile, state, pod)
 	decision := Decision{Pod: key(pod), Node: result.SuggestedHost}
 	if err != nil {
@@ -351,11 +530,15 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	return result, err
 }
 
-func (w *witness) reseed() {
-	w.seed++
+// reseed is called by the scheduler's goroutine alone.
+func (s *Scheduler) reseed() {
+	s.seed++
 	//lint:ignore SA1019 the scheduler draws from the global source, which nothing else can seed
-	rand.Seed(w.seed)
+	rand.Seed(s.seed)
 }
+
+// Stop ends the scheduler, and its informers, before the test ends.
+func (s *Scheduler) Stop() { s.stop() }
 
 // Settle waits until every binding cycle has ended, and until the scheduler has seen what came of it. (PostBind plugins
 // may still be running: nothing that can be seen follows them.)
@@ -370,17 +553,26 @@ func (s *Scheduler) Settle() {
 
 // Bound returns the node of each pod that has one, by the pod's namespace and name.
 func (s *Scheduler) Bound() map[string]string {
-	pods, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(s.ctx, metav1.ListOptions{})
-	if err != nil {
-		s.tb.Fatal(err)
-	}
 	nodes := make(map[string]string)
-	for i := range pods.Items {
-		if pod := &pods.Items[i]; pod.Spec.NodeName != "" {
-			nodes[key(pod)] = pod.Spec.NodeName
+	for name, pod := range s.Pods() {
+		if pod.Spec.NodeName != "" {
+			nodes[name] = pod.Spec.NodeName
 		}
 	}
 	return nodes
+}
+
+// Pods returns all pods of the cluster, by their namespaces and names.
+func (s *Scheduler) Pods() map[string]*v1.Pod {
+	list, err := s.Client.CoreV1().Pods(metav1.NamespaceAll).List(s.ctx, metav1.ListOptions{})
+	if err != nil {
+		s.tb.Fatal(err)
+	}
+	pods := make(map[string]*v1.Pod)
+	for i := range list.Items {
+		pods[key(&list.Items[i])] = &list.Items[i]
+	}
+	return pods
 }
 
 // Events returns the events that the scheduler and its plugins have sent so far.
@@ -401,14 +593,12 @@ func (s *Scheduler) createNamespace(name string) {
 
 func (s *Scheduler) createNodes(nodes []*v1.Node) {
 	before := s.SchedulerCache.NodeCount()
-	for i, node := range nodes {
+	for _, node := range nodes {
 		if _, err := s.Client.CoreV1().Nodes().Create(s.ctx, node, metav1.CreateOptions{}); err != nil {
 			s.tb.Fatal(err)
 		}
-		if (i+1)%batch == 0 || i+1 == len(nodes) {
-			s.await("nodes in the scheduler's cache", func() bool { return s.SchedulerCache.NodeCount() == before+i+1 })
-		}
 	}
+	s.await("nodes in the scheduler's cache", func() bool { return s.SchedulerCache.NodeCount() == before+len(nodes) })
 }
 
 func (s *Scheduler) await(what string, done func() bool) {
@@ -418,10 +608,19 @@ func (s *Scheduler) await(what string, done func() bool) {
 
 func await(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	err := wait.PollImmediate(time.Millisecond, patience, func() (bool, error) { return done(), nil })
-	if err != nil {
+	if !poll(done) {
 		tb.Fatalf("waited %v in vain for %s", patience, what)
 	}
+}
+
+// poll says whether a condition comes true. Most do so at once, and there are hundreds in a scenario of the oracle.
+func poll(done func() bool) bool {
+	for began := time.Now(); !done(); time.Sleep(100 * time.Microsecond) {
+		if time.Since(began) > patience {
+			return false
+		}
+	}
+	return true
 }
 
 func key(pod *v1.Pod) string {

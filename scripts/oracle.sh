@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Compares the placements of stock Kubernetes with those of the patched tree: both run the same generated scenarios with
+# one worker, and must give the same traces. A scenario that differs is made small, and printed as a Go test.
+#
+# Inputs: the tree that apply-patches.sh made; (environment) FIRST (1), the first scenario's number; SCENARIOS (100), how
+# many; DURATION, such as 1h: go on for so long. Exit: 0 no difference; 1 a difference, or a run failed.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
+
+use_pinned_go
+work=$OUTPUT/oracle
+compile_both ./oracle "$work"
+cd "$work"
+exec ./stock.test -test.v -test.timeout=0 -test.run='^TestAgainst$' -against="$work/fork.test" \
+  -first="${FIRST:-1}" -count="${SCENARIOS:-100}" -duration="${DURATION:-0s}"

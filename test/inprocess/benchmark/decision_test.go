@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmark
+
+import (
+	"flag"
+	"fmt"
+	"math/rand"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+var (
+	nodesFlag       = flag.String("nodes", "5000", "numbers of nodes, separated by commas")
+	parallelismFlag = flag.String("parallelism", "1", "how many workers filter and score: numbers, separated by commas")
+	runningFlag     = flag.Int("running", 1000, "how many pods are placed before the first decision is measured")
+)
+
+// mostPods bounds the pods of a shape whose pods need objects of their own.
+const mostPods = 5000
+
+// BenchmarkDecision times decisions of the default profile. Run it a fixed number of times (-test.benchtime=200x): every
+// decision leaves a pod behind. Besides time and allocations it reports the processors' time of a decision, with that
+// of the garbage collector, in ns.
+func BenchmarkDecision(b *testing.B) {
+	decision.Quiet(b)
+	for i := range shapes {
+		shape := &shapes[i]
+		for _, nodes := range numbers(b, *nodesFlag) {
+			for _, parallelism := range numbers(b, *parallelismFlag) {
+				var c *cluster
+				name := fmt.Sprintf("shape=%s/nodes=%d/parallelism=%d", shape.name, nodes, parallelism)
+				b.Run(name, func(sub *testing.B) {
+					if c == nil {
+						// Of the benchmark around it, because this function is called several times.
+						c = newCluster(b, shape, nodes, parallelism)
+					}
+					c.measure(sub)
+				})
+				if c != nil {
+					c.Stop()
+				}
+			}
+		}
+	}
+}
+
+func numbers(tb testing.TB, list string) []int {
+	var numbers []int
+	for _, text := range strings.Split(list, ",") {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 {
+			tb.Fatalf("%q is no number of nodes or workers", text)
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers
+}
+
+// cluster is a scheduler with nodes and pods of a shape.
+type cluster struct {
+	*decision.Scheduler
+	shape *shape
+	nodes []*v1.Node
+	// made is how many pods there were, and placed are those that may be removed again.
+	made   int
+	placed []*v1.Pod
+	// changes is how often the cluster was changed between two decisions.
+	changes int
+}
+
+func newCluster(tb testing.TB, shape *shape, nodes, parallelism int) *cluster {
+	tb.Helper()
+	c := &cluster{shape: shape, nodes: shape.cluster(nodes)}
+	var objects []apiruntime.Object
+	if shape.objects != nil {
+		objects = shape.objects(mostPods, len(c.nodes))
+	}
+	c.Scheduler = decision.New(tb, decision.Options{Nodes: c.nodes, Objects: objects, Parallelism: int32(parallelism)})
+	// Victims are chosen, and stay: each decision finds what the one before found.
+	c.Client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, apiruntime.Object, error) {
+		return true, nil, nil
+	})
+	rand.Seed(1) //lint:ignore SA1019 the scheduler draws from the global source, which nothing else can seed
+	running, count := shape.running, *runningFlag
+	if running == nil {
+		running = shape.decided()
+	}
+	if shape.onEach {
+		count = nodes
+	}
+	for ; c.made < count; c.made++ {
+		pod := c.Complete(running(c.made, nodes))[0]
+		if shape.onEach {
+			pod.Spec.NodeName = nodeName(c.made)
+			if err := c.SchedulerCache.AddPod(pod); err != nil {
+				tb.Fatal(err)
+			}
+		} else if err := c.decide(pod, false); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return c
+}
+
+// decided returns what makes the pods that are decided about.
+func (s *shape) decided() func(i, nodes int) *v1.Pod {
+	if s.pod == nil {
+		return basic
+	}
+	return s.pod
+}
+
+// decide has the scheduler decide about a pod, and fails if the outcome is not of the kind that is expected.
+func (c *cluster) decide(pod *v1.Pod, fails bool) error {
+	node, err := c.Decide(pod)
+	switch {
+	case fails && err == nil:
+		return fmt.Errorf("%s is placed on %s, and was to find no node", pod.Name, node)
+	case fails:
+		pod.Spec.NodeName = node
+		return nil
+	case err != nil:
+		return err
+	}
+	pod.Spec.NodeName = node
+	c.placed = append(c.placed, pod)
+	return nil
+}
+
+// pods makes the pods that are next.
+func (c *cluster) pods(n int) []*v1.Pod {
+	var pods []*v1.Pod
+	for i := 0; i < n; i++ {
+		pod := c.Complete(c.shape.decided()(c.made, len(c.nodes)))[0]
+		if c.shape.fails {
+			c.List(pod)
+		}
+		pods = append(pods, pod)
+		c.made++
+	}
+	return pods
+}
+
+func (c *cluster) measure(b *testing.B) {
+	pods := c.pods(b.N)
+	runtime.GC()
+	before := processorTime(b)
+	b.ReportAllocs()
+	b.ResetTimer()
+	for _, pod := range pods {
+		if c.shape.churn {
+			c.change(b)
+		}
+		if err := c.decide(pod, c.shape.fails); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.StopTimer()
+	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+}
+
+// change has a pod end, and at times a node go, or come back.
+func (c *cluster) change(tb testing.TB) {
+	oldest := c.placed[0]
+	c.placed = c.placed[1:]
+	if err := c.SchedulerCache.RemovePod(oldest); err != nil {
+		tb.Fatal(err)
+	}
+	const every = 20
+	node := c.nodes[c.changes/every%len(c.nodes)]
+	switch c.changes % every {
+	case 0:
+		if err := c.SchedulerCache.RemoveNode(node); err != nil {
+			tb.Fatal(err)
+		}
+	case every / 2:
+		c.SchedulerCache.AddNode(node)
+	}
+	c.changes++
+}
+
+// processorTime is that of all threads of this process, those of the garbage collector among them.
+func processorTime(tb testing.TB) time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// TestEachShapeDecides keeps the benchmarks from measuring what they are not about.
+func TestEachShapeDecides(t *testing.T) {
+	for i := range shapes {
+		shape := &shapes[i]
+		t.Run(shape.name, func(t *testing.T) {
+			running := *runningFlag
+			*runningFlag = 40
+			defer func() { *runningFlag = running }()
+			c := newCluster(t, shape, 150, 1)
+			for _, pod := range c.pods(60) {
+				if shape.churn {
+					c.change(t)
+				}
+				if err := c.decide(pod, shape.fails); err != nil {
+					t.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package benchmark
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+// podsPerNode are on each node when the memory at rest is read.
+const podsPerNode = 10
+
+// BenchmarkAtRest reports the bytes that are alive, in a cluster with ten pods on each node, once the scheduler has
+// decided about pods of many kinds: what it keeps between decisions counts. Run it once (-test.benchtime=1x).
+func BenchmarkAtRest(b *testing.B) {
+	decision.Quiet(b)
+	for _, nodes := range numbers(b, *nodesFlag) {
+		b.Run(fmt.Sprintf("nodes=%d/pods=%d", nodes, nodes*podsPerNode), func(b *testing.B) {
+			c := newResting(b, nodes)
+			defer c.Stop()
+			runtime.GC()
+			runtime.GC()
+			var memory runtime.MemStats
+			runtime.ReadMemStats(&memory)
+			b.ReportMetric(float64(memory.HeapAlloc), "alive-B")
+			runtime.KeepAlive(c)
+		})
+	}
+}
+
+// newResting returns a cluster whose pods are on their nodes, after some decisions of each kind that needs no objects of
+// its own.
+func newResting(tb testing.TB, nodes int) *cluster {
+	running := *runningFlag
+	*runningFlag = 0
+	defer func() { *runningFlag = running }()
+	c := newCluster(tb, &shape{name: "at rest"}, nodes, 1)
+	for ; c.made < nodes*podsPerNode; c.made++ {
+		pod := c.Complete(basic(c.made, nodes))[0]
+		pod.Spec.NodeName = nodeName(c.made % nodes)
+		if err := c.SchedulerCache.AddPod(pod); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	for i := range shapes {
+		if s := &shapes[i]; s.objects == nil && s.node == nil && !s.fails && !s.churn {
+			c.shape = s
+			for _, pod := range c.pods(20) {
+				if err := c.decide(pod, false); err != nil {
+					tb.Fatal(err)
+				}
+			}
+		}
+	}
+	return c
+}
+
+func TestRestingClusterDecides(t *testing.T) {
+	c := newResting(t, 200)
+	if placed := len(c.placed); placed < 100 {
+		t.Errorf("%d pods are placed, too few to have kept anything", placed)
+	}
+}

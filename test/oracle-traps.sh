@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Shows that the oracle sees what it is there for: breaks a copy of upstream's tree in one way after the other, each a
+# change that a patch for speed might make by mistake, and asks that the oracle finds a difference from stock. Takes
+# about half a minute for each. What the patches make of the code does not matter here.
+#
+# Inputs: the tree that apply-patches.sh made; SCENARIOS (200) for each; TRAPS (.), a regular expression of the mistakes
+# to plant. Exit: 0 each was found; 1 one was not.
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+
+use_pinned_go
+work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-traps.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+git -c advice.detachedHead=false clone -q --shared --no-checkout "$TREE" "$work/tree"
+git -C "$work/tree" checkout -q --detach "$(recorded "base.$VERSION.tree")"
+export GOWORK=off GOFLAGS=-trimpath
+inprocess=$ROOT/test/inprocess
+cp "$inprocess/go.mod" "$work/trap.mod"
+cp "$inprocess/go.sum" "$work/trap.sum"
+go mod edit -replace "k8s.io/kubernetes=$work/tree" "$work/trap.mod"
+go test -C "$inprocess" -vet=off -c -o "$work/stock.test" ./oracle
+planted=0 missed=0
+
+# planted WHAT FILE SCRIPT: FILE below pkg/scheduler is changed by a script of sed.
+planted() {
+  [[ $1 =~ ${TRAPS:-.} ]] || return 0
+  planted=$((planted + 1))
+  git -C "$work/tree" checkout -q -- .
+  sed -i "$3" "$work/tree/pkg/scheduler/$2"
+  ! git -C "$work/tree" diff --quiet || fail "the trap '$1' changes nothing in $2" "adapt it to upstream's code"
+  go test -C "$inprocess" -vet=off -modfile="$work/trap.mod" -mod=mod -c -o "$work/trap.test" ./oracle
+  if (cd "$work" && ./stock.test -test.timeout=0 -test.run='^TestAgainst$' -against="$work/trap.test" \
+    -shrink=false -count="${SCENARIOS:-200}" > log 2>&1); then
+    missed=$((missed + 1))
+    say "missed  $1"
+  elif grep -q '^ .*scenario [0-9]*: - here, + there' "$work/log"; then
+    say "found   $1: $(grep -o 'scenario [0-9]*' "$work/log" | head -n 1)"
+  else
+    cat "$work/log" >&2
+    fail "the oracle itself failed over '$1'" "see above"
+  fi
+}
+
+planted 'the draw that samples metrics is dropped, and later ties break otherwise' scheduler.go \
+  's/SetRecordPluginMetrics(rand.Intn(100) < pluginMetricsSamplePercent)/SetRecordPluginMetrics(false \&\& rand.Intn(100) < pluginMetricsSamplePercent)/'
+planted 'the draw of the first candidate for preemption is dropped' framework/plugins/defaultpreemption/default_preemption.go \
+  's/return rand.Int31n(numNodes), /_ = rand.Int31n; return 0, /'
+planted 'the next search begins after the nodes that fit, not after those that were looked at' generic_scheduler.go \
+  's/(g.nextStartNodeIndex + processedNodes)/(g.nextStartNodeIndex + len(feasibleNodes) + 0*processedNodes)/'
+planted 'fewer nodes are looked for' generic_scheduler.go \
+  's/minFeasibleNodesToFind = 100/minFeasibleNodesToFind = 90/'
+planted 'topology spread counts only pods on nodes that pass the affinity of the pod' \
+  framework/plugins/podtopologyspread/filtering.go \
+  '/^\tprocessNode := func(i int) {/,/^\t}/ s/^\t\tnode := nodeInfo.Node()/&\n\t\tif match, _ := requiredSchedulingTerm.Match(node); !match {\n\t\t\treturn\n\t\t}/'
+planted 'two constraints with one topology key do not share a counter' framework/plugins/podtopologyspread/filtering.go \
+  '/^\tprocessNode := func(i int) {/,/^\t}/ s/^\t\tfor _, constraint := range constraints {/\t\tfor i, constraint := range constraints {\n\t\t\tif i > 0 \&\& constraint.TopologyKey == constraints[i-1].TopologyKey {\n\t\t\t\tcontinue\n\t\t\t}/'
+planted 'constraints are added up in another order' framework/plugins/podtopologyspread/scoring.go \
+  '/^func (pl \*PodTopologySpread) Score(/,/^}/ { s/for i, c := range s.Constraints {/for i := len(s.Constraints) - 1; i >= 0; i-- {\n\t\tc := s.Constraints[i]/ }'
+planted 'taints give no points where there is nothing to tolerate' framework/plugins/tainttoleration/taint_toleration.go \
+  's/^\treturn helper.DefaultNormalizeScore(framework.MaxNodeScore, true, scores)/\t_ = helper.DefaultNormalizeScore\n\treturn nil/'
+planted 'too little room is called unresolvable' framework/plugins/noderesources/fit.go \
+  's/NewStatus(framework.Unschedulable, failureReasons/NewStatus(framework.UnschedulableAndUnresolvable, failureReasons/'
+planted 'nominated pods are left out of the filters' framework/runtime/framework.go \
+  's/^\tif len(nominatedPodInfos) == 0 {/\tif true {/'
+planted 'spread gives no points to a pod without soft constraints' framework/plugins/podtopologyspread/scoring.go \
+  's/^\tif s == nil {/\tif s == nil || len(s.Constraints) == 0 {/'
+planted 'a kept list of pods with affinity misses that a pod goes' framework/types.go \
+  's/^\t\tn.PodsWithAffinity = removeFromSlice(n.PodsWithAffinity, k)/\t\t_ = removeFromSlice/'
+planted 'a kept count of claims in use misses that a pod goes' framework/types.go \
+  's/^\t\t\tn.updatePVCRefCounts(pod, false)/\t\t\t_ = n.updatePVCRefCounts/'
+planted 'a status that nodes share is changed' framework/plugins/tainttoleration/taint_toleration.go \
+  's/^\treturn framework.NewStatus(framework.UnschedulableAndUnresolvable, errReason)/\t*shared = *framework.NewStatus(framework.UnschedulableAndUnresolvable, errReason)\n\treturn shared/
+   $ a var shared = framework.NewStatus(framework.Success)'
+planted 'points for resources leave out init containers' framework/plugins/noderesources/resource_allocation.go \
+  's/for i := range pod.Spec.InitContainers {/for i := 0; i < 0; i++ {/'
+planted 'points for resources leave out the overhead' framework/plugins/noderesources/resource_allocation.go \
+  's/if pod.Spec.Overhead != nil/if false \&\& pod.Spec.Overhead != nil/'
+planted 'a nominated pod counts twice' framework/runtime/framework.go \
+  's/^\t\t\tnodeInfoOut.AddPodInfo(pi)/&\n&/'
+planted 'the node that a pod is nominated for is looked at like any other' generic_scheduler.go \
+  's/if len(pod.Status.NominatedNodeName) > 0/if false \&\& len(pod.Status.NominatedNodeName) > 0/'
+planted 'an image without a tag is looked for without one' framework/plugins/imagelocality/image_locality.go \
+  's/name = name + ":latest"/_ = name/'
+planted 'an extender has no weight' generic_scheduler.go \
+  's/combinedScores\[host\] += score \* weight/combinedScores[host] += score + 0*weight/'
+planted 'what an extender says of victims is passed over' framework/preemption/preemption.go \
+  's/^\t\tvictimsMap = nodeNameToVictims/\t\t_ = nodeNameToVictims/'
+planted 'a claim that is not there is resolvable' framework/plugins/volumebinding/volume_binding.go \
+  's/NewStatus(framework.UnschedulableAndUnresolvable, err.Error())/NewStatus(framework.Unschedulable, err.Error())/'
+planted 'a node takes one volume more than its limit' framework/plugins/nodevolumelimits/csi.go \
+  's/if currentVolumeCount+count > int(maxVolumeLimit) {/if currentVolumeCount+count > int(maxVolumeLimit)+1 {/'
+planted 'the zone of a volume does not matter' framework/plugins/volumezone/volume_zone.go \
+  's/if len(nodeConstraints) == 0 {/if true {/'
+planted 'the ratio of requests to capacity is cut, not rounded' framework/plugins/noderesources/requested_to_capacity_ratio.go \
+  's|return int64(math.Round(float64(nodeScore) / float64(weightSum)))|_ = math.Round\n\t\treturn nodeScore / weightSum|'
+planted 'affinity that the configuration adds is not asked for' framework/plugins/nodeaffinity/node_affinity.go \
+  's/if pl.addedNodeSelector != nil \&\&/if false \&\& pl.addedNodeSelector != nil \&\&/'
+planted 'resources that the configuration ignores count' framework/plugins/noderesources/fit.go \
+  's/sets.NewString(args.IgnoredResources...)/sets.NewString()/'
+planted 'the first profile is all that counts' scheduler.go \
+  's/fwk, ok := sched.Profiles\[pod.Spec.SchedulerName\]/fwk, ok := sched.Profiles["default-scheduler"]/'
+
+((planted > 0)) || fail "no trap is called $TRAPS" "see the names in ${BASH_SOURCE[0]}"
+((missed == 0)) || fail "the oracle missed $missed traps" "make the generator in test/inprocess/oracle reach them"
