@@ -16,7 +16,8 @@ import (
 const chaos = "Chaos"
 
 // pointNotes are about plugins that are enabled where they are never called, or have nothing to do.
-func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
+func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins,
+	extenders []schedulerconfig.Extender) []string {
 	var notes []string
 	for _, plugin := range behindDefaultBinder(plugins) {
 		// Without the "*", a default plugin keeps its place before those that multiPoint does not name.
@@ -34,16 +35,22 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 		}
 	}
 	notes = append(notes, chaosNotes(path, args, points)...)
-	var weight, others int32
+	var weight, others int64
 	for _, plugin := range plugins.Score.Enabled {
 		if plugin.Name == chaos {
-			weight = plugin.Weight
+			weight = int64(plugin.Weight)
 		} else {
-			others += plugin.Weight
+			others += int64(plugin.Weight)
+		}
+	}
+	for _, extender := range extenders {
+		// Its points, 0 to 10, are counted as 0 to 100.
+		if extender.PrioritizeVerb != "" {
+			others += extender.Weight
 		}
 	}
 	if args.RandomBindPercent > 0 && points.Has("score") && weight <= others {
-		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins may outweigh the node that it draws: give it more than %d",
+		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins and extenders may outweigh the node that it draws: give it more than %d",
 			path, chaos, weight, others))
 	}
 	return notes

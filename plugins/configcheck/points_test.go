@@ -34,14 +34,21 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 		name    string
 		args    config.ChaosArgs
 		plugins schedulerconfig.Plugins
-		want    []string
+		// extenders have weights of their own.
+		extenders []schedulerconfig.Extender
+		want      []string
 	}{
 		{name: "enabled everywhere", args: all, plugins: everywhere(6)},
 		{name: "enabled nowhere", args: all},
 		{name: "asked for nothing", plugins: schedulerconfig.Plugins{Score: weighted(1)}},
 		{
 			name: "with too little weight", args: all, plugins: everywhere(5),
-			want: []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 5 at score other plugins may outweigh the node that it draws: give it more than 5"},
+			want: []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 5 at score other plugins and extenders may outweigh the node that it draws: give it more than 5"},
+		},
+		{
+			name: "with too little weight beside an extender", args: all, plugins: everywhere(14),
+			extenders: []schedulerconfig.Extender{{PrioritizeVerb: "prioritize", Weight: 9}, {FilterVerb: "filter", Weight: 100}},
+			want:      []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 14 at score other plugins and extenders may outweigh the node that it draws: give it more than 14"},
 		},
 		{
 			name: "at filter alone", args: config.ChaosArgs{RejectPercent: 1}, plugins: schedulerconfig.Plugins{Filter: enabled("Chaos")},
@@ -66,7 +73,7 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "Chaos", Args: &tt.args}}}
-			if diff := cmp.Diff(tt.want, pointNotes(field.NewPath("profiles").Index(2), p, &tt.plugins)); diff != "" {
+			if diff := cmp.Diff(tt.want, pointNotes(field.NewPath("profiles").Index(2), p, &tt.plugins, tt.extenders)); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 		})

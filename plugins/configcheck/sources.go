@@ -18,13 +18,14 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/carried"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
 const (
-	// nodesTimeout bounds the one request for the cluster's nodes: where the API server is in reach, it answers at
-	// once.
-	nodesTimeout = 10 * time.Second
+	// requestTimeout bounds each request to the API server: where it is in reach, it answers at once.
+	requestTimeout = 10 * time.Second
 	// sourcesTimeout bounds what one plugin may take for its sources, several of which may hang until a timeout of
 	// their own.
 	sourcesTimeout = 2 * time.Minute
@@ -78,6 +79,21 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	}
 }
 
+// checkCarried asks the API server for what plugins of other projects need, and prints what it does not have.
+func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
+	names := map[string]bool{}
+	for _, framework := range profiles {
+		for _, point := range extensionPoints {
+			for _, plugin := range point.set(framework.ListPlugins()).Enabled {
+				names[plugin.Name] = true
+			}
+		}
+	}
+	for _, line := range carried.Missing(names, s.kubeConfig) {
+		fmt.Fprintln(out, "warning:", line)
+	}
+}
+
 // check has the plugin ask. A panic is like any other failure: it neither ends the check of the other sources nor makes
 // a valid configuration invalid.
 func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err error) {
@@ -96,7 +112,6 @@ func (s Start) nodes() ([]*v1.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	kubeConfig.Timeout = nodesTimeout
 	client, err := clientset.NewForConfig(kubeConfig)
 	if err != nil {
 		return nil, err
@@ -114,8 +129,16 @@ func (s Start) nodes() ([]*v1.Node, error) {
 
 func (s Start) kubeConfig() (*restclient.Config, error) {
 	kubeconfig := s.Config.ClientConnection.Kubeconfig
+	var kubeConfig *restclient.Config
+	var err error
 	if kubeconfig == "" && s.Master == "" {
-		return restclient.InClusterConfig()
+		kubeConfig, err = restclient.InClusterConfig()
+	} else {
+		kubeConfig, err = clientcmd.BuildConfigFromFlags(s.Master, kubeconfig)
 	}
-	return clientcmd.BuildConfigFromFlags(s.Master, kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	kubeConfig.Timeout = requestTimeout
+	return kubeConfig, nil
 }

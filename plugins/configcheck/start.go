@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"sort"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
@@ -48,14 +49,15 @@ type Start struct {
 
 // Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
 // that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
-// client that refuses requests; it makes the extenders, for which it reads those of the files they name that are on
+// client that sends no request; it makes the extenders, for which it reads those of the files they name that are on
 // this machine; and it makes the leader election. Up to here it contacts no server; it listens nowhere and writes
 // nothing.
 //
 // What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
 // Without errors, a summary of the profiles and notes on what may surprise go to out. Then each plugin that is a
-// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that, and for
-// nothing else, the API server is asked for the nodes.
+// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that the API
+// server is asked for the nodes; and it is asked whether it has what plugins of other projects need. Without such
+// plugins it is not asked.
 func Validate(out, errOut io.Writer, start Start, err error) error {
 	what := start.ConfigFile
 	if what == "" {
@@ -82,6 +84,7 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 		fmt.Fprintln(out, line)
 	}
 	start.checkSources(out, sources)
+	start.checkCarried(out, profiles)
 	return nil
 }
 
@@ -174,7 +177,8 @@ func newOffline() (*offline, error) {
 	}, nil
 }
 
-// refusing is an http.RoundTripper that sends nothing.
+// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New until informers of their
+// own have listed: they are told that there is nothing.
 type refusing struct{}
 
 var errRefused = errors.New("no request is sent while a configuration is validated")
@@ -182,6 +186,16 @@ var errRefused = errors.New("no request is sent while a configuration is validat
 func (refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	if request.Body != nil {
 		request.Body.Close()
+	}
+	switch query := request.URL.Query(); {
+	case query.Get("watch") == "true":
+		<-request.Context().Done()
+		return nil, request.Context().Err()
+	case request.Method == http.MethodGet && query.Get("resourceVersion") != "":
+		return &http.Response{
+			StatusCode: http.StatusOK, Request: request, Header: http.Header{"Content-Type": {"application/json"}},
+			Body: io.NopCloser(strings.NewReader(`{"metadata":{"resourceVersion":"1"},"items":[]}`)),
+		}, nil
 	}
 	return nil, errRefused
 }

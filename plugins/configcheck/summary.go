@@ -209,7 +209,7 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 	}
 	for i, p := range s.Config.Profiles {
 		path := field.NewPath("profiles").Index(i)
-		notes = append(notes, pointNotes(path, &p, profiles[p.SchedulerName].ListPlugins())...)
+		notes = append(notes, pointNotes(path, &p, profiles[p.SchedulerName].ListPlugins(), s.Config.Extenders)...)
 		notes = append(notes, credentialNotes(path, &p)...)
 		notes = append(notes, fitWarnings(path, &p)...)
 	}

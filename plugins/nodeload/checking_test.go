@@ -11,8 +11,8 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
@@ -72,13 +72,13 @@ func TestCheckSourcesWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// connected is a handle with a real client.
+// connected is the handle of a scheduler with an API server.
 type connected struct {
 	framework.Handle
-	client kubernetes.Interface
+	kubeConfig *rest.Config
 }
 
-func (c connected) ClientSet() kubernetes.Interface { return c.client }
+func (c connected) KubeConfig() *rest.Config { return c.kubeConfig }
 
 // TestFromMetricsServerToScores asks an API server for cores, and holds them against what the nodes have.
 func TestFromMetricsServerToScores(t *testing.T) {
@@ -88,10 +88,6 @@ func TestFromMetricsServerToScores(t *testing.T) {
 			time.Now().UTC().Format(time.RFC3339))
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
 	resource := cpu(80)
 	resource.Query, resource.TimestampQuery, resource.DeviationQuery = "", "", ""
 	resource.Unit = config.NodeLoadAbsolute
@@ -108,17 +104,18 @@ func TestFromMetricsServerToScores(t *testing.T) {
 	if _, err := subscribe(); err == nil || !strings.Contains(err.Error(), "no API server") {
 		t.Errorf("without a client: %v", err)
 	}
-	w.plugin.handle = connected{w.plugin.handle, client}
-	source, err := subscribe()
-	if err != nil {
+	// What the scheduler itself asks has used up its rate.
+	exhausted := flowcontrol.NewFakeNeverRateLimiter()
+	w.plugin.handle = connected{w.plugin.handle, &rest.Config{Host: server.URL, QPS: 1, RateLimiter: exhausted}}
+	if _, err := subscribe(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a snapshot comes", func() bool { return source.Snapshot() != nil && w.plugin.current().snapshot != nil })
+	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
 	if _, got := found.sample("node-1", 0); got != measured.NoSeries {
 		t.Errorf("node-1: %v", got)
 	}
-	sample := source.Snapshot().Node("node-0")[0]
+	sample := found.snapshot.Node("node-0")[0]
 	if sample.Missing != measured.Present || sample.Value != 0.5 || time.Since(time.Unix(0, sample.At)) > time.Minute {
 		t.Errorf("node-0: %+v, want half a core a moment ago", sample)
 	}
@@ -138,11 +135,11 @@ func TestFromPrometheusToScores(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	pool := collector.NewPool(ctx)
-	source, err := subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(s *measured.Snapshot) { w.plugin.swapped(s) })
+	_, err := subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(s *measured.Snapshot) { w.plugin.swapped(s) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, "a snapshot comes", func() bool { return source.Snapshot() != nil && w.plugin.current().snapshot != nil })
+	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
 	if len(found.nodes) != 2 {
 		t.Fatalf("%d nodes in the view", len(found.nodes))

@@ -8,7 +8,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
 	coreinformers "k8s.io/client-go/informers/core/v1"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
@@ -51,6 +53,8 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 	for i := range queries {
 		asked := collector.Resource{Query: queries[i], Match: matchOf(&pl.args, &pl.args.Resources[i])}
 		if resource := &pl.resources[i]; resource.unit == config.NodeLoadAbsolute {
+			// What capacityOf goes by, so that equal resources of several profiles are one.
+			asked.Capacity = fmt.Sprint(resource.capacityAnnotation, " ", resource.capacity, " ", resource.estimator.resource)
 			asked.HasCapacity = func(node *v1.Node) bool {
 				_, known := resource.capacityOf(node)
 				return known
@@ -65,12 +69,20 @@ func subscribeTo(pool *collector.Pool, pl *NodeLoad, nodes coreinformers.NodeInf
 	return subscription, nil
 }
 
-// metricsServerOf returns the metrics API of the API server that the scheduler itself is connected with.
+// metricsServerOf returns the metrics API of the API server that the scheduler itself is connected with. Its one request
+// per refresh does not wait for those of the scheduler, nor they for it: it is outside of clientConnection.qps.
 func metricsServerOf(pl *NodeLoad) (*source.MetricsServer, error) {
-	client := pl.handle.ClientSet()
-	if client == nil || client.Discovery().RESTClient() == nil {
+	kubeConfig := pl.handle.KubeConfig()
+	if kubeConfig == nil {
 		return nil, fmt.Errorf("%s: there is no API server to ask for metrics; "+
 			"next: give clientConnection.kubeconfig", Name)
+	}
+	unlimited := rest.CopyConfig(kubeConfig)
+	unlimited.QPS, unlimited.RateLimiter = -1, nil
+	client, err := discovery.NewDiscoveryClientForConfig(unlimited)
+	if err != nil {
+		return nil, fmt.Errorf("%s: the API server cannot be asked for metrics: %w; "+
+			"next: check clientConnection", Name, err)
 	}
 	window := pl.args.Resources[0].Window.Duration
 	for i := range pl.args.Resources {
@@ -78,7 +90,7 @@ func metricsServerOf(pl *NodeLoad) (*source.MetricsServer, error) {
 			window = other
 		}
 	}
-	return source.NewMetricsServer(client.Discovery().RESTClient(), window), nil
+	return source.NewMetricsServer(client.RESTClient(), window), nil
 }
 
 // queriesOf returns what is asked about each resource. A deviation is asked for only where it is needed: it costs more

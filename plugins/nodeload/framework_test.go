@@ -154,10 +154,7 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 		defer w.mu.Unlock()
 		w.moves = append(w.moves, event)
 	})
-	t.Cleanup(func() {
-		w.plugin.Close()
-		close(w.stop)
-	})
+	t.Cleanup(func() { close(w.stop) })
 	factory.Start(w.stop)
 	factory.WaitForCacheSync(w.stop)
 	return w

@@ -4,6 +4,7 @@ package nodeload
 
 import (
 	"math"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 )
@@ -18,17 +19,27 @@ const (
 	notStarted int64 = math.MaxInt64
 	// settled is the start of a pod that needs no more attention.
 	settled int64 = math.MinInt64
+	// startingTime is how long pods are awaited that have been bound: large images take minutes.
+	startingTime = 10 * time.Minute
 )
 
 // startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers
 // was started. A container that was started again within a window, in nanoseconds, had its share in the measurements
 // before, so its first start counts, or if that is not known, that of the pod; but after a pause of a whole window
 // nothing of it is left in them, such as when its node was started again. A pod that has ended uses nothing, and is
-// settled. The shorter the window, the later the start.
-func startOf(pod *v1.Pod, window int64) int64 {
+// settled; and so is, at the time now, one that was bound more than startingTime ago and has not begun: its image may
+// not exist, and if it begins after all, it is from then on that it counts. The shorter the window, the later the start.
+func startOf(pod *v1.Pod, window, now int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
 	case "", v1.PodPending:
+		for i := range status.Conditions {
+			condition := &status.Conditions[i]
+			if condition.Type == v1.PodScheduled && condition.Status == v1.ConditionTrue &&
+				!condition.LastTransitionTime.IsZero() && condition.LastTransitionTime.UnixNano() < now-int64(startingTime) {
+				return settled
+			}
+		}
 		return notStarted
 	case v1.PodSucceeded, v1.PodFailed:
 		return settled

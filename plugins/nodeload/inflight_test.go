@@ -41,6 +41,9 @@ func TestStartOf(t *testing.T) {
 	more.RestartCount = 2
 	initialized := []v1.PodCondition{{Type: v1.PodReady, Status: v1.ConditionTrue, LastTransitionTime: after(501)},
 		{Type: v1.PodInitialized, Status: v1.ConditionTrue, LastTransitionTime: after(400)}}
+	bound := func(status v1.ConditionStatus, since int) []v1.PodCondition {
+		return []v1.PodCondition{{Type: v1.PodScheduled, Status: status, LastTransitionTime: after(since)}}
+	}
 	not := []v1.PodCondition{{Type: v1.PodInitialized, Status: v1.ConditionFalse, LastTransitionTime: after(400)}}
 	for _, test := range []struct {
 		name   string
@@ -48,6 +51,9 @@ func TestStartOf(t *testing.T) {
 		want   int64
 	}{
 		{"assumed, or bound and not seen by the kubelet", v1.PodStatus{}, notStarted},
+		{"bound ten minutes ago, and its images are pulled", v1.PodStatus{Phase: v1.PodPending, Conditions: bound(v1.ConditionTrue, 400)}, notStarted},
+		{"bound longer ago, and has not begun", v1.PodStatus{Phase: v1.PodPending, Conditions: bound(v1.ConditionTrue, 399)}, settled},
+		{"assumed after it had waited for long", v1.PodStatus{Phase: v1.PodPending, Conditions: bound(v1.ConditionFalse, 399)}, notStarted},
 		{"its images are pulled", v1.PodStatus{Phase: v1.PodPending, StartTime: &began}, notStarted},
 		{"an init container runs", v1.PodStatus{Phase: v1.PodPending, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{{}}}, notStarted},
 		{"runs", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{runs(10, 0)}}, at(10)},
@@ -70,7 +76,7 @@ func TestStartOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: after(1)}, Status: test.status}
-			if got := startOf(pod, int64(5*time.Minute)); got != test.want {
+			if got := startOf(pod, int64(5*time.Minute), at(1000)); got != test.want {
 				t.Errorf("got %v, want %v", time.Unix(0, got), time.Unix(0, test.want))
 			}
 		})

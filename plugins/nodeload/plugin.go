@@ -62,7 +62,6 @@ type NodeLoad struct {
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
-	ended  bool
 }
 
 var (
@@ -115,7 +114,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
-	pl.viewed.Store(newView(nil, pl.resources, nil, notMeasured))
+	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
 
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -133,14 +132,6 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 // Name returns the name of the plugin.
 func (pl *NodeLoad) Name() string {
 	return Name
-}
-
-// Close ends the plugin: it takes no more measurements.
-func (pl *NodeLoad) Close() {
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	pl.ended = true
-	pl.stopTimer()
 }
 
 // EventsToRegister names the events of the cluster after which a rejected pod may fit at once: a node came, or one became
@@ -166,10 +157,7 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	}
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	if pl.ended {
-		return
-	}
-	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now().Add(-pl.maxSampleAge).UnixNano()), pl.current()
+	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now(), pl.maxSampleAge), pl.current()
 	pl.viewed.Store(v)
 	pl.wake(v, v.inherit(old))
 	pl.awaitOutage(v)

@@ -19,7 +19,9 @@ import (
 // Two parts of it change, atomically, because 16 workers filter and score at once: kept, and what is noted of
 // rejections (see waking.go).
 type view struct {
-	snapshot  *measured.Snapshot // nil before the first
+	snapshot *measured.Snapshot // nil before the first
+	// made is when, in nanoseconds since 1970.
+	made      int64
 	resources []resource
 	nodes     []*v1.Node
 	// index has the nodes' numbers by their names.
@@ -83,11 +85,13 @@ type load struct {
 // notMeasured is before every time.
 const notMeasured int64 = math.MinInt64
 
-// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements before the time
-// oldest are not fresh.
-func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node, oldest int64) *view {
+// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements that are older
+// than maxAge now are not fresh.
+func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node, now time.Time, maxAge time.Duration) *view {
+	oldest := now.Add(-maxAge).UnixNano()
 	v := &view{
 		snapshot:  snapshot,
+		made:      now.UnixNano(),
 		resources: resources,
 		nodes:     nodes,
 		index:     make(map[string]int32, len(nodes)),
@@ -289,7 +293,7 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 // any. No pod counts for more than the node has, whatever it says of itself.
 func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	// Most pods are in all measurements.
-	first := startOf(pod, v.window)
+	first := startOf(pod, v.window, v.made)
 	if first <= v.settledAt {
 		return false
 	}
@@ -300,7 +304,7 @@ func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 			continue
 		}
 		if resource.window != v.window {
-			start = startOf(pod, resource.window)
+			start = startOf(pod, resource.window, v.made)
 		}
 		lack := lacking(start, l.since, resource.window)
 		if lack > 0 && sum {

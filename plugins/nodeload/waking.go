@@ -90,7 +90,9 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 // awaitOutage wakes pods once more when all measurements of a view have become too old, should no other come: then the
 // filter opens for want of them. pl.mu is held.
 func (pl *NodeLoad) awaitOutage(v *view) {
-	pl.stopTimer()
+	if pl.outage != nil {
+		pl.outage.Stop()
+	}
 	pl.outage = pl.clock.AfterFunc(pl.maxSampleAge+time.Millisecond, func() {
 		// In a goroutine of its own, whatever the clock thinks of that.
 		go func() {
@@ -101,10 +103,4 @@ func (pl *NodeLoad) awaitOutage(v *view) {
 			}
 		}()
 	})
-}
-
-func (pl *NodeLoad) stopTimer() {
-	if pl.outage != nil {
-		pl.outage.Stop()
-	}
 }

@@ -124,16 +124,6 @@ func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
 	}
 }
 
-func TestNothingIsFetchedAfterClose(t *testing.T) {
-	w := newWorld(t, arguments(cpu(80)), nodes(1))
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
-	w.plugin.Close()
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}})
-	if w.clock.HasWaiters() || w.moved() != 0 {
-		t.Errorf("timer: %v, %d moves", w.clock.HasWaiters(), w.moved())
-	}
-}
-
 // TestPodsInFlightAreCounted by the metric.
 func TestPodsInFlightAreCounted(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2),

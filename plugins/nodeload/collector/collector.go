@@ -32,6 +32,8 @@ type Resource struct {
 	// HasCapacity says whether it is known what a node has of a resource with absolute values. It is called by the
 	// collector's goroutine. Values in shares of the capacity need none.
 	HasCapacity func(node *v1.Node) bool
+	// Capacity is the same for resources whose HasCapacity says the same.
+	Capacity string
 }
 
 // Spec is what a profile wants to know, and from where.
@@ -119,9 +121,6 @@ func (p *Pool) Subscribe(spec Spec, nodes coreinformers.NodeInformer, recorder e
 	go c.run(p.ctx)
 	return &Subscription{collector: c, slots: slots}, nil
 }
-
-// Snapshot returns what the last refresh that got an answer found; nil before the first.
-func (s *Subscription) Snapshot() *measured.Snapshot { return s.collector.last() }
 
 // Slot returns where the samples of Spec.Resources[resource] are in those of a node.
 func (s *Subscription) Slot(resource int) int { return s.slots[resource] }
@@ -222,8 +221,7 @@ func (c *collector) join(spec *Spec, recorder events.EventRecorder, member membe
 	return slots, true
 }
 
-// slotOf returns the slot of a resource, and makes one if no other profile has the same. Shares of the capacity mean the
-// same to all profiles; whether there is a capacity for absolute values each profile knows by itself.
+// slotOf returns the slot of a resource, and makes one if no other profile has the same.
 func (c *collector) slotOf(wanted Resource) int {
 	wanted.Label = wanted.Match.Label
 	asked, called := len(c.queries), 1
@@ -237,7 +235,7 @@ func (c *collector) slotOf(wanted Resource) int {
 		if query != wanted.Query || known.Match != wanted.Match {
 			continue
 		}
-		if known.HasCapacity == nil && wanted.HasCapacity == nil {
+		if known.Capacity == wanted.Capacity {
 			return i
 		}
 		asked = known.asked

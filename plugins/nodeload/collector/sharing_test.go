@@ -4,6 +4,7 @@ package collector
 
 import (
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"sync"
@@ -61,16 +62,19 @@ func TestAbsoluteValuesAreHeldAgainstTheirProfilesCapacity(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	absolute := func(known bool) Spec {
 		s := spec("network", "cpu")
+		s.Resources[1].Capacity = fmt.Sprint("known: ", known)
 		s.Resources[1].HasCapacity = func(node *v1.Node) bool { return node.Name == "node-1" && known }
 		return s
 	}
-	var without, with *Subscription
+	var without, with, same *Subscription
 	w.nodesSyncedAfter(func() {
 		without = w.subscribe(absolute(false), "without", nil)
 		with = w.subscribe(absolute(true), "with", nil)
+		same = w.subscribe(absolute(true), "same", nil)
 	})
-	if without.Slot(0) != with.Slot(0) || without.Slot(1) == with.Slot(1) {
-		t.Errorf("the slots are %v and %v, want the first shared and the second not", without.slots, with.slots)
+	if without.Slot(0) != with.Slot(0) || without.Slot(1) == with.Slot(1) || same.Slot(1) != with.Slot(1) {
+		t.Errorf("the slots are %v, %v and %v, want the first shared by all, and the second by the last two",
+			without.slots, with.slots, same.slots)
 	}
 	if q := w.asked(); len(q.queries) != 2 {
 		t.Errorf("asked %+v, want network and cpu once", q.queries)

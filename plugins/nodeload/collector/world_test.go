@@ -328,3 +328,6 @@ var (
 	nan     = math.NaN()
 	inf     = math.Inf(1)
 )
+
+// Snapshot returns what the last refresh that got an answer found; nil before the first.
+func (s *Subscription) Snapshot() *measured.Snapshot { return s.collector.last() }

@@ -239,6 +239,28 @@ func TestAnswersThatAreTooLarge(t *testing.T) {
 	}
 }
 
+// TestAnswersThatAreTooLargeTogether: each has less than an answer may have.
+func TestAnswersThatAreTooLargeTogether(t *testing.T) {
+	field := bytes.Repeat([]byte(`"x":"`+strings.Repeat(" ", 1017)+`",`), 1<<10)
+	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"status":"success",`))
+		for i := 0; i < largestAnswer>>20-1; i++ {
+			if _, err := w.Write(field); err != nil {
+				return
+			}
+		}
+		_, _ = w.Write([]byte(`"data":{"resultType":"vector","result":[]}}`))
+	})
+	var queries []Query
+	for i := 0; i <= largestRefresh/largestAnswer; i++ {
+		queries = append(queries, Query{Name: fmt.Sprint(i), Value: "large"})
+	}
+	_, result, err := ask(client(t, prometheus(s.URL)), queries...)
+	if !strings.Contains(fmt.Sprint(err, result.Failed), "the answers of a refresh have more than 134217728 bytes; next: ") {
+		t.Errorf("got %v, %v", err, result.Failed)
+	}
+}
+
 // TestOneBadQueryDoesNotBlindTheRest, be it refused or slow, and the next endpoint is asked for it alone.
 func TestOneBadQueryDoesNotBlindTheRest(t *testing.T) {
 	for name, test := range map[string]struct {

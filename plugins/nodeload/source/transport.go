@@ -21,6 +21,8 @@ import (
 const (
 	// largestAnswer bounds an answer, after decompression. One resource of 5,000 nodes makes less than 2 MB.
 	largestAnswer = 32 << 20
+	// largestRefresh bounds all answers of a refresh together: they are in memory at the same time.
+	largestRefresh = 128 << 20
 	// largestPage bounds what is read of an answer that is not 2xx.
 	largestPage = 64 << 10
 	// shortestSecret keeps words from being taken for secrets because a header's value is one, such as a tenant.
@@ -180,10 +182,13 @@ type boundedBody struct {
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	atomic.AddInt64(b.count, int64(n))
 	if b.left -= int64(n); b.left < 0 {
 		return 0, told("the answer has more than %d bytes; next: make the query return one series for each node",
 			largestAnswer)
+	}
+	if atomic.AddInt64(b.count, int64(n)) > largestRefresh {
+		return 0, told("the answers of a refresh have more than %d bytes; next: make each query return one series for "+
+			"each node", largestRefresh)
 	}
 	if err != nil && err != io.EOF && !errors.Is(err, context.DeadlineExceeded) {
 		err = told("the answer breaks off: %v; next: look at the server's log, and at what is in front of it", err)

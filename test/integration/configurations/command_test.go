@@ -75,6 +75,7 @@ func (v variables) options(t *testing.T) run.Options {
 	o := run.Options{
 		KubeScheduler: cluster.Program(t, "KUBE_SCHEDULER"), Nodes: 5, Pods: 10,
 		DefaultExtenderConfig: "manifests/config/extender-plugins.yaml",
+		Objects:               []string{cluster.CRDs(t, "."), "manifests/rbac"},
 		// A pod for which an extender answered too late is tried again after 60 to 90 s.
 		Timeout: 3 * time.Minute,
 	}

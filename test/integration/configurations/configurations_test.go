@@ -125,6 +125,29 @@ var checks = map[string]func(*testing.T, *outcome){
 			t.Errorf("events of Chaos are about %d pods, want most of the 10 of chaos-scheduler", len(disturbed))
 		}
 	},
+	"gang.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 4})
+		for _, name := range []string{"second-1", "second-2", "second-3"} {
+			o.expectPending(t, name, "")
+		}
+	},
+	"quota.yaml": func(t *testing.T, o *outcome) {
+		o.expectPending(t, "team-a/job-7", "")
+		preempted := 0
+		for _, event := range o.events {
+			if event.reason == "Preempted" && strings.HasPrefix(event.pod, "team-a/") {
+				preempted++
+			}
+		}
+		// Events are written after the pods are gone, so the last of them can be missing.
+		if preempted < 1 || preempted > 2 {
+			t.Errorf("events of preemption are about %d pods of team-a, want 2", preempted)
+		}
+	},
+	"numa.yaml": func(t *testing.T, o *outcome) {
+		o.expect(t, "wants-3-cpus", "default-scheduler", "two-zones")
+		o.expectPending(t, "wants-5-cpus", "cannot align pod")
+	},
 	"chaos.yaml": func(t *testing.T, o *outcome) {
 		disturbed := 0
 		for _, event := range o.events {

@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 // exporterCPUs is how many CPUs an exporter says that its node has. It has nothing to do with those of the API's node:
@@ -129,6 +131,21 @@ func (e *exporter) serve(w http.ResponseWriter) {
 		series = append(series, e.series(e.fault.again, now)...)
 	}
 	fmt.Fprintln(w, strings.Join(series, "\n"))
+}
+
+// serveResources serves what kubelet says of a node that uses its CPUs as the exporter says. Half as large a share of
+// the memory is in use, so one is not taken for the other.
+func (e *exporter) serveResources(w http.ResponseWriter, capacity corev1.ResourceList) {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	now := time.Now()
+	e.count(now)
+	for name, value := range map[string]float64{
+		"node_cpu_usage_seconds_total":  e.busySeconds * capacity.Cpu().AsApproximateFloat64(),
+		"node_memory_working_set_bytes": e.busy / 2 * capacity.Memory().AsApproximateFloat64(),
+	} {
+		fmt.Fprintf(w, "%s %f %d\n", name, value, now.UnixMilli())
+	}
 }
 
 // series gives the lines of all series, with more labels than they have themselves.

@@ -54,7 +54,7 @@ type stand struct {
 
 // Two tests run at the same time: that of faults takes as long as the others together.
 var (
-	shared         = cluster.Shared{AuditPolicy: auditPolicy}
+	shared         = cluster.Shared{AuditPolicy: auditPolicy, Aggregation: true}
 	sharedByFaults cluster.Shared
 )
 
@@ -66,6 +66,7 @@ func TestPlacement(t *testing.T) {
 	t.Run("many pods at once are spread evenly before any metric moves, and not without accounting for them", burst)
 	t.Run("nodes are found whatever their series call them", everyInstance)
 	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
+	t.Run("hot nodes get no pods by what a real metrics-server says, if the scheduler may ask it", metricsServer)
 	t.Run("pods that wait write no condition after their first", waitingPods)
 	t.Run("after a restart pods that run are counted once, or not at all once they show", restart)
 	t.Run("when the leader dies the standby decides by what it has measured before", standby)

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package carried holds the plugins of other projects that a kube-scheduler is built with. Code that is generated from
+// modules.yaml registers them; the command adds them to the registry; the check of configurations asks what they need.
+package carried
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sort"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/discovery"
+	restclient "k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+)
+
+// Plugin is a plugin of another project.
+type Plugin struct {
+	Name string
+	New  frameworkruntime.PluginFactory
+	// CRDs are those without which the plugin would wait for ever when it is made.
+	CRDs []CRD
+}
+
+// CRD is a CustomResourceDefinition.
+type CRD struct {
+	Name, Group, Version, Resource string
+}
+
+// plugins is written by init functions alone.
+var plugins []Plugin
+
+// Register is called by the init function of generated code.
+func Register(plugin Plugin) {
+	plugins = append(plugins, plugin)
+}
+
+// AddTo adds the plugins to a registry; it is an app.Option of kube-scheduler. A name that is taken is an error.
+func AddTo(registry frameworkruntime.Registry) error {
+	for _, plugin := range plugins {
+		if err := registry.Register(plugin.Name, plugin.make); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// make makes the plugin where the cluster has what it needs, and lets the scheduler read it. An API server that does not
+// answer is no error here: the plugin waits for it as the scheduler does.
+func (p Plugin) make(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+	missing, err := p.missing(handle.KubeConfig())
+	if apierrors.IsForbidden(err) {
+		return nil, errors.New(forbidden(err))
+	}
+	if err != nil {
+		klog.InfoS("It is not known whether the cluster has the CustomResourceDefinitions of a plugin", "plugin", p.Name, "reason", err)
+	}
+	if len(missing) > 0 {
+		return nil, errors.New(text(missing))
+	}
+	return p.New(args, handle)
+}
+
+// Missing says, for each plugin among names, what it needs and the cluster of a client's configuration does not have, or
+// may not have because it cannot be asked: a line each with the next step. Names of plugins that are not carried are
+// left out.
+func Missing(names map[string]bool, kubeConfig func() (*restclient.Config, error)) []string {
+	var lines []string
+	for _, plugin := range plugins {
+		if !names[plugin.Name] || len(plugin.CRDs) == 0 {
+			continue
+		}
+		var missing []string
+		config, err := kubeConfig()
+		if err == nil {
+			missing, err = plugin.missing(config)
+		}
+		switch {
+		case apierrors.IsForbidden(err):
+			lines = append(lines, fmt.Sprintf("plugin %s: %s", plugin.Name, forbidden(err)))
+		case err != nil:
+			var all []string
+			for _, crd := range plugin.CRDs {
+				all = append(all, crd.Name)
+			}
+			lines = append(lines, fmt.Sprintf("plugin %s needs the CustomResourceDefinition %s, and it is not known whether the cluster has it: %v; next: %s, if it does not",
+				plugin.Name, strings.Join(all, " and "), err, apply(all)))
+		case len(missing) > 0:
+			lines = append(lines, fmt.Sprintf("plugin %s: %s", plugin.Name, text(missing)))
+		}
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+func text(missing []string) string {
+	return fmt.Sprintf("the cluster does not have the CustomResourceDefinition %s; next: %s", strings.Join(missing, " and "), apply(missing))
+}
+
+func apply(names []string) string {
+	files := make([]string, len(names))
+	for i, name := range names {
+		files[i] = "-f crds/" + name + ".yaml"
+	}
+	return fmt.Sprintf("kubectl apply %s, of the release bundle", strings.Join(files, " "))
+}
+
+func forbidden(err error) string {
+	return fmt.Sprintf("%v; next: kubectl apply -f manifests/rbac/, of the release bundle", err)
+}
+
+// missing are the names of the CRDs that the API server does not serve. An error may be that what it serves may not be
+// listed: a plugin would wait for its list for ever.
+func (p Plugin) missing(config *restclient.Config) ([]string, error) {
+	var names []string
+	for _, crd := range p.CRDs {
+		client, err := discovery.NewDiscoveryClientForConfig(config)
+		if err != nil {
+			return nil, err
+		}
+		served, err := client.ServerResourcesForGroupVersion(crd.Group + "/" + crd.Version)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return nil, err
+		}
+		found := false
+		if err == nil {
+			for _, resource := range served.APIResources {
+				found = found || resource.Name == crd.Resource
+			}
+		}
+		if !found {
+			names = append(names, crd.Name)
+			continue
+		}
+		list := client.RESTClient().Get().AbsPath("apis", crd.Group, crd.Version, crd.Resource).Param("limit", "1")
+		if err := list.Do(context.Background()).Error(); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
