@@ -13,6 +13,10 @@ SHELL := /bin/bash
 
 # What is built. Empty means: what upstream.version pins.
 export UPSTREAM ?=
+# Which plugins of other projects come into the image: those of modules.yaml, or none.
+export MODULES ?=
+export MODULE ?=
+export PLUGINS ?=
 # Where the source comes from: git, module (Go modules, no code host needed), or auto.
 export SOURCE ?= auto
 export KUBERNETES_GIT_URL ?= https://github.com/kubernetes/kubernetes.git
@@ -24,8 +28,9 @@ export GOFLAGS ?=
 export VERSION_SUFFIX ?= fork
 # Your registry and project, registry.example.com/team: one more name in the archive, and where `make push` goes.
 export REGISTRY ?=
-# What `make run` shows.
-export NODES ?= 5
+# How many nodes there are: 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench` and
+# `make measure-plugins`; and what else `make run` shows.
+export NODES ?=
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
 # Files with pods, and nodes, of your own for it; a text whose lines of the scheduler's log are shown; and the
@@ -100,6 +105,14 @@ new-plugin: ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 remove-plugin: source ## Remove a plugin, its patch and its entry in the registry: make remove-plugin NAME=MyPlugin
 	@bash scripts/remove-plugin.sh
 
+.PHONY: add-module
+add-module: ## Carry plugins of another project: make add-module MODULE=path@version PLUGINS=A,B
+	@bash scripts/add-module.sh
+
+.PHONY: remove-module
+remove-module: ## Carry them no longer: make remove-module MODULE=path
+	@bash scripts/remove-module.sh
+
 .PHONY: export-patch
 export-patch: ## Write the commit that _output/kubernetes is at as a patch: PATCH=0400-what-it-does.patch
 	@bash scripts/export-patch.sh
@@ -143,6 +156,26 @@ compare-sources: ## Fetch the source both ways, and compare the trees file by fi
 .PHONY: measure
 measure: ## Time each step, and the edit-to-image loop
 	@bash scripts/measure.sh
+
+.PHONY: oracle
+oracle: tree ## Compare placements with stock Kubernetes' on generated clusters (SCENARIOS= DURATION=1h FIRST=)
+	@bash scripts/oracle.sh
+
+.PHONY: bench
+bench: tree ## Compare what a decision costs in stock Kubernetes and here (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+	@bash scripts/bench.sh
+
+.PHONY: bench-patches
+bench-patches: tree ## Measure what each speed patch gains (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+	@bash scripts/bench-patches.sh
+
+.PHONY: bench-memory
+bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (NODES=)
+	@bash scripts/bench-memory.sh
+
+.PHONY: bench-cluster
+bench-cluster: binary ## Compare them end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
+	@bash scripts/bench-cluster.sh
 
 .PHONY: measure-plugins
 measure-plugins: ## Time a decision at 5,000 nodes, with each plugin and without

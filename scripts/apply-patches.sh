@@ -34,11 +34,11 @@ need git sha256sum awk
 lock
 base=$(recorded "base.$VERSION.tree")
 [[ -n $base ]] || fail "the source of $VERSION is not there yet" "make source"
-shopt -s nullglob
-patches=("$PATCHES_DIR"/*.patch)
-shopt -u nullglob
-((${#patches[@]})) || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
+compgen -G "$PATCHES_DIR/*.patch" > /dev/null || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
 [[ -f $MODULES_FILE ]] || fail "$MODULES_FILE is not there" "git checkout -- modules.yaml"
+use_pinned_go
+build=$(build_tool kube-scheduler-build)
+read_series "$build"
 total=${#patches[@]} series=$(what_is_applied)
 
 refuse_edits
@@ -51,8 +51,6 @@ fi
 # Made once for its inputs: the ref is there when all of the commit is.
 modules=$(modules_commit)
 if ! in_tree rev-parse --quiet --verify "$modules" > /dev/null; then
-  use_pinned_go
-  build=$(build_tool kube-scheduler-build)
   "$build" source carry "$MODULES_FILE" "$TREE" "$base" "$modules" || exit 1
 fi
 # Patches at the beginning of the series that did not change are commits already, if what is below them did not either.
@@ -91,4 +89,5 @@ record applied.base "$TREE" "$base"
 record applied.head "$TREE" "$head"
 record applied.series "$TREE" "$head $series"
 git config -f "$TREE/.git/kube-scheduler" --unset pending.head
+pinned || say "modules: plugins of other projects are left out: modules.yaml is for $KUBERNETES_VERSION"
 say "patches: $total patches applied to $VERSION"

@@ -20,6 +20,7 @@ refuse_edits
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
+read_series "$build"
 [[ $(recorded applied.series) == "$(recorded applied.head) $(what_is_applied)" ]] ||
   fail "$PATCHES_DIR or $MODULES_FILE has changed since the patches were applied" "make tree"
 

@@ -50,6 +50,8 @@ VERSION=${UPSTREAM:-$KUBERNETES_VERSION}
 [[ $VERSION =~ ^v1\.23\.(0|[1-9][0-9]*)$ ]] ||
   fail "UPSTREAM=$VERSION is not a release of Kubernetes 1.23, for which the patches are made" "make image UPSTREAM=$KUBERNETES_VERSION"
 pinned() { [[ $VERSION == "$KUBERNETES_VERSION" ]]; }
+# Other releases vendor other versions of what plugins of other projects need.
+pinned || export MODULES=none
 
 # The user's git settings (signing, hooks, line ends, diff colours) must not change what git writes or prints.
 export GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_TERMINAL_PROMPT=0
@@ -115,6 +117,7 @@ build_server() {
     case $name in
       etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
       kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
+      metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
       prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$name ;;
       staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;
       *-gen) pin=code-generator package=k8s.io/code-generator/cmd/$name ;;
@@ -161,6 +164,23 @@ complete_kubernetes() {
   go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"
 }
 
+# test_with_modules FOLDER PACKAGE ARGUMENT…: go test of a folder of test/inprocess, with scheduler-plugins as modules.yaml
+# pins it, and with the tests in its testdata/ that import it. Only here: that module asks for newer versions of others
+# than upstream vendors, and go mod tidy looks at files with any build tag. What this needs is put into FOLDER.
+test_with_modules() {
+  local module=sigs.k8s.io/scheduler-plugins modfile=$1/modules.mod version package=$ROOT/test/inprocess/$2 file
+  version=$(sed -n "\\#module: $module\$#,/version:/s/ *version: //p" "$MODULES_FILE")
+  [[ -n $version ]] || fail "$MODULES_FILE has no $module, whose plugins are compared" "git checkout -- modules.yaml"
+  cp "$ROOT/test/inprocess/go.mod" "$modfile"
+  cp "$ROOT/test/inprocess/go.sum" "${modfile%.mod}.sum"
+  go mod edit -require="$module@$version" "$modfile"
+  for file in "$package"/testdata/*_test.go; do
+    printf '"%s": "%s"\n' "$package/${file##*/}" "$file"
+  done | paste -sd, | sed 's/.*/{"Replace": {&}}/' > "$1/overlay.json"
+  GOWORK=off GOFLAGS='' go test -C "$ROOT/test/inprocess" -trimpath -vet=off -mod=mod -modfile="$modfile" \
+    -overlay="$1/overlay.json" "${@:3}" "./$2"
+}
+
 # pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh
 # does.
 pinned_version() {
@@ -187,11 +207,23 @@ recorded_version() {
     --go "$GO_VERSION" "$PATCHES_DIR" "$MODULES_FILE"
 }
 
-# modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, and the code.
-modules_sum() { cat -- "$MODULES_FILE" "$ROOT"/build/source/{carry,vendorlist}.go | sha256sum | cut -d' ' -f1; }
+# modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, what MODULES
+# leaves out of it, and the code.
+modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,register,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
 
-# what_is_applied prints the sums of what is put on upstream's commit, in this order: the modules, and each patch.
-what_is_applied() { { modules_sum; sha256sum -- "$PATCHES_DIR"/*.patch | cut -d' ' -f1; } | tr '\n' ' '; }
+# read_series BUILD fills the array patches with the files of the series, in order: without those for a module, or a
+# package of it, that is not carried. BUILD is the path of kube-scheduler-build.
+read_series() {
+  local list
+  list=$("$1" patches list "$PATCHES_DIR" "$MODULES_FILE") || exit 1
+  mapfile -t patches <<< "$list"
+}
+
+# what_is_applied prints the sums of what is put on upstream's commit, in this order: the modules, and each patch that
+# read_series found.
+what_is_applied() {
+  { modules_sum; sha256sum -- "${patches[@]}" | cut -d' ' -f1; } | tr '\n' ' '
+}
 
 # modules_commit is the name of a commit in $TREE: on top of upstream's, the packages of modules.yaml. What it is made
 # from is in its name; where nothing is carried it is upstream's own.

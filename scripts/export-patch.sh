@@ -3,7 +3,8 @@
 # Writes the commit that _output/kubernetes is at as a patch of the series.
 #
 # Inputs: PATCH, the file's name (0400-what-it-does.patch); a commit of yours in the tree. Output: patches/PATCH.
-# Exit: 0 written; 1 the message or the name is not as it must be, and nothing was changed.
+# Exit: 0 written; 1 the message or the name is not as it must be, another patch has that name, or a commit of yours
+# below is in no patch, and nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 [[ -n ${PATCH:-} && $PATCH != */* && $PATCH == *.patch ]] || fail "PATCH is not the name of a patch" "make export-patch PATCH=0400-what-it-does.patch"
@@ -15,7 +16,32 @@ work=$(mktemp -d "$OUTPUT/.patches.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 export_patch "$TREE" HEAD > "$work/$PATCH"
 "$build" patches lint "$work" > /dev/null || exit
+
+subject() { sed -n '/^Subject: /,/^[^ ]/ { /^Subject: / p; /^ / p }' "$1"; }
+if [[ -e $PATCHES_DIR/$PATCH && $(subject "$PATCHES_DIR/$PATCH") != "$(subject "$work/$PATCH")" ]]; then
+  fail "patches/$PATCH is another patch: its $(subject "$PATCHES_DIR/$PATCH" | head -n 1)" \
+    "take another number; or rm $PATCHES_DIR/$PATCH first, if this one takes its place"
+fi
+# The next step goes back to the series: what lies between it and this commit must be in patches already.
+missing=()
+for ((commit = 1; ; commit++)); do
+  below=$(git -C "$TREE" rev-parse -q --verify "HEAD~$commit") || break
+  # Those that apply-patches.sh made.
+  [[ $(git -C "$TREE" log -1 --format=%ce "$below") != build@localhost ]] || break
+  export_patch "$TREE" "$below" > "$work/below"
+  found=
+  for patch in "$PATCHES_DIR"/*.patch; do
+    ! cmp -s "$patch" "$work/below" || found=yes
+  done
+  [[ -n $found ]] || missing=("$below" "${missing[@]}")
+done
+if ((${#missing[@]})); then
+  fail "${#missing[@]} commits of yours below this one are in no patch: $(git -C "$TREE" log --no-walk=unsorted --format='%h %s' "${missing[@]}" | paste -sd, | sed 's/,/, /g')" \
+    "git -C $TREE checkout --detach ${missing[0]}, export that first, then come back: git -C $TREE checkout --detach $(git -C "$TREE" rev-parse HEAD)"
+fi
 cp "$work/$PATCH" "$PATCHES_DIR/.$PATCH.new"
 mv "$PATCHES_DIR/.$PATCH.new" "$PATCHES_DIR/$PATCH"
 say "patches: $PATCH written from $(git -C "$TREE" rev-parse --short HEAD)"
+edited=$(git -C "$TREE" status --porcelain --untracked-files=normal | wc -l)
+((edited == 0)) || say "note:    $edited files of the tree have changes that are not committed, and not in the patch: git -C $TREE status"
 say "next:    git -C $TREE checkout --detach $(recorded applied.head); make update tree"

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what each plugin costs: a decision of the default profile with and without it, alternating, each in a process
-# of its own; and its calls per node. Prints two tables in Markdown. Takes about ten minutes; the machine should have
-# nothing else to do.
+# Measures what each plugin costs, and Coscheduling with CapacityScheduling: a decision of the default profile with and
+# without it, alternating, each in a process of its own; and calls per node of this project's plugins. Prints two tables
+# in Markdown. Takes about ten minutes; the machine should have nothing else to do.
 #
 # Inputs (environment): NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a run with and one without each
 # plugin. Exit: 0 measured; 1 a run failed, and said why.
@@ -13,7 +13,7 @@ use_pinned_go
 export GOWORK=off GOFLAGS=''
 work=$(mktemp -d "${TMPDIR:-/tmp}/measure-plugins.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-go test -C "$ROOT/test/inprocess" -c -o "$work/decision" ./plugins
+test_with_modules "$work" plugins -c -o "$work/decision"
 cd "$ROOT/plugins"
 
 # benchmarks BINARY ARGUMENT…: the lines of the benchmarks, without the number of processors behind their names.
@@ -53,7 +53,7 @@ done
 
 printf '\n| plugin | call | ns per node | allocations per node |\n|---|---|---:|---:|\n'
 for name in $names; do
-  [[ $name != registered && $name != empty ]] || continue
+  [[ -d $ROOT/plugins/${name,,} ]] || continue
   go test -c -o "$work/calls" "./${name,,}"
   # The number of nodes in an operation is what its time per operation is of its time per node.
   benchmarks "$work/calls" -test.run='^$' -test.bench=. -test.skip=Refresh -test.benchtime=200x | awk -v plugin="$name" '{

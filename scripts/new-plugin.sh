@@ -17,6 +17,8 @@ build=$(build_tool kube-scheduler-build)
 package=${NAME,,}
 ! registered | grep -qx "$package" ||
   fail "a plugin $package is registered already" "choose another NAME, or make remove-plugin NAME=$NAME"
+! sed -n 's/^ *- name: //p' "$MODULES_FILE" | grep -qixF -- "$NAME" ||
+  fail "$MODULES_FILE has a plugin $NAME of another project" "choose another NAME"
 make --no-print-directory -C "$ROOT" tree
 lock
 refuse_edits

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, patches, all pages, an SBOM, the licences
-# of all that is linked, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, the CustomResourceDefinitions that plugins
+# need, patches, all pages, an SBOM, the licences of all that is linked, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
-#   "amd64 arm64" for a bundle of each), VERSION_SUFFIX.
+#   "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over
 #   all bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"

@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the scheduler, starts it on a local control plane with fake nodes, creates pods, and prints where each went.
 #
-# Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods and nodes), LOG (a text: the scheduler's log lines that
-#   hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
+# Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods, nodes and custom objects), LOG (a text: the scheduler's
+#   log lines that hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
 #   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C), and those of make binary.
 # Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -30,7 +30,12 @@ build=(make --no-print-directory -C "$ROOT" binary)
 use_pinned_go
 build_server etcd kube-apiserver kwok
 run=$(build_tool kube-scheduler-run)
-more=()
+# What plugins of other projects read, and may do.
+crds=$OUTPUT/crds
+rm -rf "$crds"
+mkdir -p "$crds"
+"$(build_tool kube-scheduler-build)" source crds "$MODULES_FILE" "$crds"
+more=(--objects "$crds" --objects "$ROOT/manifests/rbac")
 for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ -z ${LOG:-} ]] || more+=(--show-log "$LOG")
 [[ ${KEEP:-} != yes ]] || more+=(--keep)

@@ -10,7 +10,10 @@ use_pinned_go
 build=$(build_tool kube-scheduler-build)
 work=$(mktemp -d "$OUTPUT/.applies.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-mapfile -t files < <({ echo vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u)
+# What the patches change of upstream: not files that one of them makes.
+mapfile -t files < <(comm -23 \
+  <({ echo vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u) \
+  <(sed -n '\#^--- /dev/null#{ n; s#^+++ b/##p }' "$PATCHES_DIR"/*.patch | sort -u))
 export GO111MODULE=on GOWORK=off GOFLAGS=-mod=mod
 tried=0 last=${KUBERNETES_VERSION##*.}
 for ((patch_release = 0; patch_release <= last; patch_release++)); do
@@ -34,12 +37,17 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   git -C "$work/tree" add --all
   git -C "$work/tree" commit -q -m "$release"
   commit=$(git -C "$work/tree" rev-parse HEAD)
+  # As environment.sh has it.
+  MODULES=none
+  [[ $release != "$KUBERNETES_VERSION" ]] || MODULES=
+  export MODULES
   "$build" source carry "$MODULES_FILE" "$work/tree" "$commit" refs/heads/modules || exit 1
   git -C "$work/tree" checkout -q modules
-  for patch in "$PATCHES_DIR"/*.patch; do
+  read_series "$build"
+  for patch in "${patches[@]}"; do
     git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "fix the patch (docs/patches.md), or narrow its Applies-To"
   done
-  say "applies: $release"
+  say "applies: $release${MODULES:+, without plugins of other projects}"
   tried=$((tried + 1))
 done
 ((2 * tried > last)) || fail "only $tried releases could be had" "see that the module proxy (go env GOPROXY) can be reached"

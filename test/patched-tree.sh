@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
 
 use_pinned_go
-mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
+mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\|vendor\)/.*\)/[^/]*\.go$#./\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
 ((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "git checkout -- patches"
 # Without vet: today's finds old faults in upstream's code. Compiled as build-binary.sh compiles, so that what they have
 # in common is compiled once.

@@ -10,7 +10,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
 goal=${TESTS:-test}
 # Tests say what this checkout makes, not what the caller's settings make of it.
-unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE TIMEOUT NAME TESTS \
+unset UPSTREAM MODULES VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE TIMEOUT NAME TESTS \
   MAKEFLAGS MFLAGS MAKELEVEL
 use_pinned_go
 export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE='' RESULTS=$OUTPUT/test
@@ -19,6 +19,7 @@ export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE=''
 export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler STOCK_SCHEDULER=$OUTPUT/tools/kube-scheduler
 export KUBE_APISERVER=$OUTPUT/tools/kube-apiserver ETCD=$OUTPUT/tools/etcd KWOK=$OUTPUT/tools/kwok KUBECTL=$OUTPUT/tools/kubectl
 export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
+export METRICS_SERVER=$OUTPUT/tools/metrics-server
 
 unchecked=()
 if command -v "$(go env CC)" > /dev/null && [[ -e /usr/include/stdlib.h ]]; then
@@ -41,7 +42,14 @@ say '== steps, several at a time'
 cat "$RESULTS/times"
 say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
 ((${#unchecked[@]} == 0)) || say "NOT CHECKED:$not_checked"
-((status == 0)) || fail "a step failed" "read its output in $RESULTS; again with make test TESTS=<step>"
+if ((status != 0)); then
+  # Last, where a log that is cut still has it.
+  while read -r step; do
+    say "== $step failed: the end of its output, without what passed"
+    grep -vE '^(ok|\?)\s' "$RESULTS/$step.log" | tail --lines=40 || true
+  done < <(awk '$5 == "FAILED" { print $6 }' "$RESULTS/times")
+  fail "a step failed" "read its output in $RESULTS; again with make test TESTS=<step>"
+fi
 say "== go test's results"
 # Some steps run no go test.
 grep -hE '^(ok|FAIL|panic:)\s' "$RESULTS"/*.log || true

@@ -151,8 +151,9 @@ func TestConfigurationThatIsNoneIsRefusedWithTheNextStep(t *testing.T) {
 func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {containers: [{name: c, image: i}]%s}\n"
 	const node = "apiVersion: v1\nkind: Node\nmetadata: {name: c}\n"
+	const custom = "apiVersion: example.com/v1\nkind: Gang\nmetadata: {name: g}\nspec: {members: 3}\n"
 	first, second := fmt.Sprintf(pod, "a", ""), fmt.Sprintf(pod, "b", ", schedulerName: s")
-	manifest, err := ReadManifest(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+node+"---\n"+second))
+	manifest, err := ReadManifest(writeFile(t, "---\n"+first+"---\n# nothing\n---\n"+node+"---\n"+custom+"---\n"+second))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,9 +164,12 @@ func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	if len(manifest.Nodes) != 1 || manifest.Nodes[0].Name != "c" {
 		t.Errorf("got the nodes %v", manifest.Nodes)
 	}
+	if len(manifest.Objects) != 1 || manifest.Objects[0].GetKind() != "Gang" || manifest.Objects[0].GetName() != "g" {
+		t.Errorf("got the custom objects %v", manifest.Objects)
+	}
 	for name, content := range map[string]string{
 		"empty":           "",
-		"no pod":          node,
+		"no pod":          node + "---\n" + custom,
 		"another kind":    "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\n",
 		"unknown kind":    "apiVersion: v2\nkind: Pod\n",
 		"not YAML":        "{",
@@ -180,6 +184,33 @@ func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	_, err = ReadManifest(writeFile(t, fmt.Sprintf(pod, "a", ", schedularName: s")))
 	if err == nil || !strings.Contains(err.Error(), "schedularName") {
 		t.Errorf("a mistyped field: %v does not name it", err)
+	}
+}
+
+func TestObjectsAreThoseOfAFileOrOfAllFilesOfAFolder(t *testing.T) {
+	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
+	folder := t.TempDir()
+	for name, content := range map[string]string{
+		"a.yaml": fmt.Sprintf("# nothing\n---\n"+object+"---\n"+object, "a", "b"), "c.yaml": fmt.Sprintf(object, "c"), "d.txt": "{",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]string{folder: "abc", filepath.Join(folder, "c.yaml"): "c"} {
+		objects, err := ReadObjects(path)
+		got := ""
+		for _, object := range objects {
+			got += object.GetName()
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
+		}
+	}
+	for _, path := range []string{filepath.Join(folder, "d.txt"), filepath.Join(folder, "none"), writeFile(t, "metadata: {}\n")} {
+		if _, err := ReadObjects(path); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("%s: got %v, want an error with the next step", path, err)
+		}
 	}
 }
 
@@ -237,6 +268,8 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 		}
 		return pod
 	}
+	makesRoom := pod("", corev1.PodReasonUnschedulable)
+	makesRoom.Status.NominatedNodeName = "node-1"
 	for name, test := range map[string]struct {
 		seen            observation
 		served, settled bool
@@ -246,6 +279,7 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
 		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
 		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
+		"room is made for it":             {observation{pod: makesRoom}, true, false},
 		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
 		"no profile for it":               {observation{pod: pod("", "")}, false, true},
 		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},

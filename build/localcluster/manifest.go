@@ -10,6 +10,7 @@ import (
 	"os"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	yamlstream "k8s.io/apimachinery/pkg/util/yaml"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -24,12 +25,14 @@ var strictly = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict
 type Manifest struct {
 	// Nodes are fake nodes beside those of AddNodes; CreateNodes makes them.
 	Nodes []*corev1.Node
+	// Objects are those of CustomResourceDefinitions, as plugins read them; CreateObjects makes them.
+	Objects []*unstructured.Unstructured
 	// Pods are for Place. There is at least one.
 	Pods []*corev1.Pod
 }
 
-// ReadManifest reads the pods and nodes of a manifest, YAML or JSON, of one or more documents. Anything else is
-// refused: there are no controllers here that would make pods of it.
+// ReadManifest reads the pods, the nodes and the custom objects of a manifest, YAML or JSON, of one or more documents.
+// Anything else is refused: there are no controllers here that would make pods of it.
 func ReadManifest(file string) (*Manifest, error) {
 	open, err := os.Open(file)
 	if err != nil {
@@ -63,6 +66,11 @@ func (m *Manifest) add(document []byte) error {
 		return fmt.Errorf("%w; next: correct it", err)
 	}
 	if string(json) == "null" {
+		return nil
+	}
+	custom := &unstructured.Unstructured{}
+	if err := custom.UnmarshalJSON(json); err == nil && !scheme.Scheme.IsGroupRegistered(custom.GroupVersionKind().Group) {
+		m.Objects = append(m.Objects, custom)
 		return nil
 	}
 	object, kind, err := strictly.Decode(json, nil, nil)

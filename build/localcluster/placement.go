@@ -80,7 +80,8 @@ type observation struct {
 
 // settled tells whether there is nothing more to wait for: the pod is bound and it is known by whom, or the scheduler
 // found no node for it, or no scheduler looks at it. An attempt that failed otherwise (reason SchedulerError, as of an
-// extender that does not answer) is made again soon, so only the deadline ends the wait for that pod.
+// extender that does not answer) is made again soon, and so is one after which room is made on a node, so only the
+// deadline ends the wait for that pod.
 func (o *observation) settled(served bool) bool {
 	switch {
 	case o.pod == nil:
@@ -91,7 +92,8 @@ func (o *observation) settled(served bool) bool {
 		return true
 	}
 	condition := scheduledCondition(o.pod)
-	return condition != nil && condition.Status == corev1.ConditionFalse && condition.Reason == corev1.PodReasonUnschedulable
+	return condition != nil && condition.Status == corev1.ConditionFalse &&
+		condition.Reason == corev1.PodReasonUnschedulable && o.pod.Status.NominatedNodeName == ""
 }
 
 func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
@@ -182,7 +184,11 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	}
 	defer stop()
 
-	if err := c.createNamespaces(ctx, pods); err != nil {
+	namespaces := sets.NewString()
+	for _, pod := range pods {
+		namespaces.Insert(pod.Namespace)
+	}
+	if err := c.createNamespaces(ctx, namespaces.List()...); err != nil {
 		return nil, err
 	}
 	created := make([]*corev1.Pod, len(pods))
@@ -241,13 +247,9 @@ func endOf(ctx context.Context, waitedFor string) error {
 	return context.Cause(ctx)
 }
 
-// createNamespaces creates the namespaces of pods, where they are missing.
-func (c *ControlPlane) createNamespaces(ctx context.Context, pods []*corev1.Pod) error {
-	names := sets.NewString()
-	for _, pod := range pods {
-		names.Insert(pod.Namespace)
-	}
-	for _, name := range names.List() {
+// createNamespaces creates namespaces, where they are missing.
+func (c *ControlPlane) createNamespaces(ctx context.Context, names ...string) error {
+	for _, name := range names {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		if err != nil && ctx.Err() != nil {

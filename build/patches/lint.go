@@ -19,6 +19,12 @@ var statuses = []struct{ word, meaning string }{
 // requiredTrailers must each stand once at the end of a message.
 var requiredTrailers = []string{"Why", "Upstream-Status", "Applies-To", "Drop-When"}
 
+// moduleTrailer names the module without which the patch is left out.
+const moduleTrailer = "Module"
+
+// speedTrailers stand on a patch that is there to be faster: what it gains, and that placements stay the same.
+var speedTrailers = []string{"Gain", "Oracle"}
+
 var (
 	nameForm    = regexp.MustCompile(`^[0-9]{4}-[a-z0-9]+(-[a-z0-9]+)*\.patch$`)
 	subjectForm = regexp.MustCompile(`^[a-z0-9-]+: .{3,}[^.]$`)
@@ -47,12 +53,19 @@ func lint(patch Patch) []string {
 		report("the name is not of the form 0123-what-it-does.patch")
 	}
 	if !subjectForm.MatchString(patch.Subject) || len(patch.Subject) > 72 {
-		report("the subject %q is not of the form \"area: what it does\", at most 72 characters, without a full stop", patch.Subject)
+		report("the subject %q is not of the form \"area: what it does\": in lower case up to the colon, at least 4 characters after it, at most 72 in all, without a full stop", patch.Subject)
 	}
 	if patch.Body == "" {
 		report("the message says nothing between the subject and the trailers")
 	}
-	for _, key := range requiredTrailers {
+	required := requiredTrailers
+	if patch.Trailer(speedTrailers[0]) != "" || patch.Trailer(speedTrailers[1]) != "" {
+		required = slices.Concat(requiredTrailers, speedTrailers)
+	}
+	if patch.Trailer(moduleTrailer) != "" {
+		required = append(slices.Clip(required), moduleTrailer)
+	}
+	for _, key := range required {
 		count := 0
 		for _, trailer := range patch.Trailers {
 			if trailer.Key == key {
@@ -64,8 +77,9 @@ func lint(patch Patch) []string {
 		}
 	}
 	for _, trailer := range patch.Trailers {
-		if !slices.Contains(requiredTrailers, trailer.Key) {
-			report("the trailer %s: is unknown; known are %s", trailer.Key, strings.Join(requiredTrailers, ", "))
+		if !slices.Contains(required, trailer.Key) {
+			report("the trailer %s: is unknown; known are %s", trailer.Key,
+				strings.Join(append(slices.Concat(requiredTrailers, speedTrailers), moduleTrailer), ", "))
 		}
 	}
 	if status := patch.Trailer("Upstream-Status"); !slices.ContainsFunc(statuses, func(s struct{ word, meaning string }) bool { return s.word == status }) {

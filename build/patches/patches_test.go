@@ -5,6 +5,7 @@ package patches
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -140,6 +141,18 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 		{Path: "example.org/a", Version: "v1.0.1", Sum: sum, Packages: []string{"x"}},
 		{Path: "example.org/a", Version: "v1.0.0", Sum: "h1:x", Packages: []string{"x"}},
 		{Path: "example.org/a", Version: "v1.0.0", Sum: sum, Packages: []string{"x", "y"}},
+		withPlugin("Gang", "x", "New", nil),
+		withPlugin("Gangs", "x", "New", nil),
+		withPlugin("Gang", "y", "New", nil),
+		withPlugin("Gang", "x", "NewGang", nil),
+		withPlugin("Gang", "x", "New", func(m *source.Module) { m.Arguments = "y" }),
+		withPlugin("Gang", "x", "New", func(m *source.Module) { m.Plugins[0].CRDs = []string{"crd.yaml"} }),
+		withPlugin("Gang", "x", "New", func(m *source.Module) {
+			m.Dependencies = []source.Module{{Path: "example.org/b", Version: "v1.0.0", Sum: sum, Packages: []string{"x"}}}
+		}),
+		withPlugin("Gang", "x", "New", func(m *source.Module) {
+			m.Dependencies = []source.Module{{Path: "example.org/b", Version: "v1.0.0", Sum: "h1:x", Packages: []string{"x"}}}
+		}),
 	} {
 		got, err := Version("v1.23.17", "fork", sum, goVersion, []source.Module{module}, series(t, files(sample)))
 		if err != nil || seen[got] {
@@ -154,6 +167,67 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 	}
 }
 
+// withPlugin is a module with one plugin, and what change makes of it.
+func withPlugin(name, folder, constructor string, change func(*source.Module)) source.Module {
+	m := source.Module{
+		Path: "example.org/a", Version: "v1.0.0", Sum: "h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=", Packages: []string{"x", "y"},
+		Plugins: []source.Plugin{{Name: name, Package: folder, Constructor: constructor}},
+	}
+	if change != nil {
+		change(&m)
+	}
+	return m
+}
+
+func TestPatchesForAModuleComeWithIt(t *testing.T) {
+	of := func(module string) string {
+		return strings.Replace(strings.ReplaceAll(sample, "pkg/a.go", "vendor/"+module+"/x/b.go"), "Drop-When: never", "Module: "+module+"\nDrop-When: never", 1)
+	}
+	all := series(t, map[string]string{"0100-a.patch": sample, "0700-b.patch": of("example.org/a"), "0710-c.patch": of("example.org/a/v2")})
+	version := func(modules []source.Module, series []Patch) string {
+		t.Helper()
+		v, err := Version("v1.23.17", "fork", "h1:x", "go1.27.4", modules, series)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	for name, tt := range map[string]struct {
+		modules []source.Module
+		want    []string
+	}{
+		"nothing is carried": {nil, []string{"0100-a.patch"}},
+		"the module of one is": {[]source.Module{withPlugin("Gang", "x", "New", nil)}, []string{
+			"0100-a.patch",
+			"0700-b.patch",
+		}},
+		"another module is": {[]source.Module{{Path: "example.org/b", Packages: []string{"x"}}}, []string{"0100-a.patch"}},
+		"another package of it is": {[]source.Module{withPlugin("Gang", "y", "New", func(m *source.Module) { m.Packages = []string{"y"} })},
+			[]string{"0100-a.patch"}},
+		"the module is a dependency": {[]source.Module{{Path: "example.org/b", Dependencies: []source.Module{{Path: "example.org/a", Packages: []string{"x"}}}}},
+			[]string{"0100-a.patch", "0700-b.patch"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			carried := Carried(all, tt.modules)
+			var names []string
+			for _, patch := range carried {
+				names = append(names, patch.Name)
+			}
+			if !slices.Equal(names, tt.want) {
+				t.Errorf("Carried gives %q, want %q", names, tt.want)
+			}
+			// What is left out does not count.
+			if got, want := version(tt.modules, all), version(tt.modules, carried); got != want {
+				t.Errorf("the version with all patches is %s, and with those that come %s", got, want)
+			}
+		})
+	}
+	with := []source.Module{withPlugin("Gang", "x", "New", nil)}
+	if version(with, all) == version(with, all[:1]) {
+		t.Error("a patch for a module that is carried does not count in the version")
+	}
+}
+
 func TestLint(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(sample, old, new, 1) }
 	for name, tt := range map[string]struct {
@@ -165,10 +239,21 @@ func TestLint(t *testing.T) {
 		"a bad name":              {"a.patch", sample, []string{"a.patch: the name"}},
 		"a sentence as a subject": {"0100-a.patch", replace("scheduler: change a number", "Changed a number."), []string{"the subject"}},
 		"no body":                 {"0100-a.patch", replace("It was too small.\n\n", ""), []string{"says nothing"}},
-		"no reason":               {"0100-a.patch", replace("Why:", "Because:"), []string{"Why: stands there 0 times", "Because: is unknown"}},
+		"no reason": {"0100-a.patch", replace("Why:", "Because:"), []string{
+			"Why: stands there 0 times",
+			"Because: is unknown",
+		}},
+		"a patch for speed":       {"0100-a.patch", replace("Drop-When: never", "Gain: half\nOracle: no difference\nDrop-When: never"), nil},
+		"a patch for a module":    {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nDrop-When: never"), nil},
+		"a patch for two modules": {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nModule: example.org/b\nDrop-When: never"), []string{"Module: stands there 2 times"}},
+		"a gain alone":            {"0100-a.patch", replace("Drop-When: never", "Gain: half\nDrop-When: never"), []string{"Oracle: stands there 0 times"}},
 		"a reason twice":          {"0100-a.patch", replace("Drop-When: never", "Drop-When: never\nDrop-When: ever"), []string{"Drop-When: stands there 2 times"}},
-		"a word of one's own":     {"0100-a.patch", replace("Inappropriate", "Whatever"), []string{`Upstream-Status: "Whatever" is none of Inappropriate, End-Of-Life, Fixed-Later`}},
-		"not a range":             {"0100-a.patch", replace("v1.23.0 - v1.23.17", "all"), []string{`Applies-To: "all"`}},
+		"a word of one's own": {"0100-a.patch", replace("Inappropriate", "Whatever"), []string{
+			`Upstream-Status: "Whatever" is none of Inappropriate, End-Of-Life, Fixed-Later`,
+		}},
+		"not a range": {"0100-a.patch", replace("v1.23.0 - v1.23.17", "all"), []string{
+			`Applies-To: "all"`,
+		}},
 		"a plugin patch outside its folder": {"0200-plugin-mine.patch", sample,
 			[]string{"changes pkg/a.go, outside", "deletes lines"}},
 	} {
@@ -191,7 +276,11 @@ func TestReadme(t *testing.T) {
 		"0100-a.patch":           sample,
 		"0200-plugin-mine.patch": strings.ReplaceAll(sample, "a.go", "b.go"),
 	}
-	modules := []source.Module{{Path: "example.org/a", Version: "v1.0.0", Packages: []string{"x", "y/z"}}}
+	modules := []source.Module{{
+		Path: "example.org/a", Version: "v1.0.0", Packages: []string{"x", "y/z"},
+		Plugins:      []source.Plugin{{Name: "Gang"}, {Name: "Quota"}},
+		Dependencies: []source.Module{{Path: "example.org/b", Version: "v2.0.0+incompatible", Packages: []string{"."}}},
+	}}
 	page, err := Readme(series(t, files), modules)
 	if err != nil {
 		t.Fatal(err)
@@ -201,7 +290,8 @@ func TestReadme(t *testing.T) {
 		"| [0200-plugin-mine.patch](0200-plugin-mine.patch) |",
 		"touched by hand-made patches: +2 −1 in 1 files",
 		"`make export-modules`",
-		"| example.org/a v1.0.0 | `x`, `y/z` |",
+		"| example.org/a v1.0.0 | `x`, `y/z` |\n| example.org/b v2.0.0+incompatible | `.` |\n",
+		"The plugins of example.org/a: Gang, Quota.\n",
 		"\n## 0100-a.patch\n\nIt was too small.\n\n- Why: it was too small for large clusters, and nobody knew.\n- Drop when: never\n",
 	} {
 		if !strings.Contains(string(page), want) {

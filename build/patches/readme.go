@@ -30,10 +30,12 @@ which comes before the others. A release bundle has it here. In a checkout, ` + 
 
 | module | packages that come into ` + "`vendor/`" + ` |
 |---|---|
-{{- range .Modules}}
+{{- range .All}}
 | {{.Path}} {{.Version}} | {{code .Packages}} |
 {{- end}}
-
+{{range .Modules}}{{if .Plugins}}
+The plugins of {{.Path}}:{{range $i, $plugin := .Plugins}}{{if $i}},{{end}} {{$plugin.Name}}{{end}}.
+{{end}}{{end}}
 {{end -}}
 The ` + "`0200-plugin-…`" + ` patches are made from ` + "`plugins/`" + ` by ` + "`make patches`" + `; the others are made by hand.
 [docs/patches.md](../docs/patches.md) tells how to add, edit, remove and resolve one.
@@ -53,6 +55,15 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 {{.Body}}
 
 - Why: {{.Trailer "Why"}}
+{{- with .Trailer "Gain"}}
+- Gain: {{.}}
+{{- end}}
+{{- with .Trailer "Oracle"}}
+- Oracle: {{.}}
+{{- end}}
+{{- with .Trailer "Module"}}
+- Only where {{.}} is carried
+{{- end}}
 - Drop when: {{.Trailer "Drop-When"}}
 - Applies to {{.Trailer "Applies-To"}}; changes {{code .Files}}
 {{end}}{{end -}}
@@ -63,11 +74,11 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 func Readme(series []Patch, modules []source.Module) ([]byte, error) {
 	data := struct {
 		Series         []Patch
-		Modules        []source.Module
+		Modules, All   []source.Module
 		Statuses       []struct{ Word, Meaning string }
 		Added, Deleted int
 		Files          int
-	}{Series: series, Modules: modules}
+	}{Series: series, Modules: modules, All: source.All(modules)}
 	for _, s := range statuses {
 		data.Statuses = append(data.Statuses, struct{ Word, Meaning string }{s.word, s.meaning})
 	}

@@ -10,7 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
@@ -129,9 +131,24 @@ func splitTrailers(message string) (body string, trailers []Trailer) {
 	return strings.TrimSpace(strings.TrimSuffix(message, paragraph)), trailers
 }
 
+// Carried are the patches without those with a trailer Module that change a package which is not among those of modules
+// and their dependencies.
+func Carried(series []Patch, modules []source.Module) []Patch {
+	carried := map[string]bool{}
+	for _, m := range source.All(modules) {
+		for _, imported := range m.ImportPaths() {
+			carried["vendor/"+imported] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(series), func(patch Patch) bool {
+		return patch.Trailer(moduleTrailer) != "" &&
+			slices.ContainsFunc(patch.Files, func(file string) bool { return !carried[path.Dir(file)] })
+	})
+}
+
 // Version names a build by what is in it: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
-// upstream's module sum, each carried module with its sum and packages, the SHA-256 of each diff in order, and the Go
-// version, a line each. Patch messages do not count. The suffix is made of letters and digits.
+// upstream's module sum, each carried module with its sum, packages and plugins, the SHA-256 of each diff in order, and
+// the Go version, a line each. Patch messages do not count. The suffix is made of letters and digits.
 func Version(kubernetes, suffix, sum, goVersion string, modules []source.Module, series []Patch) (string, error) {
 	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')
@@ -141,10 +158,10 @@ func Version(kubernetes, suffix, sum, goVersion string, modules []source.Module,
 	}
 	hash := sha256.New()
 	fmt.Fprintln(hash, sum)
-	for _, module := range modules {
+	for _, module := range source.All(modules) {
 		fmt.Fprintln(hash, module)
 	}
-	for _, patch := range series {
+	for _, patch := range Carried(series, modules) {
 		fmt.Fprintf(hash, "%x\n", sha256.Sum256(patch.Diff))
 	}
 	fmt.Fprintln(hash, goVersion)

@@ -21,6 +21,7 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/patches"
 	"kube-scheduler-fork/build/source"
 )
 
@@ -98,12 +99,25 @@ func gather(options Options) ([]file, error) {
 		}
 	}
 
-	series, err := filepath.Glob(filepath.Join(options.Patches, "*.patch"))
+	series, err := applied(options)
 	if err != nil {
 		return nil, err
 	}
-	for _, source := range append(series, filepath.Join(options.Patches, "README.md")) {
-		if err := take("patches/"+filepath.Base(source), source, 0o644, "git checkout -- patches"); err != nil {
+	names := []string{"README.md"}
+	for _, patch := range series {
+		names = append(names, patch.Name)
+	}
+	for _, name := range names {
+		if err := take("patches/"+name, filepath.Join(options.Patches, name), 0o644, "git checkout -- patches"); err != nil {
+			return nil, err
+		}
+	}
+	definitions, err := filepath.Glob(filepath.Join(options.CRDs, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	for _, source := range definitions {
+		if err := take("crds/"+filepath.Base(source), source, 0o644, "make release"); err != nil {
 			return nil, err
 		}
 	}
@@ -130,6 +144,19 @@ func gather(options Options) ([]file, error) {
 		return take(filepath.ToSlash(below), source, 0o644, "git checkout -- manifests")
 	})
 	return files, err
+}
+
+// applied are the patches of which the image was made: those for a module that it does not carry are left out.
+func applied(options Options) ([]patches.Patch, error) {
+	carried, err := source.ReadModules(options.Modules)
+	if err != nil {
+		return nil, err
+	}
+	series, err := patches.Read(options.Patches)
+	if err != nil {
+		return nil, err
+	}
+	return patches.Carried(series, carried), nil
 }
 
 // ofCheckout finds a command on a page that takes a checkout of the project.

@@ -204,7 +204,7 @@ func readVendored(modulesFile, sumFile []byte, version, tree string, carried []s
 			vendor.packages[imported] = module
 		}
 	}
-	for _, entry := range carried {
+	for _, entry := range source.All(carried) {
 		for _, imported := range entry.ImportPaths() {
 			module, known := vendor.packages[imported]
 			if !known {

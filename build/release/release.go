@@ -48,6 +48,8 @@ type Options struct {
 	// ModulesPatch is what Modules adds to upstream's tree, as a patch that comes before the others; empty if it adds
 	// nothing.
 	ModulesPatch string
+	// CRDs is a folder with the CustomResourceDefinitions that plugins of Modules need, a file each.
+	CRDs string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
 }

@@ -221,10 +221,15 @@ func writeAll(folder string, files map[string]string) error {
 
 const pin = "KUBERNETES_VERSION=v1.23.17\nKUBERNETES_COMMIT=" + commit + "\nKUBERNETES_SUM=" + sum + "\nGO_VERSION=go1.27.4\n"
 
-const carriedSum = "h1:HNkLOAEQMIDv/K+04rukrLx6ch7msSRwf3/SASFAGtQ="
+const (
+	carriedSum = "h1:HNkLOAEQMIDv/K+04rukrLx6ch7msSRwf3/SASFAGtQ="
+	inlinedSum = "h1:IWQr43WXjSLO/u5PP0+mDra2K1bhpapM6W+LXjbOYaw="
+)
 
-const carried = "modules:\n- module: example.org/used\n  version: v1.0.0+incompatible\n  packages: [carried]\n  sum: " +
-	carriedSum + "\n"
+// A package of its own, and one of a dependency.
+const carried = "modules:\n- module: example.org/inlined/v2\n  version: v2.0.1\n  packages: [add]\n  sum: " + inlinedSum +
+	"\n  plugins: [{name: Gang, package: add, constructor: New}]\n  dependencies:\n  - module: example.org/used\n" +
+	"    version: v1.0.0+incompatible\n    packages: [carried]\n    sum: " + carriedSum + "\n"
 
 const patch = `From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
 From: A Person <person@localhost>
@@ -268,6 +273,9 @@ func project(t *testing.T, architecture string) Options {
 		"upstream.version":                              pin,
 		"modules.yaml":                                  carried,
 		"modules.patch":                                 patch,
+		"crds/gangs.example.org.yaml":                   "kind: CustomResourceDefinition\n",
+		// For a module that is not carried.
+		"patches/0700-gangs.patch": strings.Replace(patch, "Why:", "Module: example.org/gangs\nWhy:", 1),
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -301,8 +309,8 @@ func project(t *testing.T, architecture string) Options {
 		Tree: filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
-		ModulesPatch: filepath.Join(folder, "modules.patch"),
-		Roots:        debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
+		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
+		Roots: debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
 	}
 	if err := image.WriteArchive(options.Image, made, names); err != nil {
 		t.Fatal(err)
@@ -442,6 +450,8 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		"-rw-r--r-- " + top + "LICENSE",
 		"-rw-r--r-- " + top + "README.md",
 		"-rw-r--r-- " + top + "SHA256SUMS",
+		"drwxr-xr-x " + top + "crds/",
+		"-rw-r--r-- " + top + "crds/gangs.example.org.yaml",
 		"drwxr-xr-x " + top + "docs/",
 		"-rw-r--r-- " + top + "docs/operations.md",
 		"-rw-r--r-- " + top + "docs/plugins.md",
@@ -502,7 +512,7 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 	}
 	for name, source := range map[string]string{
 		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "upstream.version": options.UpstreamVersion,
-		"modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
+		"modules.yaml": options.Modules, "crds/gangs.example.org.yaml": filepath.Join(options.CRDs, "gangs.example.org.yaml"), "patches/0000-modules.patch": options.ModulesPatch,
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),
 	} {
 		content, err := os.ReadFile(source)

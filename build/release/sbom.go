@@ -20,8 +20,6 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
 	gomodule "golang.org/x/mod/module"
-
-	"kube-scheduler-fork/build/patches"
 )
 
 // unknown is SPDX's word for what is not said.
@@ -167,7 +165,7 @@ func (l inventory) source(options Options) common.ElementID {
 
 // patches adds each file of the series, in order.
 func (l inventory) patches(options Options, bundle, source common.ElementID) error {
-	series, err := patches.Read(options.Patches)
+	series, err := applied(options)
 	if err != nil {
 		return err
 	}

@@ -4,6 +4,7 @@ package release
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"os"
@@ -194,8 +195,9 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 		}
 	}
 	for name, origin := range map[string]string{
-		"k8s.io/kubernetes": "commit " + commit + ", Go module sum " + sum,
-		// Upstream vendors one package of it; another is carried.
+		"k8s.io/kubernetes":      "commit " + commit + ", Go module sum " + sum,
+		"example.org/inlined/v2": "Go module, sum " + inlinedSum,
+		// Upstream vendors one package of it; another is carried, as a dependency.
 		"example.org/used": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=; Go module, sum " + carriedSum,
 		"k8s.io/staged":    "staging/src/k8s.io/staged of Kubernetes v1.23.17",
 	} {
@@ -251,22 +253,48 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("go", "list", "-deps", "-mod=vendor", "-tags=selinux,notest",
-		"-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{or .Replace.Version .Version}}{{end}}{{end}}", "./cmd/kube-scheduler")
-	command.Dir = options.Tree
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux")
+	// In a Go path, as upstream's make compiles it: what is carried is in vendor/, and go.mod does not know it.
+	goPath := t.TempDir()
+	place := filepath.Join(goPath, "src/k8s.io")
+	if err := os.MkdirAll(place, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(tree, filepath.Join(place, "kubernetes")); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.Command("go", "list", "-deps", "-tags=selinux,notest", "k8s.io/kubernetes/cmd/kube-scheduler")
+	command.Dir = goPath
+	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=off", "GOPATH="+goPath, "CGO_ENABLED=0", "GOOS=linux")
 	listed, err := command.Output()
 	if err != nil {
 		t.Fatalf("%v: %v", command.Args, err)
 	}
+	modulesFile, err := os.ReadFile(filepath.Join(tree, "vendor/modules.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vendorList := source.ParseVendorList(modulesFile)
 	imported := map[string]string{}
 	for line := range strings.Lines(string(listed)) {
-		if module, version, found := strings.Cut(strings.TrimSpace(line), " "); found {
-			if version == "v0.0.0" {
-				version = source.StagingVersion(pin.Version)
-			}
-			imported[module] = version
+		name, isVendored := strings.CutPrefix(strings.TrimSpace(line), kubernetes+"/vendor/")
+		if !isVendored {
+			continue
 		}
+		var module *source.Vendored
+		for _, candidate := range vendorList {
+			inside := name == candidate.Module.Path || strings.HasPrefix(name, candidate.Module.Path+"/")
+			if inside && candidate.Module.Version != "" && (module == nil || len(candidate.Module.Path) > len(module.Module.Path)) {
+				module = candidate
+			}
+		}
+		if module == nil {
+			t.Fatalf("vendor/modules.txt names no module of %s", name)
+		}
+		version := cmp.Or(module.Replacement.Version, module.Module.Version)
+		if version == "v0.0.0" {
+			version = source.StagingVersion(pin.Version)
+		}
+		imported[module.Module.Path] = version
 	}
 	linked := map[string]bool{}
 	for _, module := range binary.Modules {
@@ -284,6 +312,14 @@ func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
 			return module.Path == entry.Path && module.Version == entry.Version && module.Origin == "Go module, sum "+entry.Sum
 		}) {
 			t.Errorf("nothing that modules.yaml carries of %s is in the binary", entry.Path)
+		}
+	}
+	// Of a dependency nothing may be left.
+	for _, entry := range source.All(carried) {
+		for _, name := range entry.ImportPaths() {
+			if module, known := vendor.module(name); !known || module.Origin != "Go module, sum "+entry.Sum {
+				t.Errorf("%s is of %+v, want it to be carried", name, module)
+			}
 		}
 	}
 	for _, module := range binary.Modules {

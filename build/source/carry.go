@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"go/build/constraint"
 	"go/parser"
 	"go/token"
 	"io"
@@ -20,85 +21,15 @@ import (
 	"strings"
 
 	"golang.org/x/mod/module"
-	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Module is a Go module of which the image carries packages that upstream does not vendor: an entry of modules.yaml.
-type Module struct {
-	Path    string `json:"module"`
-	Version string `json:"version"`
-	// Sum is the module's h1: sum, as in go.sum.
-	Sum string `json:"sum"`
-	// Packages are folders of the module, "." for its root.
-	Packages []string `json:"packages"`
-}
-
-// ImportPaths are those of the packages.
-func (m Module) ImportPaths() []string {
-	var paths []string
-	for _, folder := range m.Packages {
-		paths = append(paths, path.Join(m.Path, folder))
-	}
-	return paths
-}
-
-// String is the module in one line: all that decides which files come into vendor/.
-func (m Module) String() string {
-	return fmt.Sprintf("%s@%s %s: %s", m.Path, m.Version, m.Sum, strings.Join(m.Packages, ", "))
-}
-
-// ReadModules reads modules.yaml. A key that is not known is an error.
-func ReadModules(file string) ([]Module, error) {
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot read what is carried: %w", err), "git checkout -- modules.yaml")
-	}
-	var list struct {
-		Modules []Module `json:"modules"`
-	}
-	if err = yaml.UnmarshalStrict(content, &list); err == nil {
-		err = checkModules(list.Modules)
-	}
-	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("%s: %w", file, err),
-			"correct it; docs/patches.md, 'Third-party code', says what stands there")
-	}
-	return list.Modules, nil
-}
-
-func checkModules(modules []Module) error {
-	seen := map[string]bool{}
-	for _, m := range modules {
-		if err := module.Check(m.Path, m.Version); err != nil {
-			return err
-		}
-		if !sumForm.MatchString(m.Sum) {
-			return fmt.Errorf("%s: sum %q is not of the form %s", m.Path, m.Sum, sumForm)
-		}
-		if len(m.Packages) == 0 {
-			return fmt.Errorf("%s: no packages", m.Path)
-		}
-		for _, folder := range m.Packages {
-			if !fs.ValidPath(folder) {
-				return fmt.Errorf("%s: package %q is not a folder of the module", m.Path, folder)
-			}
-		}
-		for _, name := range append(m.ImportPaths(), m.Path+"@") {
-			if seen[name] {
-				return fmt.Errorf("%s stands there twice", strings.TrimSuffix(name, "@"))
-			}
-			seen[name] = true
-		}
-	}
-	return nil
-}
-
 // Carry makes a commit in a git repository, and puts it at ref: on top of a commit that holds the tree of a Kubernetes
-// release, the packages of modules in vendor/, as `go mod vendor` would put them there. The same modules on the same
-// commit are the same commit everywhere. Nothing is changed if anything is refused: a module at another version than
-// the one that upstream vendors, a zip with another sum, or an import that would be missing.
+// release, the packages of modules in vendor/, as `go mod vendor` would put them there, and the file that has
+// kube-scheduler know their plugins. The same modules on the same commit are the same commit everywhere. Nothing is
+// changed if anything is refused: a module at another version than the one that upstream vendors, a zip with another
+// sum, or an import that would be missing.
 func Carry(ctx context.Context, modules []Module, repository, commit, ref string, progress io.Writer) error {
 	if len(modules) == 0 {
 		_, err := git(ctx, repository, nil, "update-ref", ref, commit)
@@ -108,48 +39,81 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 	if err != nil {
 		return nextstep.With(fmt.Errorf("%s: no tree of Kubernetes: %w", repository, err), "make source")
 	}
-	list := ParseVendorList(listed)
-	if err := addToList(list, modules); err != nil {
+	all := All(modules)
+	list, err := addToList(ParseVendorList(listed), all)
+	if err != nil {
 		return err
 	}
 	files := map[string][]byte{"vendor/modules.txt": formatVendorList(list)}
 	imports := map[string][]string{}
+	err = unpacked(ctx, all, func(folders map[string]string) error {
+		for _, m := range all {
+			before := len(files)
+			if err := vendorPackages(folders[m.Path], m, files, imports); err != nil {
+				return err
+			}
+			fmt.Fprintf(progress, "modules: %s %s: packages %d, files %d\n", m.Path, m.Version, len(m.Packages), len(files)-before)
+		}
+		if err := checkImports(list, imports); err != nil {
+			return err
+		}
+		crds, err := readCRDs(modules, folders)
+		if registration := register(modules, crds); registration != nil {
+			files[registrationFile] = registration
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return writeCommit(ctx, repository, commit, ref, message(all), files)
+}
+
+// unpacked calls use with the folders that hold the modules' files while it runs, by the modules' paths.
+func unpacked(ctx context.Context, modules []Module, use func(folders map[string]string) error) error {
+	if len(modules) == 0 {
+		return nil
+	}
 	downloads, err := carriedDownloads(ctx, modules)
 	if err != nil {
 		return err
 	}
-	for i, m := range modules {
-		before := len(files)
-		if err := vendorPackages(downloads[i], m, files, imports); err != nil {
-			return err
-		}
-		fmt.Fprintf(progress, "modules: %s %s: %s, %d files\n",
-			m.Path, m.Version, strings.Join(m.Packages, ", "), len(files)-before)
-	}
-	if err := checkImports(list, imports); err != nil {
+	folder, err := os.MkdirTemp("", "modules-*")
+	if err != nil {
 		return err
 	}
-	return writeCommit(ctx, repository, commit, ref, message(modules), files)
+	defer os.RemoveAll(folder)
+	folders := map[string]string{}
+	for i, m := range modules {
+		folders[m.Path] = filepath.Join(folder, strconv.Itoa(i))
+		if err := extract(downloads[i], folders[m.Path]); err != nil {
+			return err
+		}
+	}
+	return use(folders)
 }
 
-// addToList adds the packages of modules to upstream's list of vendored ones.
-func addToList(list []*Vendored, modules []Module) error {
+// addToList adds the packages of modules to upstream's list of vendored ones, which is sorted by the modules' paths up
+// to the replacements at its end.
+func addToList(list []*Vendored, modules []Module) ([]*Vendored, error) {
 	for _, m := range modules {
 		at := slices.IndexFunc(list, func(v *Vendored) bool {
-			return v.Module.Path == m.Path && v.Module.Version != ""
+			return v.Module.Path >= m.Path || v.Module.Version == ""
 		})
 		if at < 0 {
-			return nextstep.With(
-				fmt.Errorf("upstream vendors no package of %s, so no version of it is known to fit", m.Path),
-				"take it out of modules.yaml; only modules that upstream's vendor/modules.txt names can be carried")
+			at = len(list)
+		}
+		if at == len(list) || list[at].Module.Path != m.Path || list[at].Module.Version == "" {
+			list = slices.Insert(list, at, &Vendored{
+				Module: module.Version{Path: m.Path, Version: m.Version}, Packages: slices.Sorted(slices.Values(m.ImportPaths())),
+				head: []string{"# " + m.Path + " " + m.Version},
+			})
+			continue
 		}
 		vendored := list[at]
-		takes := vendored.Module
-		if vendored.Replacement.Path != "" {
-			takes = vendored.Replacement
-		}
+		takes := vendored.takes()
 		if takes.Path != m.Path || takes.Version != m.Version {
-			return nextstep.With(
+			return nil, nextstep.With(
 				fmt.Errorf("upstream vendors %s, but modules.yaml has %s@%s: two versions cannot be in one binary",
 					takes, m.Path, m.Version),
 				"put upstream's version into modules.yaml, with the sum that `go mod download -json %s` prints; "+
@@ -157,13 +121,13 @@ func addToList(list []*Vendored, modules []Module) error {
 		}
 		for _, imported := range m.ImportPaths() {
 			if slices.Contains(vendored.Packages, imported) {
-				return nextstep.With(fmt.Errorf("upstream vendors %s itself", imported),
+				return nil, nextstep.With(fmt.Errorf("upstream vendors %s itself", imported),
 					"take the package out of modules.yaml")
 			}
 		}
 		vendored.Packages = slices.Sorted(slices.Values(append(vendored.Packages, m.ImportPaths()...)))
 	}
-	return nil
+	return list, nil
 }
 
 // carriedDownloads has the modules in the module cache, each with the sum that modules.yaml pins. Where the checksum
@@ -197,29 +161,25 @@ var licenceNames = []string{
 	"AUTHORS", "CONTRIBUTORS", "COPYLEFT", "COPYING", "COPYRIGHT", "LEGAL", "LICENSE", "NOTICE", "PATENTS",
 }
 
-// vendorPackages adds the files of a module's packages, by their paths in the tree, and what each package imports. They
-// are those that `go mod vendor` takes: all in the folder of a package but its tests, and licences on the way to it.
-func vendorPackages(d download, m Module, files map[string][]byte, imports map[string][]string) error {
-	folder, err := os.MkdirTemp("", "module-*")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(folder)
-	if err := extract(d, folder); err != nil {
-		return err
-	}
-	take := func(below string, wanted func(name string) bool) error {
+// vendorPackages adds the files of the packages of a module, which lies in folder, by their paths in the tree, and what
+// each package imports. They are those that `go mod vendor` takes: all in the folder of a package but its tests, and
+// licences on the way to it.
+func vendorPackages(folder string, m Module, files map[string][]byte, imports map[string][]string) error {
+	take := func(below string, wanted func(name string, content []byte) bool) error {
 		entries, err := os.ReadDir(filepath.Join(folder, below))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for _, entry := range entries {
-			if !entry.Type().IsRegular() || !wanted(entry.Name()) {
+			if !entry.Type().IsRegular() {
 				continue
 			}
 			content, err := os.ReadFile(filepath.Join(folder, below, entry.Name()))
 			if err != nil {
 				return err
+			}
+			if !wanted(entry.Name(), content) {
+				continue
 			}
 			files[path.Join("vendor", m.Path, below, entry.Name())] = content
 		}
@@ -227,9 +187,7 @@ func vendorPackages(d download, m Module, files map[string][]byte, imports map[s
 	}
 	for i, imported := range m.ImportPaths() {
 		below := m.Packages[i]
-		err := take(below, func(name string) bool {
-			return !strings.HasSuffix(name, "_test.go") && name != "go.mod" && name != "go.sum"
-		})
+		err := take(below, isVendored)
 		if err != nil {
 			return err
 		}
@@ -246,7 +204,44 @@ func vendorPackages(d download, m Module, files map[string][]byte, imports map[s
 	return nil
 }
 
-func isLicence(name string) bool {
+// isVendored says whether a file of a package comes into vendor/: no test, and no program that only `go run` runs.
+func isVendored(name string, content []byte) bool {
+	if strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" {
+		return false
+	}
+	if path.Ext(name) != ".go" {
+		return true
+	}
+	file, err := parser.ParseFile(token.NewFileSet(), name, content, parser.PackageClauseOnly|parser.ParseComments)
+	if err != nil {
+		return true
+	}
+	for _, group := range file.Comments {
+		for _, comment := range group.List {
+			expression, err := constraint.Parse(comment.Text)
+			if err == nil && comment.Pos() < file.Package && !satisfiable(expression, true) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// satisfiable says whether a build constraint can come to want, with any tags but ignore.
+func satisfiable(expression constraint.Expr, want bool) bool {
+	switch x := expression.(type) {
+	case *constraint.AndExpr:
+		return satisfiable(x.X, want) && satisfiable(x.Y, want)
+	case *constraint.OrExpr:
+		return satisfiable(x.X, want) || satisfiable(x.Y, want)
+	case *constraint.NotExpr:
+		return !satisfiable(x.X, !want)
+	default:
+		return want && expression.String() != "ignore"
+	}
+}
+
+func isLicence(name string, _ []byte) bool {
 	return slices.ContainsFunc(licenceNames, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
@@ -276,8 +271,8 @@ func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// checkImports refuses packages with an import that is neither in vendor/ nor in the standard library, whose packages
-// begin with a word that is no host.
+// checkImports refuses packages with an import that is neither in vendor/ nor of Kubernetes nor in the standard library,
+// whose packages begin with a word that is no host.
 func checkImports(list []*Vendored, imports map[string][]string) error {
 	known := map[string]bool{}
 	for _, vendored := range list {
@@ -288,7 +283,10 @@ func checkImports(list []*Vendored, imports map[string][]string) error {
 	var missing []string
 	for _, importer := range slices.Sorted(maps.Keys(imports)) {
 		for _, imported := range imports[importer] {
-			if host, _, _ := strings.Cut(imported, "/"); strings.Contains(host, ".") && !known[imported] {
+			if isStandard(imported) || strings.HasPrefix(imported, kubernetesModule+"/") {
+				continue
+			}
+			if !known[imported] {
 				missing = append(missing, importer+" imports "+imported)
 			}
 		}
@@ -298,13 +296,20 @@ func checkImports(list []*Vendored, imports map[string][]string) error {
 	}
 	return nextstep.With(
 		fmt.Errorf("packages in modules.yaml import what vendor/ would not hold: %s", strings.Join(missing, ", ")),
-		"add what is imported to the packages of its module in modules.yaml, if upstream vendors that module; "+
-			"if not, take the importing package out")
+		"add what is imported to modules.yaml, to the packages of its module or to the dependencies; "+
+			"or take the importing package out")
+}
+
+// isStandard says whether an import is of the standard library.
+func isStandard(imported string) bool {
+	host, _, _ := strings.Cut(imported, "/")
+	return !strings.Contains(host, ".")
 }
 
 func message(modules []Module) string {
 	text := "vendor: add the packages of modules.yaml\n\n" +
-		"Each comes from its Go module, and is as go mod vendor would put it here.\n\n"
+		"Each comes from its Go module, and is as go mod vendor would put it here.\n" +
+		"Plugins are registered in kube-scheduler's main package.\n\n"
 	for _, m := range modules {
 		text += m.String() + "\n"
 	}

@@ -4,6 +4,7 @@ package source
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -20,7 +21,56 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-const dependency, carriedPath = "example.org/dependency", "example.org/carried"
+const (
+	dependency, carriedPath = "example.org/dependency", "example.org/carried"
+	lackingPath, gangsPath  = "example.org/lacking", "example.org/gangs"
+)
+
+// kubernetesFiles are what a tree has of Kubernetes, with this project's plugins: as little as plugins compile with.
+var kubernetesFiles = map[string]string{
+	"pkg/runtime/runtime.go":                               "package runtime\n\ntype Object interface{}\n",
+	"pkg/scheduler/apis/config/scheme/scheme.go":           "package scheme\n\nvar Kinds []string\n",
+	"pkg/scheduler/framework/plugins/names/names.go":       "package names\n\nconst ImageLocality = \"ImageLocality\"\n",
+	"pkg/scheduler/framework/plugins/nodeload/nodeload.go": "package nodeload\n",
+	"pkg/scheduler/framework/plugins/registry.go":          "package plugins\n\nimport _ \"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload\"\n",
+	"pkg/scheduler/framework/framework.go":                 "package framework\n\ntype Plugin interface{ Name() string }\n\ntype Handle interface{}\n",
+	"pkg/scheduler/framework/plugins/shared/carried/registered.go": `package carried
+
+import (
+	"k8s.io/kubernetes/pkg/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+type Plugin struct {
+	Name string
+	New  func(runtime.Object, framework.Handle) (framework.Plugin, error)
+	CRDs []CRD
+}
+
+type CRD struct{ Name, Group, Version, Resource string }
+
+var Plugins []Plugin
+
+func Register(plugin Plugin) { Plugins = append(Plugins, plugin) }
+`,
+	"cmd/kube-scheduler/main.go": `package main
+
+import (
+	"fmt"
+
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/carried"
+)
+
+func main() {
+	fmt.Println("arguments:", scheme.Kinds)
+	for _, plugin := range carried.Plugins {
+		made, err := plugin.New(nil, nil)
+		fmt.Println(plugin.Name, made.Name(), plugin.CRDs, err)
+	}
+}
+`,
+}
 
 // published are the modules that the tests' proxy offers.
 var published = map[module.Version]map[string]string{
@@ -50,6 +100,18 @@ var published = map[module.Version]map[string]string{
 		"inner/deep/deep.go":        "package deep\n",
 		"docs/only.md":              "no package\n",
 	},
+	{Path: lackingPath, Version: "v0.5.0"}: {
+		"LICENSE":         "of what upstream lacks\n",
+		"lacking.go":      "package lacking\n\nimport _ \"example.org/lacking/below\"\n",
+		"below/below.go":  "package below\n",
+		"unused/other.go": "package unused\n",
+	},
+	{Path: gangsPath, Version: "v1.0.0"}: gangs(),
+	// Each of these is unfit in one way.
+	{Path: gangsPath, Version: "v1.1.0"}: gangs("go.mod", "example.org/dependency v1.1.0", "example.org/dependency v1.2.0"),
+	{Path: gangsPath, Version: "v1.2.0"}: gangs("go.mod", "k8s.io/kubernetes v1.23.4", "k8s.io/kubernetes v1.24.0"),
+	{Path: gangsPath, Version: "v1.3.0"}: gangs("go.mod", ")\n\nreplace", ")\nunheard of\n\nreplace"),
+	{Path: gangsPath, Version: "v1.4.0"}: gangs("pkg/other/other.go", "func New", "func init() {}\n\nfunc New"),
 }
 
 // upstream makes a repository with a tree that vendors some of the published modules' packages, and points the go
@@ -57,13 +119,13 @@ var published = map[module.Version]map[string]string{
 func upstream(t *testing.T) (repository, commit string, carried Module) {
 	t.Helper()
 	proxy := t.TempDir()
-	sums := map[string]string{}
 	for version, files := range published {
 		source, folder := t.TempDir(), filepath.Join(proxy, version.Path, "@v")
 		writeTree(t, source, files)
 		writeTree(t, folder, map[string]string{
 			version.Version + ".info": fmt.Sprintf(`{"Version":%q,"Time":"2021-01-01T00:00:00Z"}`, version.Version),
-			version.Version + ".mod":  files["go.mod"],
+			version.Version + ".mod":  cmp.Or(files["go.mod"], "module "+version.Path+"\n"),
+			"list":                    readIfThere(t, filepath.Join(folder, "list")) + version.Version + "\n",
 		})
 		name := filepath.Join(folder, version.Version+".zip")
 		file, err := os.Create(name)
@@ -74,9 +136,6 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 			t.Fatal(err)
 		}
 		file.Close()
-		if sums[version.Path], err = dirhash.HashZip(name, dirhash.Hash1); err != nil {
-			t.Fatal(err)
-		}
 	}
 	for name, value := range map[string]string{
 		"GOPROXY": "file://" + proxy, "GOSUMDB": "off", "GOMODCACHE": t.TempDir(), "GOFLAGS": "", "GOWORK": "off",
@@ -88,6 +147,7 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 	t.Cleanup(func() { exec.Command("go", "clean", "-modcache").Run() })
 
 	repository = t.TempDir()
+	writeTree(t, repository, kubernetesFiles)
 	writeTree(t, repository, map[string]string{
 		"go.mod": "module k8s.io/kubernetes\n\ngo 1.16\n\n" +
 			"require (\n\texample.org/carried v1.0.0\n\texample.org/dependency v1.1.0\n)\n\n" +
@@ -100,9 +160,28 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 	in(t, repository, "git", "init", "-q")
 	in(t, repository, "git", "add", "-A")
 	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-q", "-m", "Release")
-	carried = Module{Path: carriedPath, Version: "v1.0.0", Sum: sums[carriedPath]}
+	carried = Module{Path: carriedPath, Version: "v1.0.0", Sum: sumOf(t, carriedPath, "v1.0.0")}
 	carried.Packages = []string{"client/v1", "client", "inner/deep"}
 	return repository, in(t, repository, "git", "rev-parse", "HEAD"), carried
+}
+
+func readIfThere(t *testing.T, path string) string {
+	t.Helper()
+	if _, err := os.Stat(path); err != nil {
+		return ""
+	}
+	return readFile(t, path)
+}
+
+// sumOf is the sum of a module that the tests' proxy offers.
+func sumOf(t *testing.T, path, version string) string {
+	t.Helper()
+	proxy := strings.TrimPrefix(os.Getenv("GOPROXY"), "file://")
+	sum, err := dirhash.HashZip(filepath.Join(proxy, path, "@v", version+".zip"), dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum
 }
 
 func writeTree(t *testing.T, folder string, files map[string]string) {
@@ -205,9 +284,15 @@ func TestCarryRefuses(t *testing.T) {
 			"upstream vendors example.org/carried@v1.0.0, but modules.yaml has example.org/carried@v1.2.0",
 			"next: put upstream's version", "go mod download -json example.org/carried@v1.0.0",
 		}},
-		"a module that is not vendored": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
-			"upstream vendors no package of example.org/none", "next: take it out",
+		"a module that there is not": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
+			"example.org/none@v1.0.0", "next: see that",
 		}},
+		"a CRD that there is not": {func(_ *testing.T, m *Module) {
+			m.Plugins = []Plugin{{Name: "Gang", Package: "client", Constructor: "New", CRDs: []string{"crd.yaml"}}}
+		}, []string{"example.org/carried@v1.0.0: crd.yaml, which Gang needs: ", "next: correct the crds of Gang"}},
+		"a CRD that is none": {func(_ *testing.T, m *Module) {
+			m.Plugins = []Plugin{{Name: "Gang", Package: "client", Constructor: "New", CRDs: []string{"client/data.json"}}}
+		}, []string{"it holds no CustomResourceDefinition", "next: correct the crds of Gang"}},
 		"a package that upstream vendors": {packages("client", "known"), []string{
 			"upstream vendors example.org/carried/known itself", "next: take the package out",
 		}},
@@ -246,7 +331,12 @@ func TestCarryRefuses(t *testing.T) {
 func TestReadModulesRefuses(t *testing.T) {
 	const entry = "- module: example.org/carried\n  version: v1.0.0\n" +
 		"  sum: h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=\n  packages:\n  - client\n"
-	const valid = "modules:\n" + entry
+	const gang = "  - name: Gang\n    package: client\n    constructor: New\n"
+	const plugins = entry + "  plugins:\n" + gang
+	const dependencies = "  dependencies:\n"
+	const sum = "h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU="
+	const below = "  - module: example.org/lacking\n    version: v0.5.0\n    sum: " + sum + "\n    packages:\n    - .\n"
+	const valid = "modules:\n" + plugins
 	file := func(content string) string { return writeFile(t, "modules.yaml", content) }
 	modules, err := ReadModules(file(valid))
 	if err != nil || len(modules) != 1 || modules[0].ImportPaths()[0] != "example.org/carried/client" {
@@ -262,6 +352,25 @@ func TestReadModulesRefuses(t *testing.T) {
 		"a package by its full path": {"- client", "- /client", `package "/client"`},
 		"a package twice":            {"- client\n", "- client\n  - client\n", "example.org/carried/client stands"},
 		"a module twice":             {entry, entry + strings.Replace(entry, "client", "other", 1), "carried stands"},
+		"another version below a module": {plugins, plugins + dependencies + strings.Replace(below, "v0.5.0", "v0.5.1", 1) +
+			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "lacking stands there as v0.5.1 " + sum + " and as v0.5.0"},
+		"another sum below a module": {plugins, plugins + dependencies + strings.Replace(below, "h1:nzP", "h1:aaa", 1) +
+			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "and as v0.5.0 " + sum + ": two versions"},
+		"a dependency with a dependency":  {plugins, plugins + dependencies + below + "    dependencies: [{module: a.b/c}]\n", "a dependency has packages only"},
+		"a dependency with arguments":     {plugins, plugins + dependencies + below + "    arguments: .\n", "a dependency has packages only"},
+		"a dependency without packages":   {plugins, plugins + dependencies + "  - module: example.org/lacking\n    version: v0.5.0\n    sum: " + sum + "\n", "lacking: no packages"},
+		"dependencies without plugins":    {plugins, entry + dependencies + below, "dependencies, and no plugins"},
+		"arguments without plugins":       {plugins, entry + "  arguments: client\n", "it has arguments or dependencies, and no plugins"},
+		"arguments from elsewhere":        {plugins, plugins + "  arguments: other\n", "arguments: other is none of its packages"},
+		"a plugin from elsewhere":         {"package: client", "package: other", "plugin Gang: other is none of its module's packages"},
+		"a plugin whose name is no name":  {"name: Gang", "name: '\"'", "a name is of the form"},
+		"a plugin without a name":         {"name: Gang", "name: ''", `plugin "": a name is of the form`},
+		"a plugin without a constructor":  {"constructor: New", "constructor: ''", `plugin Gang: "" is no exported function`},
+		"a constructor for itself":        {"constructor: New", "constructor: newGang", `"newGang" is no exported function`},
+		"code in the place of a function": {"constructor: New", "constructor: New()", `"New()" is no exported function`},
+		"a plugin twice":                  {plugins, plugins + gang, "the plugin Gang stands there twice"},
+		"a plugin of two modules":         {plugins, plugins + strings.Replace(plugins, "carried", "more", 1), "more: the plugin Gang stands there twice"},
+		"a CRD elsewhere":                 {"    constructor: New\n", "    constructor: New\n    crds:\n    - ../crd.yaml\n", `plugin Gang: "../crd.yaml" is no file`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadModules(file(strings.Replace(valid, tt.old, tt.new, 1)))

@@ -20,6 +20,17 @@ type Vendored struct {
 	head []string
 }
 
+// takes is what lies in vendor/: the module, or what stands in for it.
+func (v *Vendored) takes() module.Version {
+	if v.Replacement.Path != "" {
+		return v.Replacement
+	}
+	return v.Module
+}
+
+// inStaging says whether the module lies in the tree of Kubernetes whole.
+func (v *Vendored) inStaging() bool { return strings.HasPrefix(v.Replacement.Path, "./staging/") }
+
 // ParseVendorList reads vendor/modules.txt. The replacements at its end, which are there for the go command's check
 // alone, have neither a version nor packages.
 func ParseVendorList(content []byte) []*Vendored {

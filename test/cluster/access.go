@@ -130,6 +130,13 @@ func get(ctx context.Context, config *rest.Config, url string) (int, []byte, err
 	return response.StatusCode, content, err
 }
 
+// AllRequests is an AuditPolicy that logs who asked for what, once it is answered or, for a watch, begun.
+const AllRequests = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules: [{level: Metadata}]
+`
+
 // Audit gives what the API server's audit log has so far of requests that came since the test began. A line may come
 // late: the log is written after the answer.
 func (c *Cluster) Audit(t testing.TB) []auditv1.Event {

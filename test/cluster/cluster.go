@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -28,6 +30,8 @@ import (
 type Shared struct {
 	// AuditPolicy is the policy of the API server's audit log; without, there is no log.
 	AuditPolicy string
+	// Aggregation lets the API server pass requests on to API servers of others, which an APIService names.
+	Aggregation bool
 
 	folder string
 	plane  *localcluster.ControlPlane
@@ -97,8 +101,40 @@ func (s *Shared) start(t *testing.T) {
 			"--audit-policy-file=" + policy, "--audit-log-path=" + filepath.Join(s.folder, "audit.log"),
 		}
 	}
+	if s.Aggregation {
+		options.APIServerArguments = append(options.APIServerArguments, aggregation(t, s.folder)...)
+	}
 	if s.plane, err = localcluster.Start(t.Context(), options); err != nil {
 		t.Fatal(errors.Join(err, os.RemoveAll(s.folder)))
+	}
+}
+
+// aggregation writes what other API servers know this one by: an authority of its own, and a certificate of that. It
+// gives the arguments that name them, and the headers in which it says who asks.
+func aggregation(t *testing.T, folder string) []string {
+	t.Helper()
+	const user = "front-proxy-client"
+	authority, err := localcluster.NewAuthority("front-proxy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pair, err := authority.Client(user)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(name string, content []byte) string {
+		file := filepath.Join(folder, name)
+		Write(t, file, string(content))
+		return file
+	}
+	return []string{
+		"--requestheader-client-ca-file=" + write("front-proxy-ca.crt", authority.PEM()),
+		"--requestheader-allowed-names=" + user,
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--proxy-client-cert-file=" + write("front-proxy-client.crt", pair.Certificate),
+		"--proxy-client-key-file=" + write("front-proxy-client.key", pair.Key),
 	}
 }
 
@@ -163,6 +199,17 @@ func (c *Cluster) StartScheduler(
 		}
 	})
 	return scheduler
+}
+
+// Kubectl runs kubectl, the program of the variable KUBECTL, as an administrator.
+func (c *Cluster) Kubectl(t testing.TB, ctx context.Context, arguments ...string) {
+	t.Helper()
+	command := exec.CommandContext(ctx, Program(t, "KUBECTL"), arguments...)
+	// It keeps what it learns about an API server in the home directory.
+	command.Env = []string{"KUBECONFIG=" + c.Kubeconfig(), "HOME=" + c.Folder()}
+	if output, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
+	}
 }
 
 // AddNodes makes fake nodes, node-1 and so on.

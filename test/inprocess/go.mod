@@ -13,9 +13,11 @@ require (
 	github.com/prometheus/common v0.28.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
+	k8s.io/apiserver v0.23.17
 	k8s.io/client-go v0.23.17
 	k8s.io/component-base v0.23.17
 	k8s.io/klog/v2 v2.30.0
+	k8s.io/kube-scheduler v0.0.0
 	k8s.io/kubernetes v1.23.17
 	k8s.io/kubernetes/pkg/scheduler/framework/plugins v0.0.0
 	k8s.io/utils v0.0.0-20211116205334-6203023598ed
@@ -71,12 +73,10 @@ require (
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	gopkg.in/yaml.v2 v2.4.0 // indirect
 	gopkg.in/yaml.v3 v3.0.1 // indirect
-	k8s.io/apiserver v0.23.17 // indirect
 	k8s.io/cloud-provider v0.23.17 // indirect
 	k8s.io/component-helpers v0.23.17 // indirect
 	k8s.io/csi-translation-lib v0.23.17 // indirect
 	k8s.io/kube-openapi v0.0.0-20211115234752-e816edb12b65 // indirect
-	k8s.io/kube-scheduler v0.0.0 // indirect
 	k8s.io/mount-utils v0.23.17 // indirect
 	sigs.k8s.io/json v0.0.0-20211020170558-c049b76a60c6 // indirect
 	sigs.k8s.io/structured-merge-diff/v4 v4.2.3 // indirect

@@ -14,8 +14,10 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/mod/module"
 
 	"kube-scheduler-fork/build/source"
+	"kube-scheduler-fork/test/moduleproxy"
 )
 
 func TestScripts(t *testing.T) {
@@ -30,6 +32,13 @@ func TestScripts(t *testing.T) {
 	goEnvironment := goEnvironment(t)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			// publish FOLDER PATH VERSION: a module proxy in the folder proxy offers the files of a folder as a module.
+			"publish": func(ts *testscript.TestScript, _ bool, arguments []string) {
+				version := module.Version{Path: arguments[1], Version: arguments[2]}
+				moduleproxy.Publish(t, ts.MkAbs("proxy"), ts.MkAbs(arguments[0]), version, ts.Getenv("GOMODCACHE"))
+			},
+		},
 		Setup: func(env *testscript.Env) error {
 			env.Vars = append(env.Vars, goEnvironment...)
 			env.Setenv("ROOT", root)
@@ -99,6 +108,7 @@ done
 trap 'exit 1' INT
 if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
 `,
+	"pkg/scheduler/framework/plugins/names/names.go": "package names\n\nconst QueueSort = \"QueueSort\"\n",
 	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",
 }
 

@@ -29,7 +29,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand())
+	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), modulesCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again; finished steps are kept")
 		if errors.Is(err, source.ErrNotAvailable) {

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,32 @@ func patchesCommand() *cobra.Command {
 			return err
 		},
 	})
+	command.AddCommand(&cobra.Command{
+		Use:   "list PATCHES_DIR MODULES_FILE",
+		Short: "Print the patches of the series, in order: without those for what is not carried",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			series, modules, err := readSeries(arguments[0], arguments[1])
+			if err != nil {
+				return err
+			}
+			for _, patch := range patches.Carried(series, modules) {
+				fmt.Fprintln(command.OutOrStdout(), filepath.Join(arguments[0], patch.Name))
+			}
+			return nil
+		},
+	})
 	return command
+}
+
+// readSeries reads what a build is made from: the patches, and the modules that MODULES does not leave out.
+func readSeries(patchesDir, modulesFile string) ([]patches.Patch, []source.Module, error) {
+	series, err := patches.Read(patchesDir)
+	if err != nil {
+		return nil, nil, err
+	}
+	modules, err := readWanted(modulesFile)
+	return series, modules, err
 }
 
 func versionCommand() *cobra.Command {
@@ -62,11 +88,7 @@ func versionCommand() *cobra.Command {
 		Short: "Print the version of a build: upstream's, a suffix, and a hash of what is in it",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			series, err := patches.Read(arguments[0])
-			if err != nil {
-				return err
-			}
-			modules, err := source.ReadModules(arguments[1])
+			series, modules, err := readSeries(arguments[0], arguments[1])
 			if err != nil {
 				return err
 			}

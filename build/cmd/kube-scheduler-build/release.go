@@ -4,11 +4,14 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"kube-scheduler-fork/build/release"
+	"kube-scheduler-fork/build/source"
 )
 
 func releaseCommand() *cobra.Command {
@@ -22,8 +25,23 @@ func releaseCommand() *cobra.Command {
 		Short: "Make the release bundle of one architecture, with its SBOM",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			var err error
 			options.Created = time.Unix(created, 0).UTC()
+			folder, err := os.MkdirTemp("", "release-*")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(folder)
+			if options.Modules, err = wantedFile(options.Modules, folder); err != nil {
+				return err
+			}
+			modules, err := source.ReadModules(options.Modules)
+			if err != nil {
+				return err
+			}
+			options.CRDs = filepath.Join(folder, "crds")
+			if err := source.WriteCRDs(command.Context(), modules, options.CRDs); err != nil {
+				return err
+			}
 			if options.Roots, err = release.RootsModule(); err != nil {
 				return err
 			}

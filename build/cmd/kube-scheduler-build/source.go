@@ -4,6 +4,9 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -58,7 +61,7 @@ func sourceCommand() *cobra.Command {
 		Short: "Add the packages of modules.yaml to a Kubernetes tree, as a commit on top of one; REF then names it",
 		Args:  cobra.ExactArgs(4),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			modules, err := source.ReadModules(arguments[0])
+			modules, err := readWanted(arguments[0])
 			if err != nil {
 				return err
 			}
@@ -66,7 +69,68 @@ func sourceCommand() *cobra.Command {
 			return source.Carry(command.Context(), modules, repository, commit, ref, command.OutOrStdout())
 		},
 	})
+	command.AddCommand(&cobra.Command{
+		Use:   "crds MODULES_FILE FOLDER",
+		Short: "Write the CustomResourceDefinitions that carried plugins need into a folder, a file each",
+		Args:  cobra.ExactArgs(2),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			modules, err := readWanted(arguments[0])
+			if err != nil {
+				return err
+			}
+			return source.WriteCRDs(command.Context(), modules, arguments[1])
+		},
+	})
 	return command
+}
+
+// readWanted reads modules.yaml, and leaves out what MODULES says.
+func readWanted(file string) ([]source.Module, error) {
+	modules, err := source.ReadModules(file)
+	if err != nil {
+		return nil, err
+	}
+	return wanted(modules)
+}
+
+// wanted are the modules that the environment variable MODULES does not leave out: none are those with plugins.
+func wanted(modules []source.Module) ([]source.Module, error) {
+	switch value := os.Getenv("MODULES"); value {
+	case "":
+		return modules, nil
+	case "none":
+		return source.WithoutPlugins(modules), nil
+	default:
+		return nil, nextstep.With(fmt.Errorf("MODULES=%s is neither empty nor none", value), "make image MODULES=none")
+	}
+}
+
+// wantedFile is modules.yaml without what MODULES leaves out: a copy in a folder, if there is such.
+func wantedFile(file, folder string) (string, error) {
+	modules, err := source.ReadModules(file)
+	if err != nil {
+		return "", err
+	}
+	kept, err := wanted(modules)
+	if err != nil || len(kept) == len(modules) {
+		return file, err
+	}
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return "", err
+	}
+	file = filepath.Join(folder, filepath.Base(file))
+	if err := os.WriteFile(file, content, 0o644); err != nil {
+		return "", err
+	}
+	for _, m := range modules {
+		if !slices.ContainsFunc(kept, func(k source.Module) bool { return k.Path == m.Path }) {
+			if err := source.RemoveModule(file, m.Path); err != nil {
+				return "", err
+			}
+		}
+	}
+	return file, nil
 }
 
 // printFacts writes facts in the form that scripts read with `while IFS='=' read -r key value`.

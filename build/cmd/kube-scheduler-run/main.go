@@ -91,8 +91,10 @@ func newCommand() *cobra.Command {
 		"if its configuration has several")
 	flags.IntVar(&o.Nodes, "nodes", 5, "how many fake nodes there are")
 	flags.IntVar(&o.Pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
-	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods and nodes of this `FILE` too, the pods when those before run; "+
-		"may be given more than once")
+	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods, nodes and custom objects of this `FILE` too, the pods when those "+
+		"before run; may be given more than once")
+	flags.StringArrayVar(&o.Objects, "objects", nil, "create what this `FILE`, or the files of this folder, describe before the scheduler "+
+		"starts: CustomResourceDefinitions, rights; may be given more than once")
 	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
 	flags.StringVar(&o.ShowLog, "show-log", "", "print the lines of the scheduler's log that hold this `TEXT`, after the table")
 	flags.BoolVar(&o.Keep, "keep", false, "leave everything running after the table, until Ctrl-C")

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kube-scheduler-fork/build/localcluster"
 )
@@ -20,6 +21,8 @@ const staysPending = "kube-scheduler-run/stays-pending"
 type plan struct {
 	// nodes are those of the manifests, beside the usual ones.
 	nodes []*corev1.Node
+	// objects are the custom ones of the manifests, which are there before the scheduler starts.
+	objects []*unstructured.Unstructured
 	// waves are pods that are created together: a wave when the pods of the one before run.
 	waves [][]*corev1.Pod
 	// orphan says that the first wave has a pod that names no scheduler, and that no profile is there for it.
@@ -46,6 +49,7 @@ func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 			return nil, err
 		}
 		p.nodes = append(p.nodes, manifest.Nodes...)
+		p.objects = append(p.objects, manifest.Objects...)
 		p.waves = append(p.waves, manifest.Pods)
 	}
 	return p, nil

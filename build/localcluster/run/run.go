@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"kube-scheduler-fork/build/localcluster"
 )
@@ -34,9 +35,11 @@ type Options struct {
 	ExtenderProfile                                  string
 	Nodes, Pods                                      int
 	Manifests                                        []string
-	Timeout                                          time.Duration
-	ShowLog                                          string
-	Keep                                             bool
+	// Objects are files, or folders of files, with what has to be there before: CustomResourceDefinitions and rights.
+	Objects []string
+	Timeout time.Duration
+	ShowLog string
+	Keep    bool
 	// Build is the command that makes KubeScheduler, if it has to be made; it runs while the control plane starts.
 	Build []string
 
@@ -48,6 +51,7 @@ type prepared struct {
 	profiles []string
 	extender extenderPlan
 	plan     *plan
+	objects  []*unstructured.Unstructured
 }
 
 func (o *Options) prepare() (p prepared, err error) {
@@ -61,8 +65,18 @@ func (o *Options) prepare() (p prepared, err error) {
 	if p.extender, err = o.planExtender(); err != nil {
 		return p, err
 	}
-	p.plan, err = newPlan(p.profiles, o.Pods, o.Manifests)
-	return p, err
+	if p.plan, err = newPlan(p.profiles, o.Pods, o.Manifests); err != nil {
+		return p, err
+	}
+	for _, path := range o.Objects {
+		objects, err := localcluster.ReadObjects(path)
+		if err != nil {
+			return p, err
+		}
+		p.objects = append(p.objects, objects...)
+	}
+	p.objects = append(p.objects, p.plan.objects...)
+	return p, nil
 }
 
 // Run does everything, from the versions to the table, and leaves nothing behind.
@@ -91,7 +105,7 @@ func (o *Options) Run(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		nodes, err = o.addNodes(starting, plane, prepared.plan)
+		nodes, err = o.furnish(starting, plane, prepared)
 		return err
 	})
 	if err := group.Wait(); ctx.Err() != nil {
@@ -127,23 +141,26 @@ func (o *Options) On(ctx context.Context, plane *localcluster.ControlPlane) erro
 	if err != nil {
 		return err
 	}
-	nodes, err := o.addNodes(ctx, plane, prepared.plan)
+	nodes, err := o.furnish(ctx, plane, prepared)
 	if err != nil {
 		return err
 	}
 	return o.schedule(ctx, plane, prepared, nodes)
 }
 
-// addNodes makes the fake nodes, and gives their names.
-func (o *Options) addNodes(ctx context.Context, plane *localcluster.ControlPlane, plan *plan) ([]string, error) {
+// furnish makes the fake nodes, of which it gives the names, and the objects.
+func (o *Options) furnish(ctx context.Context, plane *localcluster.ControlPlane, prepared prepared) ([]string, error) {
 	nodes, err := plane.AddNodes(ctx, o.Nodes)
 	if err != nil {
 		return nil, err
 	}
-	if err := plane.CreateNodes(ctx, plan.nodes...); err != nil {
+	if err := plane.CreateNodes(ctx, prepared.plan.nodes...); err != nil {
 		return nil, err
 	}
-	for _, node := range plan.nodes {
+	if err := plane.CreateObjects(ctx, prepared.objects...); err != nil {
+		return nil, err
+	}
+	for _, node := range prepared.plan.nodes {
 		nodes = append(nodes, node.Name)
 	}
 	fmt.Fprintf(o.Out, "%d fake nodes are ready\n", len(nodes))

@@ -91,11 +91,11 @@ func (c *cluster) warm() {
 		c.t.Fatalf("%s: waited %v in vain for Prometheus to have measured each node", c.name, patience)
 	}
 	c.asked = c.prometheus.queries(c.t)
-	if c.name != byNodeLoad.name {
+	if !c.refreshes {
 		return
 	}
 	// The first of two may have been answered before.
-	c.await("NodeLoad's next two requests", func() bool { return c.prometheus.queries(c.t) >= c.asked+2 })
+	c.await("the plugin's next two requests", func() bool { return c.prometheus.queries(c.t) >= c.asked+2 })
 	c.asked = c.prometheus.queries(c.t)
 }
 

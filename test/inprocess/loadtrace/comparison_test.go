@@ -91,7 +91,7 @@ func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 // TestMixedLoad: with pods whose requests lie, NodeLoad keeps the hottest node cooler and the nodes more even than the
 // default profile does, for a request a second; the naive plugin needs hundreds of times as many.
 func TestMixedLoad(t *testing.T) {
-	ways := []way{byDefault, byNaive, byNodeLoad}
+	ways := append([]way{byDefault, byNaive, byNodeLoad}, others...)
 	got := compare(t, mixedTrace, ways...)
 	took := got[byNodeLoad.name].took.Round(time.Second)
 	table(t, fmt.Sprintf("%d pods on %d nodes in %v, which took %v; load in percent of a node's cores, above 100 %% is wanted in vain",
@@ -130,7 +130,7 @@ func TestMixedLoad(t *testing.T) {
 // there are fewer hot spots with NodeLoad than with the default profile, and jobs are slowed down by them for less
 // time.
 func TestStreamingJobs(t *testing.T) {
-	ways := []way{byDefault, byNodeLoad}
+	ways := append([]way{byDefault, byNodeLoad}, others...)
 	got := compare(t, streamingTrace, ways...)
 	jobs := make(map[string]bool)
 	for _, j := range streamingTrace.pods {

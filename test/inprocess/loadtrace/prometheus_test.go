@@ -114,11 +114,19 @@ func newPrometheus(t *testing.T, reality *reality) *prometheus {
 	if !ok {
 		t.Fatalf("Prometheus does not start; next: read what it says")
 	}
-	client, err := api.NewClient(api.Config{Address: "http://" + listens})
+	client, err := newClient("http://" + listens)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &prometheus{url: "http://" + listens, nodes: len(targets), api: prometheusv1.NewAPI(client)}
+	return &prometheus{url: "http://" + listens, nodes: len(targets), api: client}
+}
+
+func newClient(url string) (prometheusv1.API, error) {
+	client, err := api.NewClient(api.Config{Address: url})
+	if err != nil {
+		return nil, err
+	}
+	return prometheusv1.NewAPI(client), nil
 }
 
 // warm tells whether there is half a window of measurements of each node. On a slow, busy machine some are always

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
@@ -17,8 +15,10 @@ type way struct {
 	name string
 	// measures says that it asks Prometheus.
 	measures bool
-	config   func(url string) string
-	plugins  func(*testing.T, *prometheus) frameworkruntime.Registry
+	// refreshes says that it asks by itself, again and again, and not when a pod comes.
+	refreshes bool
+	config    func(url string) string
+	plugins   func(*testing.T, *prometheus) frameworkruntime.Registry
 }
 
 // The ways that are compared. Those that look at measurements have the default plugins beside them, and the same
@@ -33,7 +33,7 @@ var (
 		},
 	}
 	byNodeLoad = way{
-		name: "NodeLoad", measures: true,
+		name: "NodeLoad", measures: true, refreshes: true,
 		config: func(url string) string {
 			return profile(nodeload.Name, fmt.Sprintf(`
   pluginConfig:
@@ -45,22 +45,14 @@ var (
       resources: [{name: cpu, window: %s, threshold: 80}]
 `, url, window))
 		},
-		plugins: func(t *testing.T, _ *prometheus) frameworkruntime.Registry {
-			return frameworkruntime.Registry{nodeload.Name: closing(t, nodeload.Factory())}
+		plugins: func(*testing.T, *prometheus) frameworkruntime.Registry {
+			return frameworkruntime.Registry{nodeload.Name: nodeload.Factory()}
 		},
 	}
 )
 
-// closing makes plugins that end with the test, since a scheduler's never do.
-func closing(t *testing.T, factory frameworkruntime.PluginFactory) frameworkruntime.PluginFactory {
-	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-		plugin, err := factory(args, handle)
-		if err == nil {
-			t.Cleanup(plugin.(*nodeload.NodeLoad).Close)
-		}
-		return plugin, err
-	}
-}
+// others are ways of other projects, which are compared where they are compiled in. Nothing is expected of them.
+var others []way
 
 // profile is a scheduler's configuration of the default plugins and one more.
 func profile(plugin, pluginConfig string) string {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"reflect"
 	"runtime"
 	"sort"
@@ -17,7 +16,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
@@ -183,7 +181,7 @@ func TestEachPluginDecides(t *testing.T) {
 	for _, plugin := range plugins {
 		plugin := plugin
 		t.Run(plugin.name, func(t *testing.T) {
-			discardLog(t)
+			decision.Quiet(t)
 			s, pods := measured(t, 20, 10, registered(), with(plugin.name, plugin.args))
 			for _, pod := range pods {
 				if node, err := s.Decide(pod); err != nil || node == "" {
@@ -205,7 +203,7 @@ const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, t
 // a process of its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a
 // pod behind.
 func BenchmarkDecision(b *testing.B) {
-	discardLog(b)
+	decision.Quiet(b)
 	benchmark(b, "default", nil, "")
 	benchmark(b, "registered", registered(), "")
 	benchmark(b, "empty", frameworkruntime.Registry{emptyName: newEmpty}, with(emptyName, "{}"))
@@ -220,6 +218,16 @@ func BenchmarkDecision(b *testing.B) {
 		}
 		benchmark(b, plugin.name, registered(), with(plugin.name, args))
 	}
+	for _, other := range others {
+		benchmark(b, other.name, other.registry, other.config)
+	}
+}
+
+// others are plugins of other projects: scripts/measure-plugins.sh adds the file in testdata/ that names them.
+var others []struct {
+	name     string
+	registry frameworkruntime.Registry
+	config   string
 }
 
 const emptyName = "Empty"
@@ -307,12 +315,6 @@ func application(name string) *v1.Pod {
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "100m", v1.ResourceMemory: "128Mi"}).Obj()
 	pod.Spec.Containers[0].Image = image
 	return pod
-}
-
-func discardLog(tb testing.TB) {
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	tb.Cleanup(func() { klog.LogToStderr(true) })
 }
 
 // measuredAll says whether all nodes have a measurement of all five resources.

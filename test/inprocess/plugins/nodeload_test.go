@@ -87,7 +87,6 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 				plugin, err := factory(args, handle)
 				if err == nil {
 					s.plugins = append(s.plugins, plugin.(*nodeload.NodeLoad))
-					t.Cleanup(plugin.(*nodeload.NodeLoad).Close)
 				}
 				return plugin, err
 			},

@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,14 +43,7 @@ const (
 
 var account = cluster.Account{Namespace: metav1.NamespaceSystem, Name: schedulerName}
 
-// auditPolicy logs who asked for what, once it is answered or, for a watch, begun.
-const auditPolicy = `apiVersion: audit.k8s.io/v1
-kind: Policy
-omitStages: [RequestReceived]
-rules: [{level: Metadata}]
-`
-
-var shared = cluster.Shared{AuditPolicy: auditPolicy}
+var shared = cluster.Shared{AuditPolicy: cluster.AllRequests}
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
@@ -68,19 +60,9 @@ func newStand(t *testing.T) *stand {
 	s := &stand{Cluster: shared.Get(t)}
 	s.client = s.Client()
 	s.nodes = s.AddNodes(t, 4)
-	s.kubectl(t, t.Context(), "apply", "-k", base)
-	t.Cleanup(func() { s.kubectl(t, context.Background(), "delete", "-k", base) })
+	s.Kubectl(t, t.Context(), "apply", "-k", base)
+	t.Cleanup(func() { s.Kubectl(t, context.Background(), "delete", "-k", base) })
 	return s
-}
-
-func (s *stand) kubectl(t *testing.T, ctx context.Context, arguments ...string) {
-	t.Helper()
-	command := exec.CommandContext(ctx, cluster.Program(t, "KUBECTL"), arguments...)
-	// It keeps what it learns about an API server in the home directory.
-	command.Env = []string{"KUBECONFIG=" + s.Kubeconfig(), "HOME=" + s.Folder()}
-	if output, err := command.CombinedOutput(); err != nil {
-		t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
-	}
 }
 
 func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {

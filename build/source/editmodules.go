@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// AddModule writes an entry at the end of modules.yaml, or in the place of the one that the module has. Comments stay.
+func AddModule(file string, entry Module) error {
+	text, err := sigsyaml.Marshal(entry)
+	if err != nil {
+		return err
+	}
+	added, err := yaml.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	inOrder(added)
+	return editModules(file, func(modules *yaml.Node) error {
+		at := find(modules, entry.Path)
+		if at < 0 {
+			modules.Content = append(modules.Content, added.YNode())
+			return nil
+		}
+		added.YNode().HeadComment = modules.Content[at].HeadComment
+		modules.Content[at] = added.YNode()
+		return nil
+	})
+}
+
+// RemoveModule takes the entry of a module with plugins, and the comment above it, out of modules.yaml.
+func RemoveModule(file, path string) error {
+	return editModules(file, func(modules *yaml.Node) error {
+		at := find(modules, path)
+		if at < 0 {
+			return nextstep.With(fmt.Errorf("%s does not name %s", file, path),
+				"take MODULE from: grep '^- module: ' %s", file)
+		}
+		if yaml.NewRNode(modules.Content[at]).Field("plugins") == nil {
+			return nextstep.With(
+				fmt.Errorf("%s names no plugin of %s, which this project's own plugins import", file, path),
+				"edit %s, if they no longer do", file)
+		}
+		modules.Content = slices.Delete(modules.Content, at, at+1)
+		return nil
+	})
+}
+
+// find is the index of a module's entry; -1 if it has none.
+func find(modules *yaml.Node, path string) int {
+	return slices.IndexFunc(modules.Content, func(entry *yaml.Node) bool {
+		return yaml.NewRNode(entry).Field("module").Value.YNode().Value == path
+	})
+}
+
+// editModules changes the list in modules.yaml, checks what comes out, and puts it in the file's place at once.
+func editModules(file string, edit func(modules *yaml.Node) error) error {
+	if _, err := ReadModules(file); err != nil {
+		return err
+	}
+	document, err := yaml.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	modules, err := document.Pipe(yaml.LookupCreate(yaml.SequenceNode, "modules"))
+	if err != nil {
+		return err
+	}
+	// An empty list is in brackets, and its first entry would be, too.
+	modules.YNode().Style = 0
+	if err := edit(modules.YNode()); err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	encoder := yaml.NewEncoderWithOptions(&text, &yaml.EncoderOptions{SeqIndent: yaml.CompactSequenceStyle})
+	if err := errors.Join(encoder.Encode(document.Document()), encoder.Close()); err != nil {
+		return err
+	}
+	if _, err := parseModules(text.Bytes()); err != nil {
+		return nextstep.With(fmt.Errorf("%s cannot carry that, and stays as it was: %w", file, err),
+			"make remove-module for what is in its way, or choose other PLUGINS")
+	}
+	edited := file + ".new"
+	defer os.Remove(edited)
+	if err := os.WriteFile(edited, text.Bytes(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(edited, file)
+}
+
+// keys are those of entries, in the order in which people read them.
+var keys = []string{
+	"module", "version", "sum", "plugins", "arguments", "packages", "dependencies",
+	"name", "package", "constructor", "crds",
+}
+
+// inOrder sorts the keys of an entry.
+func inOrder(node *yaml.RNode) {
+	content := node.YNode().Content
+	if node.YNode().Kind == yaml.MappingNode {
+		var sorted []*yaml.Node
+		for _, key := range keys {
+			for i := 0; i < len(content); i += 2 {
+				if content[i].Value == key {
+					sorted = append(sorted, content[i], content[i+1])
+				}
+			}
+		}
+		node.YNode().Content = sorted
+	}
+	for _, child := range content {
+		inOrder(yaml.NewRNode(child))
+	}
+}

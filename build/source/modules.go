@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"errors"
+	"fmt"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/mod/module"
+	"sigs.k8s.io/yaml"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// Module is a Go module of which the image carries packages that upstream does not vendor: an entry of modules.yaml.
+type Module struct {
+	Path    string `json:"module"`
+	Version string `json:"version"`
+	// Sum is the module's h1: sum, as in go.sum.
+	Sum string `json:"sum"`
+	// Packages are folders of the module, "." for its root.
+	Packages []string `json:"packages"`
+	// Plugins are those that kube-scheduler is to know.
+	Plugins []Plugin `json:"plugins,omitempty"`
+	// Arguments is the package that makes the scheduler's scheme know the plugins' arguments when it is imported; empty
+	// if they have none.
+	Arguments string `json:"arguments,omitempty"`
+	// Dependencies are modules that only this one needs; they have neither plugins nor dependencies of their own.
+	Dependencies []Module `json:"dependencies,omitempty"`
+}
+
+// Plugin is a scheduling plugin of a module.
+type Plugin struct {
+	Name string `json:"name"`
+	// Package is its folder in the module, and Constructor the function there that makes the plugin.
+	Package     string `json:"package"`
+	Constructor string `json:"constructor"`
+	// CRDs are files of the module with the CustomResourceDefinitions without which the plugin does not start.
+	CRDs []string `json:"crds,omitempty"`
+}
+
+// ImportPaths are those of the packages.
+func (m Module) ImportPaths() []string {
+	var paths []string
+	for _, folder := range m.Packages {
+		paths = append(paths, path.Join(m.Path, folder))
+	}
+	return paths
+}
+
+// String is the module in one line: all that decides which files come into the tree.
+func (m Module) String() string {
+	text := fmt.Sprintf("%s@%s %s: %s", m.Path, m.Version, m.Sum, strings.Join(m.Packages, ", "))
+	for _, plugin := range m.Plugins {
+		text += fmt.Sprintf("; %s from %s.%s", plugin.Name, plugin.Package, plugin.Constructor)
+		if len(plugin.CRDs) > 0 {
+			text += " with " + strings.Join(plugin.CRDs, " and ")
+		}
+	}
+	if m.Arguments != "" {
+		text += "; arguments from " + m.Arguments
+	}
+	return text
+}
+
+// All are the modules and their dependencies, each once, with the packages that any of them names. ReadModules has made
+// sure that they agree on versions and sums.
+func All(modules []Module) []Module {
+	var all []Module
+	add := func(m Module) {
+		m.Dependencies = nil
+		at := slices.IndexFunc(all, func(other Module) bool { return other.Path == m.Path })
+		if at < 0 {
+			all = append(all, m)
+			return
+		}
+		all[at].Packages = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all[at].Packages, m.Packages))))
+		if len(m.Plugins) > 0 {
+			all[at].Plugins, all[at].Arguments = m.Plugins, m.Arguments
+		}
+	}
+	for _, m := range modules {
+		add(m)
+		for _, dependency := range m.Dependencies {
+			add(dependency)
+		}
+	}
+	return all
+}
+
+// WithoutPlugins are the modules that this project's own plugins need.
+func WithoutPlugins(modules []Module) []Module {
+	return slices.DeleteFunc(slices.Clone(modules), func(m Module) bool { return len(m.Plugins) > 0 })
+}
+
+// ReadModules reads modules.yaml. A key that is not known is an error.
+func ReadModules(file string) ([]Module, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("cannot read what is carried: %w", err), "git checkout -- modules.yaml")
+	}
+	modules, err := parseModules(content)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("%s: %w", file, err),
+			"correct it; docs/modules.md says what stands there")
+	}
+	return modules, nil
+}
+
+func parseModules(content []byte) ([]Module, error) {
+	var list struct {
+		Modules []Module `json:"modules"`
+	}
+	if err := yaml.UnmarshalStrict(content, &list); err != nil {
+		return nil, err
+	}
+	return list.Modules, checkModules(list.Modules)
+}
+
+func checkModules(modules []Module) error {
+	entries, plugins := map[string]bool{}, map[string]bool{}
+	versions := map[string]Module{}
+	for _, m := range modules {
+		if entries[m.Path] {
+			return fmt.Errorf("%s stands there twice", m.Path)
+		}
+		entries[m.Path] = true
+		for _, each := range append([]Module{m}, m.Dependencies...) {
+			if err := each.check(); err != nil {
+				return err
+			}
+			if other, known := versions[each.Path]; known && (other.Version != each.Version || other.Sum != each.Sum) {
+				return fmt.Errorf("%s stands there as %s %s and as %s %s: two versions cannot be in one binary",
+					each.Path, other.Version, other.Sum, each.Version, each.Sum)
+			}
+			versions[each.Path] = each
+		}
+		for _, dependency := range m.Dependencies {
+			if len(dependency.Plugins) > 0 || len(dependency.Dependencies) > 0 || dependency.Arguments != "" {
+				return fmt.Errorf("%s: a dependency has packages only", dependency.Path)
+			}
+		}
+		if err := m.checkPlugins(plugins); err != nil {
+			return fmt.Errorf("%s: %w", m.Path, err)
+		}
+	}
+	return nil
+}
+
+func (m Module) check() error {
+	if err := module.Check(m.Path, m.Version); err != nil {
+		return err
+	}
+	if !sumForm.MatchString(m.Sum) {
+		return fmt.Errorf("%s: sum %q is not of the form %s", m.Path, m.Sum, sumForm)
+	}
+	if len(m.Packages) == 0 {
+		return fmt.Errorf("%s: no packages", m.Path)
+	}
+	seen := map[string]bool{}
+	for _, folder := range m.Packages {
+		if !fs.ValidPath(folder) {
+			return fmt.Errorf("%s: package %q is not a folder of the module", m.Path, folder)
+		}
+		if seen[folder] {
+			return fmt.Errorf("%s stands there twice", path.Join(m.Path, folder))
+		}
+		seen[folder] = true
+	}
+	return nil
+}
+
+// pluginName is what names of plugins are made of: they stand in Go strings, and in messages.
+var pluginName = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
+
+// checkPlugins looks at what is said of the plugins, whose names go to seen.
+func (m Module) checkPlugins(seen map[string]bool) error {
+	if len(m.Plugins) == 0 && (m.Arguments != "" || len(m.Dependencies) > 0) {
+		return errors.New("it has arguments or dependencies, and no plugins")
+	}
+	if m.Arguments != "" && !slices.Contains(m.Packages, m.Arguments) {
+		return fmt.Errorf("arguments: %s is none of its packages", m.Arguments)
+	}
+	for _, plugin := range m.Plugins {
+		switch {
+		case !pluginName.MatchString(plugin.Name):
+			return fmt.Errorf("plugin %q: a name is of the form %s", plugin.Name, pluginName)
+		case seen[plugin.Name]:
+			return fmt.Errorf("the plugin %s stands there twice", plugin.Name)
+		case !slices.Contains(m.Packages, plugin.Package):
+			return fmt.Errorf("plugin %s: %s is none of its module's packages", plugin.Name, plugin.Package)
+		case !token.IsIdentifier(plugin.Constructor) || !token.IsExported(plugin.Constructor):
+			return fmt.Errorf("plugin %s: %q is no exported function", plugin.Name, plugin.Constructor)
+		}
+		seen[plugin.Name] = true
+		for _, file := range plugin.CRDs {
+			if !fs.ValidPath(file) {
+				return fmt.Errorf("plugin %s: %q is no file of the module", plugin.Name, file)
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Takes a module with plugins of another project out of modules.yaml. Patches for it are left out of the series from then
+# on.
+#
+# Inputs (environment): MODULE, its path. Exit: 0 removed; 1 it is not there.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+[[ -n ${MODULE:-} ]] || fail "MODULE is not given" "make remove-module MODULE=sigs.k8s.io/scheduler-plugins"
+use_pinned_go
+build=$(build_tool kube-scheduler-build)
+"$build" modules remove "$MODULES_FILE" "${MODULE%@*}" || exit 1
+say "modules: ${MODULE%@*} is no longer in $MODULES_FILE"
+say "next:    make update; make image"

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package loadtrace
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/common/model"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme"
+	"sigs.k8s.io/scheduler-plugins/pkg/trimaran/loadvariationriskbalancing"
+	"sigs.k8s.io/scheduler-plugins/pkg/trimaran/targetloadpacking"
+)
+
+// Trimaran's plugins ask a load-watcher, every 30 seconds; no setting makes that less. What the load-watcher measures is
+// over the window of the other ways here, where its own would be over 15 minutes, and is as new as the question.
+func init() {
+	watcher := httptest.NewUnstartedServer(nil)
+	// The address of the Prometheus comes with the request.
+	watcher.Config.Handler = http.HandlerFunc(serveLoads)
+	watcher.Start()
+	for name, plugin := range map[string]frameworkruntime.PluginFactory{
+		targetloadpacking.Name:          targetloadpacking.New,
+		loadvariationriskbalancing.Name: loadvariationriskbalancing.New,
+	} {
+		others = append(others, way{
+			name: name, measures: true, refreshes: true,
+			config: func(url string) string {
+				return profile(name, fmt.Sprintf(`
+  pluginConfig:
+  - name: %s
+    args: {watcherAddress: "%s/%s"}
+`, name, watcher.URL, strings.TrimPrefix(url, "http://")))
+			},
+			plugins: func(*testing.T, *prometheus) frameworkruntime.Registry {
+				return frameworkruntime.Registry{name: plugin}
+			},
+		})
+	}
+}
+
+// serveLoads answers as a load-watcher does: with the mean and the deviation of each node's CPU.
+func serveLoads(w http.ResponseWriter, r *http.Request) {
+	host, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	p, err := newClient("http://" + host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	type object = map[string]any
+	now := time.Now()
+	nodes := map[string][]object{}
+	for operator, function := range map[string]string{"AVG": "avg_over_time", "STD": "stddev_over_time"} {
+		// As the recording rule of kube-prometheus has it, from one scrape to the next.
+		query := fmt.Sprintf(`100 * %s((1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[3s])))[%s:1s])`,
+			function, model.Duration(window))
+		answer, _, err := p.Query(r.Context(), query, now)
+		vector, ok := answer.(model.Vector)
+		if err != nil || !ok {
+			http.Error(w, fmt.Sprint(answer, err), http.StatusBadGateway)
+			return
+		}
+		for _, sample := range vector {
+			node, _, _ := strings.Cut(string(sample.Metric["instance"]), ":")
+			nodes[node] = append(nodes[node], object{"name": "cpu", "type": "CPU", "operator": operator, "value": float64(sample.Value)})
+		}
+	}
+	metrics := object{}
+	for node, of := range nodes {
+		metrics[node] = object{"metrics": of}
+	}
+	_ = json.NewEncoder(w).Encode(object{
+		"timestamp": now.Unix(), "source": "Prometheus", "data": object{"NodeMetricsMap": metrics},
+		"window": object{"duration": window.String(), "start": now.Add(-window).Unix(), "end": now.Unix()},
+	})
+}

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	// plainConfig is the default configuration.
+	plainConfig = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
+	// secondProfile is the name of a profile beside the default one, where there is one.
+	secondProfile = "second-scheduler"
+)
+
+// config makes a configuration, and says in g how many profiles it has.
+func (g *generator) config() string {
+	var b strings.Builder
+	b.WriteString(plainConfig)
+	if g.one(3) || g.roomy && g.one(2) {
+		fmt.Fprintf(&b, "percentageOfNodesToScore: %d\n", 1+g.Intn(100))
+	}
+	if g.one(6) {
+		b.WriteString("extenders:\n")
+		for i := 1 + g.Intn(2); i > 0; i-- {
+			g.extender(&b, i)
+		}
+	}
+	b.WriteString("profiles:\n")
+	g.profile(&b, "default-scheduler")
+	g.profiles = 1
+	if g.one(4) {
+		g.profile(&b, secondProfile)
+		g.profiles = 2
+	}
+	return b.String()
+}
+
+// extender writes one of the extenders that startExtenders plays. Those of one configuration have different URLs.
+func (g *generator) extender(b *strings.Builder, number int) {
+	name, ignorable := fmt.Sprintf("steady-%d", number), g.one(2)
+	if number == 2 && g.one(2) {
+		// One that is not ignorable makes the pod fail.
+		name, ignorable = "unsteady", !g.one(4)
+	}
+	fmt.Fprintf(b, "  - {urlPrefix: %s/%s, nodeCacheCapable: %v, ignorable: %v",
+		extenderAddress, name, g.one(2), ignorable)
+	if !g.one(3) {
+		b.WriteString(", filterVerb: filter")
+	}
+	if !g.one(3) {
+		fmt.Fprintf(b, ", prioritizeVerb: prioritize, weight: %d", 1+g.Intn(5))
+	}
+	if !g.one(3) {
+		b.WriteString(", preemptVerb: preempt")
+	}
+	if number == 1 && g.one(3) {
+		// A resource has one manager.
+		fmt.Fprintf(b, ", managedResources: [{name: example.com/gpu, ignoredByScheduler: %v}]", g.one(2))
+	}
+	b.WriteString("}\n")
+}
+
+// profile writes a profile; every second has no more than its name.
+func (g *generator) profile(b *strings.Builder, name string) {
+	fmt.Fprintf(b, "  - schedulerName: %s\n", name)
+	if g.one(2) {
+		return
+	}
+	scores := []string{"NodeResourcesBalancedAllocation", "ImageLocality", "InterPodAffinity", "NodeResourcesFit",
+		"NodeAffinity", "PodTopologySpread", "TaintToleration"}
+	disabled, enabled := []string{}, []string{}
+	for _, name := range scores {
+		switch g.Intn(4) {
+		case 0:
+			disabled = append(disabled, fmt.Sprintf("{name: %s}", name))
+		case 1:
+			disabled = append(disabled, fmt.Sprintf("{name: %s}", name))
+			enabled = append(enabled, fmt.Sprintf("{name: %s, weight: %d}", name, 1+g.Intn(20)))
+		}
+	}
+	fmt.Fprintf(b, "    plugins:\n      score: {disabled: [%s], enabled: [%s]}\n",
+		strings.Join(disabled, ", "), strings.Join(enabled, ", "))
+	if g.one(4) {
+		fmt.Fprintf(b, "      filter: {disabled: [{name: %s}]}\n", g.of("NodeUnschedulable", "NodeName",
+			"TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
+			"NodeVolumeLimits", "VolumeBinding", "VolumeZone", "PodTopologySpread", "InterPodAffinity"))
+	}
+	if g.one(12) {
+		b.WriteString("      postFilter: {disabled: [{name: DefaultPreemption}]}\n")
+	}
+	b.WriteString("    pluginConfig:\n")
+	arguments := func(plugin, format string, args ...interface{}) {
+		fmt.Fprintf(b, "      - {name: %s, args: {%s}}\n", plugin, fmt.Sprintf(format, args...))
+	}
+	arguments("DefaultPreemption", "minCandidateNodesPercentage: %d, minCandidateNodesAbsolute: %d",
+		g.Intn(50), 1+g.Intn(5))
+	arguments("InterPodAffinity", "hardPodAffinityWeight: %d", g.Intn(101))
+	arguments("NodeResourcesFit", "%s", g.fit())
+	switch g.Intn(4) {
+	case 0:
+		arguments("NodeAffinity", "addedAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "+
+			"{nodeSelectorTerms: [{matchExpressions: [%s]}]}}",
+			g.of("{key: disk, operator: Exists}", "{key: rack, operator: NotIn, values: ['1']}"))
+	case 1:
+		arguments("NodeAffinity", "addedAffinity: {preferredDuringSchedulingIgnoredDuringExecution: "+
+			"[{weight: %d, preference: {matchExpressions: [{key: disk, operator: In, values: [%s]}]}}]}",
+			1+g.Intn(50), g.of("ssd", "hdd"))
+	}
+	switch g.Intn(4) {
+	case 0:
+		arguments("PodTopologySpread", "defaultingType: System")
+	case 1:
+		arguments("PodTopologySpread", "defaultingType: List")
+	case 2:
+		var constraints []string
+		for _, i := range g.Perm(len(keys))[:1+g.Intn(3)] {
+			constraints = append(constraints, fmt.Sprintf("{maxSkew: %d, topologyKey: %s, whenUnsatisfiable: %s}",
+				1+g.Intn(3), keys[i], g.of("ScheduleAnyway", "ScheduleAnyway", "DoNotSchedule")))
+		}
+		arguments("PodTopologySpread", "defaultingType: List, defaultConstraints: [%s]",
+			strings.Join(constraints, ", "))
+	}
+}
+
+// fit makes the arguments of NodeResourcesFit.
+func (g *generator) fit() string {
+	strategy := g.of("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
+	// BalancedAllocation, whose order of adding floats is that of a map, keeps its two.
+	resources := g.of("{name: cpu, weight: 1}", "{name: cpu, weight: 2}, {name: memory, weight: 1}",
+		"{name: memory, weight: 1}, {name: example.com/gpu, weight: 3}")
+	shape := ""
+	if strategy == "RequestedToCapacityRatio" {
+		point := "{utilization: %d, score: %d}"
+		shape = fmt.Sprintf(", requestedToCapacityRatio: {shape: ["+point+", "+point+", "+point+"]}",
+			0, g.Intn(11), 1+g.Intn(98), g.Intn(11), 100, g.Intn(11))
+	}
+	ignored := ""
+	if g.one(3) {
+		ignored = g.of(", ignoredResources: [example.com/gpu]", ", ignoredResourceGroups: [example.com]")
+	}
+	return fmt.Sprintf("scoringStrategy: {type: %s, resources: [%s]%s}%s", strategy, resources, shape, ignored)
+}

@@ -1,0 +1,385 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+	"math/rand"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// generator makes scenarios. Values are few, so that pods and nodes meet.
+type generator struct {
+	*rand.Rand
+	nodes, pods int // made so far
+	// roomy is a large cluster, in which most pods fit on most nodes: more nodes than the scheduler looks for.
+	roomy bool
+	// profiles are how many the configuration has.
+	profiles int
+	// claims are the names of claims for volumes, by namespace.
+	claims map[string][]string
+}
+
+// Generate makes the scenario of a number.
+func Generate(seed int64) *Scenario {
+	if seed%100 == 50 {
+		return rounding(seed)
+	}
+	g := &generator{Rand: rand.New(rand.NewSource(seed)), claims: map[string][]string{}}
+	size := g.size()
+	g.roomy = size >= 100
+	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}}
+	for _, name := range namespaces {
+		s.Namespaces = append(s.Namespaces, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: map[string]string{v1.LabelMetadataName: name, "team": g.of("red", "blue")},
+		}})
+	}
+	for i := g.Intn(3); i > 0; i-- {
+		s.Services = append(s.Services, &v1.Service{
+			ObjectMeta: metav1.ObjectMeta{Namespace: g.of(namespaces...), Name: fmt.Sprintf("service-%d", i)},
+			Spec:       v1.ServiceSpec{Selector: map[string]string{"app": g.of(apps...)}},
+		})
+	}
+	for i := g.Intn(3); i > 0; i-- {
+		one := intstr.FromInt(g.Intn(2))
+		s.Budgets = append(s.Budgets, &policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Namespace: g.of(namespaces...), Name: fmt.Sprintf("budget-%d", i)},
+			Spec:       policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: g.selector()},
+			Status:     policyv1.PodDisruptionBudgetStatus{DisruptionsAllowed: int32(g.Intn(2))},
+		})
+	}
+	if g.one(8) {
+		s.Features["PreferNominatedNode"] = false
+	}
+	for i := 0; i < size; i++ {
+		s.Nodes = append(s.Nodes, g.node(g.nodes))
+		g.nodes++
+	}
+	if g.one(3) {
+		g.volumes(s)
+	}
+	placed, steps := g.Intn(size*2), 3+g.Intn(5)
+	if g.roomy {
+		placed, steps = g.Intn(60), 2+g.Intn(2)
+	}
+	for i := placed; i > 0; i-- {
+		pod := g.pod()
+		pod.Spec.NodeName = s.Nodes[g.Intn(size)].Name
+		s.Steps = append(s.Steps, Step{Place: pod})
+	}
+	for i := steps; i > 0; i-- {
+		s.Steps = append(s.Steps, g.step(s))
+		if g.Intn(3) == 0 {
+			s.Steps = append(s.Steps, Step{Retry: true})
+		}
+	}
+	return s
+}
+
+// size is how many nodes there are: rarely more than the 100 of which the scheduler looks at all.
+func (g *generator) size() int {
+	switch n := g.Intn(100); {
+	case n < 25:
+		return 3
+	case n < 55:
+		return 10
+	case n < 86:
+		return 30
+	case n < 97:
+		return 100 + g.Intn(60)
+	default:
+		return 300 + g.Intn(100)
+	}
+}
+
+func (g *generator) step(s *Scenario) Step {
+	switch g.Intn(10) {
+	case 0:
+		g.nodes++
+		return Step{PutNode: g.node(g.nodes - 1)}
+	case 1, 2:
+		return Step{PutNode: g.node(g.Intn(len(s.Nodes)))}
+	case 3:
+		return Step{DeleteNode: s.Nodes[g.Intn(len(s.Nodes))].Name}
+	case 4:
+		return Step{DeletePod: fmt.Sprintf("%s/pod-%d", g.of(namespaces...), g.Intn(g.pods+1))}
+	default:
+		var pods []*v1.Pod
+		// Pods of a workload are alike.
+		for len(pods) < 12 {
+			pod := g.pod()
+			if g.one(8) {
+				// As after preemption by another instance of the scheduler.
+				pod.Status.NominatedNodeName = fmt.Sprintf("node-%d", g.Intn(g.nodes+1))
+			}
+			for i := 1 + g.Intn(6); i > 0; i-- {
+				replica := pod.DeepCopy()
+				replica.Name = fmt.Sprintf("pod-%d", g.pods)
+				g.pods++
+				pods = append(pods, replica)
+			}
+		}
+		return Step{Schedule: pods}
+	}
+}
+
+var (
+	namespaces = []string{"default", "other"}
+	apps       = []string{"web", "db", "batch"}
+	zoneNames  = []string{"a", "b", "c"}
+	images     = []string{
+		"registry.example.com/web:v1", "registry.example.com/db:latest", "registry.example.com/batch:v2",
+	}
+	// keys tell nodes apart; several nodes may lack one.
+	keys = []string{v1.LabelTopologyZone, v1.LabelHostname, "rack", "disk"}
+)
+
+func (g *generator) of(values ...string) string { return values[g.Intn(len(values))] }
+
+// often is n, or four times as much where pods shall fit.
+func (g *generator) often(n int) int {
+	if g.roomy {
+		return 4 * n
+	}
+	return n
+}
+
+// one says yes once in n times.
+func (g *generator) one(n int) bool { return g.Intn(n) == 0 }
+
+func (g *generator) node(number int) *v1.Node {
+	name := fmt.Sprintf("node-%d", number)
+	node := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Labels: map[string]string{}}}
+	for _, key := range keys {
+		value := ""
+		switch key {
+		case v1.LabelTopologyZone:
+			value = g.of(zoneNames...)
+		case v1.LabelHostname:
+			value = name
+		case "rack":
+			value = g.of("1", "2", "3", "4", "5")
+		case "disk":
+			value = g.of("ssd", "hdd")
+		}
+		if !g.one(12) {
+			node.Labels[key] = value
+		}
+	}
+	node.Status.Capacity = v1.ResourceList{
+		v1.ResourceCPU:    resource.MustParse(g.of("1", "2", "4", "8")),
+		v1.ResourceMemory: resource.MustParse(g.of("1Gi", "4Gi", "8Gi")),
+		v1.ResourcePods:   resource.MustParse(g.of("3", "10", "110")),
+	}
+	if g.one(4) {
+		node.Status.Capacity["example.com/gpu"] = resource.MustParse(g.of("1", "4"))
+	}
+	if g.one(4) {
+		node.Status.Capacity[v1.ResourceEphemeralStorage] = resource.MustParse("10Gi")
+	}
+	if g.one(5) {
+		node.Status.Capacity["attachable-volumes-gce-pd"] = resource.MustParse(g.of("1", "2"))
+	}
+	if g.roomy {
+		node.Status.Capacity[v1.ResourcePods] = resource.MustParse("110")
+	}
+	node.Status.Allocatable = node.Status.Capacity.DeepCopy()
+	node.Spec.Unschedulable = g.one(g.often(15))
+	for g.one(g.often(4)) {
+		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
+			Key: g.of("dedicated", "old"), Value: g.of("web", "db"),
+			Effect: v1.TaintEffect(g.of(string(v1.TaintEffectNoSchedule), string(v1.TaintEffectPreferNoSchedule), string(v1.TaintEffectNoExecute))),
+		})
+	}
+	for _, image := range images {
+		if g.one(3) {
+			node.Status.Images = append(node.Status.Images, v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
+		}
+	}
+	return node
+}
+
+func (g *generator) pod() *v1.Pod {
+	number := g.pods
+	g.pods++
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: g.of(namespaces...), Name: fmt.Sprintf("pod-%d", number), Labels: map[string]string{"app": g.of(apps...)},
+	}}
+	if g.one(3) {
+		pod.Labels["tier"] = g.of("front", "back")
+	}
+	priority := int32(g.Intn(3) * 10)
+	pod.Spec.Priority = &priority
+	if g.one(8) {
+		never := v1.PreemptNever
+		pod.Spec.PreemptionPolicy = &never
+	}
+	for i := 1 + g.Intn(2); i > 0; i-- {
+		pod.Spec.Containers = append(pod.Spec.Containers, g.container(i))
+	}
+	if g.one(5) {
+		pod.Spec.InitContainers = []v1.Container{g.container(9)}
+	}
+	if g.one(8) {
+		pod.Spec.Overhead = v1.ResourceList{v1.ResourceCPU: resource.MustParse("50m")}
+	}
+	for g.one(3) {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{
+			Key: g.of("dedicated", "old", ""), Operator: v1.TolerationOpExists,
+			Effect: v1.TaintEffect(g.of("", string(v1.TaintEffectNoSchedule), string(v1.TaintEffectPreferNoSchedule))),
+		})
+	}
+	if g.one(6) {
+		pod.Spec.NodeSelector = map[string]string{"disk": g.of("ssd", "hdd")}
+	}
+	if g.profiles > 1 && g.one(3) {
+		pod.Spec.SchedulerName = secondProfile
+	}
+	if len(g.claims) > 0 || g.one(8) {
+		g.mount(pod)
+	}
+	if g.roomy && !g.one(3) {
+		pod.Spec.Tolerations = append(pod.Spec.Tolerations, v1.Toleration{Operator: v1.TolerationOpExists})
+		return pod
+	}
+	pod.Spec.Affinity = &v1.Affinity{}
+	g.nodeAffinity(pod)
+	if g.one(3) {
+		pod.Spec.Affinity.PodAffinity = &v1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  g.terms(6),
+			PreferredDuringSchedulingIgnoredDuringExecution: g.preferred(2),
+		}
+	}
+	if g.one(3) {
+		pod.Spec.Affinity.PodAntiAffinity = &v1.PodAntiAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution:  g.terms(3),
+			PreferredDuringSchedulingIgnoredDuringExecution: g.preferred(2),
+		}
+	}
+	if g.one(8) {
+		// Each key once.
+		for _, i := range g.Perm(len(keys)) {
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+				MaxSkew: int32(1 + g.Intn(5)), TopologyKey: keys[i], LabelSelector: g.selector(),
+				WhenUnsatisfiable: v1.ScheduleAnyway,
+			})
+		}
+	} else if g.one(3) {
+		for i := 1 + g.Intn(3); i > 0; i-- {
+			pod.Spec.TopologySpreadConstraints = append(pod.Spec.TopologySpreadConstraints, v1.TopologySpreadConstraint{
+				MaxSkew: int32(1 + g.Intn(3)), TopologyKey: g.of(keys...), LabelSelector: g.selector(),
+				WhenUnsatisfiable: v1.UnsatisfiableConstraintAction(g.of(string(v1.DoNotSchedule), string(v1.ScheduleAnyway))),
+			})
+		}
+	}
+	return pod
+}
+
+func (g *generator) container(number int) v1.Container {
+	requests := v1.ResourceList{}
+	if !g.one(5) {
+		requests[v1.ResourceCPU] = resource.MustParse(g.of("50m", "300m", "1", "3"))
+	}
+	if !g.one(5) {
+		requests[v1.ResourceMemory] = resource.MustParse(g.of("64Mi", "500Mi", "2Gi"))
+	}
+	if g.one(10) {
+		requests["example.com/gpu"] = resource.MustParse("1")
+	}
+	if g.one(10) {
+		requests[v1.ResourceEphemeralStorage] = resource.MustParse("3Gi")
+	}
+	container := v1.Container{
+		// The container runtime adds the tag where there is none.
+		Name: fmt.Sprintf("c%d", number), Image: strings.TrimSuffix(g.of(images...), ":latest"),
+		Resources: v1.ResourceRequirements{Requests: requests},
+	}
+	if g.one(12) {
+		container.Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(8080 + g.Intn(2)), Protocol: v1.ProtocolTCP}}
+	}
+	return container
+}
+
+func (g *generator) selector() *metav1.LabelSelector {
+	if g.one(8) {
+		return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
+			{Key: "tier", Operator: metav1.LabelSelectorOperator(g.of("Exists", "DoesNotExist"))},
+		}}
+	}
+	return &metav1.LabelSelector{MatchLabels: map[string]string{"app": g.of(apps...)}}
+}
+
+func (g *generator) nodeAffinity(pod *v1.Pod) {
+	if !g.one(4) {
+		return
+	}
+	term := func() v1.NodeSelectorTerm {
+		if g.one(6) {
+			return v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
+			}}}
+		}
+		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{
+			Key: g.of("disk", "rack"), Operator: v1.NodeSelectorOperator(g.of("In", "NotIn")), Values: []string{g.of("ssd", "1", "2")},
+		}}}
+	}
+	affinity := &v1.NodeAffinity{}
+	if g.one(4) {
+		// As the pods of a DaemonSet.
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
+			MatchFields: []v1.NodeSelectorRequirement{{
+				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
+			}},
+		}}}
+	} else if g.one(2) {
+		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{}
+		for i := 1 + g.Intn(2); i > 0; i-- {
+			required := affinity.RequiredDuringSchedulingIgnoredDuringExecution
+			required.NodeSelectorTerms = append(required.NodeSelectorTerms, term())
+		}
+	}
+	for g.one(2) {
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+			v1.PreferredSchedulingTerm{Weight: int32(1 + g.Intn(50)), Preference: term()})
+	}
+	pod.Spec.Affinity.NodeAffinity = affinity
+}
+
+// terms are none but once in n times, and then one or two.
+func (g *generator) terms(n int) []v1.PodAffinityTerm {
+	var terms []v1.PodAffinityTerm
+	if g.one(n) {
+		for i := 1 + g.Intn(2); i > 0; i-- {
+			terms = append(terms, g.term())
+		}
+	}
+	return terms
+}
+
+func (g *generator) term() v1.PodAffinityTerm {
+	term := v1.PodAffinityTerm{TopologyKey: g.of(keys...), LabelSelector: g.selector()}
+	switch g.Intn(5) {
+	case 0:
+		term.Namespaces = []string{g.of(namespaces...)}
+	case 1:
+		term.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"team": g.of("red", "blue")}}
+	case 2:
+		term.NamespaceSelector = &metav1.LabelSelector{}
+	}
+	return term
+}
+
+func (g *generator) preferred(n int) []v1.WeightedPodAffinityTerm {
+	var terms []v1.WeightedPodAffinityTerm
+	for g.one(n) {
+		terms = append(terms, v1.WeightedPodAffinityTerm{Weight: int32(1 + g.Intn(100)), PodAffinityTerm: g.term()})
+	}
+	return terms
+}

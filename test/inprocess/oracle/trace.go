@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+// Run runs a scenario in two ways, and returns what came of both.
+func Run(tb testing.TB, scenario *Scenario) []string {
+	gates := utilfeature.DefaultFeatureGate
+	for feature, on := range scenario.Features {
+		defer featuregatetesting.SetFeatureGateDuringTest(tb, gates, featuregate.Feature(feature), on)()
+	}
+	config := scenario.Config
+	if !strings.Contains(config, extenderAddress) {
+		return run(tb, scenario, config)
+	}
+	extenders := startExtenders(tb)
+	defer extenders.Close()
+	trace := run(tb, scenario, strings.ReplaceAll(config, extenderAddress, extenders.URL))
+	for i := range trace {
+		trace[i] = strings.ReplaceAll(trace[i], extenders.URL, extenderAddress)
+	}
+	return trace
+}
+
+func run(tb testing.TB, scenario *Scenario, config string) []string {
+	options := decision.Options{
+		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true,
+	}
+	one := decision.New(tb, options)
+	trace := decide(one, scenario)
+	one.Stop()
+	options.Parallelism, options.AllNodes = 16, true
+	several := decision.New(tb, options)
+	defer several.Stop()
+	return append(trace, evaluate(several, scenario)...)
+}
+
+// evaluate returns what the plugins say of every pod on every node, with several workers, and whether the scheduler
+// would choose one of the best. No pod is scheduled: each goes to the best node, and of several to the first by name.
+// Those that are nominated for a node stay so.
+func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
+	var trace []string
+	for number := range scenario.Steps {
+		step := &scenario.Steps[number]
+		pods := s.Complete(step.Schedule...)
+		for _, pod := range pods {
+			if pod.Status.NominatedNodeName != "" {
+				s.Create(pod)
+			}
+		}
+		for _, pod := range pods {
+			verdicts, err := s.Evaluate(pod)
+			if err != nil {
+				trace = append(trace, fmt.Sprintf("%s/%s: %v", pod.Namespace, pod.Name, err))
+				continue
+			}
+			sort.Slice(verdicts, func(i, j int) bool { return verdicts[i].Node < verdicts[j].Node })
+			var best *decision.Verdict
+			for i := range verdicts {
+				v := &verdicts[i]
+				trace = append(trace, fmt.Sprintf("%s/%s on %s: %d %s", pod.Namespace, pod.Name, v.Node, v.Score, v.Status))
+				if v.Status == "" && (best == nil || v.Score > best.Score) {
+					best = v
+				}
+			}
+			trace = append(trace, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, s.Choose(pod, verdicts)))
+			if best != nil && pod.Status.NominatedNodeName == "" {
+				pod.Spec.NodeName = best.Node
+				s.Create(pod)
+			}
+		}
+		happen(s, step)
+	}
+	return trace
+}
+
+// happen has that happen of a step which no scheduler does.
+func happen(s *decision.Scheduler, step *Step) {
+	switch {
+	case step.Place != nil:
+		if s.HasNode(step.Place.Spec.NodeName) {
+			s.Create(step.Place)
+		}
+	case step.PutNode != nil:
+		s.PutNode(step.PutNode)
+	case step.DeleteNode != "":
+		s.DeleteNode(step.DeleteNode)
+	case step.DeletePod != "":
+		s.DeletePod(step.DeletePod)
+	}
+}
+
+// decide runs a scenario with one worker, and returns all that was decided, one line each: where each pod goes or why it
+// does not, which node it is nominated for, and which pods have to go.
+func decide(s *decision.Scheduler, scenario *Scenario) []string {
+	var trace []string
+	note := func(format string, args ...interface{}) { trace = append(trace, fmt.Sprintf(format, args...)) }
+	decided := func(decisions []decision.Decision) {
+		s.Settle()
+		for _, d := range decisions {
+			if d.Node != "" {
+				note("%s: %s", d.Pod, d.Node)
+			} else {
+				note("%s: %s", d.Pod, d.Failure)
+			}
+		}
+	}
+	pods := map[string]*v1.Pod{}
+	for number := range scenario.Steps {
+		step := &scenario.Steps[number]
+		note("step %d", number)
+		happen(s, step)
+		switch {
+		case step.Schedule != nil:
+			decided(s.Schedule(step.Schedule...))
+		case step.Place != nil:
+			// Nothing else can change, and there are many of these.
+			if s.HasNode(step.Place.Spec.NodeName) {
+				pods[step.Place.Namespace+"/"+step.Place.Name] = step.Place
+			}
+			continue
+		case step.Retry:
+			if waiting := s.Waiting(); len(waiting) > 0 {
+				decided(s.Retry(waiting...))
+			}
+		}
+		now := s.Pods()
+		trace = append(trace, changes(pods, now)...)
+		pods = now
+	}
+	return trace
+}
+
+// changes are the pods that are gone, and the nodes that pods are nominated for.
+func changes(before, now map[string]*v1.Pod) []string {
+	var lines []string
+	for name, pod := range before {
+		if now[name] == nil {
+			lines = append(lines, fmt.Sprintf("%s: gone from %q", name, pod.Spec.NodeName))
+		}
+	}
+	for name, pod := range now {
+		nominated := pod.Status.NominatedNodeName
+		if old := before[name]; nominated != "" && (old == nil || old.Status.NominatedNodeName != nominated) {
+			lines = append(lines, fmt.Sprintf("%s: nominated for %s", name, nominated))
+		}
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+// difference returns the first lines in which two traces differ; empty if they are equal.
+func difference(one, other []string) string {
+	for i := 0; i < len(one) || i < len(other); i++ {
+		var a, b string
+		if i < len(one) {
+			a = one[i]
+		}
+		if i < len(other) {
+			b = other[i]
+		}
+		if a != b {
+			var context []string
+			if i > 0 {
+				context = one[:i]
+			}
+			if len(context) > 3 {
+				context = context[len(context)-3:]
+			}
+			return fmt.Sprintf("%s\n- %s\n+ %s\n", strings.Join(context, "\n"), a, b)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+var (
+	firstFlag    = flag.Int64("first", 1, "the first scenario's number")
+	countFlag    = flag.Int64("count", 5, "how many scenarios")
+	durationFlag = flag.Duration("duration", 0, "go on with further scenarios for so long, whatever -count says")
+	traceFlag    = flag.String("trace", "", "file to which traces are written")
+	scenarioFlag = flag.String("scenario", "", "file with a scenario in JSON, to run instead of generated ones")
+	shrinkFlag   = flag.Bool("shrink", true, "make the first scenario with a difference as small as it can be")
+	againstFlag  = flag.String("against", "", "this test, compiled with another scheduler")
+)
+
+// batch is how many scenarios the other scheduler runs in one process.
+const batch = 20
+
+// TestSameInputSameTrace: what this scheduler decides depends on the scenario alone.
+func TestSameInputSameTrace(t *testing.T) {
+	decision.Quiet(t)
+	for number := *firstFlag; number < *firstFlag+*countFlag; number++ {
+		scenario := Generate(number)
+		if diff := difference(Run(t, scenario), Run(t, scenario)); diff != "" {
+			t.Errorf("scenario %d: %s", number, diff)
+		}
+	}
+}
+
+// TestWriteTraces is what the other process of TestAgainst runs.
+func TestWriteTraces(t *testing.T) {
+	if *traceFlag == "" {
+		t.Skip("without -trace, there is nothing to write")
+	}
+	decision.Quiet(t)
+	var traces [][]string
+	if *scenarioFlag != "" {
+		content, err := os.ReadFile(*scenarioFlag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		scenario := &Scenario{}
+		if err := json.Unmarshal(content, scenario); err != nil {
+			t.Fatal(err)
+		}
+		traces = append(traces, Run(t, scenario))
+	} else {
+		for number := *firstFlag; number < *firstFlag+*countFlag; number++ {
+			traces = append(traces, Run(t, Generate(number)))
+		}
+	}
+	encoded, err := json.Marshal(traces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(*traceFlag, encoded, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAgainst runs scenarios here and with the scheduler that the other binary was compiled with, and compares the
+// traces. The first scenario with a difference is made as small as it can be, and printed.
+func TestAgainst(t *testing.T) {
+	if *againstFlag == "" {
+		t.Skip("without -against, there is nothing to compare with")
+	}
+	decision.Quiet(t)
+	other := &process{binary: *againstFlag, folder: t.TempDir()}
+	began, number := time.Now(), *firstFlag
+	compared, lines := 0, 0
+	for number < *firstFlag+*countFlag || time.Since(began) < *durationFlag {
+		wait := other.start(t, "-first", fmt.Sprint(number), "-count", fmt.Sprint(batch))
+		var here [][]string
+		for i := int64(0); i < batch; i++ {
+			here = append(here, Run(t, Generate(number+i)))
+		}
+		for i, there := range wait() {
+			if difference(here[i], there) == "" {
+				compared++
+				lines += len(there)
+				continue
+			}
+			if !*shrinkFlag {
+				t.Fatalf("scenario %d: - here, + there:\n%s", number+int64(i), difference(here[i], there))
+			}
+			scenario := Generate(number + int64(i))
+			differs := func(s *Scenario) string { return difference(Run(t, s), other.run(t, s)) }
+			if differs(scenario) == "" {
+				t.Fatalf("scenario %d differs not always: %s", number+int64(i), difference(here[i], there))
+			}
+			small := shrink(scenario, func(s *Scenario) bool { return differs(s) != "" })
+			encoded, err := json.Marshal(small)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Fatalf("scenario %d: - here, + there:\n%s\nAs a test that fails where the two differ:\n\n%s",
+				number+int64(i), differs(small), asTest(number+int64(i), encoded, Run(t, small)))
+		}
+		number += batch
+	}
+	t.Logf("%d scenarios, %d decisions and verdicts: no difference", compared, lines)
+}
+
+// process runs scenarios with the other scheduler.
+type process struct{ binary, folder string }
+
+// start begins to run scenarios, and returns what waits for their traces.
+func (p *process) start(tb testing.TB, arguments ...string) func() [][]string {
+	tb.Helper()
+	trace := filepath.Join(p.folder, "trace.json")
+	command := exec.Command(p.binary, append([]string{"-test.run=^TestWriteTraces$", "-trace=" + trace}, arguments...)...)
+	var output strings.Builder
+	command.Stdout, command.Stderr = &output, &output
+	if err := command.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	return func() [][]string {
+		tb.Helper()
+		if err := command.Wait(); err != nil {
+			tb.Fatalf("%s: %v\n%s", p.binary, err, output.String())
+		}
+		content, err := os.ReadFile(trace)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		var traces [][]string
+		if err := json.Unmarshal(content, &traces); err != nil {
+			tb.Fatal(err)
+		}
+		return traces
+	}
+}
+
+func (p *process) run(tb testing.TB, scenario *Scenario) []string {
+	tb.Helper()
+	encoded, err := json.Marshal(scenario)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	file := filepath.Join(p.folder, "scenario.json")
+	if err := os.WriteFile(file, encoded, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return p.start(tb, "-scenario", file)()[0]
+}
+
+// asTest writes a scenario as a Go test of this package: want is the trace.
+func asTest(number int64, scenario []byte, want []string) string {
+	return fmt.Sprintf("func TestScenario%d(t *testing.T) {\n\texpect(t, %s, []string{\n\t\t%s,\n\t})\n}\n",
+		number, quoted(string(scenario)), strings.Join(all(want, quoted), ",\n\t\t"))
+}
+
+func quoted(text string) string { return fmt.Sprintf("%q", text) }
+
+func all(texts []string, change func(string) string) []string {
+	var changed []string
+	for _, text := range texts {
+		changed = append(changed, change(text))
+	}
+	return changed
+}
+
+// expect is what printed tests call.
+func expect(t *testing.T, scenario string, want []string) {
+	t.Helper()
+	decision.Quiet(t)
+	decoded := &Scenario{}
+	if err := json.Unmarshal([]byte(scenario), decoded); err != nil {
+		t.Fatal(err)
+	}
+	if diff := difference(want, Run(t, decoded)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestAScenarioIsTheSameAfterJSON, in which it is printed and handed to the other process.
+func TestAScenarioIsTheSameAfterJSON(t *testing.T) {
+	decision.Quiet(t)
+	scenario := Generate(1)
+	encoded, err := json.Marshal(scenario)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expect(t, string(encoded), Run(t, scenario))
+}

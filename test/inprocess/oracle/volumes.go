@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package oracle
+
+import (
+	"fmt"
+
+	v1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	driver = "csi.example.com"
+	// bindCompleted is the annotation of a claim that is bound for good.
+	bindCompleted = "pv.kubernetes.io/bind-completed"
+)
+
+// volumes makes claims and their volumes, and what nodes can attach. A volume that is not bound stays so: no controller
+// would bind or provision it.
+func (g *generator) volumes(s *Scenario) {
+	if g.one(2) {
+		s.Features["ReadWriteOncePod"] = true
+	}
+	wait := storagev1.VolumeBindingWaitForFirstConsumer
+	s.Classes = []*storagev1.StorageClass{{
+		ObjectMeta:  metav1.ObjectMeta{Name: "late"},
+		Provisioner: "kubernetes.io/no-provisioner", VolumeBindingMode: &wait,
+	}}
+	for _, node := range s.Nodes {
+		if g.one(3) {
+			continue
+		}
+		limit := int32(1 + g.Intn(3))
+		s.CSINodes = append(s.CSINodes, &storagev1.CSINode{
+			ObjectMeta: metav1.ObjectMeta{Name: node.Name},
+			Spec: storagev1.CSINodeSpec{Drivers: []storagev1.CSINodeDriver{{
+				Name: driver, NodeID: node.Name, Allocatable: &storagev1.VolumeNodeResources{Count: &limit},
+			}}},
+		})
+	}
+	for i := 4 + g.Intn(8); i > 0; i-- {
+		g.claim(s, fmt.Sprintf("claim-%d", i), fmt.Sprintf("volume-%d", i))
+	}
+}
+
+// claim makes a claim, and most often its volume.
+func (g *generator) claim(s *Scenario, name, volumeName string) {
+	namespace := g.of(namespaces...)
+	g.claims[namespace] = append(g.claims[namespace], name)
+	none, size := "", v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
+	claim := &v1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)},
+		Spec: v1.PersistentVolumeClaimSpec{
+			StorageClassName: &none, Resources: v1.ResourceRequirements{Requests: size},
+			AccessModes: []v1.PersistentVolumeAccessMode{
+				v1.PersistentVolumeAccessMode(g.of("ReadWriteOnce", "ReadWriteMany", "ReadWriteOncePod")),
+			},
+		},
+	}
+	s.Claims = append(s.Claims, claim)
+	switch g.Intn(12) {
+	case 0:
+		// Without a volume, and bound before any pod comes.
+		return
+	case 1:
+		late := "late"
+		claim.Spec.StorageClassName = &late
+		return
+	case 2:
+		claim.Spec.VolumeName, claim.Status.Phase = "lost", v1.ClaimLost
+		return
+	}
+	claim.Annotations = map[string]string{bindCompleted: "yes"}
+	claim.Spec.VolumeName, claim.Status.Phase = volumeName, v1.ClaimBound
+	if g.one(12) {
+		claim.Spec.VolumeName = "missing"
+		return
+	}
+	volume := &v1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: volumeName, UID: types.UID(volumeName), Labels: map[string]string{}},
+		Spec: v1.PersistentVolumeSpec{
+			Capacity: size, AccessModes: claim.Spec.AccessModes,
+			ClaimRef: &v1.ObjectReference{Namespace: namespace, Name: name, UID: claim.UID},
+		},
+		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound},
+	}
+	if g.one(4) {
+		volume.Spec.GCEPersistentDisk = &v1.GCEPersistentDiskVolumeSource{PDName: volumeName}
+	} else {
+		volume.Spec.CSI = &v1.CSIPersistentVolumeSource{Driver: driver, VolumeHandle: volumeName}
+	}
+	switch g.Intn(4) {
+	case 0:
+		volume.Labels[v1.LabelTopologyZone] = g.of("a", "b", "a__b")
+	case 1:
+		key, values := v1.LabelTopologyZone, []string{g.of(zoneNames...), "b"}
+		if g.one(3) {
+			key = v1.LabelHostname
+			values = []string{fmt.Sprintf("node-%d", g.Intn(g.nodes)), fmt.Sprintf("node-%d", g.Intn(g.nodes))}
+		}
+		requirement := v1.NodeSelectorRequirement{Key: key, Operator: v1.NodeSelectorOpIn, Values: values}
+		volume.Spec.NodeAffinity = &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{
+			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}},
+		}}
+	}
+	s.Volumes = append(s.Volumes, volume)
+}
+
+// mount gives a pod volumes now and then: claims of its namespace, of which one may not be there, and disks that are
+// used without a claim.
+func (g *generator) mount(pod *v1.Pod) {
+	add := func(source v1.VolumeSource) {
+		name := fmt.Sprintf("v%d", len(pod.Spec.Volumes))
+		pod.Spec.Volumes = append(pod.Spec.Volumes, v1.Volume{Name: name, VolumeSource: source})
+	}
+	if claims := g.claims[pod.Namespace]; len(claims) > 0 {
+		for g.one(3) {
+			name := g.of(claims...)
+			if g.one(15) {
+				name = "claim-missing"
+			}
+			add(v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: name}})
+		}
+	}
+	if g.one(6) {
+		disk := &v1.GCEPersistentDiskVolumeSource{PDName: g.of("disk-1", "disk-2"), ReadOnly: g.one(2)}
+		add(v1.VolumeSource{GCEPersistentDisk: disk})
+	}
+	if g.one(12) {
+		disk := &v1.AWSElasticBlockStoreVolumeSource{VolumeID: g.of("ebs-1", "ebs-2")}
+		add(v1.VolumeSource{AWSElasticBlockStore: disk})
+	}
+}

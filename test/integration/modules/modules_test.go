@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package modules runs the plugins of other projects that the image carries, on a local control plane with the
+// CustomResourceDefinitions of their modules. It needs programs that were built before, so it is run by its own make
+// target.
+package modules
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/test/cluster"
+)
+
+const (
+	root = "../../.."
+	rbac = root + "/manifests/rbac"
+	// customResources are all that the plugins read, for kubectl.
+	customResources = "podgroups,elasticquotas,noderesourcetopologies"
+)
+
+var shared = cluster.Shared{AuditPolicy: cluster.AllRequests}
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
+
+// stand is the control plane with the definitions and the rights that plugins need.
+type stand struct {
+	*cluster.Cluster
+	crds string
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	s := &stand{Cluster: shared.Get(t), crds: cluster.CRDs(t, root)}
+	s.createFrom(t, s.crds)
+	s.createFrom(t, rbac)
+	t.Cleanup(func() {
+		s.Kubectl(t, context.Background(), "delete", customResources, "--all", "--all-namespaces")
+	})
+	return s
+}
+
+// createFrom creates what the files of a folder describe.
+func (s *stand) createFrom(t *testing.T, path string) {
+	t.Helper()
+	objects, err := localcluster.ReadObjects(path)
+	if err == nil {
+		err = s.CreateObjects(t.Context(), objects...)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// create creates what a text describes.
+func (s *stand) create(t *testing.T, format string, arguments ...any) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "objects.yaml")
+	cluster.Write(t, file, fmt.Sprintf(format, arguments...))
+	s.createFrom(t, file)
+}
+
+// start starts the scheduler with a configuration of manifests/config, in which some texts are replaced by others: pairs
+// of an old and a new one.
+func (s *stand) start(t *testing.T, name string, replacements ...string) *localcluster.Scheduler {
+	t.Helper()
+	config := cluster.Read(t, root+"/manifests/config/"+name)
+	for pair := range slices.Chunk(replacements, 2) {
+		if strings.Count(config, pair[0]) != 1 {
+			t.Fatalf("%s does not have %q once", name, pair[0])
+		}
+		config = strings.ReplaceAll(config, pair[0], pair[1])
+	}
+	file := filepath.Join(t.TempDir(), name)
+	cluster.Write(t, file, config)
+	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
+}
+
+// newPod describes a pod with a request for CPU.
+func newPod(namespace, name, cpu string) *corev1.Pod {
+	pod := localcluster.NewPod(name, corev1.DefaultSchedulerName)
+	pod.Namespace = namespace
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	return pod
+}
+
+// pods gives the pods of a namespace by name.
+func (s *stand) pods(t *testing.T, namespace string) map[string]*corev1.Pod {
+	t.Helper()
+	list, err := s.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pods := map[string]*corev1.Pod{}
+	for i := range list.Items {
+		pods[list.Items[i].Name] = &list.Items[i]
+	}
+	return pods
+}
+
+// awaitRefused waits until the scheduler has found no node for a pod, and gives what it says about it.
+func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) {
+	t.Helper()
+	s.Await(t, "the pod "+namespace+"/"+name+" to be refused", func() error {
+		pod, err := s.Pod(t, namespace, name)
+		if err != nil {
+			return err
+		}
+		if pod.Spec.NodeName != "" {
+			t.Fatalf("pod %s/%s is bound to %s, want it refused", namespace, name, pod.Spec.NodeName)
+		}
+		why = cluster.WhyPending(pod)
+		return cluster.Unless(why != "", "nothing is said about it")
+	})
+	return why
+}
+
+// remove deletes the pods of a namespace that a selector chooses, at once.
+func (s *stand) remove(t *testing.T, namespace, selector string) {
+	t.Helper()
+	err := s.Client().CoreV1().Pods(namespace).DeleteCollection(
+		t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{LabelSelector: selector})
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package modules
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"kube-scheduler-fork/test/cluster"
+)
+
+// createQuota creates an ElasticQuota, and its namespace.
+func (s *stand) createQuota(t *testing.T, namespace, min, max string) {
+	t.Helper()
+	s.create(t, "apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: ElasticQuota\nmetadata: {name: quota, namespace: %s}\n"+
+		"spec: {min: {%s}, max: {%s}}\n", namespace, min, max)
+}
+
+// place creates pods of one CPU, and waits until they are bound.
+func (s *stand) place(t *testing.T, namespace string, names ...string) {
+	t.Helper()
+	var created []*corev1.Pod
+	for _, name := range names {
+		created = append(created, s.CreatePod(t, newPod(namespace, name, "1")))
+	}
+	for _, pod := range created {
+		s.AwaitBound(t, pod)
+	}
+}
+
+func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
+	s := newStand(t)
+	s.AddNodes(t, 1) // with 8 CPUs
+	s.createPriority(t, "important")
+	s.createQuota(t, "borrower", "cpu: 4, memory: 8Gi", "cpu: 8, memory: 16Gi")
+	s.createQuota(t, "owner", "cpu: 4, memory: 8Gi", "cpu: 8, memory: 16Gi")
+	s.start(t, "quota.yaml")
+
+	// Two pods of a higher priority, two that a budget protects, and then four others: half of it is borrowed.
+	var first []*corev1.Pod
+	for i := range 2 {
+		important, guarded := newPod("borrower", fmt.Sprint("important-", i), "1"), newPod("borrower", fmt.Sprint("guarded-", i), "1")
+		important.Spec.PriorityClassName = "important"
+		guarded.Labels = map[string]string{"app": "guarded"}
+		first = append(first, s.CreatePod(t, important), s.CreatePod(t, guarded))
+	}
+	s.protect(t, "borrower", "guarded")
+	for _, pod := range first {
+		s.AwaitBound(t, pod)
+	}
+	// Of two pods the one that started later is the first to go, and times are whole seconds.
+	s.Await(t, "the seconds to be over in which the first pods started", func() error {
+		for _, pod := range s.pods(t, "borrower") {
+			if pod.Status.StartTime == nil || time.Since(pod.Status.StartTime.Time) < time.Second {
+				return fmt.Errorf("%s started at %v", pod.Name, pod.Status.StartTime)
+			}
+		}
+		return nil
+	})
+	s.place(t, "borrower", "other-0", "other-1", "other-2", "other-3")
+
+	s.place(t, "owner", "owner-0", "owner-1", "owner-2", "owner-3")
+	s.Await(t, "the pods to be gone that made room", func() error {
+		left := slices.Sorted(maps.Keys(s.pods(t, "borrower")))
+		want := []string{"guarded-0", "guarded-1", "important-0", "important-1"}
+		return cluster.Unless(slices.Equal(left, want), "%v are left, want %v", left, want)
+	})
+	// What is its own is not taken back.
+	more := newPod("borrower", "wants-more", "1")
+	more.Spec.PriorityClassName = "important"
+	s.CreatePod(t, more)
+	s.awaitRefused(t, more.Namespace, more.Name)
+	if left := s.pods(t, "owner"); len(left) != 4 {
+		t.Errorf("%d pods of the owner are left, want 4", len(left))
+	}
+	for name, pod := range s.pods(t, "owner") {
+		if pod.DeletionTimestamp != nil {
+			t.Errorf("%s of the owner has to go", name)
+		}
+	}
+}
+
+// createPriority creates a class of pods that are more important than others.
+func (s *stand) createPriority(t *testing.T, name string) {
+	t.Helper()
+	_, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(),
+		&schedulingv1.PriorityClass{ObjectMeta: metav1.ObjectMeta{Name: name}, Value: 1000}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}
+
+// protect has a budget forbid the disruption of pods, by their label. No controller computes what it allows, which is
+// none.
+func (s *stand) protect(t *testing.T, namespace, app string) {
+	t.Helper()
+	budgets := s.Client().PolicyV1().PodDisruptionBudgets(namespace)
+	none := intstr.FromInt(0)
+	_, err := budgets.Create(t.Context(), &policyv1.PodDisruptionBudget{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: policyv1.PodDisruptionBudgetSpec{
+			MaxUnavailable: &none, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
+		t.Fatal(err)
+	}
+}
+
+func TestUsageIsTheSumOfThePodsAfterARestart(t *testing.T) {
+	s := newStand(t)
+	s.AddNodes(t, 2)
+	s.createQuota(t, "tenant", "cpu: 6, memory: 12Gi", "cpu: 6, memory: 12Gi")
+	running := s.start(t, "quota.yaml")
+	s.place(t, "tenant", "runs-0", "runs-1", "runs-2", "runs-3", "succeeded", "failed")
+	s.finish(t, "tenant", "succeeded", corev1.PodSucceeded)
+	s.finish(t, "tenant", "failed", corev1.PodFailed)
+	if err := running.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	s.start(t, "quota.yaml")
+	s.expectRoom(t, "tenant", 2)
+}
+
+func TestUsageIsTheSumOfThePodsForAQuotaThatComesAfterThem(t *testing.T) {
+	s := newStand(t)
+	s.AddNodes(t, 2)
+	s.create(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: latecomer}\n")
+	s.start(t, "quota.yaml")
+	s.place(t, "latecomer", "before-0", "before-1", "succeeded")
+	s.finish(t, "latecomer", "succeeded", corev1.PodSucceeded)
+	s.createQuota(t, "latecomer", "cpu: 3, memory: 12Gi", "cpu: 3, memory: 12Gi")
+	// A pod that fits no node is refused by the quota when that is known.
+	number := 0
+	s.Await(t, "the scheduler to know the quota", func() error {
+		number++
+		pod := newPod("latecomer", fmt.Sprint("too-large-", number), "100")
+		s.CreatePod(t, pod)
+		why := s.awaitRefused(t, pod.Namespace, pod.Name)
+		return cluster.Unless(strings.Contains(why, "ElasticQuota"), "a pod is refused: %s", why)
+	})
+	s.expectRoom(t, "latecomer", 1)
+}
+
+func TestAResourceThatAQuotaDoesNotNameIsNotLimited(t *testing.T) {
+	s := newStand(t)
+	s.AddNodes(t, 1)
+	s.createQuota(t, "only-cpu", "cpu: 2", "cpu: 2")
+	s.start(t, "quota.yaml")
+	s.expectRoom(t, "only-cpu", 2)
+}
+
+// finish has a pod end as kubelet would say it.
+func (s *stand) finish(t *testing.T, namespace, name string, phase corev1.PodPhase) {
+	t.Helper()
+	_, err := s.Client().CoreV1().Pods(namespace).Patch(t.Context(), name, types.MergePatchType,
+		[]byte(fmt.Sprintf(`{"status":{"phase":%q}}`, phase)), metav1.PatchOptions{}, "status")
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// expectRoom has as many pods of one CPU bound as a quota should have room for, and one more refused.
+func (s *stand) expectRoom(t *testing.T, namespace string, room int) {
+	t.Helper()
+	for i := range room {
+		s.place(t, namespace, fmt.Sprint("fits-", i))
+	}
+	s.CreatePod(t, newPod(namespace, "one-too-many", "1"))
+	if why := s.awaitRefused(t, namespace, "one-too-many"); !strings.Contains(why, "ElasticQuota") {
+		t.Errorf("one pod more is refused: %s, want it to be by the quota", why)
+	}
+}
