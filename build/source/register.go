@@ -23,8 +23,9 @@ import (
 )
 
 // registrationFile is the file of the tree that has kube-scheduler know the plugins of modules. What it calls is of
-// this project's own, and comes with the patches.
-const registrationFile = "cmd/kube-scheduler/zz_generated.modules.go"
+// this project's own, and comes with the patches. Its name does not begin with zz_generated: upstream's build in Docker
+// hides such files from the container, and makes them there.
+const registrationFile = "cmd/kube-scheduler/modules.go"
 
 var registration = template.Must(template.New(registrationFile).Parse(`// Code generated from modules.yaml. DO NOT EDIT.
 
