@@ -178,7 +178,7 @@ bench-cluster: binary ## Compare them end to end, with upstream's scheduler_perf
 	@bash scripts/bench-cluster.sh
 
 .PHONY: measure-plugins
-measure-plugins: ## Time a decision at 5,000 nodes, with each plugin and without
+measure-plugins: tree ## Time a decision at 5,000 nodes, with each plugin and without
 	@bash scripts/measure-plugins.sh
 
 ##@ Other

@@ -164,23 +164,6 @@ complete_kubernetes() {
   go mod edit -replace="k8s.io/kubernetes=$complete" "$OUTPUT/tools/kubernetes.mod"
 }
 
-# test_with_modules FOLDER PACKAGE ARGUMENT…: go test of a folder of test/inprocess, with scheduler-plugins as modules.yaml
-# pins it, and with the tests in its testdata/ that import it. Only here: that module asks for newer versions of others
-# than upstream vendors, and go mod tidy looks at files with any build tag. What this needs is put into FOLDER.
-test_with_modules() {
-  local module=sigs.k8s.io/scheduler-plugins modfile=$1/modules.mod version package=$ROOT/test/inprocess/$2 file
-  version=$(sed -n "\\#module: $module\$#,/version:/s/ *version: //p" "$MODULES_FILE")
-  [[ -n $version ]] || fail "$MODULES_FILE has no $module, whose plugins are compared" "git checkout -- modules.yaml"
-  cp "$ROOT/test/inprocess/go.mod" "$modfile"
-  cp "$ROOT/test/inprocess/go.sum" "${modfile%.mod}.sum"
-  go mod edit -require="$module@$version" "$modfile"
-  for file in "$package"/testdata/*_test.go; do
-    printf '"%s": "%s"\n' "$package/${file##*/}" "$file"
-  done | paste -sd, | sed 's/.*/{"Replace": {&}}/' > "$1/overlay.json"
-  GOWORK=off GOFLAGS='' go test -C "$ROOT/test/inprocess" -trimpath -vet=off -mod=mod -modfile="$modfile" \
-    -overlay="$1/overlay.json" "${@:3}" "./$2"
-}
-
 # pinned_version PACKAGE prints what the linker puts into a package for the pinned release, as upstream's version.sh
 # does.
 pinned_version() {

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what each plugin costs, and Coscheduling with CapacityScheduling: a decision of the default profile with and
-# without it, alternating, each in a process of its own; and calls per node of this project's plugins. Prints two tables
-# in Markdown. Takes about ten minutes; the machine should have nothing else to do.
+# Measures what each plugin costs in the patched tree, and Coscheduling with CapacityScheduling: a decision of the default
+# profile with and without it, alternating, each in a process of its own; and calls per node of this project's plugins.
+# Prints two tables in Markdown. Takes about ten minutes; the machine should have nothing else to do.
 #
-# Inputs (environment): NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a run with and one without each
-# plugin. Exit: 0 measured; 1 a run failed, and said why.
+# Inputs: the tree that apply-patches.sh made; (environment) NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a
+# run with and one without each plugin. Exit: 0 measured; 1 a run failed, and said why.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 
 NODES=${NODES:-5000} DECISIONS=${DECISIONS:-1000} ROUNDS=${ROUNDS:-6}
 use_pinned_go
 export GOWORK=off GOFLAGS=''
 work=$(mktemp -d "${TMPDIR:-/tmp}/measure-plugins.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-test_with_modules "$work" plugins -c -o "$work/decision"
+compile ./plugins "$work/decision" "$ROOT/test/inprocess" "$TREE"
 cd "$ROOT/plugins"
 
 # benchmarks BINARY ARGUMENT…: the lines of the benchmarks, without the number of processors behind their names.
@@ -24,11 +25,11 @@ benchmarks() {
 
 # decision NAME prints the ns of a decision.
 decision() {
-  benchmarks "$work/decision" -test.run='^$' -test.bench="^BenchmarkDecision\$/^$1\$" -test.benchtime="${DECISIONS}x" -nodes="$NODES" |
+  benchmarks "$work/decision.test" -test.run='^$' -test.bench="^BenchmarkDecision\$/^$1\$" -test.benchtime="${DECISIONS}x" -nodes="$NODES" |
     awk '{ for (i = 2; i < NF; i++) if ($(i + 1) == "ns/op") print $i }'
 }
 
-names=$(benchmarks "$work/decision" -test.run='^$' -test.bench='^BenchmarkDecision$' -test.benchtime=1x -nodes=10 |
+names=$(benchmarks "$work/decision.test" -test.run='^$' -test.bench='^BenchmarkDecision$' -test.benchtime=1x -nodes=10 |
   awk '{ sub("Decision/", "", $1); if ($1 != "default") print $1 }')
 
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $NODES nodes, $DECISIONS decisions, medians of $ROUNDS rounds"
@@ -47,7 +48,7 @@ median() { sort -g | awk '{ v[NR] = $1 } END { printf "%.*f", digits, (v[int((NR
 printf '\n| default profile and | µs per decision | default alone | ratio |\n|---|---:|---:|---:|\n'
 for name in $names; do
   rows=$(grep "^$name " "$work/decisions")
-  printf '| %s | %s | %s | %s |\n' "$(sed "s/^registered$/all registered, none enabled/; s/^empty$/a score plugin that does nothing/" <<< "$name")" "$(awk '{ print $3 / 1000 }' <<< "$rows" | median 0)" \
+  printf '| %s | %s | %s | %s |\n' "$(sed "s/^empty$/a score plugin that does nothing/" <<< "$name")" "$(awk '{ print $3 / 1000 }' <<< "$rows" | median 0)" \
     "$(awk '{ print $2 / 1000 }' <<< "$rows" | median 0)" "$(awk '{ print $3 / $2 }' <<< "$rows" | median 3)"
 done
 

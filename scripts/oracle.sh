@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the placements of stock Kubernetes with those of the patched tree: both run the same generated scenarios with
-# one worker, and must give the same traces. A scenario that differs is made small, and printed as a Go test.
+# one worker, and must give the same traces. The patched tree's has the plugins of other projects registered, as the
+# command has them. A scenario that differs is made small, and printed as a Go test.
 #
 # Inputs: the tree that apply-patches.sh made; (environment) FIRST (1), the first scenario's number; SCENARIOS (100), how
 # many; DURATION, such as 1h: go on for so long. Exit: 0 no difference; 1 a difference, or a run failed.
@@ -12,5 +13,12 @@ use_pinned_go
 work=$OUTPUT/oracle
 compile_both ./oracle "$work"
 cd "$work"
+registered=$(sed -n 's/^\tplugin[0-9]* "\(.*\)"$/\1/p' "$TREE/cmd/kube-scheduler/modules.go" 2> /dev/null || true)
+go tool nm fork.test > symbols
+for package in $registered; do
+  grep -qF " $package." symbols || fail "the patched scheduler of the comparison is compiled without $package" \
+    "read what use_tree does in scripts/stock-and-fork.sh"
+done
+say "oracle: $(wc -w <<< "$registered") packages with plugins of other projects are in the patched scheduler"
 exec ./stock.test -test.v -test.timeout=0 -test.run='^TestAgainst$' -against="$work/fork.test" \
   -first="${FIRST:-1}" -count="${SCENARIOS:-100}" -duration="${DURATION:-0s}"

@@ -1,19 +1,58 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts share that compare stock Kubernetes with the patched tree: one test package, compiled with each, with
-# the same Go and flags; and the table of what both measured. Sourced after environment.sh.
+# What the scripts share that test and measure the patched tree as a Go module, or compare stock Kubernetes with it: one
+# test package, compiled with each, with the same Go and flags; and the table of what both measured. Sourced after
+# environment.sh.
 
-# compile PACKAGE NAME MODULE [TREE]: NAME.test, the test package PACKAGE of the Go module MODULE, with the patched
-# Kubernetes in TREE, or with the Kubernetes that MODULE names.
+# use_tree NAME MODULE [TREE]: NAME.mod, with which the Go module MODULE is compiled with the patched Kubernetes in TREE,
+# and with the plugins of other projects that it carries; or with the Kubernetes that MODULE names. NAME.overlay.json
+# registers those plugins with the schedulers of test/inprocess, by the file that registers them with the real one, and
+# adds the tests in testdata/ there, which need them.
+use_tree() {
+  local name=$1 tree=${3:-} path version folder file inprocess=$ROOT/test/inprocess
+  cp "$2/go.mod" "$name.mod"
+  cp "$2/go.sum" "$name.sum"
+  printf '{"Replace": {}}\n' > "$name.overlay.json"
+  [[ -n $tree ]] || return 0
+  # A patched tree has the plugins in it, and is replaced as a whole; its staging modules are those that stock has.
+  sed -i '/k8s.io\/kubernetes\/pkg\/scheduler\/framework\/plugins/d' "$name.mod"
+  GOWORK=off go mod edit -replace "k8s.io/kubernetes=$tree" "$name.mod"
+  [[ -e $tree/cmd/kube-scheduler/modules.go ]] || return 0
+  rm -rf "$name.modules"
+  mkdir "$name.modules"
+  # What modules.txt has, and upstream's go.mod has not.
+  while read -r path version; do
+    GOWORK=off go mod edit -require="$path@$version" "$name.mod"
+    grep -qF "+++ b/vendor/$path/" "$PATCHES_DIR"/*.patch || continue
+    # Changed by patches: the whole module, its tests too, and the tree's files in place of its own. What it requires is
+    # what the tree has.
+    folder=$name.modules/$path
+    mkdir -p "$folder"
+    cp -r --no-preserve=mode "$(GOWORK=off go mod download -json "$path@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')/." "$folder"
+    cp -r "$tree/vendor/$path/." "$folder"
+    printf 'module %s\n' "$path" > "$folder/go.mod"
+    GOWORK=off go mod edit -replace="$path=$folder" "$name.mod"
+  done < <(awk 'FNR == NR { known[$1, $2]; next } $1 == "#" && !(($2, $3) in known) { print $2, $3 }' \
+    "$tree/go.mod" "$tree/vendor/modules.txt")
+  sed 's/^package main$/package decision/' "$tree/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
+  printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
+  {
+    printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
+    for file in "$inprocess"/*/testdata/*_test.go; do
+      printf '"%s": "%s"\n' "${file/testdata\//}" "$file"
+    done
+  } | paste -sd, | sed 's/.*/{"Replace": {&}}/' > "$name.overlay.json"
+}
+
+# test_with NAME MODULE ARGUMENT…: go test in MODULE, with what use_tree made.
+test_with() {
+  GOWORK=off GOFLAGS=-trimpath go test -C "$2" -vet=off -mod=mod -modfile="$1.mod" -overlay="$1.overlay.json" "${@:3}"
+}
+
+# compile PACKAGE NAME MODULE [TREE]: NAME.test, the test package PACKAGE of the Go module MODULE; TREE as for use_tree.
 compile() {
-  cp "$3/go.mod" "$2.mod"
-  cp "$3/go.sum" "$2.sum"
-  if [[ -n ${4:-} ]]; then
-    # A patched tree has the plugins in it, and is replaced as a whole; its staging modules are those that stock has.
-    sed -i '/k8s.io\/kubernetes\/pkg\/scheduler\/framework\/plugins/d' "$2.mod"
-    GOWORK=off go mod edit -replace "k8s.io/kubernetes=$4" "$2.mod"
-  fi
-  GOWORK=off GOFLAGS=-trimpath go test -C "$3" -vet=off -modfile="$2.mod" -mod=mod -c -o "$2.test" "$1"
+  use_tree "$2" "$3" "${4:-}"
+  test_with "$2" "$3" -c -o "$2.test" "$1"
 }
 
 # compile_both PACKAGE FOLDER [MODULE STOCK]: FOLDER/stock.test and FOLDER/fork.test. PACKAGE is one of test/inprocess;

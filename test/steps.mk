@@ -4,7 +4,7 @@
 
 # Longest first.
 .PHONY: test
-test: node-load integration patched-tree oracle unit verify load-trace scripts without-generators artifacts run
+test: node-load integration patched-tree oracle unit verify load-trace scripts without-generators carried artifacts run
 
 # As root, on Debian.
 .PHONY: all
@@ -38,12 +38,13 @@ unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
 load-trace: tools ; $(step) $(call go-test,test/inprocess) -v ./loadtrace
-trimaran: tools ; $(step) bash test/trimaran.sh
+trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: without-generators patched-tree oracle artifacts run integration node-load
+.PHONY: without-generators patched-tree carried oracle artifacts run integration node-load
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
+carried: image ; $(step) bash test/carried.sh
 # Without the race detector, which finds that upstream's queue changes a pod that a failed cycle still reads.
 oracle: image ; $(step) bash -e -c '$(call go-test,test/inprocess) ./oracle && bash scripts/oracle.sh'
 artifacts: servers ; $(step) bash -e -c '\

@@ -1,9 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares ways to schedule by load, as the step load-trace does, and Trimaran's plugins beside them.
+# Compares ways to schedule by load, as the step load-trace does, and Trimaran's plugins beside them, in the patched tree.
 #
-# Inputs: modules.yaml, PROMETHEUS, RESULTS; arguments are go test's. Exit: 0 passed; 1 not.
+# Inputs: the tree that apply-patches.sh made, with Trimaran; PROMETHEUS, RESULTS; arguments are go test's.
+# Exit: 0 passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
-test_with_modules "$RESULTS" loadtrace -count=1 -timeout 30m -v "$@"
+use_tree "$RESULTS/trimaran" "$ROOT/test/inprocess" "$TREE"
+test_with "$RESULTS/trimaran" "$ROOT/test/inprocess" -count=1 -timeout 30m -v ./loadtrace "$@"

@@ -39,6 +39,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -56,7 +57,8 @@ type Options struct {
 	// Config is a KubeSchedulerConfiguration in YAML, in any version that the scheduler reads; the default one if
 	// empty.
 	Config string
-	// Plugins are the plugins that the configuration can name besides upstream's own.
+	// Plugins are the plugins that the configuration can name besides those that the scheduler is compiled with. A
+	// patched tree has this project's own already: they are taken from there.
 	Plugins frameworkruntime.Registry
 	// Nodes are the cluster's, in the order in which the scheduler gets to know them.
 	Nodes []*v1.Node
@@ -119,6 +121,27 @@ type Decision struct {
 	Failure string
 }
 
+// addCarried adds the plugins of other projects to a registry, as kube-scheduler's main does. Code that is generated
+// where a test is compiled with them sets it: see scripts/stock-and-fork.sh.
+var addCarried func(frameworkruntime.Registry) error
+
+// registry has what the scheduler does not register by itself.
+func registry(tb testing.TB, given frameworkruntime.Registry) frameworkruntime.Registry {
+	registry := make(frameworkruntime.Registry)
+	if addCarried != nil {
+		if err := addCarried(registry); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	inTree := plugins.NewInTreeRegistry()
+	for name, factory := range given {
+		if _, ok := inTree[name]; !ok {
+			registry[name] = factory
+		}
+	}
+	return registry
+}
+
 // New makes a scheduler whose cluster has the given nodes and the namespace default. It ends with the test.
 func New(tb testing.TB, options Options) *Scheduler {
 	tb.Helper()
@@ -158,7 +181,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		scheduler.WithParallelism(parallelism(options)),
 		scheduler.WithPodInitialBackoffSeconds(backoff(options)),
 		scheduler.WithPodMaxBackoffSeconds(backoff(options)),
-		scheduler.WithFrameworkOutOfTreeRegistry(options.Plugins))
+		scheduler.WithFrameworkOutOfTreeRegistry(registry(tb, options.Plugins)))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -199,13 +199,11 @@ const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, t
   {name: pressure, query: pressure, timestampQuery: timestamp(pressure), weight: 1}]}`
 
 // BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the
-// default profile alone, of the same with all plugins registered, and of the same with one plugin enabled. Run each in
-// a process of its own and a fixed number of times, alternating (scripts/measure-plugins.sh): every decision leaves a
-// pod behind.
+// default profile alone, and of the same with one plugin enabled. Run each in a process of its own and a fixed number of
+// times, alternating (scripts/measure-plugins.sh): every decision leaves a pod behind.
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	benchmark(b, "default", nil, "")
-	benchmark(b, "registered", registered(), "")
 	benchmark(b, "empty", frameworkruntime.Registry{emptyName: newEmpty}, with(emptyName, "{}"))
 	loads := make(map[string]float64)
 	for i, node := range decision.MixedNodes(*nodesFlag) {

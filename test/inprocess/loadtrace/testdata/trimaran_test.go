@@ -8,14 +8,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"testing"
 	"time"
 
 	"github.com/prometheus/common/model"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	_ "sigs.k8s.io/scheduler-plugins/apis/config/scheme"
-	"sigs.k8s.io/scheduler-plugins/pkg/trimaran/loadvariationriskbalancing"
-	"sigs.k8s.io/scheduler-plugins/pkg/trimaran/targetloadpacking"
 )
 
 // Trimaran's plugins ask a load-watcher, every 30 seconds; no setting makes that less. What the load-watcher measures is
@@ -25,10 +20,7 @@ func init() {
 	// The address of the Prometheus comes with the request.
 	watcher.Config.Handler = http.HandlerFunc(serveLoads)
 	watcher.Start()
-	for name, plugin := range map[string]frameworkruntime.PluginFactory{
-		targetloadpacking.Name:          targetloadpacking.New,
-		loadvariationriskbalancing.Name: loadvariationriskbalancing.New,
-	} {
+	for _, name := range []string{"TargetLoadPacking", "LoadVariationRiskBalancing"} {
 		others = append(others, way{
 			name: name, measures: true, refreshes: true,
 			config: func(url string) string {
@@ -37,9 +29,6 @@ func init() {
   - name: %s
     args: {watcherAddress: "%s/%s"}
 `, name, watcher.URL, strings.TrimPrefix(url, "http://")))
-			},
-			plugins: func(*testing.T, *prometheus) frameworkruntime.Registry {
-				return frameworkruntime.Registry{name: plugin}
 			},
 		})
 	}
