@@ -61,7 +61,7 @@ kubeadm-nodes: servers node-servers ; $(step) bash test/e2e.sh kubeadmnode
 applies: ; $(step) bash test/applies.sh
 full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
-add-module: image ; $(step) $(call go-test,test) -v ./addmodule
+add-module: servers ; $(step) $(call go-test,test) -v ./addmodule
 
 .PHONY: oci
 oci: image ; $(step) bash -c 'make --no-print-directory oci && $(call go-test,test) -run TestLayout ./artifacts'

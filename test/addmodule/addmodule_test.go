@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addmodule adds a module that the test makes to the real scheduler, uses its plugin, and removes it.
+// Package addmodule adds a module that the test makes to the real scheduler, has its plugin decide about pods, and removes
+// it.
 package addmodule
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,12 +15,19 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"golang.org/x/mod/module"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 	"kube-scheduler-fork/test/moduleproxy"
 )
 
 const path = "example.org/add-module-test/"
+
+var shared cluster.Shared
+
+func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
 // run runs a command, which must succeed, and gives what it prints.
 func run(t *testing.T, command *exec.Cmd) string {
@@ -90,26 +99,30 @@ func TestModuleIsAddedUsedAndRemoved(t *testing.T) {
 		t.Error("the tree did not change")
 	}
 
+	scheduler := filepath.Join(output, "bin/linux", runtime.GOARCH, "kube-scheduler")
 	config := filepath.Join(t.TempDir(), "config.yaml")
+	const good = "{tenants: [default]}"
+	configure := func(args string) {
+		cluster.Write(t, config, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
+			"leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: default-scheduler\n"+
+			"  plugins: {filter: {enabled: [{name: Tenants}]}}\n"+
+			"  pluginConfig:\n  - name: Tenants\n    args: "+args+"\n")
+	}
 	for _, tt := range []struct{ args, want string }{
-		{"{tenants: [a]}", "Tenants"},
+		{good, "Tenants"},
 		{"{tenants: [a], tenant: b}", "args.tenant: unknown field: known here are tenants"},
 		{"{tenants: a}", "tenants"},
 		{"{}", "there are no tenants"},
 	} {
-		text := "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n" +
-			"leaderElection: {leaderElect: false}\nprofiles:\n- schedulerName: default-scheduler\n" +
-			"  plugins: {filter: {enabled: [{name: Tenants}]}}\n" +
-			"  pluginConfig:\n  - name: Tenants\n    args: " + tt.args + "\n"
-		if err := os.WriteFile(config, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		scheduler := filepath.Join(output, "bin/linux", runtime.GOARCH, "kube-scheduler")
+		configure(tt.args)
 		said, err := exec.Command(scheduler, "--config", config, "--validate-config").CombinedOutput()
-		if (err == nil) != (tt.args == "{tenants: [a]}") || !strings.Contains(string(said), tt.want) {
+		if (err == nil) != (tt.args == good) || !strings.Contains(string(said), tt.want) {
 			t.Errorf("with %s the scheduler says (%v), want %q:\n%s", tt.args, err, tt.want, said)
 		}
 	}
+
+	configure(good)
+	decides(t, scheduler, config)
 
 	makeTarget("remove-module", "MODULE="+path+"tenants")
 	if after := cluster.Read(t, modulesFile); after != before {
@@ -119,4 +132,30 @@ func TestModuleIsAddedUsedAndRemoved(t *testing.T) {
 	if got := head(); got != commit {
 		t.Errorf("the tree is afterwards at %s, want %s", got, commit)
 	}
+}
+
+// decides sees the plugin let a pod of the tenant onto the node, and keep another off it.
+func decides(t *testing.T, scheduler, config string) {
+	c := shared.Get(t)
+	c.AddNodes(t, 1)
+	c.StartScheduler(t, scheduler, config)
+	c.AwaitBound(t, c.CreatePod(t, localcluster.NewPod("of-the-tenant", "")))
+	const elsewhere = "of-no-tenant"
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: elsewhere}}
+	if _, err := c.Client().CoreV1().Namespaces().Create(t.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	other := localcluster.NewPod("other", "")
+	other.Namespace = elsewhere
+	c.CreatePod(t, other)
+	c.Await(t, "the other pod to be refused", func() error {
+		seen, err := c.Pod(t, other.Namespace, other.Name)
+		if err != nil {
+			return err
+		}
+		if why := cluster.WhyPending(seen); seen.Spec.NodeName != "" || !strings.Contains(why, "the pod is of no tenant") {
+			return fmt.Errorf("it is on the node %q, and says %q", seen.Spec.NodeName, why)
+		}
+		return nil
+	})
 }

@@ -66,7 +66,10 @@ func newCluster(t *testing.T, way way, tr trace) *cluster {
 	}
 	if way.measures {
 		c.prometheus = newPrometheus(t, c.reality)
-		options.Config, options.Plugins = way.config(c.prometheus.url), way.plugins(t, c.prometheus)
+		options.Config = way.config(c.prometheus.url)
+		if way.plugins != nil {
+			options.Plugins = way.plugins(t, c.prometheus)
+		}
 	}
 	c.scheduler = decision.New(t, options)
 	return c

@@ -18,7 +18,8 @@ type way struct {
 	// refreshes says that it asks by itself, again and again, and not when a pod comes.
 	refreshes bool
 	config    func(url string) string
-	plugins   func(*testing.T, *prometheus) frameworkruntime.Registry
+	// plugins are those that the scheduler is not compiled with.
+	plugins func(*testing.T, *prometheus) frameworkruntime.Registry
 }
 
 // The ways that are compared. Those that look at measurements have the default plugins beside them, and the same
