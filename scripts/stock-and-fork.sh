@@ -7,9 +7,9 @@
 # use_tree NAME MODULE [TREE]: NAME.mod, with which the Go module MODULE is compiled with the patched Kubernetes in TREE,
 # and with the plugins of other projects that it carries; or with the Kubernetes that MODULE names. NAME.overlay.json
 # registers those plugins with the schedulers of test/inprocess, by the file that registers them with the real one, and
-# adds the tests in testdata/ there, which need them.
+# adds the tests in testdata/ there, which need scheduler-plugins. NAME.modules/list has the paths of what is carried.
 use_tree() {
-  local name=$1 tree=${3:-} path version folder file inprocess=$ROOT/test/inprocess
+  local name=$1 tree=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
   cp "$2/go.mod" "$name.mod"
   cp "$2/go.sum" "$name.sum"
   printf '{"Replace": {}}\n' > "$name.overlay.json"
@@ -20,26 +20,26 @@ use_tree() {
   [[ -e $tree/cmd/kube-scheduler/modules.go ]] || return 0
   rm -rf "$name.modules"
   mkdir "$name.modules"
-  # What modules.txt has, and upstream's go.mod has not.
+  # What modules.txt has, and upstream's go.mod has not: the whole module, with its tests, and the tree's files in place of
+  # its own. It requires nothing, so that versions stay those of the tree, and is compiled at the level of MODULE.
   while read -r path version; do
-    GOWORK=off go mod edit -require="$path@$version" "$name.mod"
-    grep -qF "+++ b/vendor/$path/" "$PATCHES_DIR"/*.patch || continue
-    # Changed by patches: the whole module, its tests too, and the tree's files in place of its own. What it requires is
-    # what the tree has.
+    released=$(GOWORK=off go mod download -json "$path@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
+    [[ -n $released ]] || fail "$path@$version cannot be had from the Go module proxy" "go mod download $path@$version"
     folder=$name.modules/$path
     mkdir -p "$folder"
-    cp -r --no-preserve=mode "$(GOWORK=off go mod download -json "$path@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')/." "$folder"
+    cp -r --no-preserve=mode "$released/." "$folder"
     cp -r "$tree/vendor/$path/." "$folder"
-    printf 'module %s\n' "$path" > "$folder/go.mod"
-    GOWORK=off go mod edit -replace="$path=$folder" "$name.mod"
+    { printf 'module %s\n' "$path"; grep '^go ' "$2/go.mod"; } > "$folder/go.mod"
+    GOWORK=off go mod edit -require="$path@$version" -replace="$path=$folder" "$name.mod"
+    printf '%s\n' "$path" >> "$name.modules/list"
   done < <(awk 'FNR == NR { known[$1, $2]; next } $1 == "#" && !(($2, $3) in known) { print $2, $3 }' \
     "$tree/go.mod" "$tree/vendor/modules.txt")
   sed 's/^package main$/package decision/' "$tree/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
     printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
-    for file in "$inprocess"/*/testdata/*_test.go; do
-      printf '"%s": "%s"\n' "${file/testdata\//}" "$file"
+    [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
+      printf '"%s": "%s"\n' "${file%/testdata/*}/${file##*/}" "$file"
     done
   } | paste -sd, | sed 's/.*/{"Replace": {&}}/' > "$name.overlay.json"
 }

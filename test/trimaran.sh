@@ -8,5 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
+[[ -d $TREE/vendor/sigs.k8s.io/scheduler-plugins/pkg/trimaran ]] ||
+  fail "the tree has no Trimaran, which is compared" "make add-module MODULE=sigs.k8s.io/scheduler-plugins@v0.23.10 PLUGINS=TargetLoadPacking,LoadVariationRiskBalancing"
 use_tree "$RESULTS/trimaran" "$ROOT/test/inprocess" "$TREE"
 test_with "$RESULTS/trimaran" "$ROOT/test/inprocess" -count=1 -timeout 30m -v ./loadtrace "$@"

@@ -103,6 +103,9 @@ func register(modules []Module, crds map[string][]CRD) []byte {
 	return formatted
 }
 
+// Registration is that file without what comes from CRDs, which the modules' sums stand for.
+func Registration(modules []Module) []byte { return register(modules, nil) }
+
 // CRD is a CustomResourceDefinition that a module brings: what is read of it, and its text.
 type CRD struct {
 	Kind     string `json:"kind"`

@@ -221,7 +221,8 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// others are plugins of other projects: scripts/measure-plugins.sh adds the file in testdata/ that names them.
+// others are plugins of other projects. The file in testdata/ that names them is compiled in where they are: see
+// scripts/stock-and-fork.sh.
 var others []struct {
 	name     string
 	registry frameworkruntime.Registry
