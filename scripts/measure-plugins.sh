@@ -48,7 +48,7 @@ median() { sort -g | awk '{ v[NR] = $1 } END { printf "%.*f", digits, (v[int((NR
 printf '\n| default profile and | µs per decision | default alone | ratio |\n|---|---:|---:|---:|\n'
 for name in $names; do
   rows=$(grep "^$name " "$work/decisions")
-  printf '| %s | %s | %s | %s |\n' "$(sed "s/^empty$/a score plugin that does nothing/" <<< "$name")" "$(awk '{ print $3 / 1000 }' <<< "$rows" | median 0)" \
+  printf '| %s | %s | %s | %s |\n' "${name/#empty/a score plugin that does nothing}" "$(awk '{ print $3 / 1000 }' <<< "$rows" | median 0)" \
     "$(awk '{ print $2 / 1000 }' <<< "$rows" | median 0)" "$(awk '{ print $3 / $2 }' <<< "$rows" | median 3)"
 done
 

@@ -9,15 +9,15 @@
 # registers those plugins with the schedulers of test/inprocess, by the file that registers them with the real one, and
 # adds the tests in testdata/ there, which need scheduler-plugins. NAME.modules/list has the paths of what is carried.
 use_tree() {
-  local name=$1 tree=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
+  local name=$1 kubernetes=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
   cp "$2/go.mod" "$name.mod"
   cp "$2/go.sum" "$name.sum"
   printf '{"Replace": {}}\n' > "$name.overlay.json"
-  [[ -n $tree ]] || return 0
+  [[ -n $kubernetes ]] || return 0
   # A patched tree has the plugins in it, and is replaced as a whole; its staging modules are those that stock has.
   sed -i '/k8s.io\/kubernetes\/pkg\/scheduler\/framework\/plugins/d' "$name.mod"
-  GOWORK=off go mod edit -replace "k8s.io/kubernetes=$tree" "$name.mod"
-  [[ -e $tree/cmd/kube-scheduler/modules.go ]] || return 0
+  GOWORK=off go mod edit -replace "k8s.io/kubernetes=$kubernetes" "$name.mod"
+  [[ -e $kubernetes/cmd/kube-scheduler/modules.go ]] || return 0
   rm -rf "$name.modules"
   mkdir "$name.modules"
   # What modules.txt has, and upstream's go.mod has not: the whole module, with its tests, and the tree's files in place of
@@ -28,13 +28,13 @@ use_tree() {
     folder=$name.modules/$path
     mkdir -p "$folder"
     cp -r --no-preserve=mode "$released/." "$folder"
-    cp -r "$tree/vendor/$path/." "$folder"
+    cp -r "$kubernetes/vendor/$path/." "$folder"
     { printf 'module %s\n' "$path"; grep '^go ' "$2/go.mod"; } > "$folder/go.mod"
     GOWORK=off go mod edit -require="$path@$version" -replace="$path=$folder" "$name.mod"
     printf '%s\n' "$path" >> "$name.modules/list"
   done < <(awk 'FNR == NR { known[$1, $2]; next } $1 == "#" && !(($2, $3) in known) { print $2, $3 }' \
-    "$tree/go.mod" "$tree/vendor/modules.txt")
-  sed 's/^package main$/package decision/' "$tree/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
+    "$kubernetes/go.mod" "$kubernetes/vendor/modules.txt")
+  sed 's/^package main$/package decision/' "$kubernetes/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
     printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
