@@ -15,7 +15,7 @@ const stateKey framework.StateKey = "shared/records"
 // Recorder's lock, and only what Failed and Bound note changes.
 type Attempt struct {
 	recorder *Recorder
-	held     *held
+	held     held
 
 	number                     int
 	queued, first, began       time.Time
@@ -194,9 +194,15 @@ func (a *Attempt) Raw(plugin, lists int, list framework.NodeScoreList) {
 	}
 }
 
-// Hold keeps the weighted scores of all nodes, a list for each plugin, until Rank; then release is called.
-func (a *Attempt) Hold(plugins []Plugin, lists []framework.NodeScoreList, release func()) {
-	a.held = &held{plugins: plugins, lists: lists, raw: a.recorder.scratch, release: release}
+// Hold keeps the weighted scores of all nodes, a list for each plugin, until Rank; then release is called. plugins is
+// called once for each profile.
+func (a *Attempt) Hold(plugins func() []Plugin, lists []framework.NodeScoreList, release func()) {
+	known, found := a.recorder.plugins[a.profile]
+	if !found {
+		known = plugins()
+		a.recorder.plugins[a.profile] = known
+	}
+	a.held = held{plugins: known, lists: lists, raw: a.recorder.scratch, release: release}
 }
 
 // Rank takes the scores of the best nodes, and of the chosen one. totals has all nodes in the order of the lists.
@@ -235,10 +241,10 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 	a.scores.nodes = append(best, outside...)
 
 	h := a.held
-	if h == nil {
+	if h.release == nil {
 		return
 	}
-	a.held = nil
+	a.held = held{}
 	a.scores.plugins = h.plugins
 	a.scores.values = make([]int64, 0, 2*len(a.scores.nodes)*len(h.plugins))
 	for _, node := range a.scores.nodes {
@@ -256,7 +262,7 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 
 // size is about how many bytes an attempt takes. Texts of plugins are counted as if no other attempt had them.
 func (a *Attempt) size() int64 {
-	size := 500 + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values) + 32*len(a.scores.plugins)
+	size := 500 + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
 	for i := range a.rejections {
 		size += 100 + 16*len(a.rejections[i].sample)
 		for _, reason := range a.rejections[i].reasons {

@@ -43,9 +43,11 @@ var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 type Recorder struct {
 	options Options
 	now     func() time.Time
-	// next is the pod that the queue has given last; scratch is memory for the scores of one cycle.
+	// next is the pod that the queue has given last, scratch memory for the scores of one cycle, and plugins what Hold
+	// was told of each profile.
 	next    *framework.QueuedPodInfo
 	scratch []int64
+	plugins map[string][]Plugin
 
 	mutex sync.Mutex
 	pods  map[types.UID]*list.Element // of *pod
@@ -64,7 +66,10 @@ func New(options Options) *Recorder {
 	if options.Pods <= 0 || options.Bytes <= 0 {
 		return nil
 	}
-	return &Recorder{options: options, now: time.Now, pods: make(map[types.UID]*list.Element), order: list.New()}
+	return &Recorder{
+		options: options, now: time.Now, plugins: make(map[string][]Plugin),
+		pods: make(map[types.UID]*list.Element), order: list.New(),
+	}
 }
 
 // Next notes what the queue knows of the pod whose attempt begins next.
@@ -94,7 +99,7 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	if a == nil {
 		return
 	}
-	a.took, a.held = r.now().Sub(a.began), nil
+	a.took, a.held = r.now().Sub(a.began), held{}
 	a.node, a.evaluated, a.feasible = node, evaluated, feasible
 	if err != nil {
 		a.fail(err)

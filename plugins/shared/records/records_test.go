@@ -78,7 +78,7 @@ func TestStoryOfAPod(t *testing.T) {
 	a.Raw(1, 2, lists[1])
 	lists[0][0].Score, lists[1] = 20, framework.NodeScoreList{{Name: "a"}, {Name: "b", Score: 200}, {Name: "c", Score: 200}}
 	released := false
-	a.Hold([]Plugin{{"Plain", 2, false}, {"Normal", 2, true}}, lists, func() { released = true })
+	a.Hold(func() []Plugin { return []Plugin{{"Plain", 2, false}, {"Normal", 2, true}} }, lists, func() { released = true })
 	a.Rank(framework.NodeScoreList{{Name: "a", Score: 20}, {Name: "b", Score: 260}, {Name: "c", Score: 260}}, "c")
 	r.End(a, p, "c", 100, 3, nil)
 	waiting, _ := r.Get("default", "pod")
@@ -342,7 +342,7 @@ func TestReadersAtOnce(t *testing.T) {
 			continue
 		}
 		a := r.Begin(framework.NewCycleState(), p, "", 1)
-		a.Hold([]Plugin{{"Plain", 1, false}}, []framework.NodeScoreList{{{Name: "x", Score: 1}}}, func() {})
+		a.Hold(func() []Plugin { return []Plugin{{"Plain", 1, false}} }, []framework.NodeScoreList{{{Name: "x", Score: 1}}}, func() {})
 		a.Rank(framework.NodeScoreList{{Name: "x", Score: 1}}, "x")
 		r.End(a, p, "x", 1, 1, nil)
 		binding.Add(1)
