@@ -31,7 +31,6 @@ type Attempt struct {
 	bound         bool
 	unschedulable bool
 	message       string
-	nominated     string
 }
 
 // rejection are nodes that one plugin, or one extender, rejected with the same reasons.

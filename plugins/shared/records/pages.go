@@ -50,7 +50,9 @@ type PodSummary struct {
 	Attempt   int       `json:"attempt"`
 	Result    Result    `json:"result"`
 	Node      string    `json:"node,omitempty"`
-	// Summary is one sentence.
+	// NominatedNode is where pods of lower priority are evicted for it.
+	NominatedNode string `json:"nominatedNode,omitempty"`
+	// Summary says in a sentence or two what came of it.
 	Summary string `json:"summary"`
 }
 
@@ -88,8 +90,6 @@ type AttemptRecord struct {
 	Feasible   int               `json:"feasible"`
 	Rejections []RejectionRecord `json:"rejections,omitempty"`
 	Node       string            `json:"node,omitempty"`
-	// NominatedNode is where other pods are evicted for this one.
-	NominatedNode string `json:"nominatedNode,omitempty"`
 	// Ties is how many nodes had the highest score: one of them was chosen by lot.
 	Ties int `json:"ties,omitempty"`
 	// Scores are those of the best nodes and of the chosen one. Without, nothing was scored, because one node fitted.
@@ -189,7 +189,7 @@ func (r *Recorder) answer(parts []string, leader bool) interface{} {
 func (r *Recorder) List() PodList {
 	list := PodList{APIVersion: apiVersion, Kind: "PodList", Items: []PodSummary{}}
 	for _, kept := range r.copy(func(*pod) bool { return true }, 1) {
-		list.Items = append(list.Items, kept.summary())
+		list.Items = append(list.Items, r.summary(kept))
 	}
 	sort.SliceStable(list.Items, func(i, j int) bool {
 		return list.Items[i].Result != Bound && list.Items[j].Result == Bound
@@ -203,7 +203,7 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	if len(found) == 0 {
 		return PodRecord{}, false
 	}
-	record := PodRecord{APIVersion: apiVersion, Kind: "Pod", PodSummary: found[0].summary()}
+	record := PodRecord{APIVersion: apiVersion, Kind: "Pod", PodSummary: r.summary(found[0])}
 	for i := len(found[0].attempts) - 1; i >= 0; i-- {
 		record.Attempts = append(record.Attempts, found[0].attempts[i].record())
 	}
@@ -235,7 +235,7 @@ func (r *Recorder) copy(wanted func(*pod) bool, attempts int) []pod {
 	return pods
 }
 
-func (p pod) summary() PodSummary {
+func (r *Recorder) summary(p pod) PodSummary {
 	last := p.attempts[len(p.attempts)-1]
 	summary := PodSummary{
 		Namespace: p.namespace, Name: p.name, UID: string(p.uid), Time: last.began, Attempt: last.number,
@@ -243,6 +243,9 @@ func (p pod) summary() PodSummary {
 	}
 	if summary.Result == Bound || summary.Result == Binding {
 		summary.Node = last.node
+	} else if seen, err := r.Pods.Pods(p.namespace).Get(p.name); err == nil && seen.UID == p.uid && seen.Status.NominatedNodeName != "" {
+		summary.NominatedNode = seen.Status.NominatedNodeName
+		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
 	}
 	return summary
 }
@@ -280,9 +283,6 @@ func (a *Attempt) summary() string {
 		}
 		text = fmt.Sprintf("None of %d nodes fits; %s.", a.nodes, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
 	}
-	if a.nominated != "" {
-		text += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", a.nominated)
-	}
 	return text
 }
 
@@ -306,7 +306,7 @@ func (a *Attempt) record() AttemptRecord {
 		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
 		Result: a.result(), Summary: a.summary(), Error: a.message,
 		Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible,
-		Node: a.node, NominatedNode: a.nominated, Ties: a.scores.ties,
+		Node: a.node, Ties: a.scores.ties,
 	}
 	for _, r := range a.ordered() {
 		record.Rejections = append(record.Rejections, RejectionRecord{Plugin: r.plugin, Reasons: r.reasons, Nodes: r.nodes, Sample: r.sample})

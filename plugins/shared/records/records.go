@@ -14,6 +14,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -41,6 +42,9 @@ var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 // Recorder keeps attempts by pod. One goroutine schedules, and calls Next, Begin and End; all others may call the rest
 // at any time.
 type Recorder struct {
+	// Pods are the cluster's, for the nodes that waiting pods are nominated for. It is set before anything is recorded.
+	Pods corelisters.PodLister
+
 	options Options
 	now     func() time.Time
 	// next is the pod that the queue has given last, scratch memory for the scores of one cycle, and plugins what Hold
@@ -138,15 +142,11 @@ func (r *Recorder) drop(element *list.Element) {
 	}
 }
 
-// Failed notes why the last attempt of a pod did not bind it, and the node for which others are evicted, if any: in its
-// scheduling cycle or after it.
-func (r *Recorder) Failed(p *v1.Pod, err error, nominated *framework.NominatingInfo) {
+// Failed notes why the last attempt of a pod did not bind it, in its scheduling cycle or after it.
+func (r *Recorder) Failed(p *v1.Pod, err error) {
 	r.change(p, func(a *Attempt) {
 		if !a.unschedulable && a.message == "" {
 			a.fail(err)
-		}
-		if nominated != nil {
-			a.nominated = nominated.NominatedNodeName
 		}
 		a.ended = r.now()
 	})

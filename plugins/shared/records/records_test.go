@@ -16,6 +16,8 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -24,11 +26,21 @@ import (
 func newRecorder(options Options) *Recorder {
 	r := New(options)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r.Pods = nominated("")
 	r.now = func() time.Time {
 		now = now.Add(time.Second)
 		return now
 	}
 	return r
+}
+
+// nominated is a lister of one pod, with the name pod, that is nominated for a node.
+func nominated(node string) corelisters.PodLister {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	p := podNamed("pod")
+	p.Status.NominatedNodeName = node
+	_ = indexer.Add(p)
+	return corelisters.NewPodLister(indexer)
 }
 
 func podNamed(name string) *v1.Pod {
@@ -54,7 +66,7 @@ func unschedulable(r *Recorder, p *v1.Pod, numbers []int, statuses ...*framework
 		}
 	}
 	r.End(a, p, "", 0, 0, fit)
-	r.Failed(p, fit, nil)
+	r.Failed(p, fit)
 }
 
 func TestStoryOfAPod(t *testing.T) {
@@ -131,9 +143,10 @@ func TestSummaries(t *testing.T) {
 		}},
 		{"preemption", "None of 100 nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.Pods = nominated("x")
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
-			r.Failed(p, &framework.FitError{}, &framework.NominatingInfo{NominatedNodeName: "x"})
+			r.Failed(p, &framework.FitError{})
 		}},
 		{"no nodes", "no nodes available to schedule pods.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 0)
@@ -142,7 +155,7 @@ func TestSummaries(t *testing.T) {
 		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			r.End(a, p, "x", 1, 1, nil)
-			r.Failed(p, errors.New("binding rejected"), nil)
+			r.Failed(p, errors.New("binding rejected"))
 			r.Bound(p)
 		}},
 	} {
@@ -245,7 +258,7 @@ func TestOff(t *testing.T) {
 		a.Raw(0, 1, nil)
 		a.Rank(framework.NodeScoreList{{}}, "")
 		r.End(a, p, "", 0, 0, nil)
-		r.Failed(p, nil, nil)
+		r.Failed(p, nil)
 		r.Bound(p)
 		handler := http.NotFoundHandler()
 		if got := r.Serve(handler, nil); reflect.ValueOf(got) != reflect.ValueOf(handler) {
@@ -311,6 +324,7 @@ func TestPages(t *testing.T) {
 // TestReadersAtOnce reads while attempts are made; the race detector watches.
 func TestReadersAtOnce(t *testing.T) {
 	r := New(Options{Pods: 10, Bytes: 1 << 20})
+	r.Pods = nominated("")
 	handler := r.Serve(http.NotFoundHandler(), func() bool { return false })
 	done := make(chan struct{})
 	var readers sync.WaitGroup
