@@ -169,6 +169,10 @@ bench: tree ## Compare what a decision costs in stock Kubernetes and here (NODES
 bench-patches: tree ## Measure what each speed patch gains (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
 	@bash scripts/bench-patches.sh
 
+.PHONY: bench-records
+bench-records: tree ## Measure what the records of decisions cost (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+	@bash scripts/bench-records.sh
+
 .PHONY: bench-memory
 bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (NODES=)
 	@bash scripts/bench-memory.sh

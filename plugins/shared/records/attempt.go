@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// stateKey is where an attempt lies in the state of its cycle.
+const stateKey framework.StateKey = "shared/records"
+
+// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that to the
+// Recorder's lock, and only what Failed and Bound note changes.
+type Attempt struct {
+	recorder *Recorder
+	held     held
+
+	number                     int
+	queued, first, began       time.Time
+	took                       time.Duration
+	profile                    string
+	nodes, evaluated, feasible int
+	rejections                 []rejection
+	scores                     scores
+	node                       string
+
+	// After End.
+	ended         time.Time
+	bound         bool
+	unschedulable bool
+	message       string
+}
+
+// rejection are nodes that one plugin, or one extender, rejected with the same reasons.
+type rejection struct {
+	plugin  string
+	reasons []string
+	nodes   int
+	sample  []string
+	status  *framework.Status // of the last node; nodes may share one
+}
+
+// scores are those of the best nodes and of the chosen one.
+type scores struct {
+	plugins []Plugin
+	nodes   []rank
+	// ties is how many nodes have the highest total.
+	ties int
+	// values has two numbers for each node and plugin, in their orders: the raw and the weighted score.
+	values []int64
+}
+
+type rank struct {
+	index int
+	name  string
+	total int64
+}
+
+// Plugin is a Score plugin, its weight in the profile, and whether it normalizes its scores.
+type Plugin struct {
+	Name       string
+	Weight     int64
+	Normalizes bool
+}
+
+// Clone is of framework.StateData: simulations of preemption record nothing.
+func (a *Attempt) Clone() framework.StateData { return (*Attempt)(nil) }
+
+// Of returns the attempt of a cycle, nil if none is recorded.
+func Of(state *framework.CycleState) *Attempt {
+	if state == nil {
+		return nil
+	}
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil
+	}
+	a, _ := data.(*Attempt)
+	return a
+}
+
+// fail notes an error. The text of a FitError is not made: it takes long, and is made of what is recorded.
+func (a *Attempt) fail(err error) {
+	if fit, ok := err.(*framework.FitError); ok {
+		a.unschedulable = true
+		a.addExtenders(fit.Diagnosis.NodeToStatusMap)
+		return
+	}
+	a.message = err.Error()
+}
+
+// addExtenders adds the nodes that extenders rejected, which no plugin has: their statuses have none.
+func (a *Attempt) addExtenders(statuses framework.NodeToStatusMap) {
+	if a.rejected() >= len(statuses) {
+		return
+	}
+	for node, status := range statuses {
+		if status.FailedPlugin() == "" {
+			a.Reject(node, status)
+		}
+	}
+}
+
+// rejected is how many nodes were rejected.
+func (a *Attempt) rejected() int {
+	nodes := 0
+	for i := range a.rejections {
+		nodes += a.rejections[i].nodes
+	}
+	return nodes
+}
+
+// Restart forgets the nodes that were rejected so far, because all nodes are looked at again.
+func (a *Attempt) Restart() {
+	if a != nil {
+		a.rejections = a.rejections[:0]
+	}
+}
+
+// RejectAll notes that all nodes have one status.
+func (a *Attempt) RejectAll(status *framework.Status) {
+	if a != nil {
+		a.rejections = []rejection{{plugin: status.FailedPlugin(), reasons: status.Reasons(), nodes: a.nodes}}
+	}
+}
+
+// Reject notes the status with which a node was rejected. It is the hot path of a pod that fits nowhere: nodes mostly
+// come with the status of one before, or with equal reasons.
+func (a *Attempt) Reject(node string, status *framework.Status) {
+	if a == nil {
+		return
+	}
+	for i := range a.rejections {
+		r := &a.rejections[i]
+		if r.status == status || r.plugin == status.FailedPlugin() && equal(r.reasons, status.Reasons()) {
+			r.nodes++
+			r.status = status
+			if len(r.sample) < sampleNodes {
+				r.sample = append(r.sample, node)
+			}
+			return
+		}
+	}
+	if len(a.rejections) == textsOfAttempt {
+		last := &a.rejections[textsOfAttempt-1]
+		last.plugin, last.reasons, last.status = "", []string{otherReasons}, nil
+		last.nodes++
+		return
+	}
+	a.rejections = append(a.rejections, rejection{
+		plugin: status.FailedPlugin(), reasons: status.Reasons(), nodes: 1,
+		sample: append(make([]string, 0, sampleNodes), node), status: status,
+	})
+}
+
+// otherReasons stands for the texts beyond textsOfAttempt.
+const otherReasons = "other reasons"
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// held are the scores of all nodes of a cycle, until Rank has taken what is kept.
+type held struct {
+	plugins []Plugin
+	lists   []framework.NodeScoreList
+	raw     []int64
+	release func()
+}
+
+// Raw notes the scores of a plugin as Score gave them, for one that normalizes. lists is how many plugins there are.
+func (a *Attempt) Raw(plugin, lists int, list framework.NodeScoreList) {
+	if a == nil {
+		return
+	}
+	size := lists * len(list)
+	if cap(a.recorder.scratch) < size {
+		a.recorder.scratch = make([]int64, size)
+	}
+	raw := a.recorder.scratch[:size][plugin*len(list):]
+	for i := range list {
+		raw[i] = list[i].Score
+	}
+}
+
+// Hold keeps the weighted scores of all nodes, a list for each plugin, until Rank; then release is called. plugins is
+// called once for each profile.
+func (a *Attempt) Hold(plugins func() []Plugin, lists []framework.NodeScoreList, release func()) {
+	known, found := a.recorder.plugins[a.profile]
+	if !found {
+		known = plugins()
+		a.recorder.plugins[a.profile] = known
+	}
+	a.held = held{plugins: known, lists: lists, raw: a.recorder.scratch, release: release}
+}
+
+// Rank takes the scores of the best nodes, and of the chosen one. totals has all nodes in the order of the lists.
+func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
+	if a == nil || len(totals) == 0 {
+		return
+	}
+	best := make([]rank, 0, bestNodes+1)
+	var outside []rank
+	lowest, highest := int64(0), totals[0].Score
+	for i := range totals {
+		total := totals[i].Score
+		if total > highest {
+			highest, a.scores.ties = total, 0
+		}
+		if total == highest {
+			a.scores.ties++
+		}
+		if len(best) == bestNodes && total <= lowest {
+			// Of more nodes with the highest total than are kept, the chosen one may be a later one.
+			if total == highest && totals[i].Name == chosen {
+				outside = []rank{{i, chosen, total}}
+			}
+			continue
+		}
+		if len(best) < bestNodes {
+			best = append(best, rank{})
+		}
+		at := len(best) - 1
+		for ; at > 0 && best[at-1].total < total; at-- {
+			best[at] = best[at-1]
+		}
+		best[at] = rank{i, totals[i].Name, total}
+		lowest = best[len(best)-1].total
+	}
+	a.scores.nodes = append(best, outside...)
+
+	h := a.held
+	if h.release == nil {
+		return
+	}
+	a.held = held{}
+	a.scores.plugins = h.plugins
+	a.scores.values = make([]int64, 0, 2*len(a.scores.nodes)*len(h.plugins))
+	for _, node := range a.scores.nodes {
+		for i, list := range h.lists {
+			weighted := list[node.index].Score
+			raw := weighted / h.plugins[i].Weight
+			if h.plugins[i].Normalizes {
+				raw = h.raw[i*len(totals)+node.index]
+			}
+			a.scores.values = append(a.scores.values, raw, weighted)
+		}
+	}
+	h.release()
+}
+
+// size is about how many bytes an attempt takes. Texts of plugins are counted as if no other attempt had them.
+func (a *Attempt) size() int64 {
+	size := 500 + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
+	for i := range a.rejections {
+		size += 100 + 16*len(a.rejections[i].sample)
+		for _, reason := range a.rejections[i].reasons {
+			size += 16 + len(reason)
+		}
+	}
+	return int64(size)
+}

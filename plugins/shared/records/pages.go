@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sort"
+	"strings"
+	"time"
+)
+
+const (
+	// Path is where pods are listed; a pod is at Path/NAMESPACE/NAME.
+	Path = "/scheduling/pods"
+	// apiVersion is of the answers.
+	apiVersion = "scheduling-records/v1alpha1"
+	// answersAtOnce bounds what many readers cost.
+	answersAtOnce = 4
+)
+
+// Result is what came of an attempt.
+type Result string
+
+// Results.
+const (
+	Bound         Result = "Bound"
+	Binding       Result = "Binding"
+	Unschedulable Result = "Unschedulable"
+	Failed        Result = "Error"
+)
+
+// PodList is the answer at /scheduling/pods: pods that wait, and then pods that are bound, those with the latest
+// attempts first.
+type PodList struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	// Leader says that this scheduler schedules now. Another one's records are not known here.
+	Leader bool         `json:"leader"`
+	Items  []PodSummary `json:"items"`
+}
+
+// PodSummary is what came of a pod's last attempt.
+type PodSummary struct {
+	Namespace string    `json:"namespace"`
+	Name      string    `json:"name"`
+	UID       string    `json:"uid"`
+	Time      time.Time `json:"time"`
+	Attempt   int       `json:"attempt"`
+	Result    Result    `json:"result"`
+	Node      string    `json:"node,omitempty"`
+	// NominatedNode is where pods of lower priority are evicted for it.
+	NominatedNode string `json:"nominatedNode,omitempty"`
+	// Summary says in a sentence or two what came of it.
+	Summary string `json:"summary"`
+}
+
+// PodRecord is the answer at /scheduling/pods/NAMESPACE/NAME. If several pods had the name, it is the last one.
+type PodRecord struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Leader     bool   `json:"leader"`
+	PodSummary `json:",inline"`
+	// Attempts are the last ones, the latest first.
+	Attempts []AttemptRecord `json:"attempts"`
+}
+
+// AttemptRecord is one attempt to schedule a pod.
+type AttemptRecord struct {
+	Time time.Time `json:"time"`
+	// Attempt is its number, from 1; attempts before this scheduler's start do not count.
+	Attempt int    `json:"attempt"`
+	Profile string `json:"profile"`
+	// QueuedSeconds is how long the pod had waited since it was last put into the queue, SinceFirstSeconds since its
+	// first attempt began to wait.
+	QueuedSeconds     float64 `json:"queuedSeconds"`
+	SinceFirstSeconds float64 `json:"sinceFirstSeconds"`
+	// CycleSeconds is how long the search for a node took; ToEndSeconds how long it took until the pod was bound, or
+	// the attempt had failed.
+	CycleSeconds float64 `json:"cycleSeconds"`
+	ToEndSeconds float64 `json:"toEndSeconds,omitempty"`
+	Result       Result  `json:"result"`
+	Summary      string  `json:"summary"`
+	// Error is what the scheduler said, unless no node fitted.
+	Error string `json:"error,omitempty"`
+	// Nodes is how many the cluster had, Evaluated how many were looked at, Feasible how many fitted.
+	Nodes      int               `json:"nodes"`
+	Evaluated  int               `json:"evaluated"`
+	Feasible   int               `json:"feasible"`
+	Rejections []RejectionRecord `json:"rejections,omitempty"`
+	Node       string            `json:"node,omitempty"`
+	// Ties is how many nodes had the highest score: one of them was chosen by lot.
+	Ties int `json:"ties,omitempty"`
+	// Scores are those of the best nodes and of the chosen one. Without, nothing was scored, because one node fitted.
+	Scores []NodeScores `json:"scores,omitempty"`
+}
+
+// RejectionRecord are nodes that were rejected for the same reasons.
+type RejectionRecord struct {
+	// Plugin is empty for an extender.
+	Plugin  string   `json:"plugin,omitempty"`
+	Reasons []string `json:"reasons"`
+	Nodes   int      `json:"nodes"`
+	// Sample are some of the nodes.
+	Sample []string `json:"sample,omitempty"`
+}
+
+// NodeScores are the scores of one node.
+type NodeScores struct {
+	Node  string `json:"node"`
+	Total int64  `json:"total"`
+	// Extenders is what extenders added to the plugins' scores.
+	Extenders int64         `json:"extenders,omitempty"`
+	Plugins   []PluginScore `json:"plugins,omitempty"`
+}
+
+// PluginScore is what one plugin scored: as it said, from 0 to 100, and times its weight.
+type PluginScore struct {
+	Name       string `json:"name"`
+	Raw        int64  `json:"raw"`
+	Normalized int64  `json:"normalized"`
+	Weight     int64  `json:"weight"`
+	Weighted   int64  `json:"weighted"`
+}
+
+// Serve adds the pages of the records to a handler, behind which are all others. leads says whether this scheduler
+// schedules.
+func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
+	if r == nil {
+		return handler
+	}
+	places := make(chan struct{}, answersAtOnce)
+	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		path := request.URL.Path
+		if path != Path && !strings.HasPrefix(path, Path+"/") {
+			handler.ServeHTTP(w, request)
+			return
+		}
+		if request.Method != http.MethodGet && request.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			http.Error(w, "records are only read; next: GET "+Path, http.StatusMethodNotAllowed)
+			return
+		}
+		var answer interface{}
+		select {
+		case places <- struct{}{}:
+			answer = r.answer(strings.Split(strings.TrimPrefix(path[len(Path):], "/"), "/"), leads())
+			<-places
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, fmt.Sprintf("%d requests for records are being answered; next: ask again in a second", answersAtOnce), http.StatusTooManyRequests)
+			return
+		}
+		if answer == nil {
+			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+Path+" lists those that are", http.StatusNotFound)
+			return
+		}
+		encoded, err := json.Marshal(answer)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		_, _ = w.Write(append(encoded, '\n'))
+	})
+}
+
+// answer is a PodList or a PodRecord; nil if there is no such pod.
+func (r *Recorder) answer(parts []string, leader bool) interface{} {
+	if len(parts) == 1 && parts[0] == "" {
+		list := r.List()
+		list.Leader = leader
+		return list
+	}
+	if len(parts) != 2 {
+		return nil
+	}
+	record, found := r.Get(parts[0], parts[1])
+	if !found {
+		return nil
+	}
+	record.Leader = leader
+	return record
+}
+
+// List returns the pods that have records.
+func (r *Recorder) List() PodList {
+	list := PodList{APIVersion: apiVersion, Kind: "PodList", Items: []PodSummary{}}
+	for _, kept := range r.copy(func(*pod) bool { return true }, 1) {
+		list.Items = append(list.Items, r.summary(kept))
+	}
+	sort.SliceStable(list.Items, func(i, j int) bool {
+		return list.Items[i].Result != Bound && list.Items[j].Result == Bound
+	})
+	return list
+}
+
+// Get returns the records of a pod.
+func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
+	found := r.copy(func(p *pod) bool { return p.namespace == namespace && p.name == name }, attemptsOfPod)
+	if len(found) == 0 {
+		return PodRecord{}, false
+	}
+	record := PodRecord{APIVersion: apiVersion, Kind: "Pod", PodSummary: r.summary(found[0])}
+	for i := len(found[0].attempts) - 1; i >= 0; i-- {
+		record.Attempts = append(record.Attempts, found[0].attempts[i].record())
+	}
+	return record, true
+}
+
+// copy returns the pods that are wanted, with so many of their last attempts, as they are now.
+func (r *Recorder) copy(wanted func(*pod) bool, attempts int) []pod {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	var pods []pod
+	for element := r.order.Front(); element != nil; element = element.Next() {
+		p := element.Value.(*pod)
+		if !wanted(p) {
+			continue
+		}
+		last := p.attempts
+		if len(last) > attempts {
+			last = last[len(last)-attempts:]
+		}
+		copied := *p
+		copied.attempts = make([]*Attempt, len(last))
+		for i := range last {
+			attempt := *last[i]
+			copied.attempts[i] = &attempt
+		}
+		pods = append(pods, copied)
+	}
+	return pods
+}
+
+func (r *Recorder) summary(p pod) PodSummary {
+	last := p.attempts[len(p.attempts)-1]
+	summary := PodSummary{
+		Namespace: p.namespace, Name: p.name, UID: string(p.uid), Time: last.began, Attempt: last.number,
+		Result: last.result(), Summary: last.summary(),
+	}
+	if summary.Result == Bound || summary.Result == Binding {
+		summary.Node = last.node
+	} else if seen, err := r.Pods.Pods(p.namespace).Get(p.name); err == nil && seen.UID == p.uid && seen.Status.NominatedNodeName != "" {
+		summary.NominatedNode = seen.Status.NominatedNodeName
+		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
+	}
+	return summary
+}
+
+func (a *Attempt) result() Result {
+	switch {
+	case a.bound:
+		return Bound
+	case a.unschedulable:
+		return Unschedulable
+	case a.message != "":
+		return Failed
+	}
+	return Binding
+}
+
+// summary is what came of the attempt in one sentence.
+func (a *Attempt) summary() string {
+	var text string
+	switch a.result() {
+	case Bound:
+		text = fmt.Sprintf("It is bound to node %s.", a.node)
+	case Binding:
+		text = fmt.Sprintf("Node %s is chosen, and the pod waits for Permit plugins, or is being bound.", a.node)
+	case Failed:
+		text = a.message
+		if a.node != "" {
+			text = fmt.Sprintf("Node %s was chosen, and then: %s", a.node, a.message)
+		}
+		text = strings.TrimSuffix(text, ".") + "."
+	default:
+		var reasons []string
+		for _, r := range a.ordered() {
+			reasons = append(reasons, fmt.Sprintf("%d: %s", r.nodes, strings.Join(r.reasons, ", ")))
+		}
+		text = fmt.Sprintf("None of %d nodes fits; %s.", a.nodes, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
+	}
+	return text
+}
+
+// ordered are the rejections, those of most nodes first.
+func (a *Attempt) ordered() []rejection {
+	ordered := append([]rejection(nil), a.rejections...)
+	sort.SliceStable(ordered, func(i, j int) bool { return ordered[i].nodes > ordered[j].nodes })
+	return ordered
+}
+
+func (a *Attempt) record() AttemptRecord {
+	seconds := func(from, to time.Time) float64 {
+		if from.IsZero() || to.Before(from) {
+			return 0
+		}
+		return to.Sub(from).Seconds()
+	}
+	record := AttemptRecord{
+		Time: a.began, Attempt: a.number, Profile: a.profile,
+		QueuedSeconds: seconds(a.queued, a.began), SinceFirstSeconds: seconds(a.first, a.began),
+		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
+		Result: a.result(), Summary: a.summary(), Error: a.message,
+		Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible,
+		Node: a.node, Ties: a.scores.ties,
+	}
+	for _, r := range a.ordered() {
+		record.Rejections = append(record.Rejections, RejectionRecord{Plugin: r.plugin, Reasons: r.reasons, Nodes: r.nodes, Sample: r.sample})
+	}
+	width := 2 * len(a.scores.plugins)
+	for i, node := range a.scores.nodes {
+		scores := NodeScores{Node: node.name, Total: node.total, Extenders: node.total}
+		for j, plugin := range a.scores.plugins {
+			raw, weighted := a.scores.values[i*width+2*j], a.scores.values[i*width+2*j+1]
+			scores.Extenders -= weighted
+			scores.Plugins = append(scores.Plugins, PluginScore{
+				Name: plugin.Name, Raw: raw, Normalized: weighted / plugin.Weight, Weight: plugin.Weight, Weighted: weighted,
+			})
+		}
+		if width == 0 {
+			scores.Extenders = 0
+		}
+		record.Scores = append(record.Scores, scores)
+	}
+	return record
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/ioutil"
+	"net/http"
+	"net/http/httptest"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// newRecorder is a recorder whose clock goes on by a second at each look.
+func newRecorder(options Options) *Recorder {
+	r := New(options)
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r.Pods = nominated("")
+	r.now = func() time.Time {
+		now = now.Add(time.Second)
+		return now
+	}
+	return r
+}
+
+// nominated is a lister of one pod, with the name pod, that is nominated for a node.
+func nominated(node string) corelisters.PodLister {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
+	p := podNamed("pod")
+	p.Status.NominatedNodeName = node
+	_ = indexer.Add(p)
+	return corelisters.NewPodLister(indexer)
+}
+
+func podNamed(name string) *v1.Pod {
+	return st.MakePod().Namespace("default").Name(name).UID(name).Obj()
+}
+
+func rejectedBy(plugin string, reasons ...string) *framework.Status {
+	return framework.NewStatus(framework.Unschedulable, reasons...).WithFailedPlugin(plugin)
+}
+
+// unschedulable is an attempt in which the statuses reject as many nodes each as numbers say.
+func unschedulable(r *Recorder, p *v1.Pod, numbers []int, statuses ...*framework.Status) {
+	state, fit := framework.NewCycleState(), &framework.FitError{Pod: p}
+	fit.Diagnosis.NodeToStatusMap = framework.NodeToStatusMap{}
+	a := r.Begin(state, p, "default-scheduler", 100)
+	for i, status := range statuses {
+		for n := 0; n < numbers[i]; n++ {
+			node := fmt.Sprintf("node-%d-%d", i, n)
+			fit.Diagnosis.NodeToStatusMap[node] = status
+			if status.FailedPlugin() != "" {
+				a.Reject(node, status)
+			}
+		}
+	}
+	r.End(a, p, "", 0, 0, fit)
+	r.Failed(p, fit)
+}
+
+func TestStoryOfAPod(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	p := podNamed("pod")
+	queued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	r.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(p), Attempts: 7, Timestamp: queued, InitialAttemptTimestamp: queued.Add(-time.Minute)})
+	// The second status has equal reasons, and is another one. The last has no plugin: it is an extender's.
+	unschedulable(r, p, []int{60, 10, 20, 10}, rejectedBy("Fit", "Insufficient cpu"), rejectedBy("Fit", "Insufficient cpu"),
+		rejectedBy("Taints", "a taint", "another"), framework.NewStatus(framework.Unschedulable, "not today"))
+
+	state := framework.NewCycleState()
+	a := r.Begin(state, p, "default-scheduler", 100)
+	if Of(state) != a || Of(state.Clone()) != nil || Of(framework.NewCycleState()) != nil {
+		t.Error("an attempt is found by its state, and not by a copy or another state")
+	}
+	lists := []framework.NodeScoreList{
+		{{Name: "a", Score: 10}, {Name: "b", Score: 50}, {Name: "c", Score: 50}},
+		{{Name: "a", Score: 3}, {Name: "b", Score: 7}, {Name: "c", Score: 7}},
+	}
+	a.Raw(1, 2, lists[1])
+	lists[0][0].Score, lists[1] = 20, framework.NodeScoreList{{Name: "a"}, {Name: "b", Score: 200}, {Name: "c", Score: 200}}
+	released := false
+	a.Hold(func() []Plugin { return []Plugin{{"Plain", 2, false}, {"Normal", 2, true}} }, lists, func() { released = true })
+	a.Rank(framework.NodeScoreList{{Name: "a", Score: 20}, {Name: "b", Score: 260}, {Name: "c", Score: 260}}, "c")
+	r.End(a, p, "c", 100, 3, nil)
+	waiting, _ := r.Get("default", "pod")
+	r.Bound(p)
+
+	got, _ := r.Get("default", "pod")
+	if !released || waiting.Result != Binding || got.Result != Bound || got.Node != "c" || len(got.Attempts) != 2 {
+		t.Fatalf("released: %v; before it was bound: %+v; after: %+v", released, waiting.PodSummary, got)
+	}
+	last, first := got.Attempts[0], got.Attempts[1]
+	if last.Ties != 2 || last.Feasible != 3 || last.Evaluated != 100 || last.ToEndSeconds == 0 {
+		t.Errorf("the last attempt: %+v", last)
+	}
+	want := []NodeScores{
+		{Node: "b", Total: 260, Extenders: 10, Plugins: []PluginScore{{"Plain", 25, 25, 2, 50}, {"Normal", 7, 100, 2, 200}}},
+		{Node: "c", Total: 260, Extenders: 10, Plugins: []PluginScore{{"Plain", 25, 25, 2, 50}, {"Normal", 7, 100, 2, 200}}},
+		{Node: "a", Total: 20, Plugins: []PluginScore{{"Plain", 10, 10, 2, 20}, {"Normal", 3, 0, 2, 0}}},
+	}
+	if !reflect.DeepEqual(last.Scores, want) {
+		t.Errorf("scores:\n%+v, want\n%+v", last.Scores, want)
+	}
+	if first.Attempt != 7 || first.QueuedSeconds != 1 || first.SinceFirstSeconds != 61 || first.Evaluated != 100 || first.Error != "" {
+		t.Errorf("the first attempt: %+v", first)
+	}
+	if want := "None of 100 nodes fits; 70: Insufficient cpu; 20: a taint, another; 10: not today."; first.Summary != want {
+		t.Errorf("it says %q, want %q", first.Summary, want)
+	}
+	if r := first.Rejections; len(r) != 3 || r[0].Plugin != "Fit" || len(r[0].Sample) != sampleNodes || r[2].Plugin != "" {
+		t.Errorf("rejections: %+v", r)
+	}
+}
+
+func TestSummaries(t *testing.T) {
+	for _, tt := range []struct {
+		name, want string
+		attempt    func(r *Recorder, p *v1.Pod)
+	}{
+		{"PreFilter", "None of 100 nodes fits; 100: unbound claim.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
+			a.RejectAll(rejectedBy("VolumeBinding", "unbound claim"))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+		}},
+		{"a second search", "None of 100 nodes fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			a.Reject("nominated", rejectedBy("Taints", "a taint"))
+			a.Restart()
+			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+		}},
+		{"preemption", "None of 100 nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.Pods = nominated("x")
+			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+			r.Failed(p, &framework.FitError{})
+		}},
+		{"no nodes", "no nodes available to schedule pods.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 0)
+			r.End(a, p, "", 0, 0, errors.New("no nodes available to schedule pods"))
+		}},
+		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "x", 1, 1, nil)
+			r.Failed(p, errors.New("binding rejected"))
+			r.Bound(p)
+		}},
+	} {
+		r := newRecorder(DefaultOptions)
+		p := podNamed("pod")
+		tt.attempt(r, p)
+		if got, _ := r.Get("default", "pod"); got.Summary != tt.want {
+			t.Errorf("%s: it says %q, want %q", tt.name, got.Summary, tt.want)
+		}
+	}
+}
+
+// TestRank has more nodes with the highest total than are kept.
+func TestRank(t *testing.T) {
+	for chosen := 0; chosen < 30; chosen++ {
+		var totals framework.NodeScoreList
+		for i := 0; i < 60; i++ {
+			totals = append(totals, framework.NodeScore{Name: fmt.Sprint(i), Score: int64(i % 2)})
+		}
+		name := fmt.Sprint(2*chosen + 1)
+		a := &Attempt{}
+		a.Rank(totals, name)
+		found := 0
+		for _, node := range a.scores.nodes {
+			if node.total != 1 {
+				t.Errorf("node %s with %d is among the best", node.name, node.total)
+			}
+			if node.name == name {
+				found++
+			}
+		}
+		want := bestNodes
+		if chosen >= bestNodes {
+			want++
+		}
+		if found != 1 || len(a.scores.nodes) != want || a.scores.ties != 30 {
+			t.Errorf("%s was chosen: %+v", name, a.scores)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	r := newRecorder(Options{Pods: 3, Bytes: 1 << 20})
+	for i := 0; i < 10; i++ {
+		for attempt := 0; attempt <= attemptsOfPod; attempt++ {
+			unschedulable(r, podNamed(fmt.Sprint("pod-", i)), []int{1}, rejectedBy("Fit", fmt.Sprint("reason ", attempt)))
+		}
+	}
+	if len(r.pods) != 3 || r.order.Len() != 3 {
+		t.Errorf("%d and %d pods are kept, want 3", len(r.pods), r.order.Len())
+	}
+	last, found := r.Get("default", "pod-9")
+	if !found || len(last.Attempts) != attemptsOfPod || last.Attempts[0].Rejections[0].Reasons[0] != fmt.Sprint("reason ", attemptsOfPod) {
+		t.Errorf("of the last pod: %+v", last)
+	}
+	if _, found := r.Get("default", "pod-6"); found {
+		t.Error("a pod that had to give way is still there")
+	}
+
+	r = newRecorder(Options{Pods: 1000, Bytes: 10000})
+	for i := 0; i < 100; i++ {
+		unschedulable(r, podNamed(fmt.Sprint("pod-", i)), []int{1}, rejectedBy("Fit", strings.Repeat("x", 1000)))
+	}
+	if r.bytes > 10000 || len(r.pods) < 5 || len(r.pods) > 10 {
+		t.Errorf("%d pods take %d bytes", len(r.pods), r.bytes)
+	}
+	var size int64
+	for _, element := range r.pods {
+		for _, a := range element.Value.(*pod).attempts {
+			size += a.size()
+		}
+	}
+	if size != r.bytes {
+		t.Errorf("%d bytes are counted, and %d kept", r.bytes, size)
+	}
+	// Every node with a text of its own.
+	state, p := framework.NewCycleState(), podNamed("many")
+	a := r.Begin(state, p, "", 1000)
+	for i := 0; i < 1000; i++ {
+		a.Reject(fmt.Sprint(i), rejectedBy("Own", fmt.Sprint("reason ", i)))
+	}
+	if len(a.rejections) != textsOfAttempt || a.rejected() != 1000 {
+		t.Errorf("%d texts of %d nodes", len(a.rejections), a.rejected())
+	}
+}
+
+// TestOff calls everything of what keeps nothing.
+func TestOff(t *testing.T) {
+	for _, options := range []Options{{Pods: 0, Bytes: 1}, {Pods: 1, Bytes: 0}} {
+		r := New(options)
+		state, p := framework.NewCycleState(), podNamed("pod")
+		r.Next(&framework.QueuedPodInfo{})
+		a := r.Begin(state, p, "", 1)
+		if r != nil || a != nil || Of(state) != nil {
+			t.Errorf("%+v keeps %v, %v", options, r, a)
+		}
+		a.Restart()
+		a.RejectAll(rejectedBy("x"))
+		a.Reject("node", rejectedBy("x"))
+		a.Raw(0, 1, nil)
+		a.Rank(framework.NodeScoreList{{}}, "")
+		r.End(a, p, "", 0, 0, nil)
+		r.Failed(p, nil)
+		r.Bound(p)
+		handler := http.NotFoundHandler()
+		if got := r.Serve(handler, nil); reflect.ValueOf(got) != reflect.ValueOf(handler) {
+			t.Error("what keeps nothing serves")
+		}
+	}
+}
+
+func TestPages(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	for _, name := range []string{"bound", "waits"} {
+		p := podNamed(name)
+		if name == "waits" {
+			unschedulable(r, p, []int{1}, rejectedBy("Fit", "<b>"))
+			continue
+		}
+		a := r.Begin(framework.NewCycleState(), p, "", 1)
+		r.End(a, p, "x", 1, 1, nil)
+		r.Bound(p)
+	}
+	unschedulable(r, podNamed("waits-longer"), []int{1}, rejectedBy("Fit", "no"))
+	others := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another page") })
+	handler := r.Serve(others, func() bool { return true })
+	ask := func(method, path string) (int, string) {
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
+		body, _ := ioutil.ReadAll(answer.Body)
+		return answer.Code, string(body)
+	}
+	for _, tt := range []struct {
+		method, path string
+		code         int
+		want         string
+	}{
+		{"GET", "/healthz", 200, "another page"},
+		{"GET", "/scheduling/podsy", 200, "another page"},
+		{"GET", "/scheduling/pods", 200, `"leader":true`},
+		{"GET", "/scheduling/pods/", 200, `"kind":"PodList"`},
+		{"GET", "/scheduling/pods/default/waits", 200, `\u003cb\u003e`},
+		{"GET", "/scheduling/pods/default/none", 404, "GET /scheduling/pods lists"},
+		{"GET", "/scheduling/pods/default", 404, ""},
+		{"GET", "/scheduling/pods/default/waits/more", 404, ""},
+		{"POST", "/scheduling/pods", 405, "only read"},
+	} {
+		if code, body := ask(tt.method, tt.path); code != tt.code || !strings.Contains(body, tt.want) {
+			t.Errorf("%s %s: %d %s, want %d with %q", tt.method, tt.path, code, body, tt.code, tt.want)
+		}
+	}
+	_, body := ask("GET", "/scheduling/pods")
+	var list PodList
+	if err := json.Unmarshal([]byte(body), &list); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, item := range list.Items {
+		names = append(names, item.Name)
+	}
+	if got := strings.Join(names, " "); got != "waits-longer waits bound" {
+		t.Errorf("the order is %s", got)
+	}
+}
+
+// TestReadersAtOnce reads while attempts are made; the race detector watches.
+func TestReadersAtOnce(t *testing.T) {
+	r := New(Options{Pods: 10, Bytes: 1 << 20})
+	r.Pods = nominated("")
+	handler := r.Serve(http.NotFoundHandler(), func() bool { return false })
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	codes := make([]map[int]int, 8)
+	for i := range codes {
+		codes[i] = map[int]int{}
+		readers.Add(1)
+		go func(seen map[int]int) {
+			defer readers.Done()
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for _, path := range []string{Path, Path + "/default/pod-1"} {
+					answer := httptest.NewRecorder()
+					handler.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
+					seen[answer.Code]++
+				}
+			}
+		}(codes[i])
+	}
+	var binding sync.WaitGroup
+	for i := 0; i < 2000; i++ {
+		p := podNamed(fmt.Sprint("pod-", i%20))
+		if i%2 == 0 {
+			unschedulable(r, p, []int{2}, rejectedBy("Fit", "no"))
+			continue
+		}
+		a := r.Begin(framework.NewCycleState(), p, "", 1)
+		a.Hold(func() []Plugin { return []Plugin{{"Plain", 1, false}} }, []framework.NodeScoreList{{{Name: "x", Score: 1}}}, func() {})
+		a.Rank(framework.NodeScoreList{{Name: "x", Score: 1}}, "x")
+		r.End(a, p, "x", 1, 1, nil)
+		binding.Add(1)
+		go func() {
+			defer binding.Done()
+			r.Bound(p)
+		}()
+	}
+	binding.Wait()
+	close(done)
+	readers.Wait()
+	for _, seen := range codes {
+		for code := range seen {
+			if code != http.StatusOK && code != http.StatusNotFound && code != http.StatusTooManyRequests {
+				t.Errorf("answered %d", code)
+			}
+		}
+	}
+}
