@@ -18,7 +18,7 @@ use_tree "$bench/without" "$ROOT/test/inprocess" "$TREE"
 records=$TREE/pkg/scheduler/framework/plugins/shared/records/records.go
 sed 's/^var DefaultOptions = Options{.*}$/var DefaultOptions = Options{}/' "$records" > "$bench/records.go"
 ! cmp -s "$records" "$bench/records.go" || fail "$records has no line with DefaultOptions to change" "change $0 with it"
-sed -i "s#{\"Replace\": {#&\"$records\": \"$bench/records.go\", #" "$bench/without.overlay.json"
+sed -i "s#{\"Replace\": {#&\"$records\": \"$bench/records.go\", #; s#, }}#}}#" "$bench/without.overlay.json"
 test_with "$bench/without" "$ROOT/test/inprocess" -c -o "$bench/without.test" ./benchmark
 
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $DECISIONS decisions, medians of $ROUNDS rounds"

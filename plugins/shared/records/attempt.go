@@ -3,6 +3,7 @@
 package records
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -11,8 +12,8 @@ import (
 // stateKey is where an attempt lies in the state of its cycle.
 const stateKey framework.StateKey = "shared/records"
 
-// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that to the
-// Recorder's lock, and only what Failed and Bound note changes.
+// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that it does not
+// change.
 type Attempt struct {
 	recorder *Recorder
 	held     held
@@ -22,15 +23,15 @@ type Attempt struct {
 	took                       time.Duration
 	profile                    string
 	nodes, evaluated, feasible int
-	rejections                 []rejection
-	scores                     scores
-	node                       string
+	// passed is how many nodes passed all filters; extenders come after them.
+	passed     int
+	rejections []rejection
+	scores     scores
+	node       string
 
-	// After End.
-	ended         time.Time
-	bound         bool
-	unschedulable bool
-	message       string
+	ended                        time.Time
+	bound, failed, unschedulable bool
+	message                      string
 }
 
 // rejection are nodes that one plugin, or one extender, rejected with the same reasons.
@@ -83,17 +84,50 @@ func Of(state *framework.CycleState) *Attempt {
 
 // fail notes an error. The text of a FitError is not made: it takes long, and is made of what is recorded.
 func (a *Attempt) fail(err error) {
+	a.failed = true
 	if fit, ok := err.(*framework.FitError); ok {
 		a.unschedulable = true
 		a.addExtenders(fit.Diagnosis.NodeToStatusMap)
 		return
 	}
-	a.message = err.Error()
+	a.unschedulable = a.nodes == 0
+	if a.message = short(err.Error()); a.message == "" {
+		a.message = "no reason is given"
+	}
+}
+
+// short cuts a text that is too long to be kept.
+func short(text string) string {
+	if len(text) <= bytesOfText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:bytesOfText], "") + "…"
+}
+
+// complete adds the nodes that passed the filters and were left out by extenders without a word, and lets go of what is
+// not kept.
+func (a *Attempt) complete() {
+	left := a.passed - a.feasible
+	for i := range a.rejections {
+		r := &a.rejections[i]
+		if r.status = nil; r.plugin == "" {
+			left -= r.nodes
+		}
+		for j, reason := range r.reasons {
+			if len(reason) > bytesOfText {
+				r.reasons = append([]string(nil), r.reasons...)
+				r.reasons[j] = short(reason)
+			}
+		}
+	}
+	if left > 0 && (!a.failed || a.unschedulable) {
+		a.rejections = append(a.rejections, rejection{reasons: []string{leftOut}, nodes: left})
+	}
 }
 
 // addExtenders adds the nodes that extenders rejected, which no plugin has: their statuses have none.
 func (a *Attempt) addExtenders(statuses framework.NodeToStatusMap) {
-	if a.rejected() >= len(statuses) {
+	if a.passed == 0 {
 		return
 	}
 	for node, status := range statuses {
@@ -112,10 +146,11 @@ func (a *Attempt) rejected() int {
 	return nodes
 }
 
-// Restart forgets the nodes that were rejected so far, because all nodes are looked at again.
-func (a *Attempt) Restart() {
+// Searched notes how many nodes passed all filters. What was rejected before belongs to a search that is done again, for
+// all nodes.
+func (a *Attempt) Searched(passed int) {
 	if a != nil {
-		a.rejections = a.rejections[:0]
+		a.passed, a.rejections = passed, a.rejections[:0]
 	}
 }
 
@@ -145,7 +180,7 @@ func (a *Attempt) Reject(node string, status *framework.Status) {
 	}
 	if len(a.rejections) == textsOfAttempt {
 		last := &a.rejections[textsOfAttempt-1]
-		last.plugin, last.reasons, last.status = "", []string{otherReasons}, nil
+		last.plugin, last.reasons, last.status = otherPlugins, []string{otherReasons}, nil
 		last.nodes++
 		return
 	}
@@ -155,8 +190,12 @@ func (a *Attempt) Reject(node string, status *framework.Status) {
 	})
 }
 
-// otherReasons stands for the texts beyond textsOfAttempt.
-const otherReasons = "other reasons"
+const (
+	// otherPlugins and otherReasons stand for the texts beyond textsOfAttempt.
+	otherPlugins, otherReasons = "…", "other reasons"
+	// leftOut stands for what an extender does not say.
+	leftOut = "an extender left it out"
+)
 
 func equal(a, b []string) bool {
 	if len(a) != len(b) {

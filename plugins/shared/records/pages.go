@@ -16,8 +16,9 @@ const (
 	Path = "/scheduling/pods"
 	// apiVersion is of the answers.
 	apiVersion = "scheduling-records/v1alpha1"
-	// answersAtOnce bounds what many readers cost.
-	answersAtOnce = 4
+	// madeAtOnce and sentAtOnce are how many answers are, so that many readers, and slow ones, cost little.
+	madeAtOnce = 4
+	sentAtOnce = 64
 )
 
 // Result is what came of an attempt.
@@ -29,6 +30,8 @@ const (
 	Binding       Result = "Binding"
 	Unschedulable Result = "Unschedulable"
 	Failed        Result = "Error"
+	// Gone is of a pod that does not exist any more, and was not bound by this scheduler.
+	Gone Result = "Gone"
 )
 
 // PodList is the answer at /scheduling/pods: pods that wait, and then pods that are bound, those with the latest
@@ -82,7 +85,7 @@ type AttemptRecord struct {
 	ToEndSeconds float64 `json:"toEndSeconds,omitempty"`
 	Result       Result  `json:"result"`
 	Summary      string  `json:"summary"`
-	// Error is what the scheduler said, unless no node fitted.
+	// Error is what the scheduler said, unless no node fitted. A Permit plugin that rejects a pod is an error, too.
 	Error string `json:"error,omitempty"`
 	// Nodes is how many the cluster had, Evaluated how many were looked at, Feasible how many fitted.
 	Nodes      int               `json:"nodes"`
@@ -130,7 +133,17 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	if r == nil {
 		return handler
 	}
-	places := make(chan struct{}, answersAtOnce)
+	making, sending := make(chan struct{}, madeAtOnce), make(chan struct{}, sentAtOnce)
+	take := func(places chan struct{}, w http.ResponseWriter) bool {
+		select {
+		case places <- struct{}{}:
+			return true
+		default:
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many ask for records at once; next: ask again in a second", http.StatusTooManyRequests)
+			return false
+		}
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		path := request.URL.Path
 		if path != Path && !strings.HasPrefix(path, Path+"/") {
@@ -142,64 +155,61 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 			http.Error(w, "records are only read; next: GET "+Path, http.StatusMethodNotAllowed)
 			return
 		}
-		var answer interface{}
-		select {
-		case places <- struct{}{}:
-			answer = r.answer(strings.Split(strings.TrimPrefix(path[len(Path):], "/"), "/"), leads())
-			<-places
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, fmt.Sprintf("%d requests for records are being answered; next: ask again in a second", answersAtOnce), http.StatusTooManyRequests)
+		if !take(sending, w) {
 			return
 		}
+		defer func() { <-sending }()
+		if !take(making, w) {
+			return
+		}
+		answer, err := r.answer(strings.Split(strings.Trim(path[len(Path):], "/"), "/"), leads())
+		<-making
 		if answer == nil {
 			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+Path+" lists those that are", http.StatusNotFound)
 			return
 		}
-		encoded, err := json.Marshal(answer)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(append(encoded, '\n'))
+		_, _ = w.Write(append(answer, '\n'))
 	})
 }
 
-// answer is a PodList or a PodRecord; nil if there is no such pod.
-func (r *Recorder) answer(parts []string, leader bool) interface{} {
+// answer is a PodList or a PodRecord in JSON; nil if there is no such pod.
+func (r *Recorder) answer(parts []string, leader bool) ([]byte, error) {
 	if len(parts) == 1 && parts[0] == "" {
 		list := r.List()
 		list.Leader = leader
-		return list
+		return json.Marshal(list)
 	}
 	if len(parts) != 2 {
-		return nil
+		return nil, nil
 	}
 	record, found := r.Get(parts[0], parts[1])
 	if !found {
-		return nil
+		return nil, nil
 	}
 	record.Leader = leader
-	return record
+	return json.Marshal(record)
 }
 
 // List returns the pods that have records.
 func (r *Recorder) List() PodList {
 	list := PodList{APIVersion: apiVersion, Kind: "PodList", Items: []PodSummary{}}
-	for _, kept := range r.copy(func(*pod) bool { return true }, 1) {
+	for _, kept := range r.copy(func(*pod) bool { return true }) {
 		list.Items = append(list.Items, r.summary(kept))
 	}
-	sort.SliceStable(list.Items, func(i, j int) bool {
-		return list.Items[i].Result != Bound && list.Items[j].Result == Bound
-	})
+	waits := func(item PodSummary) bool { return item.Result != Bound && item.Result != Gone }
+	sort.SliceStable(list.Items, func(i, j int) bool { return waits(list.Items[i]) && !waits(list.Items[j]) })
 	return list
 }
 
 // Get returns the records of a pod.
 func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
-	found := r.copy(func(p *pod) bool { return p.namespace == namespace && p.name == name }, attemptsOfPod)
+	found := r.copy(func(p *pod) bool { return p.namespace == namespace && p.name == name })
 	if len(found) == 0 {
 		return PodRecord{}, false
 	}
@@ -210,31 +220,22 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	return record, true
 }
 
-// copy returns the pods that are wanted, with so many of their last attempts, as they are now.
-func (r *Recorder) copy(wanted func(*pod) bool, attempts int) []pod {
+// copy returns the pods that are wanted, as they are now.
+func (r *Recorder) copy(wanted func(*pod) bool) []pod {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	var pods []pod
 	for element := r.order.Front(); element != nil; element = element.Next() {
-		p := element.Value.(*pod)
-		if !wanted(p) {
-			continue
+		if p := element.Value.(*pod); wanted(p) {
+			copied := *p
+			copied.attempts = append([]*Attempt(nil), p.attempts...)
+			pods = append(pods, copied)
 		}
-		last := p.attempts
-		if len(last) > attempts {
-			last = last[len(last)-attempts:]
-		}
-		copied := *p
-		copied.attempts = make([]*Attempt, len(last))
-		for i := range last {
-			attempt := *last[i]
-			copied.attempts[i] = &attempt
-		}
-		pods = append(pods, copied)
 	}
 	return pods
 }
 
+// summary is what came of the last attempt, and what the cluster says of the pod since.
 func (r *Recorder) summary(p pod) PodSummary {
 	last := p.attempts[len(p.attempts)-1]
 	summary := PodSummary{
@@ -243,12 +244,25 @@ func (r *Recorder) summary(p pod) PodSummary {
 	}
 	if summary.Result == Bound || summary.Result == Binding {
 		summary.Node = last.node
-	} else if seen, err := r.Pods.Pods(p.namespace).Get(p.name); err == nil && seen.UID == p.uid && seen.Status.NominatedNodeName != "" {
+	}
+	if summary.Result == Bound {
+		return summary
+	}
+	seen, err := r.Pods.Pods(p.namespace).Get(p.name)
+	switch {
+	case err != nil || seen.UID != p.uid:
+		summary.Result, summary.Node = Gone, ""
+		summary.Summary = "It does not exist any more. Of its last attempt: " + summary.Summary
+	case seen.Spec.NodeName != "":
+		summary.Result, summary.Node, summary.Summary = Bound, seen.Spec.NodeName, bound(seen.Spec.NodeName)
+	case seen.Status.NominatedNodeName != "":
 		summary.NominatedNode = seen.Status.NominatedNodeName
 		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
 	}
 	return summary
 }
+
+func bound(node string) string { return fmt.Sprintf("It is bound to node %s.", node) }
 
 func (a *Attempt) result() Result {
 	switch {
@@ -256,7 +270,7 @@ func (a *Attempt) result() Result {
 		return Bound
 	case a.unschedulable:
 		return Unschedulable
-	case a.message != "":
+	case a.failed:
 		return Failed
 	}
 	return Binding
@@ -267,7 +281,7 @@ func (a *Attempt) summary() string {
 	var text string
 	switch a.result() {
 	case Bound:
-		text = fmt.Sprintf("It is bound to node %s.", a.node)
+		text = bound(a.node)
 	case Binding:
 		text = fmt.Sprintf("Node %s is chosen, and the pod waits for Permit plugins, or is being bound.", a.node)
 	case Failed:
@@ -277,11 +291,18 @@ func (a *Attempt) summary() string {
 		}
 		text = strings.TrimSuffix(text, ".") + "."
 	default:
+		if a.nodes == 0 {
+			return "The cluster has no nodes."
+		}
 		var reasons []string
 		for _, r := range a.ordered() {
 			reasons = append(reasons, fmt.Sprintf("%d: %s", r.nodes, strings.Join(r.reasons, ", ")))
 		}
-		text = fmt.Sprintf("None of %d nodes fits; %s.", a.nodes, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
+		of := fmt.Sprintf("%d nodes", a.nodes)
+		if a.evaluated < a.nodes {
+			of = fmt.Sprintf("the %d nodes that were looked at", a.evaluated)
+		}
+		text = fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
 	}
 	return text
 }

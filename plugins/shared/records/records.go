@@ -25,7 +25,9 @@ const (
 	bestNodes = 10
 	// sampleNodes are named for each text with which nodes were rejected, and textsOfAttempt such texts are kept apart.
 	sampleNodes    = 5
-	textsOfAttempt = 50
+	textsOfAttempt = 16
+	// bytesOfText are kept of what a plugin, an extender or the scheduler says.
+	bytesOfText = 1 << 10
 )
 
 // Options are the bounds of a Recorder.
@@ -98,7 +100,7 @@ func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string,
 	return a
 }
 
-// End keeps an attempt whose scheduling cycle has come to a node, or to an error.
+// End keeps an attempt whose scheduling cycle has come to a node, or to an error. It is not changed any more.
 func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible int, err error) {
 	if a == nil {
 		return
@@ -106,13 +108,13 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	a.took, a.held = r.now().Sub(a.began), held{}
 	a.node, a.evaluated, a.feasible = node, evaluated, feasible
 	if err != nil {
+		a.evaluated, a.feasible = a.rejected()+a.passed, a.passed
 		a.fail(err)
-		a.evaluated = a.rejected()
 	}
-	for i := range a.rejections {
-		a.rejections[i].status = nil
+	if a.unschedulable {
+		a.feasible = 0
 	}
-	size := a.size()
+	a.complete()
 
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -129,23 +131,25 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 		kept.attempts = kept.attempts[:attemptsOfPod-1]
 	}
 	kept.attempts = append(kept.attempts, a)
-	for r.bytes += size; r.order.Len() > r.options.Pods || r.bytes > r.options.Bytes && r.order.Len() > 1; {
-		r.drop(r.order.Back())
-	}
+	r.bytes += a.size()
+	r.makeRoom()
 }
 
-func (r *Recorder) drop(element *list.Element) {
-	gone := r.order.Remove(element).(*pod)
-	delete(r.pods, gone.uid)
-	for _, a := range gone.attempts {
-		r.bytes -= a.size()
+// makeRoom lets pods go until the bounds hold; the latest stays.
+func (r *Recorder) makeRoom() {
+	for r.order.Len() > r.options.Pods || r.bytes > r.options.Bytes && r.order.Len() > 1 {
+		gone := r.order.Remove(r.order.Back()).(*pod)
+		delete(r.pods, gone.uid)
+		for _, a := range gone.attempts {
+			r.bytes -= a.size()
+		}
 	}
 }
 
 // Failed notes why the last attempt of a pod did not bind it, in its scheduling cycle or after it.
 func (r *Recorder) Failed(p *v1.Pod, err error) {
 	r.change(p, func(a *Attempt) {
-		if !a.unschedulable && a.message == "" {
+		if !a.failed {
 			a.fail(err)
 		}
 		a.ended = r.now()
@@ -157,7 +161,8 @@ func (r *Recorder) Bound(p *v1.Pod) {
 	r.change(p, func(a *Attempt) { a.bound, a.ended = true, r.now() })
 }
 
-// change changes the last attempt of a pod, if there is one that has not ended.
+// change puts a changed copy in place of the last attempt of a pod, if there is one that has not ended: readers may have
+// the attempt.
 func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 	if r == nil {
 		return
@@ -167,7 +172,11 @@ func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 	if element, found := r.pods[p.UID]; found {
 		attempts := element.Value.(*pod).attempts
 		if last := attempts[len(attempts)-1]; last.ended.IsZero() {
-			change(last)
+			changed := *last
+			change(&changed)
+			attempts[len(attempts)-1] = &changed
+			r.bytes += changed.size() - last.size()
+			r.makeRoom()
 		}
 	}
 }

@@ -26,7 +26,7 @@ import (
 func newRecorder(options Options) *Recorder {
 	r := New(options)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r.Pods = nominated("")
+	r.Pods = existing(podNamed("pod"), podNamed("waits"), podNamed("waits-longer"), podNamed("bound"))
 	r.now = func() time.Time {
 		now = now.Add(time.Second)
 		return now
@@ -34,12 +34,12 @@ func newRecorder(options Options) *Recorder {
 	return r
 }
 
-// nominated is a lister of one pod, with the name pod, that is nominated for a node.
-func nominated(node string) corelisters.PodLister {
+// existing is a lister of pods.
+func existing(pods ...*v1.Pod) corelisters.PodLister {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
-	p := podNamed("pod")
-	p.Status.NominatedNodeName = node
-	_ = indexer.Add(p)
+	for _, p := range pods {
+		_ = indexer.Add(p)
+	}
 	return corelisters.NewPodLister(indexer)
 }
 
@@ -56,6 +56,13 @@ func unschedulable(r *Recorder, p *v1.Pod, numbers []int, statuses ...*framework
 	state, fit := framework.NewCycleState(), &framework.FitError{Pod: p}
 	fit.Diagnosis.NodeToStatusMap = framework.NodeToStatusMap{}
 	a := r.Begin(state, p, "default-scheduler", 100)
+	passed := 0
+	for i, status := range statuses {
+		if status.FailedPlugin() == "" {
+			passed += numbers[i]
+		}
+	}
+	a.Searched(passed)
 	for i, status := range statuses {
 		for n := 0; n < numbers[i]; n++ {
 			node := fmt.Sprintf("node-%d-%d", i, n)
@@ -67,6 +74,19 @@ func unschedulable(r *Recorder, p *v1.Pod, numbers []int, statuses ...*framework
 	}
 	r.End(a, p, "", 0, 0, fit)
 	r.Failed(p, fit)
+}
+
+func equalBytes(t *testing.T, r *Recorder) {
+	t.Helper()
+	var size int64
+	for _, element := range r.pods {
+		for _, a := range element.Value.(*pod).attempts {
+			size += a.size()
+		}
+	}
+	if size != r.bytes {
+		t.Errorf("%d bytes are counted, and %d kept", r.bytes, size)
+	}
 }
 
 func TestStoryOfAPod(t *testing.T) {
@@ -134,23 +154,60 @@ func TestSummaries(t *testing.T) {
 			a.RejectAll(rejectedBy("VolumeBinding", "unbound claim"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"a second search", "None of 100 nodes fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
+		{"a second search", "None of the 1 nodes that were looked at fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			a.Reject("nominated", rejectedBy("Taints", "a taint"))
-			a.Restart()
+			a.Searched(0)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"preemption", "None of 100 nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
+		{"preemption", "None of the 1 nodes that were looked at fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
-			r.Pods = nominated("x")
+			nominated := podNamed("pod")
+			nominated.Status.NominatedNodeName = "x"
+			r.Pods = existing(nominated)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			r.Failed(p, &framework.FitError{})
 		}},
-		{"no nodes", "no nodes available to schedule pods.", func(r *Recorder, p *v1.Pod) {
+		{"no nodes", "The cluster has no nodes.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 0)
 			r.End(a, p, "", 0, 0, errors.New("no nodes available to schedule pods"))
+		}},
+		{"looked at some", "None of the 30 nodes that were looked at fits; 20: an extender left it out; 10: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			a.Searched(20)
+			for i := 0; i < 10; i++ {
+				a.Reject(fmt.Sprint(i), rejectedBy("Fit", "Insufficient cpu"))
+			}
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+		}},
+		{"a Permit plugin without a reason", "Node x was chosen, and then: no reason is given.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "x", 1, 1, nil)
+			r.Failed(p, errors.New(""))
+		}},
+		{"a long reason", "Node x was chosen, and then: " + strings.Repeat("x", bytesOfText) + "….", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "x", 1, 1, nil)
+			r.Failed(p, errors.New(strings.Repeat("x", 20<<20)))
+			equalBytes(t, r)
+		}},
+		{"a binding that took effect", "It is bound to node y.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "y", 1, 1, nil)
+			r.Failed(p, errors.New("timeout"))
+			bound := podNamed("pod")
+			bound.Spec.NodeName = "y"
+			r.Pods = existing(bound)
+		}},
+		{"deleted", "It does not exist any more. Of its last attempt: None of 1 nodes fits; 1: no.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 1)
+			a.Reject("node", rejectedBy("Fit", "no"))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+			again := podNamed("pod")
+			again.UID = "another"
+			r.Pods = existing(again)
 		}},
 		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
@@ -222,15 +279,7 @@ func TestBounds(t *testing.T) {
 	if r.bytes > 10000 || len(r.pods) < 5 || len(r.pods) > 10 {
 		t.Errorf("%d pods take %d bytes", len(r.pods), r.bytes)
 	}
-	var size int64
-	for _, element := range r.pods {
-		for _, a := range element.Value.(*pod).attempts {
-			size += a.size()
-		}
-	}
-	if size != r.bytes {
-		t.Errorf("%d bytes are counted, and %d kept", r.bytes, size)
-	}
+	equalBytes(t, r)
 	// Every node with a text of its own.
 	state, p := framework.NewCycleState(), podNamed("many")
 	a := r.Begin(state, p, "", 1000)
@@ -252,7 +301,7 @@ func TestOff(t *testing.T) {
 		if r != nil || a != nil || Of(state) != nil {
 			t.Errorf("%+v keeps %v, %v", options, r, a)
 		}
-		a.Restart()
+		a.Searched(1)
 		a.RejectAll(rejectedBy("x"))
 		a.Reject("node", rejectedBy("x"))
 		a.Raw(0, 1, nil)
@@ -300,6 +349,7 @@ func TestPages(t *testing.T) {
 		{"GET", "/scheduling/pods/default/waits", 200, `\u003cb\u003e`},
 		{"GET", "/scheduling/pods/default/none", 404, "GET /scheduling/pods lists"},
 		{"GET", "/scheduling/pods/default", 404, ""},
+		{"GET", "/scheduling/pods/default/waits/", 200, `"kind":"Pod"`},
 		{"GET", "/scheduling/pods/default/waits/more", 404, ""},
 		{"POST", "/scheduling/pods", 405, "only read"},
 	} {
@@ -321,10 +371,51 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// slow is a reader that takes nothing until it is told to.
+type slow struct {
+	*httptest.ResponseRecorder
+	writes chan struct{}
+	goOn   chan struct{}
+}
+
+func (s slow) Write(content []byte) (int, error) {
+	s.writes <- struct{}{}
+	<-s.goOn
+	return s.ResponseRecorder.Write(content)
+}
+
+// TestSlowReaders keep no more answers than are allowed.
+func TestSlowReaders(t *testing.T) {
+	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
+	request := httptest.NewRequest("GET", Path, nil)
+	writes, goOn := make(chan struct{}), make(chan struct{})
+	var readers sync.WaitGroup
+	for i := 0; i < sentAtOnce; i++ {
+		readers.Add(1)
+		go func() {
+			defer readers.Done()
+			handler.ServeHTTP(slow{httptest.NewRecorder(), writes, goOn}, request)
+		}()
+		<-writes
+	}
+	answer := httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" {
+		t.Errorf("one more reader gets %d", answer.Code)
+	}
+	close(goOn)
+	readers.Wait()
+	answer = httptest.NewRecorder()
+	handler.ServeHTTP(answer, request)
+	if answer.Code != http.StatusOK {
+		t.Errorf("after they have read, a reader gets %d", answer.Code)
+	}
+}
+
 // TestReadersAtOnce reads while attempts are made; the race detector watches.
 func TestReadersAtOnce(t *testing.T) {
 	r := New(Options{Pods: 10, Bytes: 1 << 20})
-	r.Pods = nominated("")
+	r.Pods = existing()
 	handler := r.Serve(http.NotFoundHandler(), func() bool { return false })
 	done := make(chan struct{})
 	var readers sync.WaitGroup
