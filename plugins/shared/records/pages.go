@@ -164,12 +164,12 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 		}
 		answer, err := r.answer(strings.Split(strings.Trim(path[len(Path):], "/"), "/"), leads())
 		<-making
-		if answer == nil {
-			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+Path+" lists those that are", http.StatusNotFound)
-			return
-		}
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		if answer == nil {
+			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+Path+" lists those that are", http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -227,7 +227,7 @@ func TestWhoMayRead(t *testing.T) {
 	pod.Annotations = map[string]string{"password": "secret-2"}
 	s.AwaitBound(t, s.CreatePod(t, pod))
 
-	objects, err := localcluster.ReadObjects(root + "/manifests/examples/read-scheduling-records.yaml")
+	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
 	if err == nil {
 		err = s.CreateObjects(t.Context(), objects...)
 	}
