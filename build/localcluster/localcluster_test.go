@@ -268,8 +268,12 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 		}
 		return pod
 	}
+	// The nomination may end before the next attempt, which finds the room.
+	room := newObserver()
 	makesRoom := pod("", corev1.PodReasonUnschedulable)
 	makesRoom.Status.NominatedNodeName = "node-1"
+	room.pod(makesRoom)
+	room.pod(pod("", corev1.PodReasonUnschedulable))
 	for name, test := range map[string]struct {
 		seen            observation
 		served, settled bool
@@ -279,7 +283,7 @@ func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
 		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
 		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
 		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
-		"room is made for it":             {observation{pod: makesRoom}, true, false},
+		"room is made for it":             {room.of(makesRoom.UID), true, false},
 		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
 		"no profile for it":               {observation{pod: pod("", "")}, false, true},
 		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},

@@ -76,6 +76,8 @@ type observation struct {
 	// bound is when the pod was first seen with a node; zero before.
 	bound   time.Time
 	profile string
+	// nominated says that room was made for the pod on a node, now or before.
+	nominated bool
 }
 
 // settled tells whether there is nothing more to wait for: the pod is bound and it is known by whom, or the scheduler
@@ -93,7 +95,7 @@ func (o *observation) settled(served bool) bool {
 	}
 	condition := scheduledCondition(o.pod)
 	return condition != nil && condition.Status == corev1.ConditionFalse &&
-		condition.Reason == corev1.PodReasonUnschedulable && o.pod.Status.NominatedNodeName == ""
+		condition.Reason == corev1.PodReasonUnschedulable && !o.nominated
 }
 
 func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
@@ -146,7 +148,7 @@ func (o *observer) pod(object any) {
 		if seen.bound.IsZero() && pod.Spec.NodeName != "" {
 			seen.bound = time.Now()
 		}
-		seen.pod = pod
+		seen.pod, seen.nominated = pod, seen.nominated || pod.Status.NominatedNodeName != ""
 	})
 }
 
