@@ -8,13 +8,12 @@ test: node-load integration patched-tree oracle unit verify load-trace scripts w
 
 # As root, on Debian.
 .PHONY: all
-all: docker e2e test applies full-disk
+all: docker e2e test applies full-disk add-module
 
 # What is not run each time. The other architecture; the kubeadm nodes of the tests themselves, as root, when they change;
-# a module that is added to the real scheduler, which takes a copy of the tree and compiles it twice; the figures of
-# Trimaran.
+# the figures of Trimaran.
 .PHONY: long
-long: oci kubeadm-nodes oracle-traps add-module trimaran
+long: oci kubeadm-nodes oracle-traps trimaran
 
 step = @bash test/step.sh $@
 # A busy machine takes longer than go test's own ten minutes for some packages.
