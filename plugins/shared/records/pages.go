@@ -12,120 +12,10 @@ import (
 )
 
 const (
-	// Path is where pods are listed; a pod is at Path/NAMESPACE/NAME.
-	Path = "/scheduling/pods"
-	// apiVersion is of the answers.
-	apiVersion = "scheduling-records/v1alpha1"
 	// madeAtOnce and sentAtOnce are how many answers are, so that many readers, and slow ones, cost little.
 	madeAtOnce = 4
 	sentAtOnce = 64
 )
-
-// Result is what came of an attempt.
-type Result string
-
-// Results.
-const (
-	Bound         Result = "Bound"
-	Binding       Result = "Binding"
-	Unschedulable Result = "Unschedulable"
-	Failed        Result = "Error"
-	// Gone is of a pod that does not exist any more, and was not bound by this scheduler.
-	Gone Result = "Gone"
-)
-
-// PodList is the answer at /scheduling/pods: pods that wait, and then pods that are bound, those with the latest
-// attempts first.
-type PodList struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	// Leader says that this scheduler schedules now. Another one's records are not known here.
-	Leader bool         `json:"leader"`
-	Items  []PodSummary `json:"items"`
-}
-
-// PodSummary is what came of a pod's last attempt.
-type PodSummary struct {
-	Namespace string    `json:"namespace"`
-	Name      string    `json:"name"`
-	UID       string    `json:"uid"`
-	Time      time.Time `json:"time"`
-	Attempt   int       `json:"attempt"`
-	Result    Result    `json:"result"`
-	Node      string    `json:"node,omitempty"`
-	// NominatedNode is where pods of lower priority are evicted for it.
-	NominatedNode string `json:"nominatedNode,omitempty"`
-	// Summary says in a sentence or two what came of it.
-	Summary string `json:"summary"`
-}
-
-// PodRecord is the answer at /scheduling/pods/NAMESPACE/NAME. If several pods had the name, it is the last one.
-type PodRecord struct {
-	APIVersion string `json:"apiVersion"`
-	Kind       string `json:"kind"`
-	Leader     bool   `json:"leader"`
-	PodSummary `json:",inline"`
-	// Attempts are the last ones, the latest first.
-	Attempts []AttemptRecord `json:"attempts"`
-}
-
-// AttemptRecord is one attempt to schedule a pod.
-type AttemptRecord struct {
-	Time time.Time `json:"time"`
-	// Attempt is its number, from 1; attempts before this scheduler's start do not count.
-	Attempt int    `json:"attempt"`
-	Profile string `json:"profile"`
-	// QueuedSeconds is how long the pod had waited since it was last put into the queue, SinceFirstSeconds since its
-	// first attempt began to wait.
-	QueuedSeconds     float64 `json:"queuedSeconds"`
-	SinceFirstSeconds float64 `json:"sinceFirstSeconds"`
-	// CycleSeconds is how long the search for a node took; ToEndSeconds how long it took until the pod was bound, or
-	// the attempt had failed.
-	CycleSeconds float64 `json:"cycleSeconds"`
-	ToEndSeconds float64 `json:"toEndSeconds,omitempty"`
-	Result       Result  `json:"result"`
-	Summary      string  `json:"summary"`
-	// Error is what the scheduler said, unless no node fitted. A Permit plugin that rejects a pod is an error, too.
-	Error string `json:"error,omitempty"`
-	// Nodes is how many the cluster had, Evaluated how many were looked at, Feasible how many fitted.
-	Nodes      int               `json:"nodes"`
-	Evaluated  int               `json:"evaluated"`
-	Feasible   int               `json:"feasible"`
-	Rejections []RejectionRecord `json:"rejections,omitempty"`
-	Node       string            `json:"node,omitempty"`
-	// Ties is how many nodes had the highest score: one of them was chosen by lot.
-	Ties int `json:"ties,omitempty"`
-	// Scores are those of the best nodes and of the chosen one. Without, nothing was scored, because one node fitted.
-	Scores []NodeScores `json:"scores,omitempty"`
-}
-
-// RejectionRecord are nodes that were rejected for the same reasons.
-type RejectionRecord struct {
-	// Plugin is empty for an extender.
-	Plugin  string   `json:"plugin,omitempty"`
-	Reasons []string `json:"reasons"`
-	Nodes   int      `json:"nodes"`
-	// Sample are some of the nodes.
-	Sample []string `json:"sample,omitempty"`
-}
-
-// NodeScores are the scores of one node.
-type NodeScores struct {
-	Node  string `json:"node"`
-	Total int64  `json:"total"`
-	// Extenders is what extenders added to the plugins' scores.
-	Extenders int64         `json:"extenders,omitempty"`
-	Plugins   []PluginScore `json:"plugins,omitempty"`
-}
-
-// PluginScore is what one plugin scored: as it said, from 0 to 100, and times its weight.
-type PluginScore struct {
-	Name       string `json:"name"`
-	Raw        int64  `json:"raw"`
-	Normalized int64  `json:"normalized"`
-	Weight     int64  `json:"weight"`
-	Weighted   int64  `json:"weighted"`
-}
 
 // Serve adds the pages of the records to a handler, behind which are all others. leads says whether this scheduler
 // schedules.
@@ -146,13 +36,13 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		path := request.URL.Path
-		if path != Path && !strings.HasPrefix(path, Path+"/") {
+		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") {
 			handler.ServeHTTP(w, request)
 			return
 		}
 		if request.Method != http.MethodGet && request.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "records are only read; next: GET "+Path, http.StatusMethodNotAllowed)
+			http.Error(w, "records are only read; next: GET "+PodsPath, http.StatusMethodNotAllowed)
 			return
 		}
 		if !take(sending, w) {
@@ -162,14 +52,14 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 		if !take(making, w) {
 			return
 		}
-		answer, err := r.answer(strings.Split(strings.Trim(path[len(Path):], "/"), "/"), leads())
+		answer, err := r.answer(strings.Split(strings.Trim(path[len(PodsPath):], "/"), "/"), leads())
 		<-making
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)
 			return
 		}
 		if answer == nil {
-			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+Path+" lists those that are", http.StatusNotFound)
+			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+PodsPath+" lists those that are", http.StatusNotFound)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
@@ -198,7 +88,7 @@ func (r *Recorder) answer(parts []string, leader bool) ([]byte, error) {
 
 // List returns the pods that have records.
 func (r *Recorder) List() PodList {
-	list := PodList{APIVersion: apiVersion, Kind: "PodList", Items: []PodSummary{}}
+	list := PodList{Answer: Answer{APIVersion: APIVersion, Kind: "PodList"}, Items: []PodSummary{}}
 	for _, kept := range r.copy(func(*pod) bool { return true }) {
 		list.Items = append(list.Items, r.summary(kept))
 	}
@@ -213,7 +103,7 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	if len(found) == 0 {
 		return PodRecord{}, false
 	}
-	record := PodRecord{APIVersion: apiVersion, Kind: "Pod", PodSummary: r.summary(found[0])}
+	record := PodRecord{Answer: Answer{APIVersion: APIVersion, Kind: "Pod"}, PodSummary: r.summary(found[0])}
 	for i := len(found[0].attempts) - 1; i >= 0; i-- {
 		record.Attempts = append(record.Attempts, found[0].attempts[i].record())
 	}
@@ -326,8 +216,7 @@ func (a *Attempt) record() AttemptRecord {
 		QueuedSeconds: seconds(a.queued, a.began), SinceFirstSeconds: seconds(a.first, a.began),
 		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
 		Result: a.result(), Summary: a.summary(), Error: a.message,
-		Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible,
-		Node: a.node, Ties: a.scores.ties,
+		Decision: Decision{Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible, Node: a.node, Ties: a.scores.ties},
 	}
 	for _, r := range a.ordered() {
 		record.Rejections = append(record.Rejections, RejectionRecord{Plugin: r.plugin, Reasons: r.reasons, Nodes: r.nodes, Sample: r.sample})

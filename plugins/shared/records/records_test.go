@@ -387,7 +387,7 @@ func (s slow) Write(content []byte) (int, error) {
 // TestSlowReaders keep no more answers than are allowed.
 func TestSlowReaders(t *testing.T) {
 	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
-	request := httptest.NewRequest("GET", Path, nil)
+	request := httptest.NewRequest("GET", PodsPath, nil)
 	writes, goOn := make(chan struct{}), make(chan struct{})
 	var readers sync.WaitGroup
 	for i := 0; i < sentAtOnce; i++ {
@@ -431,7 +431,7 @@ func TestReadersAtOnce(t *testing.T) {
 					return
 				default:
 				}
-				for _, path := range []string{Path, Path + "/default/pod-1"} {
+				for _, path := range []string{PodsPath, PodsPath + "/default/pod-1"} {
 					answer := httptest.NewRecorder()
 					handler.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
 					seen[answer.Code]++
