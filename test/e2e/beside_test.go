@@ -174,7 +174,8 @@ func (o *operator) twoNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.connect(t)
-	// Which of the two holds the lease is not said: etcd pauses while a node joins.
+	// Which of the two holds the lease is not said: etcd pauses while a node joins, for longer than a lease.
+	o.settled(t)
 	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
 	expect(t, other.refused(t, "kube-scheduler-swap rollback 2>&1"), "kubeadm init phase control-plane scheduler")
 
@@ -203,6 +204,29 @@ func (o *operator) twoNodes(t *testing.T) {
 	o.deadLeader(t, other)
 	// While the second node is there: without it etcd has no quorum.
 	o.uninstall(t)
+}
+
+// settled waits until one scheduler has renewed its lease some times.
+func (o *operator) settled(t *testing.T) {
+	t.Helper()
+	holder, renewed, times := "", time.Time{}, 0
+	err := wait.PollImmediateWithContext(t.Context(), time.Second, 5*time.Minute, func(ctx context.Context) (bool, error) {
+		lease, err := o.client.CoordinationV1().Leases("kube-system").Get(ctx, "kube-scheduler", metav1.GetOptions{})
+		if err != nil || lease.Spec.HolderIdentity == nil || lease.Spec.RenewTime == nil {
+			return false, nil
+		}
+		switch {
+		case *lease.Spec.HolderIdentity != holder:
+			holder, times = *lease.Spec.HolderIdentity, 0
+		case !lease.Spec.RenewTime.Time.Equal(renewed):
+			times++
+		}
+		renewed = lease.Spec.RenewTime.Time
+		return times == 5, nil
+	})
+	if err != nil {
+		t.Fatalf("no scheduler keeps the lease: %v", err)
+	}
 }
 
 // deadLeader rolls out a scheduler that binds nothing, which no probe shows on the node that stands by.

@@ -214,7 +214,8 @@ func expect(t *testing.T, output string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(output, word) {
-			t.Errorf("want %q in:\n%s", word, output)
+			// What is wanted comes last, where it is seen in a long log.
+			t.Fatalf("%s\nwant %q in what is above", output, word)
 		}
 	}
 }

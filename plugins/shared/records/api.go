@@ -243,7 +243,9 @@ const (
 // Queue is the answer at QueuePath: pods that wait, in the order of the parts, and of the time they have waited.
 type Queue struct {
 	Answer `json:",inline"`
-	Items  []QueuedPod `json:"items"`
+	// Lengths are those of now. Items are at most 5,000 of the pods.
+	Lengths QueueLengths `json:"lengths"`
+	Items   []QueuedPod  `json:"items"`
 	// History are the lengths of the parts in the last hour, the oldest first.
 	History []QueueLengths `json:"history"`
 }

@@ -16,12 +16,16 @@ const stateKey framework.StateKey = "shared/records"
 // change.
 type Attempt struct {
 	recorder *Recorder
+	state    *framework.CycleState
 	held     held
+	trail    *trail
+	// bytes is the size that the recorder has counted.
+	bytes int64
 
 	number                     int
 	queued, first, began       time.Time
 	took                       time.Duration
-	profile                    string
+	profile, wokenBy           string
 	nodes, evaluated, feasible int
 	// passed is how many nodes passed all filters; extenders come after them.
 	passed     int
@@ -300,7 +304,7 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 
 // size is about how many bytes an attempt takes. Texts of plugins are counted as if no other attempt had them.
 func (a *Attempt) size() int64 {
-	size := 500 + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
+	size := 700 + a.trail.size() + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
 	for i := range a.rejections {
 		size += 100 + 16*len(a.rejections[i].sample)
 		for _, reason := range a.rejections[i].reasons {

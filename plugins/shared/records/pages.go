@@ -24,71 +24,136 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 		return handler
 	}
 	making, sending := make(chan struct{}, madeAtOnce), make(chan struct{}, sentAtOnce)
-	take := func(places chan struct{}, w http.ResponseWriter) bool {
-		select {
-		case places <- struct{}{}:
-			return true
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many ask for records at once; next: ask again in a second", http.StatusTooManyRequests)
-			return false
-		}
-	}
+	tooMany := &RequestError{http.StatusTooManyRequests, "too many ask at once", "ask again in a second"}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		path := request.URL.Path
-		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") {
+		path := strings.TrimSuffix(request.URL.Path, "/")
+		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") && path != QueuePath && path != WhatIfPath {
 			handler.ServeHTTP(w, request)
 			return
 		}
-		if request.Method != http.MethodGet && request.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, "records are only read; next: GET "+PodsPath, http.StatusMethodNotAllowed)
+		select {
+		case sending <- struct{}{}:
+			defer func() { <-sending }()
+		default:
+			refuse(w, tooMany)
 			return
 		}
-		if !take(sending, w) {
-			return
-		}
-		defer func() { <-sending }()
-		if !take(making, w) {
-			return
-		}
-		answer, err := r.answer(strings.Split(strings.Trim(path[len(PodsPath):], "/"), "/"), leads())
-		<-making
+		content, err := r.respond(w, request, path, leads(), func() (func(), error) {
+			select {
+			case making <- struct{}{}:
+				return func() { <-making }, nil
+			default:
+				return nil, tooMany
+			}
+		})
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusInternalServerError)
-			return
-		}
-		if answer == nil {
-			http.Error(w, "no attempt to schedule this pod is recorded here; next: GET "+PodsPath+" lists those that are", http.StatusNotFound)
+			refuse(w, err)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = w.Write(append(answer, '\n'))
+		_, _ = w.Write(content)
 	})
 }
 
-// answer is a PodList or a PodRecord in JSON; nil if there is no such pod.
-func (r *Recorder) answer(parts []string, leader bool) ([]byte, error) {
-	if len(parts) == 1 && parts[0] == "" {
+// refuse answers with an error.
+func refuse(w http.ResponseWriter, err error) {
+	code := http.StatusInternalServerError
+	if refused, ok := err.(*RequestError); ok {
+		code = refused.Code
+	}
+	if code == http.StatusTooManyRequests {
+		w.Header().Set("Retry-After", "1")
+	}
+	http.Error(w, err.Error(), code)
+}
+
+// respond is the answer to a request. take is called before it is made, and gives what is called after that.
+func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path string, leader bool, take func() (func(), error)) ([]byte, error) {
+	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
+	if !reads && (path != WhatIfPath || request.Method != http.MethodPost) {
+		w.Header().Set("Allow", "GET, HEAD")
+		return nil, &RequestError{http.StatusMethodNotAllowed, "records are only read", "GET " + path}
+	}
+	var found *WhatIf
+	if path == WhatIfPath {
+		if !leader {
+			return nil, &RequestError{http.StatusServiceUnavailable, "this scheduler stands by, and knows no queue and no assumed pods" + r.whoLeads(), "ask the leader"}
+		}
+		// It takes turns of its own: most of its time it waits.
+		pod, err := r.podOf(w, request)
+		if err != nil {
+			return nil, err
+		}
+		if found, err = r.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all"); err != nil {
+			return nil, err
+		}
+		found.Answer = r.answer("WhatIf", leader)
+	}
+	release, err := take()
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	var answer interface{}
+	switch {
+	case path == WhatIfPath:
+		answer = found
+	case path == PodsPath:
 		list := r.List()
-		list.Leader = leader
-		return json.Marshal(list)
+		list.Answer = r.answer("PodList", leader)
+		answer = list
+	case path == QueuePath:
+		queue := r.queue()
+		queue.Answer = r.answer("Queue", leader)
+		answer = queue
+	default:
+		parts := strings.Split(path[len(PodsPath)+1:], "/")
+		record, known := PodRecord{}, false
+		if len(parts) == 2 {
+			record, known = r.Get(parts[0], parts[1])
+		}
+		if !known {
+			return nil, &RequestError{http.StatusNotFound, "no attempt to schedule this pod is recorded here", "GET " + PodsPath + " lists those that are"}
+		}
+		record.Answer = r.answer("Pod", leader)
+		answer = record
 	}
-	if len(parts) != 2 {
-		return nil, nil
+	content, err := json.Marshal(answer)
+	return append(content, '\n'), err
+}
+
+// answer is what an answer begins with.
+func (r *Recorder) answer(kind string, leader bool) Answer {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return Answer{
+		APIVersion: APIVersion, Kind: kind, Leader: leader, LeaderIdentity: r.leader,
+		Version: r.Sources.Version, Configuration: r.Sources.Configuration,
 	}
-	record, found := r.Get(parts[0], parts[1])
-	if !found {
-		return nil, nil
+}
+
+// SetLeader notes who holds the lease.
+func (r *Recorder) SetLeader(identity string) {
+	if r != nil {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		r.leader = identity
 	}
-	record.Leader = leader
-	return json.Marshal(record)
+}
+
+func (r *Recorder) whoLeads() string {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.leader == "" {
+		return ""
+	}
+	return ": " + r.leader + " leads"
 }
 
 // List returns the pods that have records.
 func (r *Recorder) List() PodList {
-	list := PodList{Answer: Answer{APIVersion: APIVersion, Kind: "PodList"}, Items: []PodSummary{}}
+	list := PodList{Items: []PodSummary{}}
 	for _, kept := range r.copy(func(*pod) bool { return true }) {
 		list.Items = append(list.Items, r.summary(kept))
 	}
@@ -103,7 +168,10 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	if len(found) == 0 {
 		return PodRecord{}, false
 	}
-	record := PodRecord{Answer: Answer{APIVersion: APIVersion, Kind: "Pod"}, PodSummary: r.summary(found[0])}
+	record := PodRecord{PodSummary: r.summary(found[0])}
+	if record.Result == Binding {
+		record.Permit = r.permit(found[0])
+	}
 	for i := len(found[0].attempts) - 1; i >= 0; i-- {
 		record.Attempts = append(record.Attempts, found[0].attempts[i].record())
 	}
@@ -138,7 +206,7 @@ func (r *Recorder) summary(p pod) PodSummary {
 	if summary.Result == Bound {
 		return summary
 	}
-	seen, err := r.Pods.Pods(p.namespace).Get(p.name)
+	seen, err := r.Sources.Pods.Pods(p.namespace).Get(p.name)
 	switch {
 	case err != nil || seen.UID != p.uid:
 		summary.Result, summary.Node = Gone, ""
@@ -181,20 +249,25 @@ func (a *Attempt) summary() string {
 		}
 		text = strings.TrimSuffix(text, ".") + "."
 	default:
-		if a.nodes == 0 {
-			return "The cluster has no nodes."
-		}
 		var reasons []string
 		for _, r := range a.ordered() {
 			reasons = append(reasons, fmt.Sprintf("%d: %s", r.nodes, strings.Join(r.reasons, ", ")))
 		}
-		of := fmt.Sprintf("%d nodes", a.nodes)
-		if a.evaluated < a.nodes {
-			of = fmt.Sprintf("the %d nodes that were looked at", a.evaluated)
-		}
-		text = fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
+		text = noneFits(a.nodes, a.evaluated, reasons)
 	}
 	return text
+}
+
+// noneFits says in a sentence why no node fits.
+func noneFits(nodes, evaluated int, reasons []string) string {
+	if nodes == 0 {
+		return "The cluster has no nodes."
+	}
+	of := counted(nodes, "node")
+	if evaluated < nodes {
+		of = fmt.Sprintf("the %d nodes that were looked at", evaluated)
+	}
+	return fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
 }
 
 // ordered are the rejections, those of most nodes first.
@@ -204,22 +277,11 @@ func (a *Attempt) ordered() []rejection {
 	return ordered
 }
 
-func (a *Attempt) record() AttemptRecord {
-	seconds := func(from, to time.Time) float64 {
-		if from.IsZero() || to.Before(from) {
-			return 0
-		}
-		return to.Sub(from).Seconds()
-	}
-	record := AttemptRecord{
-		Time: a.began, Attempt: a.number, Profile: a.profile,
-		QueuedSeconds: seconds(a.queued, a.began), SinceFirstSeconds: seconds(a.first, a.began),
-		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
-		Result: a.result(), Summary: a.summary(), Error: a.message,
-		Decision: Decision{Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible, Node: a.node, Ties: a.scores.ties},
-	}
+// Decision is what the attempt has found of the nodes.
+func (a *Attempt) Decision() Decision {
+	decision := Decision{Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible, Node: a.node, Ties: a.scores.ties}
 	for _, r := range a.ordered() {
-		record.Rejections = append(record.Rejections, RejectionRecord{Plugin: r.plugin, Reasons: r.reasons, Nodes: r.nodes, Sample: r.sample})
+		decision.Rejections = append(decision.Rejections, RejectionRecord{Plugin: r.plugin, Reasons: r.reasons, Nodes: r.nodes, Sample: r.sample})
 	}
 	width := 2 * len(a.scores.plugins)
 	for i, node := range a.scores.nodes {
@@ -234,7 +296,25 @@ func (a *Attempt) record() AttemptRecord {
 		if width == 0 {
 			scores.Extenders = 0
 		}
-		record.Scores = append(record.Scores, scores)
+		decision.Scores = append(decision.Scores, scores)
 	}
+	return decision
+}
+
+func (a *Attempt) record() AttemptRecord {
+	seconds := func(from, to time.Time) float64 {
+		if from.IsZero() || to.Before(from) {
+			return 0
+		}
+		return to.Sub(from).Seconds()
+	}
+	record := AttemptRecord{
+		Time: a.began, Attempt: a.number, Profile: a.profile,
+		QueuedSeconds: seconds(a.queued, a.began), SinceFirstSeconds: seconds(a.first, a.began),
+		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
+		Result: a.result(), Summary: a.summary(), Error: a.message,
+		WokenBy: a.wokenBy, Decision: a.Decision(),
+	}
+	a.trail.record(&record)
 	return record
 }

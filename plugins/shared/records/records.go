@@ -9,6 +9,7 @@ package records
 
 import (
 	"container/list"
+	"context"
 	"sync"
 	"time"
 
@@ -41,24 +42,48 @@ type Options struct {
 // DefaultOptions are those of a scheduler that is told nothing else.
 var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 
+// Sources are what a Recorder asks when it answers.
+type Sources struct {
+	// Pods are the cluster's, for the nodes that waiting pods are nominated for.
+	Pods corelisters.PodLister
+	// Queue calls visit for each pod that waits, in no order, and Lengths says how many do. What visit gets is not to be
+	// kept: it changes.
+	Queue   func(visit func(where Where, info *framework.QueuedPodInfo, until time.Time))
+	Lengths func() QueueLengths
+	// Permit has the pods that wait for Permit plugins.
+	Permit func(visit func(profile string, waiting framework.WaitingPod))
+	// WhatIf finds what would become of a pod; nil where that cannot be known. all asks for the verdicts of all nodes.
+	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, error)
+	// Explainers are the plugins of each profile that have words of their own.
+	Explainers map[string][]Explainer
+	// Version is of the scheduler, and Configuration what it was configured with, in short.
+	Version, Configuration string
+}
+
 // Recorder keeps attempts by pod. One goroutine schedules, and calls Next, Begin and End; all others may call the rest
 // at any time.
 type Recorder struct {
-	// Pods are the cluster's, for the nodes that waiting pods are nominated for. It is set before anything is recorded.
-	Pods corelisters.PodLister
+	// Sources are set before anything is recorded or asked.
+	Sources Sources
 
 	options Options
 	now     func() time.Time
-	// next is the pod that the queue has given last, scratch memory for the scores of one cycle, and plugins what Hold
-	// was told of each profile.
+	// next is the pod that the queue has given last, current the attempt of this cycle, scratch memory for the scores of
+	// one cycle, and plugins what Hold was told of each profile.
 	next    *framework.QueuedPodInfo
+	wokenBy string
+	current *Attempt
 	scratch []int64
 	plugins map[string][]Plugin
 
-	mutex sync.Mutex
-	pods  map[types.UID]*list.Element // of *pod
-	order *list.List                  // the pod with the latest attempt is the first
-	bytes int64
+	whatIfs whatIfs
+
+	mutex   sync.Mutex
+	pods    map[types.UID]*list.Element // of *pod
+	order   *list.List                  // the pod with the latest attempt is the first
+	bytes   int64
+	leader  string
+	history []QueueLengths
 }
 
 type pod struct {
@@ -75,13 +100,14 @@ func New(options Options) *Recorder {
 	return &Recorder{
 		options: options, now: time.Now, plugins: make(map[string][]Plugin),
 		pods: make(map[types.UID]*list.Element), order: list.New(),
+		whatIfs: whatIfs{waiting: make(chan struct{}, whatIfsWaiting), place: make(chan struct{}, 1)},
 	}
 }
 
-// Next notes what the queue knows of the pod whose attempt begins next.
-func (r *Recorder) Next(podInfo *framework.QueuedPodInfo) {
+// Next notes what the queue knows of the pod whose attempt begins next, and the event that has woken it.
+func (r *Recorder) Next(podInfo *framework.QueuedPodInfo, wokenBy string) {
 	if r != nil {
-		r.next = podInfo
+		r.next, r.wokenBy = podInfo, wokenBy
 	}
 }
 
@@ -91,11 +117,11 @@ func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string,
 	if r == nil {
 		return nil
 	}
-	a := &Attempt{recorder: r, began: r.now(), profile: profile, nodes: nodes, number: 1}
+	a := &Attempt{recorder: r, state: state, trail: new(trail), began: r.now(), profile: profile, nodes: nodes, number: 1}
 	if next := r.next; next != nil && next.Pod != nil && next.Pod.UID == p.UID {
-		a.number, a.queued, a.first = next.Attempts, next.Timestamp, next.InitialAttemptTimestamp
+		a.number, a.queued, a.first, a.wokenBy = next.Attempts, next.Timestamp, next.InitialAttemptTimestamp, r.wokenBy
 	}
-	r.next = nil
+	r.next, r.current = nil, a
 	state.Write(stateKey, a)
 	return a
 }
@@ -105,7 +131,7 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	if a == nil {
 		return
 	}
-	a.took, a.held = r.now().Sub(a.began), held{}
+	a.took, a.held, r.current = r.now().Sub(a.began), held{}, nil
 	a.node, a.evaluated, a.feasible = node, evaluated, feasible
 	if err != nil {
 		a.evaluated, a.feasible = a.rejected()+a.passed, a.passed
@@ -115,6 +141,8 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 		a.feasible = 0
 	}
 	a.complete()
+	a.explain(p)
+	a.bytes = a.size()
 
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -126,12 +154,12 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	r.order.MoveToFront(element)
 	kept := element.Value.(*pod)
 	if len(kept.attempts) == attemptsOfPod {
-		r.bytes -= kept.attempts[0].size()
+		r.bytes -= kept.attempts[0].bytes
 		copy(kept.attempts, kept.attempts[1:])
 		kept.attempts = kept.attempts[:attemptsOfPod-1]
 	}
 	kept.attempts = append(kept.attempts, a)
-	r.bytes += a.size()
+	r.bytes += a.bytes
 	r.makeRoom()
 }
 
@@ -141,7 +169,7 @@ func (r *Recorder) makeRoom() {
 		gone := r.order.Remove(r.order.Back()).(*pod)
 		delete(r.pods, gone.uid)
 		for _, a := range gone.attempts {
-			r.bytes -= a.size()
+			r.bytes -= a.bytes
 		}
 	}
 }
@@ -174,8 +202,9 @@ func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 		if last := attempts[len(attempts)-1]; last.ended.IsZero() {
 			changed := *last
 			change(&changed)
+			changed.bytes = changed.size()
 			attempts[len(attempts)-1] = &changed
-			r.bytes += changed.size() - last.size()
+			r.bytes += changed.bytes - last.bytes
 			r.makeRoom()
 		}
 	}

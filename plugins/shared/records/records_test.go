@@ -26,7 +26,8 @@ import (
 func newRecorder(options Options) *Recorder {
 	r := New(options)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r.Pods = existing(podNamed("pod"), podNamed("waits"), podNamed("waits-longer"), podNamed("bound"))
+	r.Sources.Permit = func(func(string, framework.WaitingPod)) {}
+	r.Sources.Pods = existing(podNamed("pod"), podNamed("waits"), podNamed("waits-longer"), podNamed("bound"))
 	r.now = func() time.Time {
 		now = now.Add(time.Second)
 		return now
@@ -81,7 +82,7 @@ func equalBytes(t *testing.T, r *Recorder) {
 	var size int64
 	for _, element := range r.pods {
 		for _, a := range element.Value.(*pod).attempts {
-			size += a.size()
+			size += a.bytes
 		}
 	}
 	if size != r.bytes {
@@ -93,7 +94,7 @@ func TestStoryOfAPod(t *testing.T) {
 	r := newRecorder(DefaultOptions)
 	p := podNamed("pod")
 	queued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	r.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(p), Attempts: 7, Timestamp: queued, InitialAttemptTimestamp: queued.Add(-time.Minute)})
+	r.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(p), Attempts: 7, Timestamp: queued, InitialAttemptTimestamp: queued.Add(-time.Minute)}, "NodeAdd")
 	// The second status has equal reasons, and is another one. The last has no plugin: it is an extender's.
 	unschedulable(r, p, []int{60, 10, 20, 10}, rejectedBy("Fit", "Insufficient cpu"), rejectedBy("Fit", "Insufficient cpu"),
 		rejectedBy("Taints", "a taint", "another"), framework.NewStatus(framework.Unschedulable, "not today"))
@@ -165,7 +166,7 @@ func TestSummaries(t *testing.T) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			nominated := podNamed("pod")
 			nominated.Status.NominatedNodeName = "x"
-			r.Pods = existing(nominated)
+			r.Sources.Pods = existing(nominated)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			r.Failed(p, &framework.FitError{})
@@ -199,15 +200,15 @@ func TestSummaries(t *testing.T) {
 			r.Failed(p, errors.New("timeout"))
 			bound := podNamed("pod")
 			bound.Spec.NodeName = "y"
-			r.Pods = existing(bound)
+			r.Sources.Pods = existing(bound)
 		}},
-		{"deleted", "It does not exist any more. Of its last attempt: None of 1 nodes fits; 1: no.", func(r *Recorder, p *v1.Pod) {
+		{"deleted", "It does not exist any more. Of its last attempt: None of 1 node fits; 1: no.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 1)
 			a.Reject("node", rejectedBy("Fit", "no"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			again := podNamed("pod")
 			again.UID = "another"
-			r.Pods = existing(again)
+			r.Sources.Pods = existing(again)
 		}},
 		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
@@ -296,7 +297,7 @@ func TestOff(t *testing.T) {
 	for _, options := range []Options{{Pods: 0, Bytes: 1}, {Pods: 1, Bytes: 0}} {
 		r := New(options)
 		state, p := framework.NewCycleState(), podNamed("pod")
-		r.Next(&framework.QueuedPodInfo{})
+		r.Next(&framework.QueuedPodInfo{}, "")
 		a := r.Begin(state, p, "", 1)
 		if r != nil || a != nil || Of(state) != nil {
 			t.Errorf("%+v keeps %v, %v", options, r, a)
@@ -415,7 +416,8 @@ func TestSlowReaders(t *testing.T) {
 // TestReadersAtOnce reads while attempts are made; the race detector watches.
 func TestReadersAtOnce(t *testing.T) {
 	r := New(Options{Pods: 10, Bytes: 1 << 20})
-	r.Pods = existing()
+	r.Sources.Pods = existing()
+	r.Sources.Permit = func(func(string, framework.WaitingPod)) {}
 	handler := r.Serve(http.NotFoundHandler(), func() bool { return false })
 	done := make(chan struct{})
 	var readers sync.WaitGroup

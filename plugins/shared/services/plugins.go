@@ -43,6 +43,13 @@ func Collect(registry frameworkruntime.Registry) *Plugins {
 	return p
 }
 
+// Each visits all plugins with the profiles that they were made for.
+func (p *Plugins) Each(visit func(profile string, plugin framework.Plugin)) {
+	for _, made := range p.made {
+		visit(made.profile, made.plugin)
+	}
+}
+
 // SetPodMover gives the scheduler's queue to the plugins that want to move pods.
 func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 	for _, made := range p.made {

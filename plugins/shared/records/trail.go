@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+const (
+	// stepsOfAttempt are as many as there are extension points after a node is chosen.
+	stepsOfAttempt = 5
+	// callsOfAttempt are kept of extenders, and namedVictims of preemption.
+	callsOfAttempt = 16
+	namedVictims   = 20
+)
+
+// trail is what an attempt leaves beside the search for a node: some of it after the scheduling cycle, in the binding
+// cycle's goroutine.
+type trail struct {
+	mutex      sync.Mutex
+	steps      [stepsOfAttempt]step
+	stepCount  int
+	calls      []ExtenderCall
+	preemption *PreemptionRecord
+	words      []PluginWords
+	bytes      int
+}
+
+type step struct {
+	point string
+	code  framework.Code
+	ended time.Time
+	took  time.Duration
+}
+
+// size is about how many bytes it takes, beside its own.
+func (t *trail) size() int {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	return t.bytes
+}
+
+// Step notes how an extension point ended after a node was chosen.
+func (a *Attempt) Step(point string, status *framework.Status, began time.Time) {
+	if a == nil {
+		return
+	}
+	now := a.recorder.now()
+	a.trail.mutex.Lock()
+	defer a.trail.mutex.Unlock()
+	if a.trail.stepCount < stepsOfAttempt {
+		a.trail.steps[a.trail.stepCount] = step{point, status.Code(), now, now.Sub(began)}
+		a.trail.stepCount++
+	}
+}
+
+// StepOf is Step for a pod that is being bound, where the state of its cycle is not at hand.
+func (r *Recorder) StepOf(p *v1.Pod, point string, status *framework.Status, began time.Time) {
+	if r == nil {
+		return
+	}
+	r.mutex.Lock()
+	var last *Attempt
+	if element, found := r.pods[p.UID]; found {
+		attempts := element.Value.(*pod).attempts
+		last = attempts[len(attempts)-1]
+	}
+	r.mutex.Unlock()
+	last.Step(point, status, began)
+}
+
+// Preempts notes what preemption has found. candidates are the names of some of the nodes, of which there are count;
+// without any, whyNot says why.
+func (a *Attempt) Preempts(candidates []string, count int, node string, victims []*v1.Pod, whyNot string) {
+	if a == nil {
+		return
+	}
+	found := Preemption(candidates, count, node, victims, whyNot)
+	a.trail.mutex.Lock()
+	defer a.trail.mutex.Unlock()
+	a.trail.preemption = found
+	a.trail.bytes += 100 + 16*len(found.Sample) + 60*len(found.Victims) + len(found.WhyNot)
+}
+
+// Preemption is what preemption has found.
+func Preemption(candidates []string, count int, node string, victims []*v1.Pod, whyNot string) *PreemptionRecord {
+	found := &PreemptionRecord{Candidates: count, Node: node, VictimCount: len(victims), WhyNot: short(whyNot)}
+	if len(candidates) > sampleNodes {
+		candidates = candidates[:sampleNodes]
+	}
+	found.Sample = append(found.Sample, candidates...)
+	for i, victim := range victims {
+		if i == namedVictims {
+			break
+		}
+		found.Victims = append(found.Victims, victim.Namespace+"/"+victim.Name)
+	}
+	return found
+}
+
+// call notes a request to an extender.
+func (a *Attempt) call(call ExtenderCall, err error) {
+	if a == nil {
+		return
+	}
+	if err != nil {
+		call.Error = short(err.Error())
+	}
+	a.trail.mutex.Lock()
+	defer a.trail.mutex.Unlock()
+	if len(a.trail.calls) < callsOfAttempt {
+		a.trail.calls = append(a.trail.calls, call)
+		a.trail.bytes += 120 + len(call.Error)
+	}
+}
+
+// Explainer is a plugin that has words of its own for the records.
+type Explainer interface {
+	framework.Plugin
+	// Explain says in a sentence or two what the plugin knew of some nodes when it decided about a pod; empty if there is
+	// nothing to say. It is called at the end of each search for a node, so it has to be quick.
+	Explain(state *framework.CycleState, pod *v1.Pod, nodes []string) string
+}
+
+// explain asks the plugins of the profile for their words, of the best nodes or of some that were rejected.
+func (a *Attempt) explain(p *v1.Pod) {
+	state := a.state
+	a.state = nil
+	explainers := a.recorder.Sources.Explainers[a.profile]
+	if len(explainers) == 0 {
+		return
+	}
+	var nodes []string
+	for _, node := range a.scores.nodes {
+		nodes = append(nodes, node.name)
+	}
+	if len(nodes) == 0 && a.node != "" {
+		nodes = []string{a.node}
+	}
+	for i := range a.rejections {
+		if len(nodes) < bestNodes && a.node == "" {
+			nodes = append(nodes, a.rejections[i].sample...)
+		}
+	}
+	for _, explainer := range explainers {
+		if text := short(explainer.Explain(state, p, nodes)); text != "" {
+			a.trail.words = append(a.trail.words, PluginWords{explainer.Name(), text})
+			a.trail.bytes += 40 + len(text)
+		}
+	}
+}
+
+// Extender has the requests of the scheduling cycle to an extender noted.
+func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
+	if r == nil {
+		return extender
+	}
+	shown := extender.Name()
+	if parsed, err := url.Parse(shown); err == nil {
+		parsed.User = nil
+		shown = parsed.String()
+	} else if at := strings.LastIndex(shown, "@"); at >= 0 {
+		shown = shown[at+1:]
+	}
+	return &recordedExtender{Extender: extender, recorder: r, url: short(shown)}
+}
+
+type recordedExtender struct {
+	framework.Extender
+	recorder *Recorder
+	url      string
+}
+
+func (e *recordedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) ([]*v1.Node, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
+	began := e.recorder.now()
+	left, failed, unresolvable, err := e.Extender.Filter(pod, nodes)
+	e.recorder.current.call(ExtenderCall{
+		URL: e.url, Verb: "filter", Seconds: e.recorder.now().Sub(began).Seconds(), NodesIn: len(nodes), NodesOut: len(left),
+	}, err)
+	return left, failed, unresolvable, err
+}
+
+func (e *recordedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv1.HostPriorityList, int64, error) {
+	began := e.recorder.now()
+	scores, weight, err := e.Extender.Prioritize(pod, nodes)
+	call := ExtenderCall{URL: e.url, Verb: "prioritize", Seconds: e.recorder.now().Sub(began).Seconds(), NodesIn: len(nodes)}
+	if scores != nil {
+		call.NodesOut = len(*scores)
+	}
+	e.recorder.current.call(call, err)
+	return scores, weight, err
+}
+
+// record adds the trail to what is told of an attempt.
+func (t *trail) record(record *AttemptRecord) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, step := range t.steps[:t.stepCount] {
+		record.Steps = append(record.Steps, StepRecord{ExtensionPoint: step.point, Seconds: step.took.Seconds(), Status: step.code.String()})
+	}
+	record.Extenders = append([]ExtenderCall(nil), t.calls...)
+	record.Words = append([]PluginWords(nil), t.words...)
+	record.Preemption = t.preemption
+}
+
+// permitted is when the Permit plugins were done or had the pod wait; zero if they have not run.
+func (t *trail) permitted() time.Time {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	for _, step := range t.steps[:t.stepCount] {
+		if step.point == "Permit" {
+			return step.ended
+		}
+	}
+	return time.Time{}
+}
