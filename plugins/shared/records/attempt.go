@@ -125,7 +125,7 @@ func (a *Attempt) complete() {
 		}
 	}
 	if left > 0 && (!a.failed || a.unschedulable) {
-		a.rejections = append(a.rejections, rejection{reasons: []string{leftOut}, nodes: left})
+		a.rejections = append(a.rejections, rejection{reasons: []string{LeftOut}, nodes: left})
 	}
 }
 
@@ -197,8 +197,8 @@ func (a *Attempt) Reject(node string, status *framework.Status) {
 const (
 	// otherPlugins and otherReasons stand for the texts beyond textsOfAttempt.
 	otherPlugins, otherReasons = "…", "other reasons"
-	// leftOut stands for what an extender does not say.
-	leftOut = "an extender left it out"
+	// LeftOut stands for what an extender does not say.
+	LeftOut = "an extender left it out"
 )
 
 func equal(a, b []string) bool {

@@ -298,6 +298,7 @@ func (a *Attempt) Decision() Decision {
 		}
 		decision.Scores = append(decision.Scores, scores)
 	}
+	a.trail.decide(&decision)
 	return decision
 }
 
@@ -313,8 +314,7 @@ func (a *Attempt) record() AttemptRecord {
 		QueuedSeconds: seconds(a.queued, a.began), SinceFirstSeconds: seconds(a.first, a.began),
 		CycleSeconds: a.took.Seconds(), ToEndSeconds: seconds(a.began, a.ended),
 		Result: a.result(), Summary: a.summary(), Error: a.message,
-		WokenBy: a.wokenBy, Decision: a.Decision(),
+		WokenBy: a.wokenBy, Steps: a.trail.records(), Decision: a.Decision(),
 	}
-	a.trail.record(&record)
 	return record
 }

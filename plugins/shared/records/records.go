@@ -52,8 +52,9 @@ type Sources struct {
 	Lengths func() QueueLengths
 	// Permit has the pods that wait for Permit plugins.
 	Permit func(visit func(profile string, waiting framework.WaitingPod))
-	// WhatIf finds what would become of a pod; nil where that cannot be known. all asks for the verdicts of all nodes.
-	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, error)
+	// WhatIf finds what would become of a pod, and says for how long scheduling has waited for it; nil where that cannot
+	// be known. all asks for the verdicts of all nodes.
+	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, time.Duration, error)
 	// Explainers are the plugins of each profile that have words of their own.
 	Explainers map[string][]Explainer
 	// Version is of the scheduler, and Configuration what it was configured with, in short.

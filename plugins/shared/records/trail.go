@@ -198,16 +198,24 @@ func (e *recordedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv
 	return scores, weight, err
 }
 
-// record adds the trail to what is told of an attempt.
-func (t *trail) record(record *AttemptRecord) {
+// decide adds what was found beside the nodes' statuses and scores.
+func (t *trail) decide(decision *Decision) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
+	decision.Extenders = append([]ExtenderCall(nil), t.calls...)
+	decision.Words = append([]PluginWords(nil), t.words...)
+	decision.Preemption = t.preemption
+}
+
+// records are the steps after the choice of a node.
+func (t *trail) records() []StepRecord {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	var steps []StepRecord
 	for _, step := range t.steps[:t.stepCount] {
-		record.Steps = append(record.Steps, StepRecord{ExtensionPoint: step.point, Seconds: step.took.Seconds(), Status: step.code.String()})
+		steps = append(steps, StepRecord{ExtensionPoint: step.point, Seconds: step.took.Seconds(), Status: step.code.String()})
 	}
-	record.Extenders = append([]ExtenderCall(nil), t.calls...)
-	record.Words = append([]PluginWords(nil), t.words...)
-	record.Preemption = t.preemption
+	return steps
 }
 
 // permitted is when the Permit plugins were done or had the pod wait; zero if they have not run.

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"container/list"
 	"context"
 	"fmt"
 	"io"
@@ -11,7 +12,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -67,12 +73,33 @@ func (r *Recorder) find(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, er
 	case <-ctx.Done():
 		return nil, busy
 	}
-	answer, err := r.Sources.WhatIf(ctx, pod, all)
+	answer, held, err := r.Sources.WhatIf(ctx, pod, all)
+	r.whatIfs.next = time.Now().Add((whatIfShare - 1) * held)
 	if err != nil {
 		return nil, err
 	}
-	r.whatIfs.next = time.Now().Add(time.Duration(answer.Seconds * (whatIfShare - 1) * float64(time.Second)))
+	answer.Seconds = held.Seconds()
 	return answer, nil
+}
+
+// Draft is a recorder of one attempt that is never kept.
+func (r *Recorder) Draft() *Recorder {
+	return &Recorder{
+		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
+		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(),
+	}
+}
+
+// Finish ends an attempt of a Draft, and gives what it has found.
+func (a *Attempt) Finish(p *v1.Pod, feasible int) Decision {
+	a.recorder.End(a, p, "", a.nodes, feasible, nil)
+	return a.Decision()
+}
+
+// Again goes on with an attempt of a Draft in another state.
+func (a *Attempt) Again(state *framework.CycleState) {
+	a.state = state
+	state.Write(stateKey, a)
 }
 
 // podOf is the pod that a request is about.
@@ -108,21 +135,23 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (*v1.Pod,
 		return nil, &RequestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
 			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10)}
 	}
-	object, _, err := scheme.Codecs.UniversalDeserializer().Decode(content, nil, nil)
-	pod, ok := object.(*v1.Pod)
-	if err != nil || !ok {
-		what := fmt.Sprintf("the manifest is a %T", object)
+	pod := &v1.Pod{}
+	err = yaml.UnmarshalStrict(content, pod)
+	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
+		what := fmt.Sprintf("the manifest is of kind %q of %q", short(pod.Kind), short(pod.APIVersion))
 		if err != nil {
 			what = "the manifest cannot be decoded: " + short(err.Error())
 		}
 		return nil, &RequestError{http.StatusBadRequest, what, "send one Pod of v1, as JSON or YAML"}
 	}
-	complete(pod)
+	if err := complete(pod); err != nil {
+		return nil, &RequestError{http.StatusBadRequest, "the manifest is no valid pod: " + short(err.Error()), "correct it, and send it again"}
+	}
 	return pod, nil
 }
 
-// complete sets what the API server would, as far as scheduling depends on it.
-func complete(pod *v1.Pod) {
+// complete sets what the API server would, and says what it would not take: plugins rely on that.
+func complete(pod *v1.Pod) error {
 	pod.UID, pod.Spec.NodeName, pod.Status = "what-if", "", v1.PodStatus{}
 	if pod.Namespace == "" {
 		pod.Namespace = v1.NamespaceDefault
@@ -130,28 +159,12 @@ func complete(pod *v1.Pod) {
 	if pod.Name == "" {
 		pod.Name = pod.GenerateName + "what-if"
 	}
-	if pod.Spec.SchedulerName == "" {
-		pod.Spec.SchedulerName = v1.DefaultSchedulerName
+	corev1.SetObjectDefaults_Pod(pod)
+	var internal core.Pod
+	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
+		return err
 	}
-	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
-		for i := range containers {
-			resources := &containers[i].Resources
-			for name, limit := range resources.Limits {
-				if _, requested := resources.Requests[name]; requested {
-					continue
-				}
-				if resources.Requests == nil {
-					resources.Requests = v1.ResourceList{}
-				}
-				resources.Requests[name] = limit
-			}
-			if pod.Spec.HostNetwork {
-				for j := range containers[i].Ports {
-					containers[i].Ports[j].HostPort = containers[i].Ports[j].ContainerPort
-				}
-			}
-		}
-	}
+	return validation.ValidatePodCreate(&internal, validation.PodValidationOptions{}).ToAggregate()
 }
 
 // Summarize says in a sentence or two what a what-if has come to.
