@@ -7,7 +7,7 @@
 # use_tree NAME MODULE [TREE]: NAME.mod, with which the Go module MODULE is compiled with the patched Kubernetes in TREE,
 # and with the plugins of other projects that it carries; or with the Kubernetes that MODULE names. NAME.overlay.json
 # registers those plugins with the schedulers of test/inprocess, by the file that registers them with the real one, and
-# adds the tests in testdata/ there, which need scheduler-plugins. NAME.modules/list has the paths of what is carried.
+# adds what is in testdata/ there: tests that need scheduler-plugins, and what needs the patches. NAME.modules/list has the paths of what is carried.
 use_tree() {
   local name=$1 kubernetes=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
   cp "$2/go.mod" "$name.mod"
@@ -37,7 +37,8 @@ use_tree() {
   sed 's/^package main$/package decision/' "$kubernetes/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
-    printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
+    printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go" \
+      "$inprocess/decision/whatif.go" "$inprocess/decision/testdata/whatif.go"
     [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
       printf '"%s": "%s"\n' "${file%/testdata/*}/${file##*/}" "$file"
     done

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -130,6 +131,17 @@ func (r *Recorder) answer(kind string, leader bool) Answer {
 	return Answer{
 		APIVersion: APIVersion, Kind: kind, Leader: leader, LeaderIdentity: r.leader,
 		Version: r.Sources.Version, Configuration: r.Sources.Configuration,
+	}
+}
+
+// SetConfiguration notes what the scheduler is configured with.
+func (r *Recorder) SetConfiguration(configuration interface{}) {
+	if r == nil {
+		return
+	}
+	// What cannot be encoded is not told.
+	if content, err := json.Marshal(configuration); err == nil {
+		r.Sources.Configuration = fmt.Sprintf("%x", sha256.Sum256(content))[:12]
 	}
 }
 

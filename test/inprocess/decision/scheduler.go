@@ -24,6 +24,7 @@ import (
 	"reflect"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -77,6 +78,8 @@ type Options struct {
 	// it wrote of the pods that wait. What it writes of pods is seen when the scheduling cycle has ended. Each pod has
 	// a start time of its own.
 	OneByOne bool
+	// WhatIfs asks a scheduler that can tell what would become of a pod about each pod once more, while it goes on.
+	WhatIfs bool
 }
 
 // Scheduler is upstream's scheduler with the cluster that it sees.
@@ -99,6 +102,9 @@ type Scheduler struct {
 	permits   chan struct{} // one for each pod that may be taken from the queue
 	given     int           // permits
 	oneByOne  bool
+	whatIfs   bool
+	asking    int32 // 1 while it is asked
+	last      *v1.Pod
 	version   int64 // of the last pod that was patched
 	changes   int   // of nodes and pods
 
@@ -124,6 +130,17 @@ type Decision struct {
 // addCarried adds the plugins of other projects to a registry, as kube-scheduler's main does. Code that is generated
 // where a test is compiled with them sets it: see scripts/stock-and-fork.sh.
 var addCarried func(frameworkruntime.Registry) error
+
+// askWhatIf asks what would become of a pod. Code that is compiled with the patched tree alone sets it, too.
+var askWhatIf func(context.Context, *scheduler.Scheduler, *v1.Pod) error
+
+// answered is how many of such questions were answered, and refused how many were not.
+var answered, refused int32
+
+// WhatIfs tells whether schedulers can tell what would become of a pod, and how often they did and did not.
+func WhatIfs() (can bool, did, didNot int) {
+	return askWhatIf != nil, int(atomic.LoadInt32(&answered)), int(atomic.LoadInt32(&refused))
+}
 
 // registry has what the scheduler does not register by itself.
 func registry(tb testing.TB, given frameworkruntime.Registry) frameworkruntime.Registry {
@@ -157,6 +174,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		permits:  make(chan struct{}, 1<<20),
 		seed:     options.Seed << 32,
 		oneByOne: options.OneByOne,
+		whatIfs:  options.WhatIfs && askWhatIf != nil,
 	}
 	s.Client.PrependReactor("create", "pods", s.bind)
 	s.Client.PrependReactor("delete", "pods", s.noteDeletion)
@@ -472,6 +490,21 @@ func (s *Scheduler) take(n int) []Decision {
 	return append([]Decision(nil), s.decisions[before:]...)
 }
 
+// ask asks once more about the pod of the cycle before: the answer comes before this cycle or a later one.
+func (s *Scheduler) ask() {
+	if !s.whatIfs || s.last == nil || !atomic.CompareAndSwapInt32(&s.asking, 0, 1) {
+		return
+	}
+	go func(pod *v1.Pod) {
+		defer atomic.StoreInt32(&s.asking, 0)
+		if err := askWhatIf(s.ctx, s.Scheduler, pod); err == nil {
+			atomic.AddInt32(&answered, 1)
+		} else if s.ctx.Err() == nil {
+			atomic.AddInt32(&refused, 1)
+		}
+	}(s.last)
+}
+
 // nextPod is the scheduler's way to its queue. When it comes for the next pod, the cycle of the one before has ended.
 func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	s.applyPatches()
@@ -484,9 +517,15 @@ func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	s.mutex.Unlock()
 	select {
 	case <-s.permits:
-		pod := s.pop()
+		s.ask()
+		podInfo := s.pop()
+		if s.whatIfs && podInfo != nil {
+			// The same pod would be known to have a node, perhaps.
+			s.last = podInfo.Pod.DeepCopy()
+			s.last.UID = "what-if"
+		}
 		s.reseed()
-		return pod
+		return podInfo
 	case <-s.ctx.Done():
 		return nil
 	}

@@ -36,7 +36,7 @@ func Run(tb testing.TB, scenario *Scenario) []string {
 
 func run(tb testing.TB, scenario *Scenario, config string) []string {
 	options := decision.Options{
-		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true,
+		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true, WhatIfs: true,
 	}
 	one := decision.New(tb, options)
 	trace := decide(one, scenario)

@@ -62,6 +62,12 @@ func TestWriteTraces(t *testing.T) {
 			traces = append(traces, Run(t, Generate(number)))
 		}
 	}
+	if can, did, didNot := decision.WhatIfs(); can && *scenarioFlag == "" {
+		t.Logf("%d what-ifs were answered meanwhile, and %d were not", did, didNot)
+		if did == 0 {
+			t.Error("no what-if was answered meanwhile")
+		}
+	}
 	encoded, err := json.Marshal(traces)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"math"
+	"strconv"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// explainedNodes are told of.
+const explainedNodes = 5
+
+// Explain says for the decision records what the cycle went by: how old the measurements are, and the loads of some
+// nodes without the pod, in percent.
+func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return ""
+	}
+	c := data.(*cycle)
+	if c.view.snapshot == nil {
+		return "Nothing is measured yet."
+	}
+	text := append(make([]byte, 0, 256), "Measurements were taken "...)
+	age := pl.clock.Now().Sub(c.view.snapshot.Taken).Round(100 * time.Millisecond)
+	text = append(append(text, age.String()...), " before."...)
+	if len(nodes) > explainedNodes {
+		nodes = nodes[:explainedNodes]
+	}
+	for _, name := range nodes {
+		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+		if err != nil {
+			continue
+		}
+		text = append(append(append(text, ' '), name...), ':')
+		loads := c.view.loads(nodeInfo)
+		for r := range c.view.resources {
+			if r > 0 {
+				text = append(text, ',')
+			}
+			text = append(append(append(text, ' '), c.view.resources[r].name...), ' ')
+			if loads[r].at < c.oldest {
+				text = append(text, "not measured"...)
+				continue
+			}
+			text = append(strconv.AppendInt(text, int64(math.Round(100*loads[r].now())), 10), '%')
+		}
+		text = append(text, '.')
+	}
+	return string(text)
+}
