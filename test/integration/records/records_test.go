@@ -34,14 +34,29 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
 // record is what the test reads of a pod's records.
 type record struct {
-	Leader   bool
-	Result   string
-	Node     string
-	Summary  string
-	Attempts []struct {
+	Leader         bool
+	LeaderIdentity string
+	Result         string
+	Node           string
+	Summary        string
+	Attempts       []struct {
 		Attempt, Nodes, Evaluated, Feasible, Ties int
-		Result, Summary, Node                     string
-		Rejections                                []struct {
+		Result, Summary, Node, WokenBy            string
+		Steps                                     []struct {
+			ExtensionPoint, Status string
+			Seconds                float64
+		}
+		Extenders []struct {
+			URL, Verb         string
+			Seconds           float64
+			NodesIn, NodesOut int
+		}
+		Preemption *struct {
+			Candidates int
+			Node       string
+			Victims    []string
+		}
+		Rejections []struct {
 			Plugin  string
 			Reasons []string
 			Nodes   int
