@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Measures what the records of decisions cost: the decision benchmark in the patched tree, compiled with records, as is
-# the default, and without, alternating. Prints a table in Markdown with medians. The machine should have nothing else to
-# do.
+# the default, and without, alternating; and for how long a what-if holds up scheduling (held-ns/op, each round by
+# itself). Prints a table in Markdown, with medians. The machine should have nothing else to do.
 #
 # Inputs: as bench.sh. Exit: 0 measured; 1 a run failed, and said why.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -31,3 +31,9 @@ done
 printf '\n| shape, nodes, workers | µs: without | with | ratio | CPU µs: without | with | ratio | kB: without | with |\n'
 printf '|---|---:|---:|---:|---:|---:|---:|---:|---:|\n'
 medians "$bench/without.txt" "$bench/with.txt" 'ns/op 1000 1 ratio' 'cpu-ns/op 1000 1 ratio' 'B/op 1000 1'
+
+"$bench/with.test" -test.run='^$' -test.bench="^BenchmarkWhatIf\$/^shape=.*($SHAPES)" -test.benchtime=20x -test.count="$ROUNDS" \
+  -test.timeout=0 -nodes="$NODES" -parallelism="$PARALLELISM" > "$bench/what-if.log" 2>&1 ||
+  { cat "$bench/what-if.log" >&2; fail "the benchmark of what-ifs failed" "see above"; }
+say ""
+grep ^Benchmark "$bench/what-if.log"

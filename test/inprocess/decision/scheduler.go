@@ -490,6 +490,13 @@ func (s *Scheduler) take(n int) []Decision {
 	return append([]Decision(nil), s.decisions[before:]...)
 }
 
+// AwaitPods starts the scheduler, which has no pods to take from its queue, for questions that it answers meanwhile.
+func (s *Scheduler) AwaitPods() {
+	s.started = true
+	go s.Scheduler.Run(s.ctx)
+	s.permits <- struct{}{}
+}
+
 // ask asks once more about the pod of the cycle before: the answer comes before this cycle or a later one.
 func (s *Scheduler) ask() {
 	if !s.whatIfs || s.last == nil || !atomic.CompareAndSwapInt32(&s.asking, 0, 1) {
