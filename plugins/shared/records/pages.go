@@ -28,7 +28,7 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	tooMany := &RequestError{http.StatusTooManyRequests, "too many ask at once", "ask again in a second"}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		path := strings.TrimSuffix(request.URL.Path, "/")
-		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") && path != QueuePath && path != WhatIfPath {
+		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") && path != QueuePath && path != WhatIfPath && path != OpenAPIPath {
 			handler.ServeHTTP(w, request)
 			return
 		}
@@ -104,6 +104,8 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		list := r.List()
 		list.Answer = r.answer("PodList", leader)
 		answer = list
+	case path == OpenAPIPath:
+		answer = openAPI()
 	case path == QueuePath:
 		queue := r.queue()
 		queue.Answer = r.answer("Queue", leader)

@@ -469,3 +469,43 @@ func TestReadersAtOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestOpenAPI holds answers against the document: each key of an answer is a property of its schema.
+func TestOpenAPI(t *testing.T) {
+	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, httptest.NewRequest("GET", OpenAPIPath, nil))
+	var document struct {
+		Swagger     string
+		Paths       map[string]interface{}
+		Definitions map[string]struct {
+			Required   []string
+			Properties map[string]interface{}
+		}
+	}
+	if err := json.Unmarshal(response.Body.Bytes(), &document); err != nil || document.Swagger != "2.0" || len(document.Paths) != len(answers) {
+		t.Fatalf("%v: %s", err, response.Body)
+	}
+	for _, a := range answers {
+		name := reflect.TypeOf(a.answer).Name()
+		encoded, err := json.Marshal(a.answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]interface{}
+		if err := json.Unmarshal(encoded, &keys); err != nil {
+			t.Fatal(err)
+		}
+		schema := document.Definitions[name]
+		for key := range keys {
+			if schema.Properties[key] == nil {
+				t.Errorf("%s has the key %s, and its schema has not", name, key)
+			}
+		}
+		for _, key := range schema.Required {
+			if _, found := keys[key]; !found {
+				t.Errorf("%s requires %s, which an answer does not have", name, key)
+			}
+		}
+	}
+}

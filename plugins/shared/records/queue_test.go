@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// waiting is a pod that waits for a Permit plugin.
+type waiting struct {
+	framework.WaitingPod
+	pod *v1.Pod
+}
+
+func (w waiting) GetPod() *v1.Pod             { return w.pod }
+func (w waiting) GetPendingPlugins() []string { return []string{"Gang"} }
+
+func TestQueue(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	now := r.now()
+	unschedulable(r, podNamed("waits"), []int{3}, rejectedBy("Fit", "Insufficient cpu"))
+	held := podNamed("held")
+	a := r.Begin(framework.NewCycleState(), held, "default-scheduler", 3)
+	r.End(a, held, "x", 3, 1, nil)
+	a.Step("Permit", framework.NewStatus(framework.Wait), now)
+	r.Sources.Permit = func(visit func(string, framework.WaitingPod)) { visit("default-scheduler", waiting{pod: held}) }
+	r.Sources.Pods = existing(held)
+	r.Sources.Lengths = func() QueueLengths { return QueueLengths{Active: 2, Backoff: 1, Unschedulable: itemsOfQueue} }
+	r.Sources.Queue = func(visit func(Where, *framework.QueuedPodInfo, time.Time)) {
+		info := func(name string, since time.Duration, plugins ...string) *framework.QueuedPodInfo {
+			return &framework.QueuedPodInfo{
+				PodInfo: framework.NewPodInfo(podNamed(name)), Timestamp: now.Add(since), UnschedulablePlugins: sets.NewString(plugins...),
+			}
+		}
+		for i := 0; i < itemsOfQueue; i++ {
+			visit(InUnschedulable, info("waits", 0, "Fit"), time.Time{})
+		}
+		visit(InBackoff, info("backs-off", 0), now.Add(time.Minute))
+		visit(InActive, info("later", time.Second), time.Time{})
+		visit(InActive, info("sooner", 0), time.Time{})
+	}
+	for i := 0; i < samplesOfQueue+1; i++ {
+		r.Sample()
+	}
+	queue := r.queue()
+	if len(queue.Items) != itemsOfQueue || len(queue.History) != samplesOfQueue || queue.History[0].Permit != 1 || queue.Lengths.Active != 2 {
+		t.Fatalf("%d pods, %d samples, %+v", len(queue.Items), len(queue.History), queue.Lengths)
+	}
+	for i, want := range []string{"sooner", "later", "backs-off", "waits"} {
+		if queue.Items[i].Name != want {
+			t.Errorf("%d: %s, want %s", i, queue.Items[i].Name, want)
+		}
+	}
+	if until := queue.Items[2].Until; until == nil || !until.Equal(now.Add(time.Minute)) {
+		t.Errorf("its backoff ends at %v", until)
+	}
+	if waits := queue.Items[3]; waits.Summary != "None of the 3 nodes that were looked at fits; 3: Insufficient cpu." || waits.WaitsFor[0] != "Fit" {
+		t.Errorf("%+v", waits)
+	}
+	got, _ := r.Get("default", "held")
+	if len(got.Permit) != 1 || got.Permit[0].Plugin != "Gang" || got.Permit[0].Since.IsZero() || got.Attempts[0].Steps[0].Status != "Wait" {
+		t.Errorf("a pod that waits for a plugin: %+v", got)
+	}
+}
+
+// TestWhatIfsTakeTurns: one at a time, some wait, more are refused, and scheduling gets its share of the time.
+func TestWhatIfsTakeTurns(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	goOn, ended, searches := make(chan struct{}), make(chan error), 0
+	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) {
+		searches++ // under the race detector, two at once are seen
+		<-goOn
+		return &WhatIf{}, time.Millisecond, nil
+	}
+	ask := func() { _, err := r.find(context.Background(), podNamed("pod"), false); ended <- err }
+	for i := 0; i < whatIfsWaiting+1; i++ {
+		go ask()
+	}
+	var busy *RequestError
+	if err := <-ended; !errors.As(err, &busy) || busy.Code != http.StatusTooManyRequests {
+		t.Errorf("one more: %v", err)
+	}
+	began := time.Now()
+	close(goOn)
+	for i := 0; i < whatIfsWaiting; i++ {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+	if took := time.Since(began); searches != whatIfsWaiting || took < (whatIfsWaiting-1)*(whatIfShare-1)*time.Millisecond {
+		t.Errorf("%d searches in %v", searches, took)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	r.whatIfs.next = time.Now().Add(time.Hour)
+	if _, err := r.find(ctx, podNamed("pod"), false); err == nil {
+		t.Error("who does not wait any more gets an answer")
+	}
+}
+
+// scoring is an extender that scores one node, and fails to filter.
+type scoring struct{ framework.Extender }
+
+func (scoring) Name() string { return "http://user:secret@extender/prefix" }
+func (scoring) Filter(*v1.Pod, []*v1.Node) ([]*v1.Node, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
+	return nil, nil, nil, errors.New("it is away")
+}
+func (scoring) Prioritize(*v1.Pod, []*v1.Node) (*extenderv1.HostPriorityList, int64, error) {
+	return &extenderv1.HostPriorityList{{Host: "x", Score: 10}}, 1, nil
+}
+
+func TestExtendersCalls(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	p := podNamed("pod")
+	extender := r.Extender(scoring{})
+	a := r.Begin(framework.NewCycleState(), p, "default-scheduler", 2)
+	nodes := []*v1.Node{{}, {}}
+	_, _, _, _ = extender.Filter(p, nodes)
+	_, _, _ = extender.Prioritize(p, nodes)
+	a.Preempts([]string{"a", "b", "c", "d", "e", "f"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
+	r.End(a, p, "", 0, 0, errors.New("it is away"))
+	// Of no attempt.
+	_, _, _, _ = extender.Filter(p, nodes)
+	equalBytes(t, r)
+	got, _ := r.Get("default", "pod")
+	want := []ExtenderCall{
+		{URL: "http://extender/prefix", Verb: "filter", Seconds: 1, NodesIn: 2, Error: "it is away"},
+		{URL: "http://extender/prefix", Verb: "prioritize", Seconds: 1, NodesIn: 2, NodesOut: 1},
+	}
+	calls := got.Attempts[0].Extenders
+	if len(calls) != 2 || calls[0] != want[0] || calls[1] != want[1] {
+		t.Errorf("%+v, want %+v", calls, want)
+	}
+	if p := got.Attempts[0].Preemption; p.Candidates != 6 || len(p.Sample) != sampleNodes || p.Victims[0] != "default/victim" || p.VictimCount != 1 {
+		t.Errorf("%+v", p)
+	}
+	encoded, _ := json.Marshal(got)
+	if strings.Contains(string(encoded), "secret") {
+		t.Errorf("%s", encoded)
+	}
+}
+
+// explaining is a plugin with words of its own.
+type explaining struct{ framework.Plugin }
+
+func (explaining) Name() string { return "Explaining" }
+func (explaining) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []string) string {
+	return pod.Name + " on " + strings.Join(nodes, ", ")
+}
+
+func TestWordsOfPlugins(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	r.Sources.Explainers = map[string][]Explainer{"default-scheduler": {explaining{}}}
+	unschedulable(r, podNamed("waits"), []int{2}, rejectedBy("Fit", "no"))
+	p := podNamed("pod")
+	a := r.Begin(framework.NewCycleState(), p, "default-scheduler", 2)
+	r.End(a, p, "only", 1, 1, nil)
+	for name, want := range map[string]string{"waits": "waits on node-0-0, node-0-1", "pod": "pod on only"} {
+		got, _ := r.Get("default", name)
+		if words := got.Attempts[0].Words; len(words) != 1 || words[0] != (PluginWords{"Explaining", want}) {
+			t.Errorf("%s: %+v, want %s", name, words, want)
+		}
+	}
+}
+
+// TestWhatIfIsOfTheLeader, and of none where it cannot be known.
+func TestWhatIfIsOfTheLeader(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	r.SetLeader("other_1")
+	for leader, want := range map[bool]int{false: http.StatusServiceUnavailable, true: http.StatusNotImplemented} {
+		response := httptest.NewRecorder()
+		r.Serve(http.NotFoundHandler(), func() bool { return leader }).ServeHTTP(response, httptest.NewRequest("GET", WhatIfPath+"?pod=default/pod", nil))
+		if response.Code != want || !leader && !strings.Contains(response.Body.String(), "other_1 leads") {
+			t.Errorf("leader %v: %d, %s", leader, response.Code, response.Body)
+		}
+	}
+}
