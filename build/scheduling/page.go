@@ -83,7 +83,7 @@ func newPage(scheduler *scheduler, port int) *page {
 }
 
 func (p *page) url() string {
-	return fmt.Sprintf("http://127.0.0.1:%d%s?%s=%s", p.port, prefix, tokenParameter, p.token)
+	return fmt.Sprintf("http://127.0.0.1:%d%s?%s=%s", p.port, podsPath, tokenParameter, p.token)
 }
 
 // cookieName has the port, because a browser does not keep the cookies of ports apart.
@@ -111,7 +111,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		return
 	}
 	if clean := path.Clean(request.URL.Path); !strings.HasPrefix(clean+"/", prefix) {
-		http.Error(w, "there is nothing here; next: "+prefix, http.StatusNotFound)
+		http.Error(w, "there is nothing here; next: "+podsPath, http.StatusNotFound)
 		return
 	}
 	switch request.Method {
@@ -147,7 +147,7 @@ func (p *page) welcome(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Referrer-Policy", "no-referrer")
-	fmt.Fprintf(w, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%s\">The scheduler's pages</a>\n", prefix, prefix)
+	fmt.Fprintf(w, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%s\">The scheduler's pages</a>\n", podsPath, podsPath)
 }
 
 // forwarded are the headers that reach the scheduler. Others could have it take the browser for someone else, or show it

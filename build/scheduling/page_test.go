@@ -83,7 +83,7 @@ func TestPageIsForTheOneWithTheToken(t *testing.T) {
 	}
 	response, body := ask(user, "GET", p.url(), "")
 	cookie := response.Header.Get("Set-Cookie")
-	if response.StatusCode != http.StatusOK || !strings.Contains(body, "url=/scheduling/") || strings.Contains(body+cookie, p.token) ||
+	if response.StatusCode != http.StatusOK || !strings.Contains(body, "url=/scheduling/pods\"") || strings.Contains(body+cookie, p.token) ||
 		!strings.Contains(cookie, "; HttpOnly; SameSite=Strict") || response.Header.Get("Cache-Control") != "no-store" {
 		t.Fatalf("the token gives %s with %q: %s", response.Status, cookie, body)
 	}

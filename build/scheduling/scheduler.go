@@ -253,6 +253,7 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 	if err != nil {
 		return nil, nil, err
 	}
+	sent.Header.Set("Accept", "application/json")
 	if request.body != nil {
 		sent.Header.Set("Content-Type", "application/json")
 	}

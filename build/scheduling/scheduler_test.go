@@ -198,7 +198,7 @@ func (c *cluster) kubectl(t *testing.T, ctx context.Context, arguments ...string
 // answers plays a scheduler that answers each path with a text.
 func answers(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, request *http.Request) {
-		if text, known := texts[request.URL.RequestURI()]; known {
+		if text, known := texts[request.URL.RequestURI()]; known && request.Header.Get("Accept") == "application/json" {
 			fmt.Fprintln(w, text)
 			return
 		}
