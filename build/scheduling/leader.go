@@ -57,7 +57,7 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	case apierrors.IsForbidden(err):
 		return leader{}, missing(err, lease.namespace, "get", "leases.coordination.k8s.io/"+lease.name)
 	case err != nil:
-		return leader{}, fmt.Errorf("the scheduler's lease %s: %w", lease, err)
+		return leader{}, nextstep.With(fmt.Errorf("the scheduler's lease %s: %w", lease, err), "kubectl --namespace %s get lease %s", lease.namespace, lease.name)
 	}
 	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity == "" {
 		return leader{}, nextstep.With(fmt.Errorf("no scheduler holds the lease %s", lease),
@@ -104,7 +104,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 		case apierrors.IsForbidden(err):
 			return nil, missing(err, lease.namespace, "get", "pods/"+name)
 		case err != nil && !apierrors.IsNotFound(err):
-			return nil, fmt.Errorf("the scheduler's pod %s/%s: %w", lease.namespace, name, err)
+			return nil, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s: %w", lease.namespace, name, err), "kubectl --namespace %s get pod %s", lease.namespace, name)
 		}
 	}
 	list, err := pods.List(ctx, metav1.ListOptions{})
@@ -112,7 +112,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 	case apierrors.IsForbidden(err):
 		return nil, missing(err, lease.namespace, "list", "pods")
 	case err != nil:
-		return nil, fmt.Errorf("the pods of namespace %s: %w", lease.namespace, err)
+		return nil, nextstep.With(fmt.Errorf("the pods of namespace %s: %w", lease.namespace, err), "kubectl --namespace %s get pods", lease.namespace)
 	}
 	var found []*corev1.Pod
 	for i := range list.Items {

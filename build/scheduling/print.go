@@ -87,7 +87,10 @@ func (p printer) ago(then time.Time) string {
 
 func lasted(seconds float64) string {
 	took := time.Duration(seconds * float64(time.Second))
-	if took < 10*time.Second {
+	switch {
+	case took < time.Millisecond:
+		return took.Round(time.Microsecond).String()
+	case took < 10*time.Second:
 		return took.Round(10 * time.Microsecond).String()
 	}
 	return duration.HumanDuration(took)
@@ -143,8 +146,8 @@ func (p printer) decision(d decision) {
 	p.table("Rejected", []string{"NODES", "PLUGIN", "REASONS", "SUCH AS"}, rejections)
 	if preemption := d.Preemption; preemption != nil {
 		p.line("\nPreemption:")
-		text := fmt.Sprintf("Evictions would make room on %d nodes.", preemption.Candidates)
-		if len(preemption.Sample) > 0 {
+		text := ""
+		if preemption.Candidates > 0 {
 			text = fmt.Sprintf("Evictions would make room on %d nodes, such as %s.", preemption.Candidates, p.some(preemption.Sample))
 		}
 		if preemption.Node != "" {
@@ -154,7 +157,7 @@ func (p printer) decision(d decision) {
 		if preemption.WhyNot != "" {
 			text += " Nothing is evicted: " + preemption.WhyNot
 		}
-		p.line("%s", text)
+		p.line("%s", strings.TrimSpace(text))
 	}
 	var extenders [][]string
 	for _, call := range d.Extenders {

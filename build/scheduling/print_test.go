@@ -99,6 +99,8 @@ func TestTables(t *testing.T) {
 			"None fits.\n\nNODE   FITS   SCORE    REASON\nn2     no     <none>   A: a, b; B: c; an extender: d\n", true, tableOf(printer.nodes)},
 		{"the queue", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "first": "2024-01-01T11:00:00Z", "attempts": 3, "waitsFor": ["A", "B"]}]}`,
 			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR\na           b      Backoff   60m     3          A, B\n", false, tableOf(all)},
+		{"no room by evictions", `{"summary": "None fits.", "preemption": {"candidates": 0, "whyNot": "It may not evict."}}`,
+			"None fits.\n\nPreemption:\nNothing is evicted: It may not evict.\n", false, tableOf(printer.whatIf)},
 		{"an empty queue", `{"items": []}`, "No pods wait.\n", false, tableOf(all)},
 		{"the queue with all", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "profile": "p", "priority": 7,
 			"first": "2024-01-01T11:00:00Z", "since": "2024-01-01T12:00:05Z", "until": "2024-01-01T12:00:04Z", "summary": "None fits."}]}`,

@@ -309,7 +309,8 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 		}
 		return nil, moved{nextstep.With(errors.New(what), "%s", elsewhere(request))}
 	case http.StatusConflict:
-		return nil, nextstep.With(errors.New(what), "%s", elsewhere(request))
+		namespace, name, _ := strings.Cut(request.query.Get("pod"), "/")
+		return nil, nextstep.With(errors.New(what), "kubectl scheduling --namespace %s why %s", namespace, name)
 	}
 	if next == "" {
 		next = "kubectl --namespace " + leader.namespace + " logs " + leader.pod
@@ -320,7 +321,7 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 // elsewhere says what else tells of the pod that was asked about.
 func elsewhere(request request) string {
 	if namespace, name, found := strings.Cut(request.query.Get("pod"), "/"); found {
-		return fmt.Sprintf("kubectl --namespace %s get pod %s --output wide; if it has a node: kubectl scheduling --namespace %s why %s", namespace, name, namespace, name)
+		return fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
 	}
 	namespace, name, _ := strings.Cut(strings.TrimPrefix(request.path, podsPath+"/"), "/")
 	return fmt.Sprintf("kubectl --namespace %s get pod %s --output yaml, and see its schedulerName; kubectl scheduling queue lists the pods that wait", namespace, name)

@@ -302,7 +302,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"does not know who you are", "Unauthorized"}},
 		{"no record", why, answers(nil), "", []string{"no attempt to schedule this pod is recorded here", "next: kubectl --namespace shop get pod web-0"}},
 		{"a pod that has a node", []string{"what-if", "web-0"}, status(http.StatusConflict, "pod shop/web-0 is bound to node n1; next: GET /scheduling/pods/shop/web-0 says why"), "", []string{
-			"pod shop/web-0 is bound to node n1; next: ", "kubectl scheduling --namespace shop why web-0"}},
+			"pod shop/web-0 is bound to node n1; next: kubectl scheduling --namespace shop why web-0"}},
 		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 has no /scheduling/pods/shop/web-0", "--record-pods=0"}},
 		{"the scheduler's own words, with control characters", why, status(http.StatusInternalServerError, "broken\x1b[2J; next: look at it"), "", []string{
 			`answers 500 Internal Server Error: broken\x1b[2J; next: look at it`}},
@@ -319,6 +319,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		{"a pod and a file", []string{"nodes", "web-0", "-f", pod}, nil, "", []string{"it takes one pod"}},
 		{"no file", []string{"what-if", "-f", pod + ".none"}, nil, "", []string{"the manifest of a pod", "does not exist"}},
 		{"what is no pod", []string{"what-if", "-f", deployment}, nil, "", []string{"has to have one, a Pod"}},
+		{"a token that is not known", append(why, "--token", "other"), nil, "", []string{"the scheduler's lease kube-system/kube-scheduler: the server has asked for the client to provide credentials", "next: kubectl --namespace kube-system get lease kube-scheduler"}},
 		{"no kubeconfig's context", append(why, "--context", "none"), nil, "", []string{"context was not found for specified context: none"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
