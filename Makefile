@@ -62,7 +62,7 @@ push: oci ## Push both architectures to REGISTRY
 	@bash scripts/push.sh
 
 .PHONY: release
-release: image ## Build the release bundle: image, swap tool, manifests, patches, pages, licences, SBOM
+release: image ## Build the release bundle: image, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM
 	@ARCHES=$(ARCH) bash scripts/release.sh
 
 .PHONY: quick-release-images

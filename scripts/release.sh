@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, manifests, the CustomResourceDefinitions that plugins
-# need, patches, all pages, an SBOM, the licences of all that is linked, sums.
+# Makes the release bundle: the image archive, kube-scheduler-swap, kubectl-scheduling, manifests, the
+# CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all that is linked, sums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over
-#   all bundles of the version; _output/bin/linux/<arch>/kube-scheduler-swap. Exit: 0 made or up to date; 1 not.
+#   all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
@@ -22,13 +22,17 @@ modules_patch=$OUTPUT/0000-modules.patch
 export_modules "$modules_patch"
 [[ -f $modules_patch ]] || modules_patch=
 
-# swap ARCH compiles the swap tool for a control-plane node of that architecture.
-swap() {
-  local folder=$OUTPUT/bin/linux/$1
+tools=(kube-scheduler-swap kubectl-scheduling)
+
+# compile_tools ARCH compiles what is beside the image, for machines of that architecture.
+compile_tools() {
+  local folder=$OUTPUT/bin/linux/$1 name
   mkdir -p "$folder"
-  GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 GOOS=linux GOARCH=$1 go build -C "$ROOT/build" -trimpath -buildvcs=false \
-    -ldflags "-s -w -X main.version=$version" -o "$folder/.kube-scheduler-swap.new" ./cmd/kube-scheduler-swap
-  mv "$folder/.kube-scheduler-swap.new" "$folder/kube-scheduler-swap"
+  for name in "${tools[@]}"; do
+    GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 GOOS=linux GOARCH=$1 go build -C "$ROOT/build" -trimpath -buildvcs=false \
+      -ldflags "-s -w -X main.version=$version" -o "$folder/.$name.new" "./cmd/$name"
+    mv "$folder/.$name.new" "$folder/$name"
+  done
 }
 
 for arch in "${arches[@]}"; do
@@ -38,12 +42,12 @@ for arch in "${arches[@]}"; do
   done
   image=$OUTPUT/release-images/$arch/kube-scheduler.tar
   [[ -f $image ]] || fail "the image of linux/$arch is not built" "make release ARCH=$arch"
-  swap "$arch"
+  compile_tools "$arch"
   name=kube-scheduler-${version/+/_}-linux-$arch
   outputs=("$name.tar.gz" "$name.spdx.json")
   inputs="version $version
 time $(recorded "base.$VERSION.time")
-$(sha256sum "$build" "$image" "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
+$(sha256sum "$build" "$image" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
 $(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
@@ -54,8 +58,8 @@ $(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -
   fi
   "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
     --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
-    --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" --tree "$TREE" \
-    --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
+    --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
+    --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --tree "$TREE" --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
     --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" \
     --modules "$MODULES_FILE" --modules-patch "$modules_patch" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"

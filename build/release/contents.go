@@ -29,6 +29,7 @@ import (
 const (
 	archiveName  = "kube-scheduler.tar"
 	swapName     = "kube-scheduler-swap"
+	kubectlName  = "kubectl-scheduling"
 	licenceName  = "LICENSE"
 	pinName      = "upstream.version"
 	modulesName  = "modules.yaml"
@@ -62,8 +63,10 @@ func gather(options Options) ([]file, error) {
 	if err := take(archiveName, options.Image, 0o644, "make image ARCH="+options.Architecture); err != nil {
 		return nil, err
 	}
-	if err := take(swapName, options.Swap, 0o755, "make release ARCH="+options.Architecture); err != nil {
-		return nil, err
+	for name, source := range options.tools() {
+		if err := take(name, source, 0o755, "make release ARCH="+options.Architecture); err != nil {
+			return nil, err
+		}
 	}
 	// All pages, because they link to each other.
 	pages, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.md"))
@@ -164,7 +167,7 @@ var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) 
 
 const checkoutNote = "\n> In this bundle: commands that begin with `make`, `bash`, `git` or `go`, here and in the comments of manifests,\n" +
 	"> are for a checkout of the project's source, as are the folders `build/`, `plugins/`, `scripts/` and `test/`.\n" +
-	"> What a bundle has is `kube-scheduler-swap`, the image and the manifests.\n"
+	"> What a bundle has is `kube-scheduler-swap`, `kubectl-scheduling`, the image and the manifests.\n"
 
 // bundled is a page as a bundle has it: below the title it says which of its commands the reader cannot run.
 func bundled(page []byte) []byte {

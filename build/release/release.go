@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package release makes the bundle that an operator takes to a control-plane node: the image, the tool that swaps it in
-// and back, the manifests, the patches, a list of all that is in the binaries, and the licences of all that. The same
-// inputs give the same bytes.
+// and back, the plugin of kubectl, the manifests, the patches, a list of all that is in the binaries, and the licences of
+// all that. The same inputs give the same bytes.
 package release
 
 import (
@@ -27,7 +27,7 @@ import (
 
 // Options are the inputs of a bundle.
 type Options struct {
-	// Architecture is amd64 or arm64; image and swap tool must be of it.
+	// Architecture is amd64 or arm64; image and tools must be of it.
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
@@ -36,8 +36,9 @@ type Options struct {
 	Kubernetes, Sum, Commit string
 	// Created stands on the files and in the SBOM. It is an input, not the time of the build.
 	Created time.Time
-	// Image is the image archive that `make image` wrote, Swap the binary of kube-scheduler-swap.
-	Image, Swap string
+	// Image is the image archive that `make image` wrote, Swap the binary of kube-scheduler-swap, Kubectl that of
+	// kubectl-scheduling.
+	Image, Swap, Kubectl string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
 	// ModuleCache is where the go command keeps modules, GoRoot where the Go lies that compiled the binaries.
@@ -52,6 +53,11 @@ type Options struct {
 	CRDs string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
+}
+
+// tools are the programs beside the image, by their names, and where they lie.
+func (o Options) tools() map[string]string {
+	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl}
 }
 
 // Name is the name of a bundle: of the archive, without .tar.gz, and of the one folder in it. The version stands in it
@@ -145,12 +151,14 @@ func assemble(options Options) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents.binaries[swapName] = named(files, swapName)
-	// A linker that is told to set a variable that is not there says nothing.
-	if !bytes.Contains(contents.binaries[swapName], []byte(options.Version)) {
-		return nil, nextstep.With(fmt.Errorf("%s does not know its version %s", options.Swap, options.Version),
-			"see that its package main has a variable named version, "+
-				"then make release")
+	for name, source := range options.tools() {
+		contents.binaries[name] = named(files, name)
+		// A linker that is told to set a variable that is not there says nothing.
+		if !bytes.Contains(contents.binaries[name], []byte(options.Version)) {
+			return nil, nextstep.With(fmt.Errorf("%s does not know its version %s", source, options.Version),
+				"see that its package main has a variable named version, "+
+					"then make release")
+		}
 	}
 	binaries := map[string]Binary{}
 	for name, content := range contents.binaries {

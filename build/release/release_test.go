@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// sources is a tiny Kubernetes in a Go path, and a swap tool in a module of its own. Of the packages that its scheduler
+// sources is a tiny Kubernetes in a Go path, a swap tool in a module of its own, and a plugin of kubectl in another. Of the packages that its scheduler
 // imports one is used, one is inlined to the last call, one has nothing that is called, and two lie in staging modules.
 var sources = map[string]string{
 	"go/src/k8s.io/kubernetes/cmd/kube-scheduler/main.go": `package main
@@ -134,6 +134,14 @@ example.org/used v1.0.0+incompatible/go.mod h1:mod=
 	"goroot/PATENTS":     "Go's\n",
 	"goroot/src/LICENSE": "not read\n",
 
+	"kubectl/go.mod": "module example.org/kubectl\n\ngo 1.26\n",
+	"kubectl/main.go": `package main
+
+var version string
+
+func main() { println(version) }
+`,
+
 	"swap/go.mod": `module example.org/swap
 
 go 1.26
@@ -181,12 +189,13 @@ func compiled(t *testing.T) string {
 		if binaries.err = os.Symlink("../../staging/src/k8s.io/staged", link); binaries.err != nil {
 			return
 		}
-		goPath, swap := filepath.Join(binaries.folder, "go"), filepath.Join(binaries.folder, "swap")
+		goPath, swap, kubectl := filepath.Join(binaries.folder, "go"), filepath.Join(binaries.folder, "swap"), filepath.Join(binaries.folder, "kubectl")
 		for _, architecture := range []string{"amd64", "arm64"} {
 			for _, one := range []struct{ name, folder, target, module string }{
 				{"kube-scheduler", goPath, "k8s.io/kubernetes/cmd/kube-scheduler", "off"},
 				{"kube-log-runner", goPath, "k8s.io/kubernetes/vendor/k8s.io/logs/kube-log-runner", "off"},
 				{"kube-scheduler-swap", swap, ".", "on"},
+				{"kubectl-scheduling", kubectl, ".", "on"},
 			} {
 				command := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version,
 					"-o", filepath.Join(binaries.folder, architecture, one.name), one.target)
@@ -306,7 +315,8 @@ func project(t *testing.T, architecture string) Options {
 	options := Options{
 		Architecture: architecture, Version: version, Kubernetes: "v1.23.17", Sum: sum, Commit: commit, Created: created,
 		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: filepath.Join(built, architecture, "kube-scheduler-swap"),
-		Tree: filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
+		Kubectl: filepath.Join(built, architecture, "kubectl-scheduling"),
+		Tree:    filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
 		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
@@ -383,7 +393,7 @@ func TestSameInputsSameBytes(t *testing.T) {
 		}
 	}
 
-	// Often enough to see a random order of three binaries.
+	// Often enough to see a random order of four binaries.
 	for range 8 {
 		files, err := assemble(options)
 		if err != nil {
@@ -457,6 +467,7 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		"-rw-r--r-- " + top + "docs/plugins.md",
 		"-rwxr-xr-x " + top + "kube-scheduler-swap",
 		"-rw-r--r-- " + top + "kube-scheduler.tar",
+		"-rwxr-xr-x " + top + "kubectl-scheduling",
 	}
 	licences := map[string]string{
 		"example.org/Fork@v1.2.3/license.md":                  "Fork\n",
@@ -511,7 +522,7 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 		t.Errorf("the bundle holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for name, source := range map[string]string{
-		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "upstream.version": options.UpstreamVersion,
+		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl, "upstream.version": options.UpstreamVersion,
 		"modules.yaml": options.Modules, "crds/gangs.example.org.yaml": filepath.Join(options.CRDs, "gangs.example.org.yaml"), "patches/0000-modules.patch": options.ModulesPatch,
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),
 	} {
@@ -764,6 +775,9 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, "does not know its version"},
+		{"a plugin of kubectl for another architecture", func(t *testing.T, options *Options) {
+			options.Kubectl = filepath.Join(compiled(t), "arm64", "kubectl-scheduling")
+		}, "kubectl-scheduling was built with GOARCH=arm64, not GOARCH=amd64"},
 		{"no page to begin with", func(t *testing.T, options *Options) {
 			if err := os.Remove(filepath.Join(options.Project, "README.md")); err != nil {
 				t.Fatal(err)

@@ -49,7 +49,7 @@ func describe(
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   name,
 		DocumentComment: "What a binary links is read from the binary itself: from the names of the source files of its functions " +
-			"for the commands of Kubernetes, which are built in a Go path; from its list of modules for kube-scheduler-swap.",
+			"for the commands of Kubernetes, which are built in a Go path; from their lists of modules for " + swapName + " and " + kubectlName + ".",
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
 			Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
@@ -80,8 +80,8 @@ func describe(
 		return nil, err
 	}
 	for _, name := range slices.Sorted(maps.Keys(binaries)) {
-		binary := list.binary(name, options.Version, binaries[name])
-		if name == swapName {
+		binary := list.binary(options, name, binaries[name])
+		if options.tools()[name] != "" {
 			list.relate(bundle, common.TypeRelationshipContains, binary)
 			continue
 		}
@@ -194,7 +194,8 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 
 // binary adds a binary, the modules linked into it, and its Go: once as the standard library in it, under the name by
 // which scanners know that, and once as the compiler.
-func (l inventory) binary(name, version string, binary Binary) common.ElementID {
+func (l inventory) binary(options Options, name string, binary Binary) common.ElementID {
+	version := options.Version
 	part := v2_3.Package{
 		PackageName:               name,
 		PackageVersion:            version,
@@ -203,7 +204,7 @@ func (l inventory) binary(name, version string, binary Binary) common.ElementID 
 		PrimaryPackagePurpose:     "APPLICATION",
 		PackageExternalReferences: purl("generic", name, version),
 	}
-	if name != swapName {
+	if options.tools()[name] == "" {
 		part.PackageLicenseDeclared = kubernetesLicence
 		for place, program := range programs {
 			if program == name {

@@ -135,6 +135,7 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 		"document DESCRIBES " + bundle,
 		bundle + " CONTAINS kube-scheduler image V",
 		bundle + " CONTAINS kube-scheduler-swap V",
+		bundle + " CONTAINS kubectl-scheduling V",
 		bundle + " CONTAINS ./patches/0100-one.patch",
 		bundle + " CONTAINS ./patches/0200-two.patch",
 		"./patches/0100-one.patch PATCH_APPLIED k8s.io/kubernetes v1.23.17",
@@ -147,9 +148,11 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 		"go GO BUILD_TOOL_OF kube-scheduler V",
 		"go GO BUILD_TOOL_OF kube-log-runner V",
 		"go GO BUILD_TOOL_OF kube-scheduler-swap V",
+		"go GO BUILD_TOOL_OF kubectl-scheduling V",
 		"kube-scheduler V STATIC_LINK stdlib GO",
 		"kube-log-runner V STATIC_LINK stdlib GO",
 		"kube-scheduler-swap V STATIC_LINK stdlib GO",
+		"kubectl-scheduling V STATIC_LINK stdlib GO",
 		// Of a replaced module the replacement's version; of a package of which nothing is left, nothing.
 		"kube-scheduler V STATIC_LINK example.org/used v1.0.0+incompatible",
 		"kube-scheduler V STATIC_LINK example.org/inlined/v2 v2.0.1",
@@ -175,7 +178,7 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 		parts[part.PackageName] = part
 	}
 	for name, path := range map[string]string{
-		"kube-scheduler image": options.Image, "kube-scheduler-swap": options.Swap,
+		"kube-scheduler image": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
 		"kube-scheduler":  filepath.Join(compiled(t), "arm64/kube-scheduler"),
 		"kube-log-runner": filepath.Join(compiled(t), "arm64/kube-log-runner"),
 	} {

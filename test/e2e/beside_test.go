@@ -42,6 +42,8 @@ kill -KILL "$leader"`)
 			t.Fatalf("no other took over from %s: %v", leader, err)
 		}
 	})
+	// In its own network, and named by its own lease.
+	o.run(t, "kubectl scheduling queue --lease kube-system/second-scheduler")
 	o.measure(t, ours, "second scheduler: its leader's pod deleted", func() {
 		pod, _, _ := strings.Cut(o.holder(t, "second-scheduler"), "_")
 		o.run(t, "kubectl --namespace kube-system delete pod "+pod+"\nkubectl --namespace kube-system rollout status deployment/second-scheduler --timeout 120s")

@@ -65,6 +65,7 @@ func releaseCommand() *cobra.Command {
 	flags.Int64Var(&created, "created", 0, "time that stands in the bundle, seconds since 1970")
 	flags.StringVar(&options.Image, "image", "", "the image archive")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
+	flags.StringVar(&options.Kubectl, "kubectl", "", "the binary of kubectl-scheduling")
 	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
 	flags.StringVar(&options.ModuleCache, "module-cache", "", "where the go command keeps modules (go env GOMODCACHE)")
 	flags.StringVar(&options.GoRoot, "go-root", "", "where the Go lies that compiled the binaries (go env GOROOT)")
@@ -74,8 +75,8 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Modules, "modules", "", "the file of the modules that are carried")
 	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "what that file adds to the tree, as a patch")
 	for _, flag := range []string{
-		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "tree", "module-cache", "go-root",
-		"project", "patches", "upstream-version", "modules",
+		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "kubectl", "tree", "module-cache",
+		"go-root", "project", "patches", "upstream-version", "modules",
 	} {
 		if err := command.MarkFlagRequired(flag); err != nil {
 			panic(err)

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Command kubectl-scheduling asks the scheduler why a pod waits, or is where it is. In PATH it is a plugin of kubectl:
+// kubectl scheduling.
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	// Of the ways to sign in that client-go builds in, the one that has no program of its own to replace it.
+	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc"
+
+	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/scheduling"
+)
+
+// version is stamped by the release: that of the scheduler that it goes with.
+var version = "unreleased"
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
+	err := scheduling.NewCommand(version, streams).ExecuteContext(ctx)
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		os.Exit(130)
+	default:
+		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again")
+		os.Exit(1)
+	}
+}

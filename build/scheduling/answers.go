@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import "time"
+
+// Paths that the scheduler serves, and what of its answers is printed: plugins/shared/records/api.go says what each
+// field means. -o json and -o yaml print the answers as they came.
+const (
+	podsPath   = "/scheduling/pods"
+	queuePath  = "/scheduling/queue"
+	whatIfPath = "/scheduling/what-if"
+)
+
+type podRecord struct {
+	Namespace, Name, Summary string
+	Permit                   []permitWait
+	Attempts                 []attempt
+}
+
+type permitWait struct {
+	Plugin string
+	Since  time.Time
+}
+
+type attempt struct {
+	Time                             time.Time
+	Attempt                          int
+	Profile, WokenBy, Result, Error  string
+	QueuedSeconds, SinceFirstSeconds float64
+	CycleSeconds, ToEndSeconds       float64
+	Steps                            []step
+	decision
+}
+
+type step struct {
+	ExtensionPoint, Status string
+	Seconds                float64
+}
+
+type decision struct {
+	Nodes, Evaluated, Feasible, Ties int
+	Node                             string
+	Rejections                       []rejection
+	Extenders                        []extenderCall
+	Scores                           []nodeScores
+	Preemption                       *preemption
+	Words                            []pluginWords
+}
+
+type rejection struct {
+	Plugin  string
+	Reasons []string
+	Nodes   int
+	Sample  []string
+}
+
+type extenderCall struct {
+	URL, Verb, Error  string
+	Seconds           float64
+	NodesIn, NodesOut int
+}
+
+type nodeScores struct {
+	Node             string
+	Total, Extenders int64
+	Plugins          []pluginScore
+}
+
+type pluginScore struct {
+	Name                              string
+	Raw, Normalized, Weight, Weighted int64
+}
+
+type preemption struct {
+	Candidates, VictimCount int
+	Node, WhyNot            string
+	Sample, Victims         []string
+}
+
+type pluginWords struct{ Plugin, Text string }
+
+type whatIf struct {
+	Namespace, Name, Summary string
+	Seconds                  float64
+	decision
+	Verdicts []verdict
+}
+
+type verdict struct {
+	Node       string
+	Fits       bool
+	Total      int64
+	Rejections []rejection
+}
+
+type queue struct {
+	Items []queuedPod
+	// Lengths count pods that are not listed, too.
+	Lengths struct{ Active, Backoff, Unschedulable, Permit int }
+}
+
+// unlisted is how many more pods wait than are listed.
+func (q queue) unlisted() int {
+	lengths := q.Lengths
+	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)
+}
+
+type queuedPod struct {
+	Namespace, Name, Profile, Where, NominatedNode, Summary string
+	Priority                                                int32
+	Since, First                                            time.Time
+	Until                                                   *time.Time
+	Attempts                                                int
+	WaitsFor                                                []string
+}

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/resource"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// options are what all commands take.
+type options struct {
+	genericclioptions.IOStreams
+	flags  *genericclioptions.ConfigFlags
+	lease  string
+	output string
+}
+
+// NewCommand gives the plugin as a command.
+func NewCommand(version string, streams genericclioptions.IOStreams) *cobra.Command {
+	o := &options{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
+	root := &cobra.Command{
+		Use:         "kubectl-scheduling",
+		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scheduling"},
+		Short:       "Ask the scheduler why a pod waits, or is where it is",
+		Long: `Asks the scheduler that leads why a pod waits, or is where it is. It is found by its lease and reached through the
+API server, with your own credentials.
+
+  kubectl scheduling why web-0
+  kubectl scheduling nodes web-0
+  kubectl scheduling what-if -f pod.yaml
+  kubectl scheduling queue
+  kubectl scheduling page`,
+		Version:           version,
+		SilenceUsage:      true,
+		SilenceErrors:     true,
+		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
+	}
+	root.SetOut(streams.Out)
+	root.SetErr(streams.ErrOut)
+	o.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().StringVar(&o.lease, "lease", schedulersLease.String(), "the scheduler's lease, as NAMESPACE/NAME: that of a second scheduler is kube-system/second-scheduler")
+	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.pageCommand())
+	return root
+}
+
+// open finds no one yet; it reads the kubeconfig.
+func (o *options) open() (*scheduler, error) {
+	lease, err := parseLease(o.lease)
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, kubeconfigError(err)
+	}
+	return newScheduler(config, lease, o.ErrOut)
+}
+
+// answer asks and prints; table prints what is neither JSON nor YAML.
+func (o *options) answer(ctx context.Context, request request, table func(printer, []byte) error) error {
+	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.output) {
+		return nextstep.With(fmt.Errorf("--output %s is unknown", o.output), "the same command with --output wide, json or yaml")
+	}
+	scheduler, err := o.open()
+	if err != nil {
+		return err
+	}
+	defer scheduler.close()
+	content, err := scheduler.ask(ctx, request)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" || o.output == "yaml" {
+		return printRaw(o.Out, content, o.output)
+	}
+	return table(printer{o.Out, o.output == "wide", time.Now()}, content)
+}
+
+// tableOf prints what an answer holds.
+func tableOf[T any](print func(printer, T)) func(printer, []byte) error {
+	return func(p printer, content []byte) error {
+		var answer T
+		if err := json.Unmarshal(content, &answer); err != nil {
+			return nextstep.With(fmt.Errorf("the scheduler's answer is of another form than this version of the plugin knows: %w", err),
+				"take the plugin of the scheduler's release bundle, or the same command with --output json")
+		}
+		print(p, answer)
+		return nil
+	}
+}
+
+func (o *options) addOutput(command *cobra.Command) {
+	command.Flags().StringVarP(&o.output, "output", "o", "", "wide, json or yaml")
+}
+
+// podName takes apart an argument: NAME or pod/NAME.
+func (o *options) podName(argument string) (namespace, name string, err error) {
+	for _, prefix := range []string{"pod/", "pods/", "po/"} {
+		argument = strings.TrimPrefix(argument, prefix)
+	}
+	if argument == "" || strings.Contains(argument, "/") {
+		return "", "", nextstep.With(fmt.Errorf("%q is not the name of a pod", argument), "name it as in: kubectl scheduling why NAME --namespace NAMESPACE")
+	}
+	namespace, _, err = o.namespace()
+	return namespace, argument, err
+}
+
+// namespace is the one of --namespace, which explicit tells, or of the kubeconfig.
+func (o *options) namespace() (namespace string, explicit bool, err error) {
+	namespace, explicit, err = o.flags.ToRawKubeConfigLoader().Namespace()
+	return namespace, explicit, kubeconfigError(err)
+}
+
+func kubeconfigError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return nextstep.With(err, "kubectl config view, or name a file with --kubeconfig")
+}
+
+func (o *options) whyCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "why POD",
+		Short: "Say why a pod waits, or is where it is, with all that was recorded of its last attempts",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			namespace, name, err := o.podName(arguments[0])
+			if err != nil {
+				return err
+			}
+			return o.answer(command.Context(), request{path: podsPath + "/" + namespace + "/" + name}, tableOf(printer.pod))
+		},
+	}
+	o.addOutput(command)
+	return command
+}
+
+func (o *options) nodesCommand() *cobra.Command {
+	var files []string
+	command := &cobra.Command{
+		Use:   "nodes (POD | -f FILE)",
+		Short: "Show for each node its score for a pod that waits, or for one in a file, or why it does not fit, as of now",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			asked, err := o.whatIf(arguments, files)
+			if err != nil {
+				return err
+			}
+			asked.query.Set("nodes", "all")
+			return o.answer(command.Context(), asked, tableOf(printer.nodes))
+		},
+	}
+	addFiles(command, &files)
+	o.addOutput(command)
+	return command
+}
+
+func (o *options) whatIfCommand() *cobra.Command {
+	var files []string
+	command := &cobra.Command{
+		Use:   "what-if (POD | -f FILE)",
+		Short: "Say what would become of a pod that waits, or of one in a file, if it were tried now; nothing is bound or evicted",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			asked, err := o.whatIf(arguments, files)
+			if err != nil {
+				return err
+			}
+			return o.answer(command.Context(), asked, tableOf(printer.whatIf))
+		},
+	}
+	addFiles(command, &files)
+	o.addOutput(command)
+	return command
+}
+
+func addFiles(command *cobra.Command, files *[]string) {
+	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod; - is the standard input")
+}
+
+// whatIf is the question for a pod that waits, or for one in a file.
+func (o *options) whatIf(arguments, files []string) (request, error) {
+	asked := request{path: whatIfPath, query: url.Values{}}
+	switch {
+	case len(arguments)+len(files) != 1:
+		return asked, nextstep.With(errors.New("it takes one pod: the name of one that waits, or a file"),
+			"kubectl scheduling what-if NAME, or kubectl scheduling what-if -f pod.yaml")
+	case len(arguments) == 1:
+		namespace, name, err := o.podName(arguments[0])
+		asked.query.Set("pod", namespace+"/"+name)
+		return asked, err
+	}
+	namespace, explicit, err := o.namespace()
+	if err != nil {
+		return asked, err
+	}
+	infos, err := resource.NewBuilder(o.flags).Unstructured().Local().
+		FilenameParam(false, &resource.FilenameOptions{Filenames: files}).Flatten().Do().Infos()
+	if err != nil {
+		return asked, nextstep.With(fmt.Errorf("the manifest of a pod: %w", err), "kubectl create --dry-run=client --filename %s", files[0])
+	}
+	if len(infos) != 1 || infos[0].Object.GetObjectKind().GroupVersionKind().Kind != "Pod" {
+		return asked, nextstep.With(fmt.Errorf("%s has %d objects, and has to have one, a Pod", files[0], len(infos)),
+			"put the pod into a file of its own; of a Deployment it is spec.template, with apiVersion: v1, kind: Pod and a name")
+	}
+	pod := infos[0].Object.(*unstructured.Unstructured)
+	if own := pod.GetNamespace(); explicit && own != "" && own != namespace {
+		return asked, nextstep.With(fmt.Errorf("%s has the namespace %s, and --namespace says %s", files[0], own, namespace), "leave --namespace out")
+	} else if own == "" {
+		pod.SetNamespace(namespace)
+	}
+	asked.body, err = pod.MarshalJSON()
+	return asked, err
+}
+
+func (o *options) queueCommand() *cobra.Command {
+	command := &cobra.Command{
+		Use:   "queue",
+		Short: "List the pods that wait, of all namespaces or of the one that --namespace names, in the order in which they are tried",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return o.answer(command.Context(), request{path: queuePath}, tableOf(func(p printer, answer queue) {
+				p.queue(answer, *o.flags.Namespace)
+			}))
+		},
+	}
+	o.addOutput(command)
+	return command
+}

@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+	"k8s.io/cli-runtime/pkg/printers"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// none stands in an empty cell, as kubectl has it.
+	none = "<none>"
+	// fewNodes is how many nodes' scores, and how many names, are shown unless all are asked for.
+	fewNodes = 4
+)
+
+// escape shows what a terminal would obey, or would hide: control characters, and those that change the direction.
+func escape(text string) string {
+	var safe strings.Builder
+	for _, r := range text {
+		if strconv.IsGraphic(r) {
+			safe.WriteRune(r)
+		} else {
+			quoted := strconv.QuoteRuneToASCII(r)
+			safe.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return safe.String()
+}
+
+// printer prints an answer. Everything that it prints of the cluster goes through line or table.
+type printer struct {
+	out  io.Writer
+	wide bool
+	now  time.Time
+}
+
+// line prints one line; its arguments are escaped.
+func (p printer) line(format string, arguments ...string) {
+	safe := make([]any, len(arguments))
+	for i := range arguments {
+		safe[i] = escape(arguments[i])
+	}
+	fmt.Fprintf(p.out, format+"\n", safe...)
+}
+
+// table prints rows with a title above them; without rows there is nothing to say.
+func (p printer) table(title string, header []string, rows [][]string) {
+	if len(rows) == 0 {
+		return
+	}
+	if title != "" {
+		p.line("\n%s:", title)
+	}
+	writer := printers.GetNewTabWriter(p.out)
+	defer writer.Flush()
+	for _, row := range slices.Insert(rows, 0, header) {
+		for i, cell := range row {
+			if i > 0 {
+				fmt.Fprint(writer, "\t")
+			}
+			fmt.Fprint(writer, escape(cmp.Or(cell, none)))
+		}
+		fmt.Fprintln(writer)
+	}
+}
+
+// ago is a time as kubectl shows it.
+func (p printer) ago(then time.Time) string {
+	if then.IsZero() {
+		return ""
+	}
+	// This machine's clock may be behind the scheduler's.
+	return duration.HumanDuration(max(0, p.now.Sub(then)))
+}
+
+func lasted(seconds float64) string {
+	took := time.Duration(seconds * float64(time.Second))
+	switch {
+	case took < time.Millisecond:
+		return took.Round(time.Microsecond).String()
+	case took < 10*time.Second:
+		return took.Round(10 * time.Microsecond).String()
+	}
+	return duration.HumanDuration(took)
+}
+
+// some are a few names, or all.
+func (p printer) some(names []string) string {
+	if !p.wide && len(names) > fewNodes {
+		return strings.Join(names[:fewNodes], ", ") + ", …"
+	}
+	return strings.Join(names, ", ")
+}
+
+func (p printer) pod(record podRecord) {
+	p.line("%s", record.Summary)
+	var permits [][]string
+	for _, wait := range record.Permit {
+		permits = append(permits, []string{wait.Plugin, p.ago(wait.Since)})
+	}
+	p.table("Waits for Permit plugins", []string{"PLUGIN", "SINCE"}, permits)
+	if len(record.Attempts) == 0 {
+		return
+	}
+	last := record.Attempts[0]
+	p.decision(last.decision)
+	var steps [][]string
+	for _, step := range last.Steps {
+		steps = append(steps, []string{step.ExtensionPoint, lasted(step.Seconds), step.Status})
+	}
+	p.table("Steps after a node was chosen", []string{"STEP", "TOOK", "STATUS"}, steps)
+	header := []string{"NUMBER", "AGE", "WAITED", "WOKEN BY", "RESULT"}
+	if p.wide {
+		header = append(header, "SINCE FIRST", "SEARCH", "TO END", "PROFILE", "NODES", "FEASIBLE", "ERROR")
+	}
+	var attempts [][]string
+	for _, a := range record.Attempts {
+		row := []string{strconv.Itoa(a.Attempt), p.ago(a.Time), lasted(a.QueuedSeconds), a.WokenBy, a.Result}
+		if p.wide {
+			row = append(row, lasted(a.SinceFirstSeconds), lasted(a.CycleSeconds), lasted(a.ToEndSeconds), a.Profile,
+				fmt.Sprintf("%d of %d", a.Evaluated, a.Nodes), strconv.Itoa(a.Feasible), a.Error)
+		}
+		attempts = append(attempts, row)
+	}
+	p.table("Attempts", header, attempts)
+}
+
+// decision prints how nodes were rejected and scored.
+func (p printer) decision(d decision) {
+	var rejections [][]string
+	for _, r := range d.Rejections {
+		rejections = append(rejections, []string{strconv.Itoa(r.Nodes), cmp.Or(r.Plugin, "an extender"), strings.Join(r.Reasons, ", "), p.some(r.Sample)})
+	}
+	p.table("Rejected", []string{"NODES", "PLUGIN", "REASONS", "SUCH AS"}, rejections)
+	if preemption := d.Preemption; preemption != nil {
+		p.line("\nPreemption:")
+		text := ""
+		if preemption.Candidates > 0 {
+			text = fmt.Sprintf("Evictions would make room on %d nodes, such as %s.", preemption.Candidates, p.some(preemption.Sample))
+		}
+		if preemption.Node != "" {
+			count := max(preemption.VictimCount, len(preemption.Victims))
+			text += fmt.Sprintf(" %d pods have to go from node %s: %s.", count, preemption.Node, p.some(preemption.Victims))
+		}
+		if preemption.WhyNot != "" {
+			text += " Nothing is evicted: " + preemption.WhyNot
+		}
+		p.line("%s", strings.TrimSpace(text))
+	}
+	var extenders [][]string
+	for _, call := range d.Extenders {
+		extenders = append(extenders, []string{call.URL, call.Verb, lasted(call.Seconds), strconv.Itoa(call.NodesIn), strconv.Itoa(call.NodesOut), call.Error})
+	}
+	p.table("Extenders", []string{"URL", "VERB", "TOOK", "NODES IN", "NODES OUT", "ERROR"}, extenders)
+	p.scores(d)
+	var words [][]string
+	for _, said := range d.Words {
+		words = append(words, []string{said.Plugin, said.Text})
+	}
+	p.table("Said by plugins", []string{"PLUGIN", "TEXT"}, words)
+}
+
+// scores prints a column for each of the best nodes, and for the chosen one: there are more plugins than fit side by
+// side.
+func (p printer) scores(d decision) {
+	if len(d.Scores) == 0 {
+		return
+	}
+	shown := d.Scores
+	if !p.wide && len(shown) > fewNodes {
+		shown = slices.Clone(shown[:fewNodes])
+		if chosen := slices.IndexFunc(d.Scores, func(s nodeScores) bool { return s.Node == d.Node }); chosen >= fewNodes {
+			shown = append(shown, d.Scores[chosen])
+		}
+	}
+	header, total, extenders := []string{"PLUGIN"}, []string{"total"}, []string{"extenders"}
+	extended := false
+	var rows [][]string
+	for _, node := range shown {
+		name := node.Node
+		if name == d.Node {
+			name += " (chosen)"
+		}
+		header = append(header, name)
+		total = append(total, strconv.FormatInt(node.Total, 10))
+		extenders = append(extenders, strconv.FormatInt(node.Extenders, 10))
+		extended = extended || node.Extenders != 0
+	}
+	for i, plugin := range shown[0].Plugins {
+		row := []string{plugin.Name}
+		for _, node := range shown {
+			cell := ""
+			if i < len(node.Plugins) {
+				score := node.Plugins[i]
+				cell = strconv.FormatInt(score.Weighted, 10)
+				if p.wide {
+					cell += fmt.Sprintf(" = %d × %d (raw %d)", score.Normalized, score.Weight, score.Raw)
+				}
+			}
+			row = append(row, cell)
+		}
+		rows = append(rows, row)
+	}
+	if extended {
+		rows = append(rows, extenders)
+	}
+	title := fmt.Sprintf("Scores of %d of %d nodes that fit", len(shown), d.Feasible)
+	if d.Ties > 1 {
+		title += fmt.Sprintf("; %d have the highest total, and one of them is drawn by lot", d.Ties)
+	}
+	p.table(title, header, append(rows, total))
+}
+
+func (p printer) whatIf(answer whatIf) {
+	p.line("%s", answer.Summary)
+	p.decision(answer.decision)
+	if p.wide {
+		p.line("\nScheduling waited %s for this answer.", lasted(answer.Seconds))
+	}
+}
+
+func (p printer) nodes(answer whatIf) {
+	p.line("%s\n", answer.Summary)
+	var rows [][]string
+	for _, verdict := range answer.Verdicts {
+		row := []string{verdict.Node, "no", "", ""}
+		if verdict.Fits {
+			row[1], row[2] = "yes", strconv.FormatInt(verdict.Total, 10)
+		}
+		var reasons []string
+		for _, r := range verdict.Rejections {
+			reasons = append(reasons, cmp.Or(r.Plugin, "an extender")+": "+strings.Join(r.Reasons, ", "))
+		}
+		if !p.wide && len(reasons) > 1 {
+			reasons = append(reasons[:1], fmt.Sprintf("… (%d more)", len(reasons)-1))
+		}
+		row[3] = strings.Join(reasons, "; ")
+		rows = append(rows, row)
+	}
+	p.table("", []string{"NODE", "FITS", "SCORE", "REASON"}, rows)
+}
+
+// queue prints the pods of a namespace, or all.
+func (p printer) queue(answer queue, namespace string) {
+	unlisted := answer.unlisted()
+	if namespace != "" {
+		answer.Items = slices.DeleteFunc(answer.Items, func(pod queuedPod) bool { return pod.Namespace != namespace })
+	}
+	if len(answer.Items) == 0 {
+		p.line("No pods wait.")
+	}
+	header := []string{"NAMESPACE", "NAME", "WHERE", "WAITS", "ATTEMPTS", "WAITS FOR"}
+	if p.wide {
+		header = append(header, "PROFILE", "PRIORITY", "SINCE", "TRIED IN", "NOMINATED NODE", "SUMMARY")
+	}
+	var rows [][]string
+	for _, pod := range answer.Items {
+		row := []string{pod.Namespace, pod.Name, pod.Where, p.ago(pod.First), strconv.Itoa(pod.Attempts), p.some(pod.WaitsFor)}
+		if p.wide {
+			until := ""
+			if pod.Until != nil {
+				until = duration.HumanDuration(max(0, pod.Until.Sub(p.now)))
+			}
+			row = append(row, pod.Profile, strconv.Itoa(int(pod.Priority)), p.ago(pod.Since), until, pod.NominatedNode, pod.Summary)
+		}
+		rows = append(rows, row)
+	}
+	p.table("", header, rows)
+	if unlisted > 0 {
+		p.line("\n%s more pods wait, and are not listed.", strconv.Itoa(unlisted))
+	}
+}
+
+// printRaw prints the scheduler's own bytes, indented, or the same as YAML.
+func printRaw(out io.Writer, content []byte, output string) error {
+	if output == "yaml" {
+		converted, err := yaml.JSONToYAML(content)
+		if err == nil {
+			_, err = out.Write(converted)
+		}
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, bytes.TrimSpace(content), "", "    "); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(out, indented.String())
+	return err
+}

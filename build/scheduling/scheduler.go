@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scheduling is the plugin of kubectl that asks the scheduler why pods wait, or are where they are. It finds the
+// one that leads, reaches it through the API server, and prints its answers.
+package scheduling
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/transport"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+const (
+	// trustLease is for how long the lease need not be read again.
+	trustLease = 5 * time.Second
+	// slow is how long something takes before it is said that it is waited for.
+	slow = 2 * time.Second
+	// tries is how often one asks that is told to ask again, and longestPause how long at most it waits before.
+	tries        = 5
+	longestPause = 10 * time.Second
+)
+
+// scheduler is the one that leads.
+type scheduler struct {
+	config *rest.Config
+	client kubernetes.Interface
+	lease  lease
+	// progress is told what is waited for.
+	progress io.Writer
+	// pause is how long a lease is given to move.
+	pause time.Duration
+
+	mutex sync.Mutex
+	// session is with the one that led when the lease was read.
+	session *session
+	read    time.Time
+}
+
+// session is a connection to one scheduler.
+type session struct {
+	leader leader
+	tunnel *tunnel
+	client *http.Client
+}
+
+func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*scheduler, error) {
+	if as := config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
+		return nil, nextstep.With(errors.New("the scheduler takes everyone for who they are, and would answer --as with your own rights"),
+			"leave --as out, or ask with that user's own credentials: --kubeconfig FILE, --token or --user")
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return &scheduler{config: config, client: client, lease: lease, progress: progress, pause: slow}, nil
+}
+
+// waiting says what is waited for if that is still so when it is slow; done ends it.
+func (s *scheduler) waiting(format string, arguments ...any) (done func()) {
+	timer := time.AfterFunc(slow, func() { fmt.Fprintf(s.progress, "waiting: "+format+"\n", arguments...) })
+	return func() { timer.Stop() }
+}
+
+// reach gives a connection to the scheduler that leads.
+func (s *scheduler) reach(ctx context.Context) (*session, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	old := s.session
+	if old != nil && old.tunnel.alive() && time.Since(s.read) < trustLease {
+		return old, nil
+	}
+	done := s.waiting("the API server has to say who holds the lease %s", s.lease)
+	found, err := find(ctx, s.client, s.lease)
+	done()
+	if err != nil {
+		return nil, err
+	}
+	s.read = time.Now()
+	if old != nil && old.tunnel.alive() && old.leader == found {
+		return old, nil
+	}
+	s.drop()
+	defer s.waiting("the API server has to connect to the scheduler's pod %s", found)()
+	if s.config.Timeout > 0 {
+		var cancel func()
+		ctx, cancel = context.WithTimeout(ctx, s.config.Timeout)
+		defer cancel()
+	}
+	tunnel, err := openTunnel(ctx, s.client, s.config, found)
+	if err != nil {
+		return nil, err
+	}
+	through, err := s.through(tunnel)
+	if err != nil {
+		tunnel.close()
+		return nil, err
+	}
+	s.session = &session{found, tunnel, &http.Client{Transport: through, Timeout: s.config.Timeout}}
+	return s.session, nil
+}
+
+// readAgain has the lease read before the next request.
+func (s *scheduler) readAgain() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.read = time.Time{}
+}
+
+func (s *scheduler) close() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.drop()
+}
+
+func (s *scheduler) drop() {
+	if s.session != nil {
+		s.session.client.CloseIdleConnections()
+		s.session.tunnel.close()
+		s.session = nil
+	}
+}
+
+// through gives what sends requests through a tunnel, with the user's own credentials.
+//
+// The scheduler's certificate is not verified: it signs one for itself at each start. Who answers is vouched for by the
+// API server, whose certificate is verified: it and kubelet connect to the pod, and nothing else of this machine or the
+// network is between. So whoever may write pods there, or rules the node, could answer; that holds for the scheduler
+// itself.
+func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
+	config := rest.CopyConfig(s.config)
+	config.Dial = tunnel.dial
+	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
+	settings, err := config.TransportConfig()
+	if err != nil {
+		return nil, err
+	}
+	// Those of the API server.
+	settings.TLS.CAFile, settings.TLS.CAData, settings.TLS.ServerName = "", nil, ""
+	settings.TLS.Insecure = true
+	return transport.New(settings)
+}
+
+// address is where the scheduler serves a path, in its pod's own words.
+func (l leader) address(path string, query url.Values) *url.URL {
+	return &url.URL{Scheme: "https", Host: "localhost:" + strconv.Itoa(l.port), Path: path, RawQuery: query.Encode()}
+}
+
+// request is what a scheduler is asked.
+type request struct {
+	path  string
+	query url.Values
+	// body is JSON, and posted; nil: there is none.
+	body []byte
+}
+
+func (r request) verb() string {
+	if r.body != nil {
+		return "post"
+	}
+	return "get"
+}
+
+// moved is an error that another leader may not give.
+type moved struct{ error }
+
+func (m moved) Unwrap() error { return m.error }
+
+// ask gives the leader's answer. If the lease has moved meanwhile, it asks the next one, once.
+func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
+	session, err := s.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	content, err := s.askOne(ctx, session, request)
+	var wrong moved
+	if !errors.As(err, &wrong) || ctx.Err() != nil {
+		return content, err
+	}
+	first, asked := err, session
+	if errors.Is(err, errStandby) {
+		fmt.Fprintf(s.progress, "the scheduler in pod %s leads no more: reading the lease %s again\n", session.leader, s.lease)
+		if err := sleep(ctx, s.pause); err != nil {
+			return nil, err
+		}
+	}
+	s.readAgain()
+	session, err = s.reach(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if session == asked && !errors.Is(first, errStandby) {
+		return nil, first
+	}
+	return s.askOne(ctx, session, request)
+}
+
+var errStandby = errors.New("it does not lead")
+
+// askOne gives one scheduler's answer, and asks again when told to.
+func (s *scheduler) askOne(ctx context.Context, session *session, request request) ([]byte, error) {
+	defer s.waiting("the scheduler in pod %s has to answer", session.leader)()
+	for try := 1; ; try++ {
+		response, content, err := session.send(ctx, request)
+		if err != nil {
+			return nil, err
+		}
+		if response.StatusCode != http.StatusTooManyRequests || try == tries {
+			return s.judge(session, request, response, content)
+		}
+		pause := time.Second
+		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds >= 0 {
+			pause = min(time.Duration(seconds)*time.Second, longestPause)
+		}
+		fmt.Fprintf(s.progress, "the scheduler is asked too much at once: asking again in %s\n", pause)
+		if err := sleep(ctx, pause); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func sleep(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-time.After(pause):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (s *session) send(ctx context.Context, request request) (*http.Response, []byte, error) {
+	var body io.Reader
+	method := http.MethodGet
+	if request.body != nil {
+		method, body = http.MethodPost, bytes.NewReader(request.body)
+	}
+	sent, err := http.NewRequestWithContext(ctx, method, s.leader.address(request.path, request.query).String(), body)
+	if err != nil {
+		return nil, nil, err
+	}
+	sent.Header.Set("Accept", "application/json")
+	if request.body != nil {
+		sent.Header.Set("Content-Type", "application/json")
+	}
+	response, err := s.client.Do(sent)
+	if err != nil {
+		return nil, nil, s.lost(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, nil, s.lost(err)
+	}
+	return response, content, nil
+}
+
+// lost is an error of the connection.
+func (s *session) lost(err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		// What it adds is an address that means nothing outside of the pod.
+		err = outer.Err
+	}
+	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", s.leader, err),
+		"kubectl --namespace %s get pod %s; or take more time, with a longer --request-timeout", s.leader.namespace, s.leader.pod)}
+}
+
+// judge tells what an answer is that is no answer.
+func (s *scheduler) judge(session *session, request request, response *http.Response, content []byte) ([]byte, error) {
+	leader := session.leader
+	what, next := said(content)
+	switch response.StatusCode {
+	case http.StatusOK:
+		var answer struct{ Leader bool }
+		if err := json.Unmarshal(content, &answer); err != nil {
+			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers what is not JSON: %w", leader, err),
+				"kubectl --namespace %s get pod %s --output yaml, and see which image it runs", leader.namespace, leader.pod)
+		}
+		if !answer.Leader {
+			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
+				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.namespace, s.lease.name)}
+		}
+		return content, nil
+	case http.StatusUnauthorized:
+		return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s does not know who you are (401 Unauthorized): %s", leader, what),
+			"kubectl auth can-i %s %s, and see that your credentials are a client certificate or a token", request.verb(), request.path)
+	case http.StatusForbidden:
+		return nil, nextstep.With(fmt.Errorf("you lack the right to %s the path %s of the scheduler (nonResourceURLs): %s", request.verb(), request.path, what),
+			"kubectl auth can-i %s %s; manifests/examples/records/read-scheduling-records.yaml gives that right", request.verb(), request.path)
+	case http.StatusNotFound:
+		if strings.HasPrefix(what, "404 page not found") {
+			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s has no %s: it keeps no records (--record-pods=0), or is another version or the stock one", leader, request.path),
+				"kubectl --namespace %s get pod %s --output yaml, and see its image and command", leader.namespace, leader.pod)
+		}
+		return nil, moved{nextstep.With(errors.New(what), "%s", elsewhere(request))}
+	case http.StatusConflict:
+		namespace, name, _ := strings.Cut(request.query.Get("pod"), "/")
+		return nil, nextstep.With(errors.New(what), "kubectl scheduling --namespace %s why %s", namespace, name)
+	}
+	if next == "" {
+		next = "kubectl --namespace " + leader.namespace + " logs " + leader.pod
+	}
+	return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %s", leader, response.Status, what), "%s", next)
+}
+
+// elsewhere says what else tells of the pod that was asked about.
+func elsewhere(request request) string {
+	if namespace, name, found := strings.Cut(request.query.Get("pod"), "/"); found {
+		return fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
+	}
+	namespace, name, _ := strings.Cut(strings.TrimPrefix(request.path, podsPath+"/"), "/")
+	return fmt.Sprintf("kubectl --namespace %s get pod %s --output yaml, and see its schedulerName; kubectl scheduling queue lists the pods that wait", namespace, name)
+}
+
+// said takes apart an error of the scheduler: a text, with what is next, or a Status.
+func said(content []byte) (what, next string) {
+	text := string(content)
+	var status metav1.Status
+	if json.Unmarshal(content, &status) == nil && status.Message != "" {
+		text = status.Message
+	}
+	const longest = 2000
+	if len(text) > longest {
+		text = text[:longest]
+	}
+	what, next, _ = strings.Cut(escape(strings.TrimSpace(text)), "; next: ")
+	return what, next
+}

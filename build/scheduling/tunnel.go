@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/httpstream"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// tunnel is a connection through the API server and kubelet to a port of a pod, as kubectl port-forward makes it.
+//
+// client-go's portforward.PortForwarder would listen on a port of this machine. When the connection is lost, another
+// user's program could listen there in its place, and be sent a token. So nothing listens here.
+type tunnel struct {
+	connection httpstream.Connection
+	leader     leader
+	requests   atomic.Int64
+}
+
+// openTunnel connects to the leader's pod. The connection goes on after the context.
+func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.Config, leader leader) (*tunnel, error) {
+	roundTripper, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, err
+	}
+	address := client.CoreV1().RESTClient().Post().Namespace(leader.namespace).Resource("pods").Name(leader.pod).SubResource("portforward").URL()
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: roundTripper}, http.MethodPost, address)
+	type result struct {
+		connection httpstream.Connection
+		err        error
+	}
+	// It knows of no context. What comes too late is closed.
+	results := make(chan result)
+	go func() {
+		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
+		select {
+		case results <- result{connection, err}:
+		case <-ctx.Done():
+			if err == nil {
+				connection.Close()
+			}
+		}
+	}()
+	select {
+	case got := <-results:
+		switch {
+		case apierrors.IsForbidden(got.err):
+			return nil, missing(got.err, leader.namespace, "create", "pods/"+leader.pod, "portforward")
+		case got.err != nil:
+			return nil, nextstep.With(fmt.Errorf("the API server does not connect to the scheduler's pod %s: %w", leader, got.err),
+				"kubectl --namespace %s port-forward pod/%s %d", leader.namespace, leader.pod, leader.port)
+		}
+		return &tunnel{connection: got.connection, leader: leader}, nil
+	case <-ctx.Done():
+		return nil, fmt.Errorf("the connection to the scheduler's pod %s: %w", leader, ctx.Err())
+	}
+}
+
+// alive tells whether the connection holds.
+func (t *tunnel) alive() bool {
+	select {
+	case <-t.connection.CloseChan():
+		return false
+	default:
+		return true
+	}
+}
+
+func (t *tunnel) close() { t.connection.Close() }
+
+// dial opens one connection to the scheduler, whatever the address.
+func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
+	headers := http.Header{}
+	headers.Set(corev1.PortHeader, strconv.Itoa(t.leader.port))
+	headers.Set(corev1.PortForwardRequestIDHeader, strconv.FormatInt(t.requests.Add(1), 10))
+	headers.Set(corev1.StreamType, corev1.StreamTypeError)
+	errorStream, err := t.connection.CreateStream(headers)
+	if err != nil {
+		return nil, fmt.Errorf("the connection to the scheduler's pod %s: %w", t.leader, err)
+	}
+	// Only kubelet writes to it.
+	errorStream.Close()
+	headers.Set(corev1.StreamType, corev1.StreamTypeData)
+	dataStream, err := t.connection.CreateStream(headers)
+	if err != nil {
+		errorStream.Reset()
+		return nil, fmt.Errorf("the connection to the scheduler's pod %s: %w", t.leader, err)
+	}
+	conn := &streams{Stream: dataStream, errorStream: errorStream, tunnel: t, refused: make(chan error, 1)}
+	go func() {
+		message, _ := io.ReadAll(errorStream)
+		if len(message) > 0 {
+			conn.refused <- nextstep.With(fmt.Errorf("kubelet does not reach the scheduler in pod %s on its port %d: %s", t.leader, t.leader.port, escape(string(message))),
+				"kubectl --namespace %s logs %s", t.leader.namespace, t.leader.pod)
+		}
+		close(conn.refused)
+	}()
+	return conn, nil
+}
+
+// streams are a connection: what is sent and received, and what kubelet says of it.
+type streams struct {
+	httpstream.Stream
+	errorStream httpstream.Stream
+	tunnel      *tunnel
+	// refused has kubelet's error, and is closed when kubelet has no more to say.
+	refused chan error
+}
+
+// Read ends with kubelet's error where there is one: it comes beside the end of what is received.
+func (s *streams) Read(buffer []byte) (int, error) {
+	read, err := s.Stream.Read(buffer)
+	if errors.Is(err, io.EOF) && read == 0 {
+		select {
+		case refused := <-s.refused:
+			if refused != nil {
+				return 0, refused
+			}
+		case <-time.After(time.Second):
+		}
+	}
+	return read, err
+}
+
+// Close ends both directions; the stream's own would wait for what still comes.
+func (s *streams) Close() error {
+	err := s.Reset()
+	s.errorStream.Reset()
+	s.tunnel.connection.RemoveStreams(s.Stream, s.errorStream)
+	return err
+}
+
+// address is the name of a connection; it has no other.
+type address leader
+
+func (a address) Network() string { return "portforward" }
+func (a address) String() string  { return leader(a).String() }
+
+func (s *streams) LocalAddr() net.Addr  { return address{} }
+func (s *streams) RemoteAddr() net.Addr { return address(s.tunnel.leader) }
+
+// Deadlines are the contexts of the requests.
+func (s *streams) SetDeadline(time.Time) error      { return nil }
+func (s *streams) SetReadDeadline(time.Time) error  { return nil }
+func (s *streams) SetWriteDeadline(time.Time) error { return nil }

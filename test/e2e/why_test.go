@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// why asks the scheduler with the plugin of kubectl, by the commands of docs/why.md: as the administrator, as users who
+// lack a right, and as one who has them.
+func (o *operator) why(t *testing.T) {
+	page := readPage(t, filepath.Join("..", "..", "docs", "why.md"))
+	page.folder = o.page.folder
+	page.do(t, o.node, "plugin")
+	// One that waits, and one that is bound.
+	o.run(t, `kubectl create namespace shop
+kubectl create --namespace shop serviceaccount asker
+kubectl run --namespace shop web-0 --image none --overrides '{"spec": {"nodeSelector": {"nowhere": "true"}}}'
+kubectl run --namespace shop web-1 --image none
+kubectl wait --namespace shop --for condition=PodScheduled --timeout `+patience.String()+` pod web-1
+`+until("kubectl scheduling why web-0 --namespace shop", "Unschedulable"))
+	const reason = "node(s) didn't match Pod's node affinity/selector"
+	expect(t, page.do(t, o.node, "ask"), "None of 101 nodes fits", reason, "Rejected:", "NodeAffinity", "Attempts:", "fake-", "NAMESPACE", "web-0")
+	page.complete(t)
+	expect(t, o.run(t, "kubectl scheduling why web-1 --namespace shop --output wide"), "It is bound to node ", "Scores of ", "(chosen)", "NodeResourcesFit", "Bind ")
+	expect(t, o.refused(t, "kubectl scheduling what-if web-1 --namespace shop 2>&1"), "web-1 is bound to node", "kubectl scheduling --namespace shop why web-1")
+	expect(t, o.refused(t, "kubectl scheduling why absent --namespace shop 2>&1"), "no attempt to schedule this pod is recorded", "next:  kubectl --namespace shop get pod absent")
+	expect(t, o.refused(t, "kubectl scheduling queue --as jane 2>&1"), "would answer --as with your own rights")
+	expect(t, o.refused(t, "kubectl scheduling queue --lease kube-system/absent 2>&1"), "there is no lease kube-system/absent")
+	var record struct {
+		Kind, Result string
+		Leader       bool
+	}
+	if err := json.Unmarshal([]byte(o.run(t, "kubectl scheduling why web-0 --namespace shop --output json")), &record); err != nil || record.Kind != "Pod" || record.Result != "Unschedulable" || !record.Leader {
+		t.Errorf("got %+v (%v)", record, err)
+	}
+	o.askAsOthers(t)
+	o.browse(t)
+	o.run(t, "kubectl delete namespace shop --wait=false\nkubectl delete --filename manifests/examples/records --filename connects.yaml")
+}
+
+// until is a script that waits until a command says some words.
+func until(command, words string) string {
+	return "until { " + command + " || true; } | grep -q '" + words + "'; do sleep 0.1; done"
+}
+
+// askAsOthers has users with client certificates, and a service account, ask.
+func (o *operator) askAsOthers(t *testing.T) {
+	o.run(t, `kubectl --namespace kube-system get configmap kubeadm-config --output jsonpath='{.data.ClusterConfiguration}' > cluster.yaml
+kubeadm kubeconfig user --config cluster.yaml --client-name jane --org developers > jane.conf
+kubeadm kubeconfig user --config cluster.yaml --client-name joe > joe.conf`)
+	as := func(user string) string {
+		return "kubectl scheduling why web-0 --namespace shop --kubeconfig " + user + ".conf 2>&1"
+	}
+	expect(t, o.refused(t, as("joe")), "you lack the right to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
+		"next:  kubectl auth can-i get leases.coordination.k8s.io/kube-scheduler --namespace kube-system")
+	// He finds the leader, and cannot connect.
+	o.run(t, `{ kubectl create role connects --namespace kube-system --verb get --resource leases,pods --dry-run=client --output yaml; echo ---
+kubectl create rolebinding connects --namespace kube-system --role connects --user joe --dry-run=client --output yaml; } > connects.yaml
+kubectl apply --filename connects.yaml`)
+	o.run(t, until(as("joe"), "right to create"))
+	expect(t, o.refused(t, as("joe")), "you lack the right to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
+		"next:  kubectl auth can-i create pods/kube-scheduler-cp1 --subresource portforward --namespace kube-system")
+	// She connects, and may not read.
+	o.run(t, "kubectl apply --filename manifests/examples/records/reach-the-scheduler.yaml")
+	o.run(t, until(as("jane"), "nonResourceURLs"))
+	expect(t, o.refused(t, as("jane")), "you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler", `User "jane" cannot get path`,
+		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; manifests/examples/records/read-scheduling-records.yaml gives that right")
+	o.run(t, "kubectl apply --filename manifests/examples/records/read-scheduling-records.yaml")
+	// The scheduler believes for ten seconds that she may not.
+	o.run(t, until(as("jane"), "None of"))
+	expect(t, o.run(t, as("jane")), "None of 101 nodes fits")
+
+	o.run(t, `kubectl create rolebinding asker --namespace kube-system --role reach-the-scheduler --serviceaccount shop:asker --dry-run=client --output yaml > asker.yaml
+echo --- >> asker.yaml
+kubectl create clusterrolebinding asker --clusterrole read-scheduling-records --serviceaccount shop:asker --dry-run=client --output yaml >> asker.yaml
+kubectl apply --filename asker.yaml`)
+	token, err := o.client.CoreV1().ServiceAccounts("shop").CreateToken(t.Context(), "asker", &authenticationv1.TokenRequest{}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	withToken := "KUBECONFIG=/dev/null kubectl scheduling why web-0 --namespace shop --certificate-authority /etc/kubernetes/pki/ca.crt" +
+		" --server $(kubectl config view --minify --output jsonpath='{.clusters[0].cluster.server}') --token " + token.Status.Token + " 2>&1"
+	o.run(t, until(withToken, "None of"))
+	o.run(t, "kubectl delete --filename asker.yaml")
+}
+
+// browse reads the records through the page's proxy, as a browser would and as a stranger.
+func (o *operator) browse(t *testing.T) {
+	output := o.run(t, `kubectl scheduling page > url 2> /dev/null &
+page=$!
+until [[ -s url ]]; do sleep 0.1; done
+url=$(< url)
+curl --silent --show-error --output /dev/null --write-out 'without %{http_code}\n' "${url%%\?*}"
+curl --silent --show-error --output /dev/null --write-out 'elsewhere %{http_code}\n' --header 'Host: example.org' "$url"
+curl --silent --show-error --output /dev/null --write-out 'with %{http_code}\n' --cookie-jar jar "$url"
+curl --silent --show-error --fail --cookie jar "${url%%\?*}/shop/web-0"
+kill $page
+wait $page || echo "ended with $?"`)
+	expect(t, output, "without 403", "elsewhere 403", "with 200", `"result":"Unschedulable"`)
+	if strings.Contains(output, "ended with") {
+		t.Errorf("Ctrl-C is no error of the page's:\n%s", output)
+	}
+}
