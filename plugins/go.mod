@@ -6,8 +6,10 @@ require (
 	github.com/cespare/xxhash/v2 v2.1.1
 	github.com/docker/distribution v2.7.1+incompatible
 	github.com/google/go-cmp v0.5.5
+	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822
 	github.com/prometheus/client_golang v1.11.0
 	github.com/prometheus/common v0.28.0
+	golang.org/x/net v0.7.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
 	k8s.io/apiserver v0.23.17

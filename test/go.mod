@@ -8,6 +8,8 @@ require kube-scheduler-fork/build v0.0.0
 replace kube-scheduler-fork/build => ../build
 
 require (
+	github.com/chromedp/cdproto v0.159.0
+	github.com/chromedp/chromedp v0.23.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/rogpeppe/go-internal v1.16.0
 	golang.org/x/mod v0.42.0
@@ -20,7 +22,10 @@ require (
 	sigs.k8s.io/yaml v1.6.0
 )
 
-require golang.org/x/sync v0.23.0 // indirect
+require (
+	github.com/go-json-experiment/json v0.0.0-20260213210345-44df1a37e875 // indirect
+	golang.org/x/sync v0.23.0 // indirect
+)
 
 require (
 	github.com/PuerkitoBio/purell v1.1.1 // indirect

@@ -29,6 +29,7 @@ else
 fi
 command -v shellcheck > /dev/null || unchecked+=('shell lint (apt-get install shellcheck)')
 command -v openssl > /dev/null || unchecked+=("the openssl commands of docs/extender.md (apt-get install openssl)")
+command -v chromium > /dev/null || unchecked+=('pages in a browser (apt-get install chromium)')
 not_checked=$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")
 ((${#unchecked[@]} == 0)) || [[ ${CI:-} != true ]] || fail "CI cannot check:$not_checked" "install what is missing, then run the same command again"
 

@@ -20,16 +20,19 @@ var answers = []struct {
 	answer        interface{}
 	posts         bool
 }{
-	{PodsPath, "the pods that have records, those that wait first", nil, PodList{}, false},
+	{PodsPath, "the pods that have records, those that wait first", searching, PodList{}, false},
 	{PodsPath + "/{namespace}/{name}", "the last attempts to schedule a pod", []spec.Parameter{
 		parameter("path", "namespace", "of the pod"), parameter("path", "name", "of the pod"),
 	}, PodRecord{}, false},
-	{QueuePath, "the pods that wait", nil, Queue{}, false},
+	{NodesPath + "/{name}", "what the last attempts say of a node", []spec.Parameter{parameter("path", "name", "of the node")}, NodeRecord{}, false},
+	{QueuePath, "the pods that wait", searching, Queue{}, false},
 	{WhatIfPath, "what would become of a pod", []spec.Parameter{
 		parameter("query", "pod", "NAMESPACE/NAME; not with POST, where the body is the manifest of a pod"),
 		parameter("query", "nodes", "all: with the verdicts of all nodes"),
 	}, WhatIf{}, true},
 }
+
+var searching = []spec.Parameter{parameter("query", "search", "leaves the pods that have all words of it")}
 
 func parameter(in, name, description string) spec.Parameter {
 	return spec.Parameter{

@@ -28,7 +28,7 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	tooMany := &RequestError{http.StatusTooManyRequests, "too many ask at once", "ask again in a second"}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		path := strings.TrimSuffix(request.URL.Path, "/")
-		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") && path != QueuePath && path != WhatIfPath && path != OpenAPIPath {
+		if path != PodsPath && !strings.HasPrefix(path, PodsPath+"/") && path != QueuePath && path != WhatIfPath && path != OpenAPIPath && !strings.HasPrefix(path, NodesPath+"/") {
 			handler.ServeHTTP(w, request)
 			return
 		}
@@ -36,7 +36,7 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 		case sending <- struct{}{}:
 			defer func() { <-sending }()
 		default:
-			refuse(w, tooMany)
+			refuse(w, request, tooMany)
 			return
 		}
 		content, err := r.respond(w, request, path, leads(), func() (func(), error) {
@@ -48,17 +48,15 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 			}
 		})
 		if err != nil {
-			refuse(w, err)
+			refuse(w, request, err)
 			return
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
 		_, _ = w.Write(content)
 	})
 }
 
 // refuse answers with an error.
-func refuse(w http.ResponseWriter, err error) {
+func refuse(w http.ResponseWriter, request *http.Request, err error) {
 	code := http.StatusInternalServerError
 	if refused, ok := err.(*RequestError); ok {
 		code = refused.Code
@@ -66,7 +64,7 @@ func refuse(w http.ResponseWriter, err error) {
 	if code == http.StatusTooManyRequests {
 		w.Header().Set("Retry-After", "1")
 	}
-	http.Error(w, err.Error(), code)
+	sendError(w, request, code, err.Error())
 }
 
 // respond is the answer to a request. take is called before it is made, and gives what is called after that.
@@ -76,8 +74,11 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		w.Header().Set("Allow", "GET, HEAD")
 		return nil, &RequestError{http.StatusMethodNotAllowed, "records are only read", "GET " + path}
 	}
-	var found *WhatIf
-	if path == WhatIfPath {
+	if !reads && fromElsewhere(request) {
+		return nil, &RequestError{http.StatusForbidden, "another site has sent this", "ask at " + path}
+	}
+	found := &WhatIf{}
+	if path == WhatIfPath && !wantsForm(request) {
 		if !leader {
 			return nil, &RequestError{http.StatusServiceUnavailable, "this scheduler stands by, and knows no queue and no assumed pods" + r.whoLeads(), "ask the leader"}
 		}
@@ -89,7 +90,6 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		if found, err = r.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all"); err != nil {
 			return nil, err
 		}
-		found.Answer = r.answer("WhatIf", leader)
 	}
 	release, err := take()
 	if err != nil {
@@ -99,7 +99,8 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	var answer interface{}
 	switch {
 	case path == WhatIfPath:
-		answer = found
+		found.Answer = r.answer("WhatIf", leader)
+		answer = *found
 	case path == PodsPath:
 		list := r.List()
 		list.Answer = r.answer("PodList", leader)
@@ -110,6 +111,10 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		queue := r.queue()
 		queue.Answer = r.answer("Queue", leader)
 		answer = queue
+	case strings.HasPrefix(path, NodesPath+"/"):
+		node := r.Node(path[len(NodesPath)+1:])
+		node.Answer = r.answer("Node", leader)
+		answer = node
 	default:
 		parts := strings.Split(path[len(PodsPath)+1:], "/")
 		record, known := PodRecord{}, false
@@ -122,8 +127,7 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		record.Answer = r.answer("Pod", leader)
 		answer = record
 	}
-	content, err := json.Marshal(answer)
-	return append(content, '\n'), err
+	return encode(w.Header(), request, answer)
 }
 
 // answer is what an answer begins with.

@@ -121,22 +121,13 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (*v1.Pod,
 		}
 		return found.DeepCopy(), nil
 	}
-	var content []byte
-	var err error
-	body := http.MaxBytesReader(w, request.Body, bytesOfManifest)
-	if strings.HasPrefix(request.Header.Get("Content-Type"), "application/x-www-form-urlencoded") {
-		request.Body = body
-		err = request.ParseForm()
-		content = []byte(request.PostForm.Get("manifest"))
-	} else {
-		content, err = io.ReadAll(body)
-	}
+	content, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bytesOfManifest))
 	if err != nil {
 		return nil, &RequestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
 			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10)}
 	}
 	pod := &v1.Pod{}
-	err = yaml.UnmarshalStrict(content, pod)
+	err = yaml.UnmarshalStrict(manifest(request, content), pod)
 	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
 		what := fmt.Sprintf("the manifest is of kind %q of %q", short(pod.Kind), short(pod.APIVersion))
 		if err != nil {
