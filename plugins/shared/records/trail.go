@@ -181,6 +181,10 @@ type recordedExtender struct {
 func (e *recordedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) ([]*v1.Node, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
 	began := e.recorder.now()
 	left, failed, unresolvable, err := e.Extender.Filter(pod, nodes)
+	if err == nil && len(left) > 0 && len(left) == len(nodes) && &left[0] == &nodes[0] {
+		// It has no verb to filter with, and gives back what it got.
+		return left, failed, unresolvable, nil
+	}
 	e.recorder.current.call(ExtenderCall{
 		URL: e.url, Verb: "filter", Seconds: e.recorder.now().Sub(began).Seconds(), NodesIn: len(nodes), NodesOut: len(left),
 	}, err)
@@ -190,6 +194,10 @@ func (e *recordedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) ([]*v1.Node, ex
 func (e *recordedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv1.HostPriorityList, int64, error) {
 	began := e.recorder.now()
 	scores, weight, err := e.Extender.Prioritize(pod, nodes)
+	if err == nil && weight == 0 {
+		// It has no verb to score with.
+		return scores, weight, nil
+	}
 	call := ExtenderCall{URL: e.url, Verb: "prioritize", Seconds: e.recorder.now().Sub(began).Seconds(), NodesIn: len(nodes)}
 	if scores != nil {
 		call.NodesOut = len(*scores)
