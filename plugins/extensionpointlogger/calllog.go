@@ -12,6 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/utils/clock"
 )
 
@@ -72,6 +73,9 @@ func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
 	}
+	if records.IsWhatIf(state) {
+		return cycle{}
+	}
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if begun := read(state); begun != nil {
@@ -90,7 +94,7 @@ func (l *callLog) find(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
 	}
-	return cycle{logged: l.selects(pod)}
+	return cycle{logged: !records.IsWhatIf(state) && l.selects(pod)}
 }
 
 func read(state *framework.CycleState) *cycle {

@@ -7,6 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 )
 
 // PreFilter begins the cycle: it takes the view that Filter and Score will go by.
@@ -37,8 +38,10 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if why == "" {
 		return nil
 	}
-	pl.counters.rejections[r].Inc()
-	pl.reject(node.Name, r)
+	if !records.IsWhatIf(state) {
+		pl.counters.rejections[r].Inc()
+		pl.reject(node.Name, r)
+	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, why)
 }
 

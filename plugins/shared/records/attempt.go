@@ -95,7 +95,7 @@ func (a *Attempt) fail(err error) {
 		return
 	}
 	a.unschedulable = a.nodes == 0
-	if a.message = short(err.Error()); a.message == "" {
+	if a.message = short(a.recorder.clean(err.Error())); a.message == "" {
 		a.message = "no reason is given"
 	}
 }

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/ioutil"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"golang.org/x/net/html"
+	v1 "k8s.io/api/core/v1"
 )
 
 // fill sets all fields of a struct: texts to one text, numbers to 3, lists to two elements.
@@ -253,6 +255,7 @@ func TestAnswersAsTheyAreWanted(t *testing.T) {
 
 func TestPagesAreServed(t *testing.T) {
 	r := newRecorder(DefaultOptions)
+	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) { return &WhatIf{}, 0, nil }
 	unschedulable(r, podNamed("waits"), []int{3}, rejectedBy("Fit", "<b>Insufficient</b> cpu"))
 	server := httptest.NewServer(r.Serve(http.NotFoundHandler(), func() bool { return true }))
 	defer server.Close()

@@ -72,6 +72,9 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if !reads && (path != WhatIfPath || request.Method != http.MethodPost) {
 		w.Header().Set("Allow", "GET, HEAD")
+		if path == WhatIfPath {
+			w.Header().Set("Allow", "GET, HEAD, POST")
+		}
 		return nil, &RequestError{http.StatusMethodNotAllowed, "records are only read", "GET " + path}
 	}
 	if !reads && fromElsewhere(request) {
@@ -82,14 +85,16 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		if !leader {
 			return nil, &RequestError{http.StatusServiceUnavailable, "this scheduler stands by, and knows no queue and no assumed pods" + r.whoLeads(), "ask the leader"}
 		}
-		// It takes turns of its own: most of its time it waits.
-		pod, err := r.podOf(w, request)
+		ask, err := r.asked(w, request)
 		if err != nil {
 			return nil, err
 		}
-		if found, err = r.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all"); err != nil {
+		if found, err = r.find(request.Context(), ask, request.URL.Query().Get("nodes") == "all"); err != nil {
 			return nil, err
 		}
+		// It has taken turns of its own.
+		found.Answer = r.answer("WhatIf", leader)
+		return encode(w.Header(), request, *found)
 	}
 	release, err := take()
 	if err != nil {
@@ -108,7 +113,10 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	case path == OpenAPIPath:
 		answer = openAPI()
 	case path == QueuePath:
-		queue := r.queue()
+		queue, err := r.queue()
+		if err != nil {
+			return nil, err
+		}
 		queue.Answer = r.answer("Queue", leader)
 		answer = queue
 	case strings.HasPrefix(path, NodesPath+"/"):

@@ -3,10 +3,13 @@
 package records
 
 import (
+	"net/http"
 	"sort"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -51,51 +54,71 @@ func (r *Recorder) permit(p pod) []PermitWait {
 	return waits
 }
 
-// queue is what waits now.
-func (r *Recorder) queue() Queue {
+// waitingPod is what is taken of a pod while the scheduler's queue waits.
+type waitingPod struct {
+	where               Where
+	pod                 *v1.Pod
+	profile             string
+	since, first, until time.Time
+	attempts            int
+	plugins             sets.String
+}
+
+// queue is what waits now. It is made for one at a time, and not more than once in a second.
+func (r *Recorder) queue() (Queue, error) {
+	if r.Sources.Queue == nil {
+		return Queue{}, &RequestError{http.StatusNotImplemented, "this scheduler's queue is not known", "GET " + PodsPath}
+	}
+	r.queueMutex.Lock()
+	defer r.queueMutex.Unlock()
+	if now := r.now(); r.queueMade.IsZero() || now.Sub(r.queueMade) >= time.Second {
+		r.queueKept, r.queueMade = r.makeQueue(), now
+	}
+	return r.queueKept, nil
+}
+
+func (r *Recorder) makeQueue() Queue {
 	queue := Queue{Lengths: r.lengths(), Items: []QueuedPod{}}
-	known := map[string]pod{}
-	for _, p := range r.copy(func(*pod) bool { return true }) {
-		known[string(p.uid)] = p
-	}
-	add := func(item QueuedPod, plugins []string) {
-		item.WaitsFor = append([]string(nil), plugins...)
-		sort.Strings(item.WaitsFor)
-		if p, found := known[item.UID]; found {
-			item.Summary = p.attempts[len(p.attempts)-1].summary()
-		}
-		queue.Items = append(queue.Items, item)
-	}
+	var waiting []waitingPod
 	r.Sources.Queue(func(where Where, info *framework.QueuedPodInfo, until time.Time) {
-		item := QueuedPod{
-			Namespace: info.Pod.Namespace, Name: info.Pod.Name, UID: string(info.Pod.UID), Profile: info.Pod.Spec.SchedulerName,
-			Priority: priority(info.Pod), Where: where, Since: info.Timestamp, First: info.InitialAttemptTimestamp,
-			Attempts: info.Attempts, NominatedNode: info.Pod.Status.NominatedNodeName,
-		}
-		if !until.IsZero() {
-			item.Until = &until
-		}
-		add(item, info.UnschedulablePlugins.UnsortedList())
+		waiting = append(waiting, waitingPod{
+			where: where, pod: info.Pod, profile: info.Pod.Spec.SchedulerName, since: info.Timestamp, first: info.InitialAttemptTimestamp,
+			until: until, attempts: info.Attempts, plugins: info.UnschedulablePlugins,
+		})
 	})
-	r.Sources.Permit(func(profile string, waiting framework.WaitingPod) {
-		p := waiting.GetPod()
-		item := QueuedPod{
-			Namespace: p.Namespace, Name: p.Name, UID: string(p.UID), Profile: profile, Priority: priority(p),
-			Where: InPermit, Attempts: 1,
+	known := map[types.UID]pod{}
+	for _, p := range r.copy(func(*pod) bool { return true }) {
+		known[p.uid] = p
+	}
+	r.Sources.Permit(func(profile string, w framework.WaitingPod) {
+		p := waitingPod{where: InPermit, pod: w.GetPod(), profile: profile, attempts: 1, plugins: sets.NewString(w.GetPendingPlugins()...)}
+		if kept, found := known[p.pod.UID]; found {
+			last := kept.attempts[len(kept.attempts)-1]
+			p.since, p.first, p.attempts = last.trail.permitted(), last.first, last.number
 		}
-		if p, found := known[item.UID]; found {
-			last := p.attempts[len(p.attempts)-1]
-			item.Since, item.First, item.Attempts = last.trail.permitted(), last.first, last.number
-		}
-		add(item, waiting.GetPendingPlugins())
+		waiting = append(waiting, p)
 	})
 	order := map[Where]int{InActive: 0, InBackoff: 1, InUnschedulable: 2, InPermit: 3}
-	sort.SliceStable(queue.Items, func(i, j int) bool {
-		a, b := &queue.Items[i], &queue.Items[j]
-		return order[a.Where] < order[b.Where] || a.Where == b.Where && a.Since.Before(b.Since)
+	sort.SliceStable(waiting, func(i, j int) bool {
+		a, b := &waiting[i], &waiting[j]
+		return order[a.where] < order[b.where] || a.where == b.where && a.since.Before(b.since)
 	})
-	if len(queue.Items) > itemsOfQueue {
-		queue.Items = queue.Items[:itemsOfQueue]
+	if len(waiting) > itemsOfQueue {
+		waiting = waiting[:itemsOfQueue]
+	}
+	for _, p := range waiting {
+		item := QueuedPod{
+			Namespace: p.pod.Namespace, Name: p.pod.Name, UID: string(p.pod.UID), Profile: p.profile, Priority: priority(p.pod),
+			Where: p.where, Since: p.since, First: p.first, Attempts: p.attempts, WaitsFor: p.plugins.List(),
+			NominatedNode: p.pod.Status.NominatedNodeName,
+		}
+		if until := p.until; !until.IsZero() {
+			item.Until = &until
+		}
+		if kept, found := known[p.pod.UID]; found {
+			item.Summary = kept.attempts[len(kept.attempts)-1].summary()
+		}
+		queue.Items = append(queue.Items, item)
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -54,7 +54,7 @@ func TestQueue(t *testing.T) {
 	for i := 0; i < samplesOfQueue+1; i++ {
 		r.Sample()
 	}
-	queue := r.queue()
+	queue, _ := r.queue()
 	if len(queue.Items) != itemsOfQueue || len(queue.History) != samplesOfQueue || queue.History[0].Permit != 1 || queue.Lengths.Active != 2 {
 		t.Fatalf("%d pods, %d samples, %+v", len(queue.Items), len(queue.History), queue.Lengths)
 	}
@@ -84,7 +84,8 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 		<-goOn
 		return &WhatIf{}, time.Millisecond, nil
 	}
-	ask := func() { _, err := r.find(context.Background(), podNamed("pod"), false); ended <- err }
+	pod := func() (*v1.Pod, error) { return podNamed("pod"), nil }
+	ask := func() { _, err := r.find(context.Background(), pod, false); ended <- err }
 	for i := 0; i < whatIfsWaiting+1; i++ {
 		go ask()
 	}
@@ -105,7 +106,7 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	r.whatIfs.next = time.Now().Add(time.Hour)
-	if _, err := r.find(ctx, podNamed("pod"), false); err == nil {
+	if _, err := r.find(ctx, pod, false); err == nil {
 		t.Error("who does not wait any more gets an answer")
 	}
 }
@@ -113,13 +114,15 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 // scoring is an extender that scores one node, and fails to filter.
 type scoring struct{ framework.Extender }
 
-func (scoring) Name() string { return "http://user:secret@extender/prefix" }
+func (scoring) Name() string { return "http://user:secret@extender/prefix?token=secret" }
 func (scoring) Filter(*v1.Pod, []*v1.Node) ([]*v1.Node, extenderv1.FailedNodesMap, extenderv1.FailedNodesMap, error) {
-	return nil, nil, nil, errors.New("it is away")
+	return nil, nil, nil, errAway
 }
 func (scoring) Prioritize(*v1.Pod, []*v1.Node) (*extenderv1.HostPriorityList, int64, error) {
 	return &extenderv1.HostPriorityList{{Host: "x", Score: 10}}, 1, nil
 }
+
+var errAway = errors.New("http://user:secret@extender/prefix?token=secret is away")
 
 func TestExtendersCalls(t *testing.T) {
 	r := newRecorder(DefaultOptions)
@@ -130,13 +133,13 @@ func TestExtendersCalls(t *testing.T) {
 	_, _, _, _ = extender.Filter(p, nodes)
 	_, _, _ = extender.Prioritize(p, nodes)
 	a.Preempts([]string{"a", "b", "c", "d", "e", "f"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
-	r.End(a, p, "", 0, 0, errors.New("it is away"))
+	r.End(a, p, "", 0, 0, errAway)
 	// Of no attempt.
 	_, _, _, _ = extender.Filter(p, nodes)
 	equalBytes(t, r)
 	got, _ := r.Get("default", "pod")
 	want := []ExtenderCall{
-		{URL: "http://extender/prefix", Verb: "filter", Seconds: 1, NodesIn: 2, Error: "it is away"},
+		{URL: "http://extender/prefix", Verb: "filter", Seconds: 1, NodesIn: 2, Error: "http://extender/prefix is away"},
 		{URL: "http://extender/prefix", Verb: "prioritize", Seconds: 1, NodesIn: 2, NodesOut: 1},
 	}
 	calls := got.Attempts[0].Extenders

@@ -79,6 +79,14 @@ type Recorder struct {
 
 	whatIfs whatIfs
 
+	// extenders are the addresses of extenders, and what is shown of them.
+	extenders map[string]string
+
+	// queueKept is the queue as it was told last, at queueMade.
+	queueMutex sync.Mutex
+	queueKept  Queue
+	queueMade  time.Time
+
 	mutex   sync.Mutex
 	pods    map[types.UID]*list.Element // of *pod
 	order   *list.List                  // the pod with the latest attempt is the first
@@ -100,7 +108,7 @@ func New(options Options) *Recorder {
 	}
 	return &Recorder{
 		options: options, now: time.Now, plugins: make(map[string][]Plugin),
-		pods: make(map[types.UID]*list.Element), order: list.New(),
+		pods: make(map[types.UID]*list.Element), order: list.New(), extenders: make(map[string]string),
 		whatIfs: whatIfs{waiting: make(chan struct{}, whatIfsWaiting), place: make(chan struct{}, 1)},
 	}
 }

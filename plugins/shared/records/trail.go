@@ -111,7 +111,7 @@ func (a *Attempt) call(call ExtenderCall, err error) {
 		return
 	}
 	if err != nil {
-		call.Error = short(err.Error())
+		call.Error = short(a.recorder.clean(err.Error()))
 	}
 	a.trail.mutex.Lock()
 	defer a.trail.mutex.Unlock()
@@ -131,10 +131,8 @@ type Explainer interface {
 
 // explain asks the plugins of the profile for their words, of the best nodes or of some that were rejected.
 func (a *Attempt) explain(p *v1.Pod) {
-	state := a.state
-	a.state = nil
-	explainers := a.recorder.Sources.Explainers[a.profile]
-	if len(explainers) == 0 {
+	if len(a.recorder.Sources.Explainers[a.profile]) == 0 {
+		a.state = nil
 		return
 	}
 	var nodes []string
@@ -149,7 +147,16 @@ func (a *Attempt) explain(p *v1.Pod) {
 			nodes = append(nodes, a.rejections[i].sample...)
 		}
 	}
-	for _, explainer := range explainers {
+	a.Explain(p, nodes)
+}
+
+// Explain asks the plugins of the profile for their words about some nodes, once in a cycle.
+func (a *Attempt) Explain(p *v1.Pod, nodes []string) {
+	state := a.state
+	if a.state = nil; state == nil {
+		return
+	}
+	for _, explainer := range a.recorder.Sources.Explainers[a.profile] {
 		if text := short(explainer.Explain(state, p, nodes)); text != "" {
 			a.trail.words = append(a.trail.words, PluginWords{explainer.Name(), text})
 			a.trail.bytes += 40 + len(text)
@@ -162,15 +169,27 @@ func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	if r == nil {
 		return extender
 	}
-	shown := extender.Name()
-	if parsed, err := url.Parse(shown); err == nil {
-		parsed.User = nil
-		shown = parsed.String()
-	} else if at := strings.LastIndex(shown, "@"); at >= 0 {
-		shown = shown[at+1:]
+	shown := "an extender whose address cannot be shown"
+	if parsed, err := url.Parse(extender.Name()); err == nil {
+		parsed.User, parsed.RawQuery = nil, ""
+		shown = short(parsed.String())
 	}
-	return &recordedExtender{Extender: extender, recorder: r, url: short(shown)}
+	if extender.Name() != "" {
+		r.extenders[extender.Name()] = shown
+	}
+	return &recordedExtender{Extender: extender, recorder: r, url: shown}
 }
+
+// clean leaves out of a text what extenders' addresses have of secrets.
+func (r *Recorder) clean(text string) string {
+	for address, shown := range r.extenders {
+		text = strings.ReplaceAll(text, address, shown)
+	}
+	return text
+}
+
+// String is for upstream's log.
+func (e *recordedExtender) String() string { return e.url }
 
 type recordedExtender struct {
 	framework.Extender

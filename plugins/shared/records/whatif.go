@@ -11,8 +11,10 @@ import (
 	"strings"
 	"time"
 
+	yamlv2 "gopkg.in/yaml.v2"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
@@ -21,8 +23,8 @@ import (
 )
 
 const (
-	// bytesOfManifest is how large a manifest may be. The API server takes no pod of 2 MiB.
-	bytesOfManifest = 1 << 20
+	// bytesOfManifest is how large a manifest may be.
+	bytesOfManifest = 256 << 10
 	// whatIfTime is how long a request may take in all, and whatIfsWaiting how many may wait.
 	whatIfTime     = 10 * time.Second
 	whatIfsWaiting = 8
@@ -46,8 +48,8 @@ type whatIfs struct {
 	next           time.Time
 }
 
-// find waits for its turn, and finds what would become of a pod.
-func (r *Recorder) find(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, error) {
+// find waits for its turn, and finds what would become of a pod, which ask gives.
+func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bool) (*WhatIf, error) {
 	if r.Sources.WhatIf == nil {
 		return nil, &RequestError{http.StatusNotImplemented, "this scheduler cannot tell what would become of a pod", "GET " + PodsPath}
 	}
@@ -73,12 +75,24 @@ func (r *Recorder) find(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, er
 	case <-ctx.Done():
 		return nil, busy
 	}
-	answer, held, err := r.Sources.WhatIf(ctx, pod, all)
-	r.whatIfs.next = time.Now().Add((whatIfShare - 1) * held)
+	// To decode a manifest takes time, too, and none of the scheduler's. If it fails, or a plugin does, that counts.
+	began, held := time.Now(), time.Duration(0)
+	defer func() {
+		if held == 0 {
+			held = time.Since(began)
+		}
+		r.whatIfs.next = time.Now().Add((whatIfShare - 1) * held)
+	}()
+	pod, err := ask()
 	if err != nil {
 		return nil, err
 	}
-	answer.Seconds = held.Seconds()
+	answer, took, err := r.Sources.WhatIf(ctx, pod, all)
+	if err != nil {
+		return nil, err
+	}
+	held, answer.Seconds = took, took.Seconds()
+	answer.Summary = r.clean(answer.Summary)
 	return answer, nil
 }
 
@@ -86,8 +100,37 @@ func (r *Recorder) find(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, er
 func (r *Recorder) Draft() *Recorder {
 	return &Recorder{
 		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
-		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(),
+		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(), extenders: r.extenders,
 	}
+}
+
+// whatIfKey marks the state of a what-if.
+const whatIfKey framework.StateKey = "shared/records/what-if"
+
+type whatIfMark struct{}
+
+// Clone is of framework.StateData.
+func (m whatIfMark) Clone() framework.StateData { return m }
+
+// IsWhatIf says whether a plugin is asked what it would do. Then it must not remember, count or log what it is asked:
+// no attempt is made.
+func IsWhatIf(state *framework.CycleState) bool {
+	if state == nil {
+		return false
+	}
+	_, err := state.Read(whatIfKey)
+	return err == nil
+}
+
+// Try begins an attempt of a Draft, or goes on with it in another state.
+func (r *Recorder) Try(a *Attempt, state *framework.CycleState, p *v1.Pod, profile string, nodes int) *Attempt {
+	state.Write(whatIfKey, whatIfMark{})
+	if a == nil {
+		return r.Begin(state, p, profile, nodes)
+	}
+	a.state = state
+	state.Write(stateKey, a)
+	return a
 }
 
 // Finish ends an attempt of a Draft, and gives what it has found.
@@ -96,38 +139,48 @@ func (a *Attempt) Finish(p *v1.Pod, feasible int) Decision {
 	return a.Decision()
 }
 
-// Again goes on with an attempt of a Draft in another state.
-func (a *Attempt) Again(state *framework.CycleState) {
-	a.state = state
-	state.Write(stateKey, a)
-}
-
-// podOf is the pod that a request is about.
-func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (*v1.Pod, error) {
+// asked is the pod that a request is about. It reads the request, and gives what finds, or decodes, the pod.
+func (r *Recorder) asked(w http.ResponseWriter, request *http.Request) (func() (*v1.Pod, error), error) {
 	if request.Method != http.MethodPost {
-		named := request.URL.Query().Get("pod")
-		parts := strings.Split(named, "/")
-		if len(parts) != 2 {
-			return nil, &RequestError{http.StatusBadRequest, fmt.Sprintf("pod=%s is not NAMESPACE/NAME", short(named)),
-				"GET " + WhatIfPath + "?pod=NAMESPACE/NAME, or POST a manifest"}
-		}
-		found, err := r.Sources.Pods.Pods(parts[0]).Get(parts[1])
-		if err != nil {
-			return nil, &RequestError{http.StatusNotFound, fmt.Sprintf("there is no pod %s", short(named)), "kubectl get pods -A"}
-		}
-		if found.Spec.NodeName != "" {
-			return nil, &RequestError{http.StatusConflict, fmt.Sprintf("pod %s is bound to node %s", short(named), found.Spec.NodeName),
-				"GET " + PodsPath + "/" + short(named) + " says why"}
-		}
-		return found.DeepCopy(), nil
+		return func() (*v1.Pod, error) { return r.waits(request.URL.Query().Get("pod")) }, nil
 	}
 	content, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bytesOfManifest))
 	if err != nil {
 		return nil, &RequestError{http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
 			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10)}
 	}
+	content = manifest(request, content)
+	return func() (*v1.Pod, error) { return decode(content) }, nil
+}
+
+// waits finds a pod that waits.
+func (r *Recorder) waits(named string) (*v1.Pod, error) {
+	parts := strings.Split(named, "/")
+	if len(parts) != 2 {
+		return nil, &RequestError{http.StatusBadRequest, fmt.Sprintf("pod=%s is not NAMESPACE/NAME", short(named)),
+			"GET " + WhatIfPath + "?pod=NAMESPACE/NAME, or POST a manifest"}
+	}
+	found, err := r.Sources.Pods.Pods(parts[0]).Get(parts[1])
+	switch {
+	case err != nil:
+		return nil, &RequestError{http.StatusNotFound, fmt.Sprintf("there is no pod %s", short(named)), "kubectl get pods -A"}
+	case found.Spec.NodeName != "":
+		return nil, &RequestError{http.StatusConflict, fmt.Sprintf("pod %s is bound to node %s", short(named), found.Spec.NodeName),
+			"GET " + PodsPath + "/" + short(named) + " says why"}
+	case found.DeletionTimestamp != nil || found.Status.Phase == v1.PodSucceeded || found.Status.Phase == v1.PodFailed:
+		return nil, &RequestError{http.StatusConflict, fmt.Sprintf("pod %s has ended, or is being deleted, and is not scheduled", short(named)),
+			"send a manifest"}
+	}
+	return found.DeepCopy(), nil
+}
+
+// decode gives the pod of a manifest.
+func decode(content []byte) (*v1.Pod, error) {
 	pod := &v1.Pod{}
-	err = yaml.UnmarshalStrict(manifest(request, content), pod)
+	err := checkSize(content)
+	if err == nil {
+		err = yaml.UnmarshalStrict(content, pod)
+	}
 	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
 		what := fmt.Sprintf("the manifest is of kind %q of %q", short(pod.Kind), short(pod.APIVersion))
 		if err != nil {
@@ -135,10 +188,48 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (*v1.Pod,
 		}
 		return nil, &RequestError{http.StatusBadRequest, what, "send one Pod of v1, as JSON or YAML"}
 	}
+	if pod.Spec.PriorityClassName != "" && pod.Spec.Priority == nil {
+		return nil, &RequestError{http.StatusBadRequest, "the manifest names a priorityClassName and no priority, which the API server adds",
+			"set spec.priority to the value of the class: kubectl get priorityclass"}
+	}
 	if err := complete(pod); err != nil {
 		return nil, &RequestError{http.StatusBadRequest, "the manifest is no valid pod: " + short(err.Error()), "correct it, and send it again"}
 	}
 	return pod, nil
+}
+
+// checkSize refuses YAML whose aliases make it much larger than it looks.
+func checkSize(content []byte) error {
+	var decoded interface{}
+	if err := yamlv2.Unmarshal(content, &decoded); err != nil {
+		return err
+	}
+	left := 2 * bytesOfManifest
+	var take func(value interface{}) bool
+	take = func(value interface{}) bool {
+		left -= 8
+		switch value := value.(type) {
+		case string:
+			left -= len(value)
+		case []interface{}:
+			for _, item := range value {
+				if !take(item) {
+					return false
+				}
+			}
+		case map[interface{}]interface{}:
+			for key, item := range value {
+				if !take(key) || !take(item) {
+					return false
+				}
+			}
+		}
+		return left >= 0
+	}
+	if !take(decoded) {
+		return fmt.Errorf("with what its aliases stand for, it is larger than %d KiB", bytesOfManifest>>10)
+	}
+	return nil
 }
 
 // complete sets what the API server would, and says what it would not take: plugins rely on that.
@@ -155,11 +246,15 @@ func complete(pod *v1.Pod) error {
 	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
 		return err
 	}
-	return validation.ValidatePodCreate(&internal, validation.PodValidationOptions{}).ToAggregate()
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	return validation.ValidatePodCreate(&internal, options).ToAggregate()
 }
 
 // Summarize says in a sentence or two what a what-if has come to.
 func (w *WhatIf) Summarize() {
+	if w.Result == Failed {
+		return
+	}
 	if w.Result != Fits {
 		reasons := make([]string, 0, len(w.Rejections))
 		for _, r := range w.Rejections {
