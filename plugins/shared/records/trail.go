@@ -162,14 +162,17 @@ func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	if r == nil {
 		return extender
 	}
+	return &recordedExtender{Extender: extender, recorder: r, url: short(ExtenderURL(extender))}
+}
+
+// ExtenderURL is the address of an extender, without credentials.
+func ExtenderURL(extender framework.Extender) string {
 	shown := extender.Name()
 	if parsed, err := url.Parse(shown); err == nil {
 		parsed.User = nil
-		shown = parsed.String()
-	} else if at := strings.LastIndex(shown, "@"); at >= 0 {
-		shown = shown[at+1:]
+		return parsed.String()
 	}
-	return &recordedExtender{Extender: extender, recorder: r, url: short(shown)}
+	return shown[strings.LastIndex(shown, "@")+1:]
 }
 
 type recordedExtender struct {
