@@ -32,9 +32,6 @@ func (f *Framework) RunPreFilterPlugins(ctx context.Context, state *framework.Cy
 func (f *Framework) RunPostFilterPlugins(ctx context.Context, state *framework.CycleState, pod *v1.Pod, statuses framework.NodeToStatusMap) (*framework.PostFilterResult, *framework.Status) {
 	ctx, step := f.Tracer.Step(ctx, pod.UID, "PostFilter")
 	result, status := f.Framework.RunPostFilterPlugins(ctx, state, pod, statuses)
-	if step != nil && result != nil && result.NominatingInfo != nil && result.NominatedNodeName != "" {
-		step.span.SetAttributes(nominatedKey.String(result.NominatedNodeName))
-	}
 	step.End(status)
 	return result, status
 }

@@ -33,7 +33,6 @@ const (
 	evaluatedKey = attribute.Key("scheduler.nodes.evaluated")
 	feasibleKey  = attribute.Key("scheduler.nodes.feasible")
 	resultKey    = attribute.Key("scheduler.result")
-	nominatedKey = attribute.Key("scheduler.nominated_node")
 	statusKey    = attribute.Key("scheduler.status")
 	pluginKey    = attribute.Key("scheduler.plugin")
 	extenderKey  = attribute.Key("scheduler.extender")

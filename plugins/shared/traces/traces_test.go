@@ -70,7 +70,7 @@ func (p *plugins) RunPreFilterPlugins(ctx context.Context, _ *framework.CycleSta
 }
 
 func (p *plugins) RunPostFilterPlugins(ctx context.Context, _ *framework.CycleState, _ *v1.Pod, _ framework.NodeToStatusMap) (*framework.PostFilterResult, *framework.Status) {
-	return framework.NewPostFilterResultWithNominatedNode("n2"), p.run(ctx, "PostFilter")
+	return nil, p.run(ctx, "PostFilter")
 }
 
 func (p *plugins) RunPreScorePlugins(ctx context.Context, _ *framework.CycleState, _ *v1.Pod, _ []*v1.Node) *framework.Status {
@@ -201,7 +201,7 @@ func TestSpansOfAttempts(t *testing.T) {
 			},
 			want: []string{
 				"Attempt>PreFilter plugin=VolumeBinding status=UnschedulableAndUnresolvable",
-				"Attempt>PostFilter nominated_node=n2 status=Success", ">Attempt attempt=2 profile=default-scheduler result=Unschedulable",
+				"Attempt>PostFilter status=Success", ">Attempt attempt=2 profile=default-scheduler result=Unschedulable",
 			},
 		},
 		"with an extender": {
@@ -217,7 +217,7 @@ func TestSpansOfAttempts(t *testing.T) {
 			extender: &extender{err: errors.New("secret")},
 			want: []string{
 				"Attempt>PreFilter status=Success", "Attempt>Filter", "Attempt>Extender filter" + requested,
-				"Attempt>PostFilter nominated_node=n2 status=Success", "Attempt>Extender preempt" + requested,
+				"Attempt>PostFilter status=Success", "Attempt>Extender preempt" + requested,
 				">Attempt attempt=2 profile=default-scheduler result=Unschedulable",
 			},
 			red: []string{"Extender filter", "Extender preempt"},
