@@ -37,6 +37,7 @@ type schedulerOptions struct {
 	name           string
 	token          string
 	leaderElection bool
+	flags          []string
 	extender       *Extender
 	replaces       string
 }
@@ -60,6 +61,11 @@ func WithToken(token string) SchedulerOption {
 // it may have the same profiles: only one of them at a time binds pods.
 func WithLeaderElection() SchedulerOption {
 	return func(options *schedulerOptions) { options.leaderElection = true }
+}
+
+// WithFlags starts the scheduler with more flags.
+func WithFlags(flags ...string) SchedulerOption {
+	return func(options *schedulerOptions) { options.flags = flags }
 }
 
 // WithExtender makes the scheduler ask this extender where its configuration names one on loopback; if replaces is an
@@ -170,7 +176,7 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 		Next:      fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
 		NextPanic: nextPanic,
 		Arguments: func(port int) []string {
-			return []string{
+			return append([]string{
 				"--config=" + localConfig,
 				"--bind-address=" + supervisor.Loopback,
 				"--secure-port=" + strconv.Itoa(port),
@@ -179,7 +185,7 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 				// As kubeadm has it: who may read the metrics is for the API server to say.
 				"--authentication-kubeconfig=" + kubeconfig,
 				"--authorization-kubeconfig=" + kubeconfig,
-			}
+			}, chosen.flags...)
 		},
 	})
 	if err != nil {

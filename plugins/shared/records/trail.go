@@ -169,15 +169,21 @@ func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	if r == nil {
 		return extender
 	}
-	shown := "an extender whose address cannot be shown"
-	if parsed, err := url.Parse(extender.Name()); err == nil {
-		parsed.User, parsed.RawQuery = nil, ""
-		shown = short(parsed.String())
-	}
+	shown := short(ExtenderURL(extender))
 	if extender.Name() != "" {
 		r.extenders[extender.Name()] = shown
 	}
 	return &recordedExtender{Extender: extender, recorder: r, url: shown}
+}
+
+// ExtenderURL is the address of an extender, without what may be secret.
+func ExtenderURL(extender framework.Extender) string {
+	parsed, err := url.Parse(extender.Name())
+	if err != nil {
+		return "an extender whose address cannot be shown"
+	}
+	parsed.User, parsed.RawQuery = nil, ""
+	return parsed.String()
 }
 
 // clean leaves out of a text what extenders' addresses have of secrets.

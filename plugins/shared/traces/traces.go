@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package traces makes a span of each attempt to schedule a pod, with a child for each extension point and each request
+// to an extender, and sends them to a collector with OTLP. Spans have the names of pods, nodes, profiles, plugins and
+// extenders: no other field of a pod, and no text of an error.
+//
+// A nil *Tracer traces nothing: all its methods may be called.
+package traces
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/semconv"
+	"go.opentelemetry.io/otel/trace"
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+)
+
+// attemptSpan is the name of the span that has all others of an attempt as its children.
+const attemptSpan = "Attempt"
+
+// Attributes of spans, beside those that OpenTelemetry has for Kubernetes.
+const (
+	profileKey   = attribute.Key("scheduler.profile")
+	attemptKey   = attribute.Key("scheduler.attempt")
+	evaluatedKey = attribute.Key("scheduler.nodes.evaluated")
+	feasibleKey  = attribute.Key("scheduler.nodes.feasible")
+	resultKey    = attribute.Key("scheduler.result")
+	statusKey    = attribute.Key("scheduler.status")
+	pluginKey    = attribute.Key("scheduler.plugin")
+	extenderKey  = attribute.Key("scheduler.extender")
+)
+
+// Tracer makes the spans. One goroutine schedules, and calls Next and Begin; all others may call the rest at any time.
+type Tracer struct {
+	tracer   trace.Tracer
+	flush    func(context.Context) error
+	flushing sync.Once
+
+	// next is the pod that the queue has given last, and taken when it has.
+	next  *framework.QueuedPodInfo
+	taken time.Time
+
+	// attempts has those that are sampled, until they end. A pod is in one attempt at a time.
+	mutex    sync.RWMutex
+	attempts map[types.UID]*attempt
+}
+
+// attempt belongs to the goroutine that schedules, and then to the one that binds.
+type attempt struct {
+	span trace.Span
+	// filter is open from the end of PreFilter to the next step.
+	filter trace.Span
+}
+
+// New returns a Tracer of a provider's, with what sends the spans that are left at the end.
+func New(provider trace.TracerProvider, flush func(context.Context) error) *Tracer {
+	return &Tracer{tracer: provider.Tracer("k8s.io/kubernetes/pkg/scheduler"), flush: flush, attempts: make(map[types.UID]*attempt)}
+}
+
+// Next notes the pod that the queue has given.
+func (t *Tracer) Next(podInfo *framework.QueuedPodInfo) {
+	t.next, t.taken = podInfo, time.Now()
+}
+
+// Begin begins the span of an attempt, if it is sampled. Plugins get the context that it returns.
+func (t *Tracer) Begin(ctx context.Context, pod *v1.Pod, profile string) context.Context {
+	number, taken := 1, time.Now()
+	if next := t.next; next != nil && next.Pod != nil && next.Pod.UID == pod.UID {
+		number, taken = next.Attempts, t.taken
+	}
+	t.next = nil
+	ctx, span := t.tracer.Start(ctx, attemptSpan, trace.WithTimestamp(taken))
+	if !span.IsRecording() {
+		return ctx
+	}
+	span.SetAttributes(
+		semconv.K8SNamespaceNameKey.String(pod.Namespace), semconv.K8SPodNameKey.String(pod.Name), semconv.K8SPodUIDKey.String(string(pod.UID)),
+		profileKey.String(profile), attemptKey.Int(number),
+	)
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.attempts[pod.UID] = &attempt{span: span}
+	return ctx
+}
+
+// Searched notes what the search for a node has found; node is empty if that is none.
+func (t *Tracer) Searched(pod *v1.Pod, node string, evaluated, feasible int) {
+	a := t.of(pod.UID)
+	if a == nil {
+		return
+	}
+	a.endFilter()
+	if node != "" {
+		a.span.SetAttributes(semconv.K8SNodeNameKey.String(node), evaluatedKey.Int(evaluated), feasibleKey.Int(feasible))
+	}
+}
+
+// Failed ends an attempt that has not bound its pod. unschedulable says that the search has found no node.
+func (t *Tracer) Failed(pod *v1.Pod, unschedulable bool) {
+	a := t.take(pod.UID)
+	if a == nil {
+		return
+	}
+	if unschedulable {
+		a.end(records.Unschedulable)
+		return
+	}
+	a.span.SetStatus(codes.Error, "")
+	a.end(records.Failed)
+}
+
+// bound ends an attempt that has bound its pod.
+func (t *Tracer) bound(pod *v1.Pod) {
+	if a := t.take(pod.UID); a != nil {
+		a.end(records.Bound)
+	}
+}
+
+// flushTime is for how long the end of the program waits for spans to be sent.
+const flushTime = time.Second
+
+// Flush sends the spans that are left, at the end of the program. What comes later is lost.
+func (t *Tracer) Flush() {
+	if t == nil {
+		return
+	}
+	t.flushing.Do(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
+		defer cancel()
+		if err := t.flush(ctx); err != nil {
+			klog.ErrorS(err, "The last spans are lost: the collector has not taken them in time; see that it runs", "timeout", flushTime)
+		}
+	})
+}
+
+func (t *Tracer) of(uid types.UID) *attempt {
+	t.mutex.RLock()
+	defer t.mutex.RUnlock()
+	return t.attempts[uid]
+}
+
+func (t *Tracer) take(uid types.UID) *attempt {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	a := t.attempts[uid]
+	delete(t.attempts, uid)
+	return a
+}
+
+func (a *attempt) end(result records.Result) {
+	a.endFilter()
+	a.span.SetAttributes(resultKey.String(string(result)))
+	a.span.End()
+}
+
+func (a *attempt) endFilter() {
+	if a.filter != nil {
+		a.filter.End()
+		a.filter = nil
+	}
+}
+
+// Step is a part of an attempt; nil is of no attempt that is sampled.
+type Step struct {
+	tracer  *Tracer
+	attempt *attempt
+	span    trace.Span
+}
+
+// Step begins the span of an extension point, or of a request to an extender. Plugins get the context that it returns.
+func (t *Tracer) Step(ctx context.Context, pod types.UID, name string, options ...trace.SpanOption) (context.Context, *Step) {
+	a := t.of(pod)
+	if a == nil {
+		return ctx, nil
+	}
+	a.endFilter()
+	ctx, span := t.tracer.Start(trace.ContextWithSpan(ctx, a.span), name, options...)
+	return ctx, &Step{tracer: t, attempt: a, span: span}
+}
+
+// End ends the span of an extension point.
+func (s *Step) End(status *framework.Status) {
+	if s == nil {
+		return
+	}
+	s.span.SetAttributes(statusKey.String(status.Code().String()))
+	if !status.IsSuccess() && status.FailedPlugin() != "" {
+		s.span.SetAttributes(pluginKey.String(status.FailedPlugin()))
+	}
+	s.fail(status.Code() == framework.Error)
+}
+
+// fail ends the span of a step that may have failed.
+func (s *Step) fail(failed bool) {
+	if s == nil {
+		return
+	}
+	if failed {
+		s.span.SetStatus(codes.Error, "")
+	}
+	s.span.End()
+}
+
+// filter begins the span of the Filter plugins. They run for each node, in many goroutines: one span has them all.
+func (s *Step) filter(ctx context.Context) {
+	if s != nil {
+		_, s.attempt.filter = s.tracer.tracer.Start(trace.ContextWithSpan(ctx, s.attempt.span), "Filter")
+	}
+}
