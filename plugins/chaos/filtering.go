@@ -9,7 +9,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
 const (
@@ -57,7 +57,7 @@ func (s simulation) Clone() framework.StateData {
 // disturbed returns the attempt that a cycle is if Chaos may disturb it, else nil. The first call in a cycle begins the
 // attempt, and says what the coins are, or that it is left alone.
 func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
-	if !pl.isTarget(pod) || records.IsWhatIf(state) {
+	if !pl.isTarget(pod) || whatif.Is(state) {
 		return nil
 	}
 	current, begun := pl.attempts.of(state, pod)
@@ -102,7 +102,7 @@ func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 // be evicted because of Chaos, pods of other namespaces among them. So it finds no node at all in an attempt in which a
 // node was rejected. In any other attempt it does what it does without Chaos: no coin is flipped in a simulation.
 func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
-	if pl.args.RejectPercent == 0 || !pl.isTarget(pod) || records.IsWhatIf(state) {
+	if pl.args.RejectPercent == 0 || !pl.isTarget(pod) || whatif.Is(state) {
 		return nil
 	}
 	// The state may be a copy, in which an attempt cannot be begun. Without PreFilter there is none.

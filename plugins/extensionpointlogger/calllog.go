@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	"k8s.io/utils/clock"
 )
 
@@ -73,7 +73,7 @@ func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
 	}
-	if records.IsWhatIf(state) {
+	if whatif.Is(state) {
 		return cycle{}
 	}
 	l.mutex.Lock()
@@ -94,7 +94,7 @@ func (l *callLog) find(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
 	}
-	return cycle{logged: !records.IsWhatIf(state) && l.selects(pod)}
+	return cycle{logged: !whatif.Is(state) && l.selects(pod)}
 }
 
 func read(state *framework.CycleState) *cycle {

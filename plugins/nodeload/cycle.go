@@ -6,7 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
 // stateKey is where a cycle keeps its *cycle.
@@ -70,7 +70,7 @@ func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 	}
 	pl.source.Touch()
 	c := pl.cycleOf(pod, pl.current())
-	whatIf := records.IsWhatIf(state)
+	whatIf := whatif.Is(state)
 	for r, blind := range c.blind {
 		if blind && !whatIf {
 			pl.counters.blind[r].Inc()

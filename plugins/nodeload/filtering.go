@@ -7,7 +7,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
 // PreFilter begins the cycle: it takes the view that Filter and Score will go by.
@@ -38,7 +38,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if why == "" {
 		return nil
 	}
-	if !records.IsWhatIf(state) {
+	if !whatif.Is(state) {
 		pl.counters.rejections[r].Inc()
 		pl.reject(node.Name, r)
 	}

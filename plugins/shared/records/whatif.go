@@ -19,6 +19,7 @@ import (
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	"sigs.k8s.io/yaml"
 )
 
@@ -104,27 +105,9 @@ func (r *Recorder) Draft() *Recorder {
 	}
 }
 
-// whatIfKey marks the state of a what-if.
-const whatIfKey framework.StateKey = "shared/records/what-if"
-
-type whatIfMark struct{}
-
-// Clone is of framework.StateData.
-func (m whatIfMark) Clone() framework.StateData { return m }
-
-// IsWhatIf says whether a plugin is asked what it would do. Then it must not remember, count or log what it is asked:
-// no attempt is made.
-func IsWhatIf(state *framework.CycleState) bool {
-	if state == nil {
-		return false
-	}
-	_, err := state.Read(whatIfKey)
-	return err == nil
-}
-
 // Try begins an attempt of a Draft, or goes on with it in another state.
 func (r *Recorder) Try(a *Attempt, state *framework.CycleState, p *v1.Pod, profile string, nodes int) *Attempt {
-	state.Write(whatIfKey, whatIfMark{})
+	whatif.Mark(state)
 	if a == nil {
 		return r.Begin(state, p, profile, nodes)
 	}
