@@ -229,7 +229,7 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 func (o *options) queueCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "queue",
-		Short: "List the pods that wait, of all namespaces or of the one that --namespace names, in the order in which they are tried",
+		Short: "List the pods that wait, of all namespaces or of the one that --namespace names: those that are tried next, those that back off, and those that wait for an event",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return o.answer(command.Context(), request{path: queuePath}, tableOf(func(p printer, answer queue) {

@@ -96,19 +96,25 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 		names = []string{host, lease.name + "-" + host}
 	}
 	// By name first: rights can be given for that, and not for a list.
+	var forbidden error
 	for _, name := range names {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
 		switch {
 		case err == nil && runsScheduler(pod):
 			return pod, nil
 		case apierrors.IsForbidden(err):
-			return nil, missing(err, lease.namespace, "get", "pods/"+name)
+			// One may be allowed another name.
+			if forbidden == nil {
+				forbidden = missing(err, lease.namespace, "get", "pods/"+name)
+			}
 		case err != nil && !apierrors.IsNotFound(err):
 			return nil, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s: %w", lease.namespace, name, err), "kubectl --namespace %s get pod %s", lease.namespace, name)
 		}
 	}
 	list, err := pods.List(ctx, metav1.ListOptions{})
 	switch {
+	case apierrors.IsForbidden(err) && forbidden != nil:
+		return nil, forbidden
 	case apierrors.IsForbidden(err):
 		return nil, missing(err, lease.namespace, "list", "pods")
 	case err != nil:
@@ -127,7 +133,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 	}
 	switch len(found) {
 	case 0:
-		return nil, nil
+		return nil, forbidden
 	case 1:
 		return found[0], nil
 	}
@@ -154,7 +160,7 @@ func container(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		container := &pod.Spec.Containers[i]
 		for _, word := range words(container) {
-			if path.Base(word) == "kube-scheduler" {
+			if !strings.HasPrefix(word, "-") && path.Base(word) == "kube-scheduler" {
 				return container
 			}
 		}
@@ -192,5 +198,5 @@ func missing(err error, namespace, verb, resource string, below ...string) error
 		what, question = resource+"/"+below[0], resource+" --subresource "+below[0]
 	}
 	return nextstep.With(fmt.Errorf("you lack the right to %s %s in namespace %s: %w", verb, what, namespace, err),
-		"kubectl auth can-i %s %s --namespace %s; manifests/examples/records/reach-the-scheduler.yaml gives that right", verb, question, namespace)
+		"kubectl auth can-i %s %s --namespace %s; see manifests/examples/records/reach-the-scheduler.yaml", verb, question, namespace)
 }

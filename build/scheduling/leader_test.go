@@ -110,6 +110,20 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	}
 }
 
+// TestAnotherNameThatIsAllowed: who may not read the first pod may read the one that leads.
+func TestAnotherNameThatIsAllowed(t *testing.T) {
+	client := fake.NewSimpleClientset(newLease("kube-scheduler", "cp1"+identity), newPod("cp1", "cp1", "kube-scheduler"))
+	client.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		if name := action.(clienttesting.GetAction).GetName(); name != "cp1" {
+			return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, name, nil)
+		}
+		return false, nil, nil
+	})
+	if got, err := find(t.Context(), client, schedulersLease); err != nil || got.pod != "cp1" {
+		t.Errorf("found %+v (%v)", got, err)
+	}
+}
+
 func TestLeaseIsNamespaceAndName(t *testing.T) {
 	if got, err := parseLease("kube-system/second-scheduler"); err != nil || got != (lease{"kube-system", "second-scheduler"}) {
 		t.Errorf("got %v (%v)", got, err)

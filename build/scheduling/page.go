@@ -42,7 +42,7 @@ func (o *options) pageCommand() *cobra.Command {
 			}
 			defer scheduler.close()
 			// What is wrong is said now, and not to the browser.
-			if _, err := scheduler.reach(command.Context()); err != nil {
+			if _, err := scheduler.ask(command.Context(), request{path: podsPath}); err != nil {
 				return err
 			}
 			listener, err := net.Listen("tcp4", net.JoinHostPort("127.0.0.1", strconv.Itoa(int(port))))
@@ -61,6 +61,8 @@ func (o *options) pageCommand() *cobra.Command {
 
 // page is a proxy from a browser on this machine to the scheduler that leads. Others of the machine can connect to it
 // too: it answers only to one who has the token, and to what a page of another address has a browser send it does not.
+// The cookie is sent to all ports of this address, as browsers do it: who opens a page that another user of the machine
+// serves meanwhile lets that user in.
 type page struct {
 	scheduler *scheduler
 	port      int
@@ -175,7 +177,10 @@ func (p *page) RoundTrip(request *http.Request) (*http.Response, error) {
 	request.URL, request.Host = address, address.Host
 	response, err := session.client.Transport.RoundTrip(request)
 	if err != nil {
-		// It may have ended: the next request looks for another one.
+		// It may have ended: the next request looks for another one, through a tunnel of its own.
+		if request.Context().Err() == nil {
+			session.tunnel.close()
+		}
 		p.scheduler.readAgain()
 		return nil, session.lost(err)
 	}

@@ -258,7 +258,11 @@ func (p printer) queue(answer queue, namespace string) {
 	if namespace != "" {
 		answer.Items = slices.DeleteFunc(answer.Items, func(pod queuedPod) bool { return pod.Namespace != namespace })
 	}
-	if len(answer.Items) == 0 {
+	switch {
+	case len(answer.Items) > 0 || unlisted > 0:
+	case namespace != "":
+		p.line("No pods of namespace %s wait.", namespace)
+	default:
 		p.line("No pods wait.")
 	}
 	header := []string{"NAMESPACE", "NAME", "WHERE", "WAITS", "ATTEMPTS", "WAITS FOR"}

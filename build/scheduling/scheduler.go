@@ -62,7 +62,7 @@ type session struct {
 func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*scheduler, error) {
 	if as := config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
 		return nil, nextstep.With(errors.New("the scheduler takes everyone for who they are, and would answer --as with your own rights"),
-			"leave --as out, or ask with that user's own credentials: --kubeconfig FILE, --token or --user")
+			"leave --as out (or as: of the kubeconfig's user), or ask with that user's own credentials: --kubeconfig FILE, --token or --user")
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -140,8 +140,8 @@ func (s *scheduler) drop() {
 //
 // The scheduler's certificate is not verified: it signs one for itself at each start. Who answers is vouched for by the
 // API server, whose certificate is verified: it and kubelet connect to the pod, and nothing else of this machine or the
-// network is between. So whoever may write pods there, or rules the node, could answer; that holds for the scheduler
-// itself.
+// network is between. So who may write pods there, or rules the node, could answer; that holds for the scheduler itself.
+// So could another pod in the node's network that takes the port while no scheduler runs.
 func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	config := rest.CopyConfig(s.config)
 	config.Dial = tunnel.dial
@@ -262,12 +262,15 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 		return nil, nil, s.lost(err)
 	}
 	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
+	content, err := io.ReadAll(io.LimitReader(response.Body, largestAnswer))
 	if err != nil {
 		return nil, nil, s.lost(err)
 	}
 	return response, content, nil
 }
+
+// largestAnswer, in bytes, is much more than a cluster of 15,000 nodes takes.
+const largestAnswer = 256 << 20
 
 // lost is an error of the connection.
 func (s *session) lost(err error) error {
@@ -286,7 +289,10 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 	what, next := said(content)
 	switch response.StatusCode {
 	case http.StatusOK:
-		var answer struct{ Leader bool }
+		var answer struct {
+			Leader         bool
+			LeaderIdentity string
+		}
 		if err := json.Unmarshal(content, &answer); err != nil {
 			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers what is not JSON: %w", leader, err),
 				"kubectl --namespace %s get pod %s --output yaml, and see which image it runs", leader.namespace, leader.pod)
@@ -295,13 +301,22 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
 				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.namespace, s.lease.name)}
 		}
+		if answer.LeaderIdentity != "" && answer.LeaderIdentity != leader.identity {
+			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads by another lease than %s, whose holder is %s", leader, s.lease, escape(leader.identity)),
+				"name its lease with --lease; or kubectl --namespace %s get lease %s, and when its holder stays the same, see where that runs", s.lease.namespace, s.lease.name)}
+		}
 		return content, nil
+	case http.StatusServiceUnavailable:
+		if strings.HasPrefix(what, "this scheduler stands by") {
+			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
+				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.namespace, s.lease.name)}
+		}
 	case http.StatusUnauthorized:
 		return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s does not know who you are (401 Unauthorized): %s", leader, what),
 			"kubectl auth can-i %s %s, and see that your credentials are a client certificate or a token", request.verb(), request.path)
 	case http.StatusForbidden:
 		return nil, nextstep.With(fmt.Errorf("you lack the right to %s the path %s of the scheduler (nonResourceURLs): %s", request.verb(), request.path, what),
-			"kubectl auth can-i %s %s; manifests/examples/records/read-scheduling-records.yaml gives that right", request.verb(), request.path)
+			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml has that right", request.verb(), request.path, roleFor(request.path))
 	case http.StatusNotFound:
 		if strings.HasPrefix(what, "404 page not found") {
 			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s has no %s: it keeps no records (--record-pods=0), or is another version or the stock one", leader, request.path),
@@ -315,7 +330,15 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 	if next == "" {
 		next = "kubectl --namespace " + leader.namespace + " logs " + leader.pod
 	}
-	return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %s", leader, response.Status, what), "%s", next)
+	return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %s", leader, escape(response.Status), what), "%s", next)
+}
+
+// roleFor is the ClusterRole that has the right to a path.
+func roleFor(path string) string {
+	if path == whatIfPath {
+		return "ask-scheduling-what-if"
+	}
+	return "read-scheduling-records"
 }
 
 // elsewhere says what else tells of the pod that was asked about.

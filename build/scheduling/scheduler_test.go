@@ -297,7 +297,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		{"no right to read the lease", why, nil, "/leases/kube-scheduler", []string{"you lack the right to get leases"}},
 		{"no right to read records", why, forbidden, "", []string{
 			"you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler (nonResourceURLs)", `User "jane" cannot get path`,
-			"next: kubectl auth can-i get /scheduling/pods/shop/web-0; manifests/examples/records/read-scheduling-records.yaml"}},
+			"next: kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml"}},
 		{"no right to post", []string{"what-if", "-f", pod}, forbidden, "", []string{"next: kubectl auth can-i post /scheduling/what-if;"}},
 		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"does not know who you are", "Unauthorized"}},
 		{"no record", why, answers(nil), "", []string{"no attempt to schedule this pod is recorded here", "next: kubectl --namespace shop get pod web-0"}},
@@ -308,6 +308,9 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 			`answers 500 Internal Server Error: broken\x1b[2J; next: look at it`}},
 		{"no scheduler behind the port", why, nil, "", []string{"kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp1 on its port 10259: failed to connect"}},
 		{"a standby", why, status(http.StatusOK, `{"leader": false}`), "", []string{"holds the lease kube-system/kube-scheduler: it does not lead"}},
+		{"a standby that cannot tell", []string{"what-if", "web-0"}, status(http.StatusServiceUnavailable, "this scheduler stands by: cp2_1 leads; next: ask the leader"), "", []string{"it does not lead"}},
+		{"the leader of another lease", why, status(http.StatusOK, `{"leader": true, "leaderIdentity": "cp1_other"}`), "", []string{"leads by another lease than kube-system/kube-scheduler", "--lease"}},
+		{"no right to ask", []string{"nodes", "web-0"}, status(http.StatusForbidden, "forbidden"), "", []string{"the ClusterRole ask-scheduling-what-if of"}},
 		{"another form", why, status(http.StatusOK, `{"leader": true, "attempts": 3}`), "", []string{"of another form", "--output json"}},
 		{"no JSON", why, status(http.StatusOK, "<html>"), "", []string{"not JSON"}},
 		{"an unknown output", append(why, "-o", "name"), nil, "", []string{"--output name is unknown"}},

@@ -71,7 +71,7 @@ kubectl apply --filename connects.yaml`)
 	o.run(t, "kubectl apply --filename manifests/examples/records/reach-the-scheduler.yaml")
 	o.run(t, until(as("jane"), "nonResourceURLs"))
 	expect(t, o.refused(t, as("jane")), "you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler", `User "jane" cannot get path`,
-		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; manifests/examples/records/read-scheduling-records.yaml gives that right")
+		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml has that right")
 	o.run(t, "kubectl apply --filename manifests/examples/records/read-scheduling-records.yaml")
 	// The scheduler believes for ten seconds that she may not.
 	o.run(t, until(as("jane"), "None of"))

@@ -25,6 +25,8 @@ var version = "unreleased"
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
+	// What does not listen to the first Ctrl-C, such as a file that is read, ends with the second.
+	context.AfterFunc(ctx, stop)
 	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	err := scheduling.NewCommand(version, streams).ExecuteContext(ctx)
 	switch {

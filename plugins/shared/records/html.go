@@ -72,8 +72,8 @@ func wantsForm(request *http.Request) bool {
 	return request.Method != http.MethodPost && request.URL.Query().Get("pod") == "" && wantsHTML(request)
 }
 
-// fromElsewhere says whether another site has a browser send this request. Reading is harmless, because that site does
-// not get the answer; a POST makes work.
+// fromElsewhere says whether another site has a browser send this request. To read records is harmless, because that
+// site does not get the answer; a what-if makes work.
 func fromElsewhere(request *http.Request) bool {
 	site := request.Header.Get("Sec-Fetch-Site")
 	return site != "" && site != "same-origin" && site != "none"

@@ -77,7 +77,7 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		}
 		return nil, &RequestError{http.StatusMethodNotAllowed, "records are only read", "GET " + path}
 	}
-	if !reads && fromElsewhere(request) {
+	if path == WhatIfPath && !wantsForm(request) && fromElsewhere(request) {
 		return nil, &RequestError{http.StatusForbidden, "another site has sent this", "ask at " + path}
 	}
 	found := &WhatIf{}

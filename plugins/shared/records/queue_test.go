@@ -82,6 +82,7 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) {
 		searches++ // under the race detector, two at once are seen
 		<-goOn
+		time.Sleep(time.Millisecond) // of work
 		return &WhatIf{}, time.Millisecond, nil
 	}
 	pod := func() (*v1.Pod, error) { return podNamed("pod"), nil }

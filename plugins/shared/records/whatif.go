@@ -3,8 +3,11 @@
 package records
 
 import (
+	"bytes"
 	"container/list"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -31,6 +34,10 @@ const (
 	whatIfsWaiting = 8
 	// whatIfShare is the most of a scheduler's time that goes to what-ifs: one in so many seconds.
 	whatIfShare = 20
+	// whatIfMost is the most that counts of one, so that others need not wait for long.
+	whatIfMost = time.Second / 4
+	// sizeOfValue is what each value in a manifest counts for, beside its text: objects are made of it, and validated.
+	sizeOfValue = 64
 )
 
 // A RequestError is an answer to a request that cannot be served.
@@ -76,23 +83,24 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	case <-ctx.Done():
 		return nil, busy
 	}
-	// To decode a manifest takes time, too, and none of the scheduler's. If it fails, or a plugin does, that counts.
-	began, held := time.Now(), time.Duration(0)
+	// All that it takes counts, not only what scheduling waits for: to decode a manifest, and what fails.
+	began := time.Now()
 	defer func() {
-		if held == 0 {
-			held = time.Since(began)
+		took := time.Since(began)
+		if took > whatIfMost {
+			took = whatIfMost
 		}
-		r.whatIfs.next = time.Now().Add((whatIfShare - 1) * held)
+		r.whatIfs.next = time.Now().Add((whatIfShare - 1) * took)
 	}()
 	pod, err := ask()
 	if err != nil {
 		return nil, err
 	}
-	answer, took, err := r.Sources.WhatIf(ctx, pod, all)
+	answer, held, err := r.Sources.WhatIf(ctx, pod, all)
 	if err != nil {
 		return nil, err
 	}
-	held, answer.Seconds = took, took.Seconds()
+	answer.Seconds = held.Seconds()
 	answer.Summary = r.clean(answer.Summary)
 	return answer, nil
 }
@@ -160,8 +168,18 @@ func (r *Recorder) waits(named string) (*v1.Pod, error) {
 // decode gives the pod of a manifest.
 func decode(content []byte) (*v1.Pod, error) {
 	pod := &v1.Pod{}
-	err := checkSize(content)
-	if err == nil {
+	// JSON is nearly YAML.
+	isJSON := json.Valid(content)
+	err := checkSize(content, isJSON)
+	switch {
+	case err != nil:
+	case isJSON:
+		decoder := json.NewDecoder(bytes.NewReader(content))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(pod)
+	case bytes.Contains(content, []byte("\n---")):
+		err = errors.New("it has several documents")
+	default:
 		err = yaml.UnmarshalStrict(content, pod)
 	}
 	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
@@ -181,16 +199,20 @@ func decode(content []byte) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// checkSize refuses YAML whose aliases make it much larger than it looks.
-func checkSize(content []byte) error {
+// checkSize refuses what is much larger than it looks: by aliases, or by many small values.
+func checkSize(content []byte, isJSON bool) error {
 	var decoded interface{}
-	if err := yamlv2.Unmarshal(content, &decoded); err != nil {
+	unmarshal := yamlv2.Unmarshal
+	if isJSON {
+		unmarshal = json.Unmarshal
+	}
+	if err := unmarshal(content, &decoded); err != nil {
 		return err
 	}
 	left := 2 * bytesOfManifest
 	var take func(value interface{}) bool
 	take = func(value interface{}) bool {
-		left -= 8
+		left -= sizeOfValue
 		switch value := value.(type) {
 		case string:
 			left -= len(value)
@@ -206,11 +228,17 @@ func checkSize(content []byte) error {
 					return false
 				}
 			}
+		case map[string]interface{}:
+			for key, item := range value {
+				if !take(key) || !take(item) {
+					return false
+				}
+			}
 		}
 		return left >= 0
 	}
 	if !take(decoded) {
-		return fmt.Errorf("with what its aliases stand for, it is larger than %d KiB", bytesOfManifest>>10)
+		return errors.New("with what its aliases stand for, and all its values, it is too large")
 	}
 	return nil
 }
@@ -230,7 +258,11 @@ func complete(pod *v1.Pod) error {
 		return err
 	}
 	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
-	return validation.ValidatePodCreate(&internal, options).ToAggregate()
+	wrong := validation.ValidatePodCreate(&internal, options)
+	if len(wrong) > 3 {
+		wrong = wrong[:3]
+	}
+	return wrong.ToAggregate()
 }
 
 // Summarize says in a sentence or two what a what-if has come to.
