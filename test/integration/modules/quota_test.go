@@ -162,9 +162,16 @@ func TestAResourceThatAQuotaDoesNotNameIsNotLimited(t *testing.T) {
 	s.expectRoom(t, "only-cpu", 2)
 }
 
-// finish has a pod end as kubelet would say it.
+// finish has a pod end as kubelet would say it, once it runs: kwok says that of a bound pod, whatever was said before.
 func (s *stand) finish(t *testing.T, namespace, name string, phase corev1.PodPhase) {
 	t.Helper()
+	s.Await(t, "the pod "+name+" to run", func() error {
+		pod, err := s.Pod(t, namespace, name)
+		if err != nil {
+			return err
+		}
+		return cluster.Unless(pod.Status.Phase == corev1.PodRunning, "it is %s", pod.Status.Phase)
+	})
 	_, err := s.Client().CoreV1().Pods(namespace).Patch(t.Context(), name, types.MergePatchType,
 		[]byte(fmt.Sprintf(`{"status":{"phase":%q}}`, phase)), metav1.PatchOptions{}, "status")
 	if err != nil {
