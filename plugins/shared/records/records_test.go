@@ -16,10 +16,11 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	corelisters "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // newRecorder is a recorder whose clock goes on by a second at each look.
@@ -45,7 +46,7 @@ func existing(pods ...*v1.Pod) corelisters.PodLister {
 }
 
 func podNamed(name string) *v1.Pod {
-	return st.MakePod().Namespace("default").Name(name).UID(name).Obj()
+	return &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID(name)}}
 }
 
 func rejectedBy(plugin string, reasons ...string) *framework.Status {
