@@ -156,6 +156,23 @@ func TestExtendersCalls(t *testing.T) {
 	}
 }
 
+// TestWhatIfsHaveExtendersOfTheirOwn: they wrap them while attempts go on. The race detector watches.
+func TestWhatIfsHaveExtendersOfTheirOwn(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	r.Extender(scoring{})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; i < 100; i++ {
+			r.clean("the text of an error")
+		}
+	}()
+	for i := 0; i < 100; i++ {
+		r.Draft().Extender(scoring{})
+	}
+	<-done
+}
+
 // explaining is a plugin with words of its own.
 type explaining struct{ framework.Plugin }
 

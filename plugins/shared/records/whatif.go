@@ -109,7 +109,7 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 func (r *Recorder) Draft() *Recorder {
 	return &Recorder{
 		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
-		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(), extenders: r.extenders,
+		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(), extenders: make(map[string]string),
 	}
 }
 
