@@ -77,11 +77,10 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		}
 		return nil, &RequestError{http.StatusMethodNotAllowed, "records are only read", "GET " + path}
 	}
-	if path == WhatIfPath && !wantsForm(request) && fromElsewhere(request) {
-		return nil, &RequestError{http.StatusForbidden, "another site has sent this", "ask at " + path}
-	}
-	found := &WhatIf{}
 	if path == WhatIfPath && !wantsForm(request) {
+		if fromElsewhere(request) {
+			return nil, &RequestError{http.StatusForbidden, "another site has sent this", "ask at " + path}
+		}
 		if !leader {
 			return nil, &RequestError{http.StatusServiceUnavailable, "this scheduler stands by, and knows no queue and no assumed pods" + r.whoLeads(), "ask the leader"}
 		}
@@ -89,7 +88,8 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		if err != nil {
 			return nil, err
 		}
-		if found, err = r.find(request.Context(), ask, request.URL.Query().Get("nodes") == "all"); err != nil {
+		found, err := r.find(request.Context(), ask, request.URL.Query().Get("nodes") == "all")
+		if err != nil {
 			return nil, err
 		}
 		// It has taken turns of its own.
@@ -104,8 +104,8 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	var answer interface{}
 	switch {
 	case path == WhatIfPath:
-		found.Answer = r.answer("WhatIf", leader)
-		answer = *found
+		// The form, with no answer yet.
+		answer = WhatIf{Answer: r.answer("WhatIf", leader)}
 	case path == PodsPath:
 		list := r.List()
 		list.Answer = r.answer("PodList", leader)
