@@ -102,7 +102,13 @@ func (o *told) holds(all []*framework.NodeInfo) {
 			pods[node.Name][podInfo.Pod] = true
 		}
 	}
-	if !reflect.DeepEqual(o.nodes, nodes) || !reflect.DeepEqual(o.pods, pods) {
+	for name, node := range nodes {
+		// DeepEqual would take a copy of the node for it.
+		if o.nodes[name] != node {
+			o.t.Fatalf("another object is told for %s than there is", name)
+		}
+	}
+	if len(o.nodes) != len(nodes) || !reflect.DeepEqual(o.pods, pods) {
 		o.t.Fatalf("what was told is not what there is")
 	}
 }
