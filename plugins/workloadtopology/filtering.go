@@ -22,8 +22,11 @@ func (pl *WorkloadTopology) PreFilter(_ context.Context, cycleState *framework.C
 	return status
 }
 
-// PreFilterExtensions returns the plugin itself: the pods that preemption adds and removes may be of the group, or peers.
+// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the group, or peers.
 func (pl *WorkloadTopology) PreFilterExtensions() framework.PreFilterExtensions {
+	if !pl.filters {
+		return nil
+	}
 	return pl
 }
 
@@ -66,6 +69,9 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	node := nodeInfo.Node()
 	if node == nil {
 		return framework.NewStatus(framework.Error, "node not found")
+	}
+	if !pl.filters {
+		return nil
 	}
 	s, status := pl.state(cycleState, pod)
 	if !status.IsSuccess() {

@@ -28,6 +28,8 @@ type WorkloadTopology struct {
 	index    *index
 	costs    []int64
 	counters counters
+	// filters says whether any argument rejects nodes.
+	filters bool
 
 	// first lets one of a cycle's workers begin the cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
@@ -58,6 +60,10 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	for _, level := range pl.args.Levels {
 		pl.costs = append(pl.costs, int64(level.Cost))
 	}
+	pl.filters = pl.args.MaxPerNode != nil
+	for i := range pl.args.Edges {
+		pl.filters = pl.filters || pl.args.Edges[i].Within != ""
+	}
 	var err error
 	if pl.index, err = newIndex(&pl.args); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
@@ -75,21 +81,11 @@ func (pl *WorkloadTopology) Name() string {
 // a pod that goes, or whose labels change. That a pod of the same group was placed wakes no pod: upstream tells of it only
 // those that have affinity to it.
 func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
-	if !pl.filters() {
+	if !pl.filters {
 		return nil
 	}
 	return []framework.ClusterEvent{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable},
 		{Resource: framework.Pod, ActionType: framework.Update | framework.Delete},
 	}
-}
-
-// filters says whether any argument rejects nodes.
-func (pl *WorkloadTopology) filters() bool {
-	for i := range pl.args.Edges {
-		if pl.args.Edges[i].Within != "" {
-			return true
-		}
-	}
-	return pl.args.MaxPerNode != nil
 }
