@@ -38,7 +38,7 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 		if n := c.on[on]; n > 0 {
 			text = strconv.AppendInt(append(text, ", pods of the group "...), int64(n), 10)
 		}
-		if pl.args.AvoidAbove != nil && pl.hot(cycleState, name) {
+		if nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name); err == nil && pl.hot(cycleState, nodeInfo) {
 			text = append(text, ", hot"...)
 		}
 		text = append(text, '.')

@@ -77,7 +77,28 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	if !status.IsSuccess() {
 		return status
 	}
-	on := pl.index.nodes[node.Name]
+	return pl.verdict(s, pl.index.nodes[node.Name])
+}
+
+// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod.
+func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
+	if !pl.filters {
+		return nil
+	}
+	s, status := pl.state(cycleState, pod)
+	if status.IsSuccess() && len(s.requirements) == 0 && len(s.cycle.on) == 0 {
+		return nil
+	}
+	return func(nodeInfo *framework.NodeInfo) *framework.Status {
+		if !status.IsSuccess() {
+			return status
+		}
+		return pl.verdict(s, pl.index.nodes[nodeInfo.Node().Name])
+	}
+}
+
+// verdict rejects a node, or not.
+func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
 	for i := range s.requirements {
 		if !pl.near(s, &s.requirements[i], on) {
 			// To remove pods from the node does not bring a peer near to it.

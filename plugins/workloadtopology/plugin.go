@@ -10,12 +10,12 @@ package workloadtopology
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -33,9 +33,6 @@ type WorkloadTopology struct {
 
 	// first lets one of a cycle's workers begin the cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
-	// last is the *cycle that was begun last. To read it costs a load, where the CycleState costs a lock and two look-ups
-	// for each node.
-	last atomic.Value
 }
 
 var (
@@ -45,6 +42,8 @@ var (
 	_ framework.PreScorePlugin      = &WorkloadTopology{}
 	_ framework.ScorePlugin         = &WorkloadTopology{}
 	_ framework.EnqueueExtensions   = &WorkloadTopology{}
+	_ services.PreparedFilter       = &WorkloadTopology{}
+	_ services.BatchScorer          = &WorkloadTopology{}
 )
 
 // New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.

@@ -18,21 +18,34 @@ func (pl *WorkloadTopology) PreScore(_ context.Context, cycleState *framework.Cy
 
 // Score returns 0 to 100; the same for all nodes of a pod that has no group and no peers.
 func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	c, ok := pl.last.Load().(*cycle)
-	if !ok || c.pod != pod {
-		s, status := pl.state(cycleState, pod)
-		if !status.IsSuccess() {
-			return 0, status
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() || s.round == 0 {
+		return 0, status
+	}
+	var nodeInfo *framework.NodeInfo
+	if pl.args.AvoidAbove != nil {
+		// One that is not in the snapshot any more is not known to be hot.
+		nodeInfo, _ = pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	}
+	if pl.hot(cycleState, nodeInfo) {
+		return 0, nil
+	}
+	return pl.score(s.cycle, pl.index.nodes[nodeName]), nil
+}
+
+// ScoreNodes does what Score does, for many nodes.
+func (pl *WorkloadTopology) ScoreNodes(cycleState *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	for i := range scores {
+		scores[i].Score = 0
+		if s.round > 0 && !pl.hot(cycleState, nodes[i]) {
+			scores[i].Score = pl.score(s.cycle, pl.index.nodes[scores[i].Name])
 		}
-		c = s.cycle
 	}
-	if c.round == 0 {
-		return 0, nil
-	}
-	if pl.args.AvoidAbove != nil && pl.hot(cycleState, nodeName) {
-		return 0, nil
-	}
-	return pl.score(c, pl.index.nodes[nodeName]), nil
+	return nil
 }
 
 // score returns the score of a node that is not hot. One that came after the cycle began is as one without labels.
@@ -57,9 +70,8 @@ func (pl *WorkloadTopology) ScoreExtensions() framework.ScoreExtensions {
 }
 
 // hot says whether NodeLoad knows of a load above the one to avoid. What is not known is not hot.
-func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeName string) bool {
-	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
-	if err != nil {
+func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) bool {
+	if pl.args.AvoidAbove == nil || nodeInfo == nil {
 		return false
 	}
 	load, known := nodeload.HighestLoad(cycleState, nodeInfo)
