@@ -32,7 +32,7 @@ type NodeCost struct {
 	index    *index
 	// byShare counts the pod's share of a node, and not the whole node.
 	byShare bool
-	// tolerationKey is of the toleration that opens spot nodes to a pod; empty if they are open to all.
+	// tolerationKey is of the toleration that opens spot nodes to a pod. If they are kept for none, no node is spot.
 	tolerationKey string
 	gauges        gauges
 	// current is the *cycle that was begun last. It is kept here and not in the CycleState, because here it costs each
@@ -48,7 +48,7 @@ type cycle struct {
 	state *framework.CycleState
 	// unpriced is what a node without a price counts as.
 	unpriced int64
-	// share says that the pod's share of a node counts: it asks for so many thousandths of a CPU, and so many bytes.
+	// share says that the pod's share of a node counts: it requests so many thousandths of a CPU, and so many bytes.
 	share       bool
 	cpu, memory int64
 	// leaveSpot says that spot nodes are for other pods.
@@ -149,13 +149,8 @@ func (pl *NodeCost) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *fr
 		pl.index.changed = false
 		pl.gauges.set(pl.index)
 	}
-	c := &cycle{state: state, leaveSpot: pl.tolerationKey != "" && !tolerates(pod, pl.tolerationKey)}
-	median, known := pl.index.median()
-	if c.unpriced = median; !known {
-		// Nothing is known of any node: all of them cost the same, whatever the pod takes of them.
-		c.unpriced = 1
-	}
-	if c.share = pl.byShare && known; c.share {
+	c := &cycle{state: state, unpriced: pl.index.median(), share: pl.byShare, leaveSpot: !tolerates(pod, pl.tolerationKey)}
+	if c.share {
 		c.cpu, c.memory = requests(pod)
 	}
 	pl.current.Store(c)

@@ -235,6 +235,23 @@ func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
 	}
 }
 
+// TestEachCycleHasAPodOfItsOwn: what was decided about the pod before must not count, also where PreScore is not enabled.
+func TestEachCycleHasAPodOfItsOwn(t *testing.T) {
+	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), newCluster(t, nodeWith("n1", "0.1", spot), nodeWith("n2", "0.2")))
+	for i := 0; i < 4; i++ {
+		pod, want := incoming().Obj(), []int64{0, 100}
+		if i%2 == 1 {
+			pod, want = tolerating(), []int64{100, 50}
+		}
+		if got := scoresOf(t, pl, pod, 2, i < 2); !reflect.DeepEqual(got, want) {
+			t.Errorf("cycle %d: got the scores %v, want %v", i, got, want)
+		}
+	}
+	if got := pl.Explain(framework.NewCycleState(), incoming().Obj(), []string{"n1"}); got != "" {
+		t.Errorf("of another cycle: %q", got)
+	}
+}
+
 func TestPricesFollowTheNodes(t *testing.T) {
 	c := newCluster(t)
 	n1, n2, n3 := nodeWith("n1", "0.1"), nodeWith("n2", "0.2"), nodeWith("n3", "")
