@@ -45,7 +45,7 @@ func (pl *WorkloadTopology) assume(cycleState *framework.CycleState, pod, other 
 	if !status.IsSuccess() || nodeInfo.Node() == nil || other.DeletionTimestamp != nil {
 		return status
 	}
-	on, group := pl.index.nodes[nodeInfo.Node().Name], pl.index.group(other)
+	on, group := pl.index.nodes[nodeInfo.Node()], pl.index.group(other)
 	if on == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	if !status.IsSuccess() {
 		return status
 	}
-	return pl.verdict(s, pl.index.nodes[node.Name])
+	return pl.verdict(s, pl.index.nodes[node])
 }
 
 // PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod.
@@ -93,7 +93,7 @@ func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod 
 		if !status.IsSuccess() {
 			return status
 		}
-		return pl.verdict(s, pl.index.nodes[nodeInfo.Node().Name])
+		return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
 	}
 }
 

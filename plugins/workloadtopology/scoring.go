@@ -22,15 +22,11 @@ func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.Cycle
 	if !status.IsSuccess() || s.round == 0 {
 		return 0, status
 	}
-	var nodeInfo *framework.NodeInfo
-	if pl.args.AvoidAbove != nil {
-		// One that is not in the snapshot any more is not known to be hot.
-		nodeInfo, _ = pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return 0, framework.AsStatus(err)
 	}
-	if pl.hot(cycleState, nodeInfo) {
-		return 0, nil
-	}
-	return pl.score(s.cycle, pl.index.nodes[nodeName]), nil
+	return pl.score(s.cycle, cycleState, nodeInfo), nil
 }
 
 // ScoreNodes does what Score does, for many nodes.
@@ -41,15 +37,19 @@ func (pl *WorkloadTopology) ScoreNodes(cycleState *framework.CycleState, pod *v1
 	}
 	for i := range scores {
 		scores[i].Score = 0
-		if s.round > 0 && !pl.hot(cycleState, nodes[i]) {
-			scores[i].Score = pl.score(s.cycle, pl.index.nodes[scores[i].Name])
+		if s.round > 0 {
+			scores[i].Score = pl.score(s.cycle, cycleState, nodes[i])
 		}
 	}
 	return nil
 }
 
-// score returns the score of a node that is not hot. One that came after the cycle began is as one without labels.
-func (pl *WorkloadTopology) score(c *cycle, on *node) int64 {
+// score returns a node's score.
+func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) int64 {
+	if pl.hot(cycleState, nodeInfo) {
+		return 0
+	}
+	on := pl.index.nodes[nodeInfo.Node()]
 	near := pl.nearness(c, on)
 	if pl.args.SpreadWeight == 0 {
 		return combine(near, 0, 0)
@@ -57,6 +57,7 @@ func (pl *WorkloadTopology) score(c *cycle, on *node) int64 {
 	return combine(near, spread(c.on[on]), int64(pl.args.SpreadWeight))
 }
 
+// nearness is that of a node; one that the index does not know is as one without labels.
 func (pl *WorkloadTopology) nearness(c *cycle, on *node) int64 {
 	if on == nil {
 		return nearness(nil, pl.costs, c.round, c.weight)
@@ -71,7 +72,7 @@ func (pl *WorkloadTopology) ScoreExtensions() framework.ScoreExtensions {
 
 // hot says whether NodeLoad knows of a load above the one to avoid. What is not known is not hot.
 func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) bool {
-	if pl.args.AvoidAbove == nil || nodeInfo == nil {
+	if pl.args.AvoidAbove == nil {
 		return false
 	}
 	load, known := nodeload.HighestLoad(cycleState, nodeInfo)
