@@ -25,7 +25,7 @@ type index struct {
 
 	follower changes.Follower
 	domains  *topology.Domains
-	nodes    map[*v1.Node]*node // by their objects, which never change in place
+	nodes    map[*v1.Node]*node         // by their objects, which never change in place
 	groups   map[string]map[*node]int32 // pods of a group by nodes
 	peers    map[peersKey]*peers
 	// round counts the cycles, for what is noted of domains.
