@@ -405,3 +405,66 @@ const (
 	// NodeLoadFilterClosed filters it out.
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology.
+type WorkloadTopologyArgs struct {
+	metav1.TypeMeta
+
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group: a
+	// job. A pod without one of them is in no group.
+	GroupBy []string
+	// Levels are 1 to 8 levels of the cluster's topology, from near to far.
+	Levels []WorkloadTopologyLevel
+	// Edges say which pods talk to each other: at most 32.
+	Edges []WorkloadTopologyEdge
+	// PeersAnnotation is the key of a pod annotation that replaces the edges that the pod is scored by: roles of its
+	// group with weights, as in "taskmanager=10,jobmanager=1". Empty reads none.
+	PeersAnnotation string
+	// RoleLabel is the label whose value is a pod's role in its group, for that annotation.
+	RoleLabel string
+	// MaxPerNode is how many pods of a group a node takes, 1 to 1000: a filter; nil is no limit.
+	MaxPerNode *int32
+	// SpreadWeight is by how many percent the score is for nodes with few pods of the group, 0 to 100; the rest is for
+	// nodes near to peers.
+	SpreadWeight int32
+	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0, by what the plugin
+	// NodeLoad of the same profile knows; nil looks at no load.
+	AvoidAbove *int32
+}
+
+// WorkloadTopologyLevel is a level of the cluster's topology.
+type WorkloadTopologyLevel struct {
+	// TopologyKey is the label of nodes whose value is the node's domain at this level.
+	TopologyKey string
+	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more than
+	// at the level before. A peer in no common domain costs 100.
+	Cost int32
+}
+
+// WorkloadTopologyScope is where the pods of an edge are.
+type WorkloadTopologyScope string
+
+const (
+	// WorkloadTopologyGroup: both are of the same group.
+	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
+	// WorkloadTopologyNamespace: both are in the same namespace.
+	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
+	// WorkloadTopologyCluster: both are anywhere.
+	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
+)
+
+// WorkloadTopologyEdge is between the pods that two selectors match, in both directions.
+type WorkloadTopologyEdge struct {
+	// From and To select the pods of the two sides; nil selects all. With another scope than Group, both are needed.
+	From *metav1.LabelSelector
+	To   *metav1.LabelSelector
+	// Weight is how much two pods have to say to each other, 0 to 100; 0 only filters.
+	Weight int32
+	// Scope is where both pods are.
+	Scope WorkloadTopologyScope
+	// Within is the topology key of a level: a filter. A node must be in the same domain of this level as one of the
+	// pod's peers that are placed, if there are any. Empty filters nothing.
+	Within string
+}

@@ -26,6 +26,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/workloadtopology"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"kube-scheduler-fork/test/inprocess/decision"
@@ -47,6 +48,7 @@ var plugins = []struct {
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
 	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},
+	{workloadtopology.Name, workloadtopology.New, `{maxPerNode: 100, spreadWeight: 20}`},
 }
 
 // registered are all plugins by name.

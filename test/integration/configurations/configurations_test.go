@@ -125,6 +125,25 @@ var checks = map[string]func(*testing.T, *outcome){
 			t.Errorf("events of Chaos are about %d pods, want most of the 10 of chaos-scheduler", len(disturbed))
 		}
 	},
+	"workload-topology.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 0, "streaming": 6})
+		zones := map[int]bool{}
+		for name, pod := range o.pods {
+			var number int
+			if _, err := fmt.Sscanf(pod.node, "node-%d", &number); err != nil {
+				t.Errorf("pod %s: %+v", name, pod)
+				continue
+			}
+			// The zones of `make run` take turns.
+			zones[number%3] = true
+			if n := o.onNode[pod.node]["streaming"]; n > 2 {
+				t.Errorf("%s has %d pods of the job, want 2 at most", pod.node, n)
+			}
+		}
+		if len(zones) != 1 {
+			t.Errorf("the job is in %d zones, want one", len(zones))
+		}
+	},
 	"gang.yaml": func(t *testing.T, o *outcome) {
 		o.expectBound(t, map[string]int{"default-scheduler": 4})
 		for _, name := range []string{"second-1", "second-2", "second-3"} {

@@ -25,6 +25,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PodFilterArgs{},
 		&RandScoreArgs{},
 		&RunningImageLocalityArgs{},
+		&WorkloadTopologyArgs{},
 	)
 	return nil
 }

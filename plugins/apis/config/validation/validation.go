@@ -41,6 +41,7 @@ func Functions() map[string]interface{} {
 		"PodFilter":            ValidatePodFilterArgs,
 		"RandScore":            ValidateRandScoreArgs,
 		"RunningImageLocality": ValidateRunningImageLocalityArgs,
+		"WorkloadTopology":     ValidateWorkloadTopologyArgs,
 	}
 }
 
