@@ -28,7 +28,11 @@ var defaults = map[string]runtime.Object{
 	"ChaosArgs":                &config.ChaosArgs{MaxConsecutiveRejections: 3},
 	"ExtensionPointLoggerArgs": &config.ExtensionPointLoggerArgs{SampleRate: 1},
 	"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}},
-	"NodeFilterArgs":           &config.NodeFilterArgs{DefaultAction: config.FilterAllow},
+	"NodeCostArgs": &config.NodeCostArgs{
+		PriceAnnotation: "node-cost.scheduler/price-per-hour", InstanceTypeLabel: "node.kubernetes.io/instance-type",
+		ZoneLabel: "topology.kubernetes.io/zone", Strategy: config.NodeCostCheapestShare,
+	},
+	"NodeFilterArgs": &config.NodeFilterArgs{DefaultAction: config.FilterAllow},
 	"NodeLoadArgs": &config.NodeLoadArgs{
 		Source:          config.NodeLoadSourcePrometheus,
 		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
@@ -146,6 +150,12 @@ func TestGivenArgsAreKept(t *testing.T) {
 		},
 		"ExtensionPointLoggerArgs": &config.ExtensionPointLoggerArgs{SampleRate: 0.5, Namespaces: []string{"test"}, Redact: true, QueueSort: true},
 		"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "zone", PreferredValues: []string{"a", "b"}},
+		// An annotation that is given as none is not the default.
+		"NodeCostArgs": &config.NodeCostArgs{
+			PriceLabel: "price", InstanceTypeLabel: "type", ZoneLabel: "zone", CapacityTypeLabel: "capacity", Strategy: config.NodeCostCheapestNode,
+			Prices: []config.NodeCostPrice{{InstanceType: "large", Zone: "a", CapacityType: "spot", PricePerHour: &capacity}},
+			Spot:   &config.NodeCostSpot{CapacityTypes: []string{"spot"}, TolerationKey: "example.com/spot"},
+		},
 		"NodeFilterArgs": &config.NodeFilterArgs{
 			DefaultAction: config.FilterDeny,
 			Rules: []config.NodeFilterRule{

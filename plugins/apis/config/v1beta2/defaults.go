@@ -101,6 +101,29 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 }
 
+// SetDefaults_NodeCostArgs fills in what is not given: the labels are those that Kubernetes itself documents, and what
+// capacity is like has none.
+func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {
+	if obj.PriceAnnotation == nil {
+		obj.PriceAnnotation = pointer.String("node-cost.scheduler/price-per-hour")
+	}
+	if obj.PriceLabel == nil {
+		obj.PriceLabel = pointer.String("")
+	}
+	if obj.InstanceTypeLabel == nil {
+		obj.InstanceTypeLabel = pointer.String(v1.LabelInstanceTypeStable)
+	}
+	if obj.ZoneLabel == nil {
+		obj.ZoneLabel = pointer.String(v1.LabelTopologyZone)
+	}
+	if obj.CapacityTypeLabel == nil {
+		obj.CapacityTypeLabel = pointer.String("")
+	}
+	if obj.Strategy == "" {
+		obj.Strategy = NodeCostCheapestShare
+	}
+}
+
 // SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
 // measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {

@@ -200,6 +200,69 @@ type ChaosArgs struct {
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
 
+// NodeCostStrategy is which cost of a node counts.
+type NodeCostStrategy string
+
+const (
+	// NodeCostCheapestNode counts the price of the whole node.
+	NodeCostCheapestNode NodeCostStrategy = "CheapestNode"
+	// NodeCostCheapestShare counts the price of what the pod takes of the node: the larger of its shares of the node's
+	// allocatable CPU and memory.
+	NodeCostCheapestShare NodeCostStrategy = "CheapestShare"
+)
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// NodeCostArgs are the arguments of the plugin NodeCost. A node's price comes from its annotation, else from its label,
+// else from the table. A node that has none counts as the median of those that have one.
+type NodeCostArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// PriceAnnotation is the key of the node's annotation with its price per hour, a number such as 0.096 or 96m; empty
+	// for none. Default: node-cost.scheduler/price-per-hour.
+	PriceAnnotation *string `json:"priceAnnotation,omitempty"`
+	// PriceLabel is the key of a label with the same; empty for none. Default: empty.
+	PriceLabel *string `json:"priceLabel,omitempty"`
+	// Prices are a table, of which the first row that matches a node counts: at most 1,000 rows.
+	// +listType=atomic
+	Prices []NodeCostPrice `json:"prices,omitempty"`
+	// InstanceTypeLabel is the key of the nodes' label with the instance type, as the table has it.
+	// Default: node.kubernetes.io/instance-type.
+	InstanceTypeLabel *string `json:"instanceTypeLabel,omitempty"`
+	// ZoneLabel is the key of the label with the zone. Default: topology.kubernetes.io/zone.
+	ZoneLabel *string `json:"zoneLabel,omitempty"`
+	// CapacityTypeLabel depends on the provider, such as karpenter.sh/capacity-type. Needed if a row or Spot has
+	// capacity types. Default: empty.
+	CapacityTypeLabel *string `json:"capacityTypeLabel,omitempty"`
+	// Strategy is which cost of a node counts. Default: CheapestShare.
+	Strategy NodeCostStrategy `json:"strategy,omitempty"`
+	// Spot keeps nodes that may be taken away for pods that say that they can stand it; nil keeps none.
+	Spot *NodeCostSpot `json:"spot,omitempty"`
+}
+
+// NodeCostPrice is a row of the table of prices. It matches a node whose labels have all of the values that are given.
+type NodeCostPrice struct {
+	// InstanceType is the value of the label InstanceTypeLabel; empty for any, or none.
+	InstanceType string `json:"instanceType,omitempty"`
+	// Zone is the value of the label ZoneLabel; empty for any, or none.
+	Zone string `json:"zone,omitempty"`
+	// CapacityType is the value of the label CapacityTypeLabel; empty for any, or none.
+	CapacityType string `json:"capacityType,omitempty"`
+	// PricePerHour is what such a node costs in an hour, 0 to 1,000,000,000, in any currency: the same for all nodes.
+	// Needed; 0 is free.
+	PricePerHour *resource.Quantity `json:"pricePerHour,omitempty"`
+}
+
+// NodeCostSpot keeps nodes for some pods: all others score them 0, below any other node.
+type NodeCostSpot struct {
+	// CapacityTypes are the values of the label CapacityTypeLabel that such nodes have: 1 to 16 of them.
+	// +listType=set
+	CapacityTypes []string `json:"capacityTypes,omitempty"`
+	// TolerationKey is the key of a taint. A pod with a toleration of it, whatever its value and effect, may go to such
+	// nodes. They need not have the taint.
+	TolerationKey string `json:"tolerationKey"`
+}
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeLoadArgs are the arguments of the plugin NodeLoad.

@@ -32,6 +32,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ChaosArgs{}, func(obj interface{}) { SetObjectDefaults_ChaosArgs(obj.(*ChaosArgs)) })
 	scheme.AddTypeDefaultingFunc(&ExtensionPointLoggerArgs{}, func(obj interface{}) { SetObjectDefaults_ExtensionPointLoggerArgs(obj.(*ExtensionPointLoggerArgs)) })
 	scheme.AddTypeDefaultingFunc(&MyScorePluginArgs{}, func(obj interface{}) { SetObjectDefaults_MyScorePluginArgs(obj.(*MyScorePluginArgs)) })
+	scheme.AddTypeDefaultingFunc(&NodeCostArgs{}, func(obj interface{}) { SetObjectDefaults_NodeCostArgs(obj.(*NodeCostArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeFilterArgs{}, func(obj interface{}) { SetObjectDefaults_NodeFilterArgs(obj.(*NodeFilterArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeLoadArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLoadArgs(obj.(*NodeLoadArgs)) })
 	scheme.AddTypeDefaultingFunc(&PodFilterArgs{}, func(obj interface{}) { SetObjectDefaults_PodFilterArgs(obj.(*PodFilterArgs)) })
@@ -51,6 +52,10 @@ func SetObjectDefaults_ExtensionPointLoggerArgs(in *ExtensionPointLoggerArgs) {
 
 func SetObjectDefaults_MyScorePluginArgs(in *MyScorePluginArgs) {
 	SetDefaults_MyScorePluginArgs(in)
+}
+
+func SetObjectDefaults_NodeCostArgs(in *NodeCostArgs) {
+	SetDefaults_NodeCostArgs(in)
 }
 
 func SetObjectDefaults_NodeFilterArgs(in *NodeFilterArgs) {

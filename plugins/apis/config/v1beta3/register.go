@@ -20,6 +20,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&ChaosArgs{},
 		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},
+		&NodeCostArgs{},
 		&NodeFilterArgs{},
 		&NodeLoadArgs{},
 		&PodFilterArgs{},

@@ -36,6 +36,7 @@ func Functions() map[string]interface{} {
 		"Chaos":                ValidateChaosArgs,
 		"ExtensionPointLogger": ValidateExtensionPointLoggerArgs,
 		"MyScorePlugin":        ValidateMyScorePluginArgs,
+		"NodeCost":             ValidateNodeCostArgs,
 		"NodeFilter":           ValidateNodeFilterArgs,
 		"NodeLoad":             ValidateNodeLoadArgs,
 		"PodFilter":            ValidatePodFilterArgs,

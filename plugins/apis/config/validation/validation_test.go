@@ -180,6 +180,9 @@ func TestValidate(t *testing.T) {
 			want: []string{"args.rules[0]: Required value: at least one of podNames, namespaces and podSelector"},
 		},
 
+		// More of it is in TestValidateNodeCostArgs.
+		{plugin: "NodeCost", name: "the label alone", args: nodeCost(func(args *config.NodeCostArgs) { args.Prices, args.PriceLabel = nil, "price" })},
+
 		{
 			plugin: "NodeFilter", name: "each condition on nodes is enough",
 			args: &config.NodeFilterArgs{DefaultAction: config.FilterDeny, Rules: []config.NodeFilterRule{

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodecost
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// explainedNodes are told of.
+const explainedNodes = 5
+
+// Explain says for the decision records what some nodes cost and where that comes from, such as
+//
+//	Price per hour: node-1 0.096 (table), node-2 0.05 (median, no price of its own).
+func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
+	c := pl.begun(state)
+	if c == nil {
+		return ""
+	}
+	if len(pl.index.sorted) == 0 {
+		return "No node has a price."
+	}
+	if len(nodes) > explainedNodes {
+		nodes = nodes[:explainedNodes]
+	}
+	const beginning = "Price per hour: "
+	text := append(make([]byte, 0, 256), beginning...)
+	for _, name := range nodes {
+		on := pl.index.nodes[name]
+		if on == nil {
+			continue
+		}
+		if len(text) > len(beginning) {
+			text = append(text, ", "...)
+		}
+		text = append(append(text, name...), ' ')
+		if on.from == nowhere {
+			text = append(appendPrice(text, c.unpriced), " (median, no price of its own"...)
+		} else {
+			text = append(append(appendPrice(text, on.price), " ("...), sourceNames[on.from]...)
+		}
+		if on.ignored {
+			text = append(text, "; what it says itself is no price"...)
+		}
+		if on.spot && c.leaveSpot {
+			text = append(text, "; spot, which the pod does not tolerate"...)
+		}
+		text = append(text, ')')
+	}
+	if len(text) == len(beginning) {
+		return ""
+	}
+	return string(append(text, '.'))
+}
+
+// appendPrice appends a price in billionths as a decimal number, with no zeros at the end.
+func appendPrice(text []byte, price int64) []byte {
+	text = strconv.AppendInt(text, price/1000000000, 10)
+	rest := price % 1000000000
+	if rest == 0 {
+		return text
+	}
+	text = append(text, '.')
+	for digit := int64(100000000); rest > 0; digit /= 10 {
+		text = append(text, byte('0'+rest/digit))
+		rest %= digit
+	}
+	return text
+}

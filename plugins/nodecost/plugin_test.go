@@ -1,0 +1,531 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodecost
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"sort"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/testutil"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last look.
+type cluster struct {
+	t        testing.TB
+	cache    cache.Cache
+	snapshot *cache.Snapshot
+}
+
+func newCluster(t testing.TB, nodes ...*v1.Node) *cluster {
+	t.Helper()
+	stop := make(chan struct{})
+	t.Cleanup(func() { close(stop) })
+	c := &cluster{t: t, cache: cache.New(time.Hour, stop), snapshot: cache.NewEmptySnapshot()}
+	for _, node := range nodes {
+		c.cache.AddNode(node)
+	}
+	return c
+}
+
+// NodeInfos returns the lister of the nodes as they are now.
+func (c *cluster) NodeInfos() framework.NodeInfoLister {
+	if err := c.cache.UpdateSnapshot(c.snapshot); err != nil {
+		c.t.Error(err)
+	}
+	return c.snapshot.NodeInfos()
+}
+
+// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
+func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
+	t.Helper()
+	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
+		frameworkruntime.WithSnapshotSharedLister(lister))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(args, handle)
+}
+
+func mustNew(t testing.TB, profile string, args *config.NodeCostArgs, lister framework.SharedLister) *NodeCost {
+	t.Helper()
+	plugin, err := newPlugin(t, profile, args, lister)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.(*NodeCost)
+}
+
+// nodeWith makes a node of 4 CPUs and 16 GiB that says what it costs, if anything.
+func nodeWith(name, price string, change ...func(*v1.Node)) *v1.Node {
+	node := st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourceMemory: "16Gi"}).Obj()
+	if price != "" {
+		node.Annotations = map[string]string{"price": price}
+	}
+	for _, change := range change {
+		change(node)
+	}
+	return node
+}
+
+// spot makes it a spot node.
+func spot(node *v1.Node) { node.Labels = map[string]string{"capacity": "spot"} }
+
+// sized has a node of another size.
+func sized(cpu, memory string) func(*v1.Node) {
+	return func(node *v1.Node) {
+		node.Status.Allocatable = st.MakeNode().Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourceMemory: memory}).Obj().Status.Allocatable
+	}
+}
+
+// arguments are those with the annotation alone.
+func arguments(strategy config.NodeCostStrategy) *config.NodeCostArgs {
+	return &config.NodeCostArgs{PriceAnnotation: "price", CapacityTypeLabel: "capacity", Strategy: strategy}
+}
+
+// keepSpot has spot nodes kept for pods that tolerate spot.
+func keepSpot(args *config.NodeCostArgs) *config.NodeCostArgs {
+	args.Spot = &config.NodeCostSpot{CapacityTypes: []string{"spot"}, TolerationKey: "spot"}
+	return args
+}
+
+// incoming makes a pod of 1 CPU and 1 GiB.
+func incoming() *st.PodWrapper {
+	return st.MakePod().Name("incoming").Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", v1.ResourceMemory: "1Gi"})
+}
+
+func tolerating() *v1.Pod {
+	return incoming().Toleration("spot").Obj()
+}
+
+// scoresOf calls the plugin as the framework does, and returns the scores of n1, n2, ….
+func scoresOf(t testing.TB, pl *NodeCost, pod *v1.Pod, nodes int, preScore bool) []int64 {
+	t.Helper()
+	return scoresIn(t, pl, framework.NewCycleState(), pod, nodes, preScore)
+}
+
+func scoresIn(t testing.TB, pl *NodeCost, state *framework.CycleState, pod *v1.Pod, nodes int, preScore bool) []int64 {
+	t.Helper()
+	ctx := context.Background()
+	if preScore {
+		if status := pl.PreScore(ctx, state, pod, nil); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+	}
+	list := make(framework.NodeScoreList, nodes)
+	for i := range list {
+		list[i].Name = fmt.Sprintf("n%d", i+1)
+		score, status := pl.Score(ctx, state, pod, list[i].Name)
+		if !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		list[i].Score = score
+	}
+	if status := pl.ScoreExtensions().NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	scores := make([]int64, nodes)
+	for i := range list {
+		scores[i] = list[i].Score
+	}
+	return scores
+}
+
+func TestScoresByCost(t *testing.T) {
+	const cheapestNode, cheapestShare = config.NodeCostCheapestNode, config.NodeCostCheapestShare
+	tests := []struct {
+		name  string
+		args  *config.NodeCostArgs
+		nodes []*v1.Node
+		pod   *v1.Pod
+		// want are the scores of n1, n2, ….
+		want []int64
+	}{
+		{
+			name: "by the node: 100 × 0.1/0.1, 0.1/0.2, 0.1/0.4", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "0.2"), nodeWith("n3", "0.4")}, want: []int64{100, 50, 25},
+		},
+		{
+			name: "a node without a price is the median of 0.1, 0.2 and 0.4, which is 0.2", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "0.2"), nodeWith("n3", "0.4"), nodeWith("n4", "")}, want: []int64{100, 50, 25, 50},
+		},
+		{
+			name: "the median of two is their mean: 100 × 0.1/0.25", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "0.4"), nodeWith("n3", "")}, want: []int64{100, 25, 40},
+		},
+		{
+			name: "what is no price is none, and never free", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "cheap"), nodeWith("n3", "-5"), nodeWith("n4", "")}, want: []int64{100, 100, 100, 100},
+		},
+		{
+			name: "no prices: nothing is better than anything, whatever its size", args: arguments(cheapestShare), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", ""), nodeWith("n2", "", sized("64", "256Gi")), nodeWith("n3", "x")}, want: []int64{100, 100, 100},
+		},
+		{
+			name: "a free node is best, and the others differ still: 50 × 0.1/0.1 and 0.1/0.2", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "0"), nodeWith("n3", "0.2")}, want: []int64{50, 100, 25},
+		},
+		{
+			name: "by the share: 0.4 × 1/4, 0.8 × 1/8 and 0.4 × 1/8 of CPU: 100 × 0.05/0.1, 0.05/0.1, 0.05/0.05", args: arguments(cheapestShare), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.4"), nodeWith("n2", "0.8", sized("8", "32Gi")), nodeWith("n3", "0.4", sized("8", "32Gi"))}, want: []int64{50, 50, 100},
+		},
+		{
+			name: "by the share of memory, if that is larger: 0.4 × 8/16 and 0.4 × 8/8", args: arguments(cheapestShare),
+			pod:   st.MakePod().Req(map[v1.ResourceName]string{v1.ResourceCPU: "1", v1.ResourceMemory: "8Gi"}).Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.4"), nodeWith("n2", "0.4", sized("4", "8Gi"))}, want: []int64{100, 50},
+		},
+		{
+			name: "a pod that requests nothing: 0.4 × 0.1/4 and 0.4 × 0.1/8 of CPU", args: arguments(cheapestShare), pod: st.MakePod().Container("image").Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.4"), nodeWith("n2", "0.4", sized("8", "32Gi"))}, want: []int64{50, 100},
+		},
+		{
+			name: "a pod that does not tolerate spot: none for n1, and 100 × 0.2/0.2, 0.2/0.4 for the rest", args: keepSpot(arguments(cheapestNode)), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.05", spot), nodeWith("n2", "0.2"), nodeWith("n3", "0.4")}, want: []int64{0, 100, 50},
+		},
+		{
+			name: "at least one for what is not spot: 100 × 1/1 and 1/1000", args: keepSpot(arguments(cheapestNode)), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.05", spot), nodeWith("n2", "1"), nodeWith("n3", "1000")}, want: []int64{0, 100, 1},
+		},
+		{
+			name: "a pod that tolerates spot goes by the price", args: keepSpot(arguments(cheapestNode)), pod: tolerating(),
+			nodes: []*v1.Node{nodeWith("n1", "0.05", spot), nodeWith("n2", "0.2"), nodeWith("n3", "0.025")}, want: []int64{50, 13, 100},
+		},
+		{
+			name: "spot is kept where no node has a price, too", args: keepSpot(arguments(cheapestShare)), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "", spot), nodeWith("n2", "")}, want: []int64{0, 100},
+		},
+		{
+			name: "all pods go to spot if it is not kept", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0.05", spot), nodeWith("n2", "0.1")}, want: []int64{100, 50},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pl := mustNew(t, "profile", tt.args, newCluster(t, tt.nodes...))
+			if got := scoresOf(t, pl, tt.pod, len(tt.want), true); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got the scores %v, want %v", got, tt.want)
+			}
+			if got := scoresOf(t, pl, tt.pod, len(tt.want), false); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("without PreScore: got the scores %v, want %v", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestNodesThatAreNotScoredDoNotChangeTheScale scores n1 and n2 alone; n3 only counts for the median.
+func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
+	pl := mustNew(t, "profile", arguments(config.NodeCostCheapestNode), newCluster(t, nodeWith("n1", "0.2"), nodeWith("n2", "0.4"), nodeWith("n3", "0.01")))
+	if got := scoresOf(t, pl, incoming().Obj(), 2, true); !reflect.DeepEqual(got, []int64{100, 50}) {
+		t.Errorf("got the scores %v, want 100 and 50", got)
+	}
+}
+
+// TestEachCycleHasAPodOfItsOwn: what was decided about the pod before must not count, also where PreScore is not enabled.
+func TestEachCycleHasAPodOfItsOwn(t *testing.T) {
+	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), newCluster(t, nodeWith("n1", "0.1", spot), nodeWith("n2", "0.2")))
+	for i := 0; i < 4; i++ {
+		pod, want := incoming().Obj(), []int64{0, 100}
+		if i%2 == 1 {
+			pod, want = tolerating(), []int64{100, 50}
+		}
+		if got := scoresOf(t, pl, pod, 2, i < 2); !reflect.DeepEqual(got, want) {
+			t.Errorf("cycle %d: got the scores %v, want %v", i, got, want)
+		}
+	}
+	if got := pl.Explain(framework.NewCycleState(), incoming().Obj(), []string{"n1"}); got != "" {
+		t.Errorf("of another cycle: %q", got)
+	}
+}
+
+func TestPricesFollowTheNodes(t *testing.T) {
+	c := newCluster(t)
+	n1, n2, n3 := nodeWith("n1", "0.1"), nodeWith("n2", "0.2"), nodeWith("n3", "")
+	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), c)
+	expect := func(when string, want ...int64) {
+		t.Helper()
+		if got := scoresOf(t, pl, incoming().Obj(), len(want), true); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got the scores %v, want %v", when, got, want)
+		}
+	}
+	c.cache.AddNode(n1)
+	c.cache.AddNode(n2)
+	c.cache.AddNode(n3)
+	expect("at first, the median is 0.15", 100, 50, 67)
+	c.cache.UpdateNode(n2, nodeWith("n2", "0.4"))
+	expect("n2 is dearer, the median 0.25", 100, 25, 40)
+	c.cache.UpdateNode(n3, nodeWith("n3", "0.05"))
+	expect("n3 gets a price", 50, 13, 100)
+	c.cache.UpdateNode(n3, nodeWith("n3", "0.05", spot))
+	expect("n3 becomes spot", 100, 25, 0)
+	c.cache.UpdateNode(n1, nodeWith("n1", ""))
+	expect("n1 loses its price, the median of 0.4 and 0.05 is 0.225", 100, 56, 0)
+	if err := c.cache.RemoveNode(n3); err != nil {
+		t.Fatal(err)
+	}
+	expect("n3 is gone, the median 0.4", 100, 100)
+	if len(pl.index.nodes) != 2 || len(pl.index.sorted) != 1 {
+		t.Errorf("%d nodes and %d prices are kept, want 2 and 1", len(pl.index.nodes), len(pl.index.sorted))
+	}
+}
+
+// TestTheIndexIsWhatTheNodesSay changes nodes at random, and compares with a look at all of them.
+func TestTheIndexIsWhatTheNodesSay(t *testing.T) {
+	random := rand.New(rand.NewSource(1))
+	texts := []string{"", "0", "0.1", "0.1", "0.2", "0.3", "x", "-1"}
+	nodes, x := map[string]*v1.Node{}, newIndex(newPrices(tableArgs()))
+	for step := 0; step < 5000; step++ {
+		name := fmt.Sprintf("n%d", random.Intn(20))
+		var after *v1.Node
+		if random.Intn(4) > 0 {
+			after = nodeWith(name, texts[random.Intn(len(texts))])
+			after.Labels = map[string]string{"type": []string{"small", "large"}[random.Intn(2)]}
+		}
+		if before := nodes[name]; before != nil || after != nil {
+			x.NodeChanged(before, after, nil)
+		}
+		if delete(nodes, name); after != nil {
+			nodes[name] = after
+		}
+		var want []int64
+		var from [sources]int
+		ignored := 0
+		for name, node := range nodes {
+			price, source, bad := x.prices.of(node)
+			if kept := x.nodes[name]; kept == nil || kept.from != source || kept.price != price || kept.ignored != bad {
+				t.Fatalf("step %d: of %s is kept %+v", step, name, kept)
+			}
+			if from[source]++; source != nowhere {
+				want = append(want, price)
+			}
+			if bad {
+				ignored++
+			}
+		}
+		sort.Slice(want, func(i, j int) bool { return want[i] < want[j] })
+		if len(x.nodes) != len(nodes) || x.from != from || x.ignored != ignored || fmt.Sprint(x.sorted) != fmt.Sprint(want) {
+			t.Fatalf("step %d: prices %v from %v, ignored %d; want %v from %v, ignored %d", step, x.sorted, x.from, x.ignored, want, from, ignored)
+		}
+	}
+}
+
+func TestNewRefusesBadArgs(t *testing.T) {
+	tests := []struct {
+		name string
+		args runtime.Object
+		want []string
+	}{
+		{name: "no args", args: nil, want: []string{"NodeCostArgs", "<nil>"}},
+		{name: "another plugin's args", args: &config.RandScoreArgs{}, want: []string{"RandScoreArgs"}},
+		{
+			name: "every error at once, with the field's path",
+			args: &config.NodeCostArgs{Strategy: "Dearest", Spot: &config.NodeCostSpot{CapacityTypes: []string{"spot"}}},
+			want: []string{"pluginConfig[NodeCost].args: Required", "args.capacityTypeLabel", "args.strategy", "args.spot.tolerationKey"},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := newPlugin(t, "profile", tt.args, nil)
+			if err == nil {
+				t.Fatal("New accepted the args")
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("the error %q does not contain %q", err, want)
+				}
+			}
+		})
+	}
+}
+
+func TestNoEventIsRegistered(t *testing.T) {
+	if events := (&NodeCost{}).EventsToRegister(); events != nil {
+		t.Errorf("got %v; no pod is rejected that an event could make fit", events)
+	}
+}
+
+func TestMetrics(t *testing.T) {
+	c := newCluster(t, nodeWith("n1", "0.1"), nodeWith("n2", "x"), nodeWith("n3", ""))
+	args := tableArgs()
+	args.Prices = []config.NodeCostPrice{rowOf("small", "", "", "1")}
+	pl := mustNew(t, "counted", args, c)
+	n2 := nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} })
+	c.cache.UpdateNode(nil, n2)
+	expect := func(when string, want map[string]float64) {
+		t.Helper()
+		for source, count := range want {
+			gauge := ignoredPrices.WithLabelValues("counted")
+			if source != "ignored" {
+				gauge = pricedNodes.WithLabelValues("counted", source)
+			}
+			if got, err := testutil.GetGaugeMetricValue(gauge); err != nil || got != count {
+				t.Errorf("%s: %s is %g, %v, want %g", when, source, got, err, count)
+			}
+		}
+	}
+	asked := framework.NewCycleState()
+	whatif.Mark(asked)
+	scoresIn(t, pl, asked, incoming().Obj(), 3, true)
+	expect("a what-if counts nothing", map[string]float64{"annotation": 0, "none": 0, "ignored": 0})
+	scoresOf(t, pl, incoming().Obj(), 3, true)
+	expect("at first", map[string]float64{"annotation": 1, "label": 0, "table": 1, "none": 1, "ignored": 1})
+	c.cache.UpdateNode(n2, nodeWith("n2", "0.2"))
+	scoresOf(t, pl, incoming().Obj(), 3, true)
+	expect("n2's annotation is right", map[string]float64{"annotation": 2, "label": 0, "table": 0, "none": 1, "ignored": 0})
+}
+
+func TestExplain(t *testing.T) {
+	c := newCluster(t, nodeWith("n1", "0.096"), nodeWith("n2", "x"), nodeWith("n3", ""), nodeWith("n4", "0.03", spot), nodeWith("n5", "12"), nodeWith("n6", "1"))
+	args := keepSpot(arguments(config.NodeCostCheapestShare))
+	args.InstanceTypeLabel, args.Prices = "type", []config.NodeCostPrice{rowOf("small", "", "", "0.0000001")}
+	pl, state := mustNew(t, "explained", args, c), framework.NewCycleState()
+	if got := pl.Explain(state, incoming().Obj(), []string{"n1"}); got != "" {
+		t.Errorf("without a cycle: %q", got)
+	}
+	explain := func(pod *v1.Pod, nodes ...string) string {
+		state := framework.NewCycleState()
+		pl.PreScore(context.Background(), state, pod, nil)
+		return pl.Explain(state, pod, nodes)
+	}
+	// The median of 0.03, 0.096, 1 and 12.
+	want := "Price per hour: n1 0.096 (annotation), n2 0.548 (median, no price of its own; what it says itself is no price), " +
+		"n3 0.548 (median, no price of its own), n4 0.03 (annotation; spot, which the pod does not tolerate), n5 12 (annotation)."
+	if got := explain(incoming().Obj(), "n1", "n2", "n3", "n4", "n5", "n6"); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	c.cache.UpdateNode(nil, nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} }))
+	want = "Price per hour: n4 0.03 (annotation), n2 0.0000001 (table; what it says itself is no price)."
+	if got := explain(tolerating(), "n4", "none", "n2"); got != want {
+		t.Errorf("got\n%s, want\n%s", got, want)
+	}
+	if got := explain(tolerating(), "none"); got != "" {
+		t.Errorf("of no node: %q", got)
+	}
+	empty := mustNew(t, "explained", arguments(config.NodeCostCheapestShare), newCluster(t, nodeWith("n1", "")))
+	empty.PreScore(context.Background(), state, incoming().Obj(), nil)
+	if got := empty.Explain(state, incoming().Obj(), []string{"n1"}); got != "No node has a price." {
+		t.Errorf("without prices: %q", got)
+	}
+}
+
+// TestScoreInParallel is for the race detector: as many workers as a cycle has, with PreScore and without.
+func TestScoreInParallel(t *testing.T) {
+	pl := mustNew(t, "parallel", arguments(config.NodeCostCheapestShare), newCluster(t, nodeWith("n1", "0.4"), nodeWith("n2", "")))
+	for cycle := 0; cycle < 50; cycle++ {
+		ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
+		if cycle%2 == 0 {
+			pl.PreScore(ctx, state, pod, nil)
+		}
+		var wg sync.WaitGroup
+		for worker := 0; worker < 16; worker++ {
+			wg.Add(1)
+			go func() {
+				defer wg.Done()
+				if got, _ := pl.Score(ctx, state, pod, "n1"); got != one/10 {
+					t.Errorf("got %d, want %d", got, one/10)
+				}
+			}()
+		}
+		wg.Wait()
+	}
+}
+
+// benchmarkNodes is how many nodes there are, of which benchmarkScored are scored.
+const benchmarkNodes, benchmarkScored = 5000, 500
+
+// large makes 5,000 nodes of a hundred types, with prices by a table of as many rows.
+func large(t testing.TB, strategy config.NodeCostStrategy) (*NodeCost, *cluster) {
+	c := newCluster(t)
+	args := keepSpot(tableArgs())
+	args.Strategy, args.Prices = strategy, nil
+	for i := 0; i < 100; i++ {
+		args.Prices = append(args.Prices, rowOf(fmt.Sprintf("type-%d", i), "", "", fmt.Sprintf("0.%03d", i+1)))
+	}
+	for i := 0; i < benchmarkNodes; i++ {
+		node := nodeWith(fmt.Sprintf("node-%04d", i), "")
+		node.Labels = map[string]string{"type": fmt.Sprintf("type-%d", i%100), "zone": "a", "capacity": []string{"spot", "on-demand"}[i%2]}
+		c.cache.AddNode(node)
+	}
+	return mustNew(t, "large", args, c), c
+}
+
+// TestScoringDoesNotAllocate: nor does a cycle look at nodes that did not change.
+func TestScoringDoesNotAllocate(t *testing.T) {
+	pl, _ := large(t, config.NodeCostCheapestShare)
+	ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
+	scores := make(framework.NodeScoreList, benchmarkScored)
+	for i := range scores {
+		scores[i].Name = fmt.Sprintf("node-%04d", i)
+	}
+	pl.PreScore(ctx, state, pod, nil)
+	if allocations := testing.AllocsPerRun(100, func() { pl.PreScore(ctx, state, pod, nil) }); allocations > 5 {
+		t.Errorf("PreScore allocates %g times, want at most 5", allocations)
+	}
+	if allocations := testing.AllocsPerRun(100, func() {
+		for i := range scores {
+			scores[i].Score, _ = pl.Score(ctx, state, pod, scores[i].Name)
+		}
+		pl.NormalizeScore(ctx, state, pod, scores)
+	}); allocations != 0 {
+		t.Errorf("Score and NormalizeScore allocate %g times, want none", allocations)
+	}
+}
+
+// BenchmarkScore is Score and NormalizeScore for the nodes that are scored.
+func BenchmarkScore(b *testing.B) {
+	for _, strategy := range []config.NodeCostStrategy{config.NodeCostCheapestNode, config.NodeCostCheapestShare} {
+		b.Run(string(strategy), func(b *testing.B) {
+			pl, _ := large(b, strategy)
+			ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
+			list, names := make(framework.NodeScoreList, benchmarkScored), make([]string, benchmarkScored)
+			for i := range names {
+				names[i] = fmt.Sprintf("node-%04d", i)
+			}
+			pl.PreScore(ctx, state, pod, nil)
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := time.Now()
+			for i := 0; i < b.N; i++ {
+				for n := range list {
+					score, _ := pl.Score(ctx, state, pod, names[n])
+					list[n] = framework.NodeScore{Name: names[n], Score: score}
+				}
+				pl.NormalizeScore(ctx, state, pod, list)
+			}
+			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+		})
+	}
+}
+
+// BenchmarkNodeChanged is what a node's change costs whose price stays the same, and one whose price is another.
+func BenchmarkNodeChanged(b *testing.B) {
+	for name, prices := range map[string][2]string{"the same price": {"", ""}, "another price": {"0.02", "0.08"}} {
+		b.Run(name, func(b *testing.B) {
+			pl, _ := large(b, config.NodeCostCheapestNode)
+			pl.PreScore(context.Background(), framework.NewCycleState(), incoming().Obj(), nil)
+			var nodes [2]*v1.Node
+			for i := range nodes {
+				nodes[i] = nodeWith("node-0050", prices[i], func(node *v1.Node) { node.Labels = map[string]string{"type": "type-50"} })
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				pl.index.NodeChanged(nodes[i%2], nodes[(i+1)%2], nil)
+			}
+		})
+	}
+}
