@@ -27,7 +27,7 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 			continue
 		}
 		told++
-		now := c.standings[rule.share.number]
+		now := c.standings[rule.share.place]
 		text = append(append(append(text, "Rule "...), rule.name...), ": "...)
 		text = strconv.AppendInt(text, now.inside, 10)
 		text = append(text, " of "...)

@@ -42,8 +42,8 @@ type podRules struct {
 	rules, preferred []*rule
 	// weight is that of all preferred.
 	weight int64
-	// shares says that some rule has a share.
-	shares bool
+	// shares says that some rule has a share, and kept that the population knows all nodes of this cycle.
+	shares, kept bool
 	// whatIf says that the plugin is only asked. Whoever asks has a copy of the pod.
 	whatIf bool
 	// denied is how many nodes each rule has denied, and last those that none matched, for the decision records.
@@ -70,10 +70,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	if err != nil {
 		return nil, err
 	}
-	pl := &NodeFilter{
-		handle: handle, rules: rules,
-		population: &population{rules: rules.shares, standings: make([]standing, len(rules.shares))},
-	}
+	pl := &NodeFilter{handle: handle, rules: rules, population: newPopulation(rules)}
 	if len(rules.preferred) > 0 {
 		return &preferring{pl}, nil
 	}
@@ -110,13 +107,16 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 // PreFilter decides what the rules say of the pod alone, and how the shares stand that concern it.
 func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	c := &cycle{about: pl.newRules(state, pod)}
-	pl.last.Store(c.about)
-	if c.about.shares {
+	if c.about.shares || len(c.about.preferred) > 0 {
 		var err error
-		if c.standings, err = pl.population.now(pl.handle.SnapshotSharedLister()); err != nil {
+		if c.about.kept, err = pl.population.follow(pl.handle.SnapshotSharedLister(), c.about.shares); err != nil {
 			return framework.AsStatus(err)
 		}
 	}
+	if c.about.shares {
+		c.standings = append([]standing(nil), pl.population.standings...)
+	}
+	pl.last.Store(c.about)
 	state.Write(stateKey, c)
 	return nil
 }
@@ -138,8 +138,13 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 	}
 	about := pl.about(state, pod)
 	var standings []standing
+	var on matches
+	known := false
+	if about.kept {
+		on, known = pl.population.byNode[node]
+	}
 	for i, rule := range about.rules {
-		matches := rule.matchesNode(node)
+		matches := known && on.has(rule) || !known && rule.matchesNode(node)
 		if rule.share == nil {
 			if matches {
 				return about.decide(&rule.verdict, i)
@@ -152,7 +157,7 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 				return framework.AsStatus(err)
 			}
 		}
-		if rule.share.admits(standings[rule.share.number], matches) {
+		if rule.share.admits(standings[rule.share.place], matches) {
 			continue
 		}
 		if matches {

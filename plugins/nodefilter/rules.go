@@ -15,6 +15,8 @@ import (
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
 type rule struct {
+	// number is its place among all rules.
+	number       int
 	name         string
 	nodeNames    []string
 	nodeSelector labels.Selector
@@ -77,6 +79,7 @@ func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.C
 		if err != nil {
 			return ruleSet{}, err
 		}
+		rule.number = i
 		switch args.Rules[i].Action {
 		case config.FilterPrefer:
 			rule.weight = int64(args.Rules[i].Weight)
@@ -112,9 +115,9 @@ func compileRule(from *config.NodeFilterRule) (*rule, error) {
 	}, nil
 }
 
-func compileShare(from *config.NodeFilterRule, number int, counter metrics.CounterMetric) *share {
+func compileShare(from *config.NodeFilterRule, place int, counter metrics.CounterMetric) *share {
 	s := &share{
-		least: 0, most: 100, number: number,
+		least: 0, most: 100, place: place,
 		full: filterrule.NewResolvable(
 			fmt.Sprintf("node(s) had the most pods that rule %q of %s allows them", from.Name, Name), counter),
 		short: filterrule.NewResolvable(

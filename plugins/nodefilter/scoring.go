@@ -26,18 +26,25 @@ func preference(matching, all int64) int64 {
 	return (framework.MaxNodeScore*matching + all/2) / all
 }
 
-// Score says how much of what the rules prefer the node has. What the rules say of a node is not kept: a selector of one
-// label takes less time than to look the answer up, and nodes change with each heartbeat of their status.
+// Score says how much of what the rules prefer the node has.
 func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	about := pl.about(state, pod)
 	if len(about.preferred) == 0 {
 		return 0, nil
 	}
+	var matching int64
+	if on, known := pl.population.byName[nodeName]; known && about.kept {
+		for _, rule := range about.preferred {
+			if on.has(rule) {
+				matching += rule.weight
+			}
+		}
+		return preference(matching, about.weight), nil
+	}
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
-	var matching int64
 	for _, rule := range about.preferred {
 		if rule.matchesNode(nodeInfo.Node()) {
 			matching += rule.weight

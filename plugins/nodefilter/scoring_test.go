@@ -63,21 +63,44 @@ func TestScore(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			f := newFramework(t, internalcache.NewSnapshot(nil, nodes), tt.rules...)
-			state, pod := framework.NewCycleState(), st.MakePod().Namespace(tt.namespace).Name("pod").Obj()
-			if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
-				t.Fatal(status.AsError())
-			}
-			scores, status := f.RunScorePlugins(context.Background(), state, pod, nodes)
-			if !status.IsSuccess() {
-				t.Fatal(status.AsError())
-			}
-			for _, score := range scores[Name] {
-				if score.Score != tt.want[score.Name] {
-					t.Errorf("%s: got %d, want %d", score.Name, score.Score, tt.want[score.Name])
+			snapshot := internalcache.NewSnapshot(nil, nodes)
+			for _, lister := range []framework.SharedLister{snapshot, telling{snapshot}} {
+				f := newFramework(t, lister, tt.rules...)
+				state, pod := framework.NewCycleState(), st.MakePod().Namespace(tt.namespace).Name("pod").Obj()
+				if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
+					t.Fatal(status.AsError())
+				}
+				scores, status := f.RunScorePlugins(context.Background(), state, pod, nodes)
+				if !status.IsSuccess() {
+					t.Fatal(status.AsError())
+				}
+				for _, score := range scores[Name] {
+					if score.Score != tt.want[score.Name] {
+						t.Errorf("%T: %s: got %d, want %d", lister, score.Name, score.Score, tt.want[score.Name])
+					}
 				}
 			}
 		})
+	}
+}
+
+// telling is a snapshot that can say what has changed, and does not know.
+type telling struct{ framework.SharedLister }
+
+func (telling) ChangedSince(int64) ([]*framework.NodeInfo, int64, bool) { return nil, 0, false }
+
+// TestScoreGoesByTheNodeAsItIs: what is kept of a node changes with it.
+func TestScoreGoesByTheNodeAsItIs(t *testing.T) {
+	info := nodeInfo(spot("node"))
+	f := newFramework(t, telling{&settled{all: []*framework.NodeInfo{info}}}, prefer("spot", 1, "spot"))
+	for _, node := range []*v1.Node{spot("node"), onDemand("node"), spot("node")} {
+		info.SetNode(node)
+		state, pod := framework.NewCycleState(), web("pod")
+		f.RunPreFilterPlugins(context.Background(), state, pod)
+		score, status := f.plugin.(*preferring).Score(context.Background(), state, pod, "node")
+		if want := map[string]int64{"true": 100, "false": 0}[node.Labels["spot"]]; score != want || !status.IsSuccess() {
+			t.Errorf("spot=%s: got %d, %v, want %d", node.Labels["spot"], score, status, want)
+		}
 	}
 }
 
@@ -153,7 +176,7 @@ func BenchmarkPolicy(b *testing.B) {
 		{"3 preferences", preferences(3)},
 	} {
 		b.Run(bm.name, func(b *testing.B) {
-			f := newFramework(b, internalcache.NewSnapshot(nil, nodes), bm.rules...)
+			f := newFramework(b, telling{internalcache.NewSnapshot(nil, nodes)}, bm.rules...)
 			infos, err := f.SnapshotSharedLister().NodeInfos().List()
 			if err != nil {
 				b.Fatal(err)

@@ -15,8 +15,8 @@ import (
 // share is what a Share rule wants: bounds, in percent, on how much of a population is on the nodes of the rule.
 type share struct {
 	least, most int64
-	// number is the place of its standing among those of all Share rules.
-	number int
+	// place is that of its standing among those of all Share rules.
+	place int
 	// full is for a node of the rule, when there are all the pods that may be; short is for another node, when there are
 	// too few.
 	full, short filterrule.Verdict
@@ -45,15 +45,31 @@ func (s *share) admits(now standing, inside bool) bool {
 	return now.inside >= least
 }
 
-// population counts the pods of all Share rules. It is an observer of changes, and has what was seen of the snapshot
-// last: pods that are bound or assumed, of all profiles.
+// population counts the pods of all Share rules, and keeps which nodes the rules match: labels are read once for each
+// change of a node, not in each cycle. It is an observer of changes, and has what was seen of the snapshot last: pods that
+// are bound or assumed, of all profiles. It is written to where a cycle begins, and read by many in the cycle.
 type population struct {
-	rules     []*rule
-	standings []standing
-	follower  changes.Follower
+	rules, shares []*rule
+	standings     []standing
+	follower      changes.Follower
+	// byNode and byName have the same: filters know the node, scores its name.
+	byNode map[*v1.Node]matches
+	byName map[string]matches
 }
 
 var _ changes.Observer = &population{}
+
+// matches has a bit for each rule that matches a node, by the rules' numbers.
+type matches [2]uint64
+
+func (m matches) has(rule *rule) bool { return m[rule.number/64]&(1<<(rule.number%64)) != 0 }
+
+func newPopulation(rules ruleSet) *population {
+	return &population{
+		rules: append(append([]*rule(nil), rules.rules...), rules.preferred...), shares: rules.shares,
+		standings: make([]standing, len(rules.shares)), byNode: make(map[*v1.Node]matches), byName: make(map[string]matches),
+	}
+}
 
 // belongs says whether a pod counts: one that is being deleted does not, as for upstream's PodTopologySpread.
 func (r *rule) belongs(pod *v1.Pod) bool {
@@ -62,7 +78,7 @@ func (r *rule) belongs(pod *v1.Pod) bool {
 
 // add counts a pod on a node, or with -1 takes it out.
 func (p *population) add(standings []standing, node *v1.Node, pod *v1.Pod, by int64) {
-	for i, rule := range p.rules {
+	for i, rule := range p.shares {
 		if !rule.belongs(pod) {
 			continue
 		}
@@ -79,20 +95,33 @@ func (p *population) PodAdded(node *v1.Node, pod *v1.Pod) { p.add(p.standings, n
 // PodRemoved is of changes.Observer.
 func (p *population) PodRemoved(node *v1.Node, pod *v1.Pod) { p.add(p.standings, node, pod, -1) }
 
-// NodeChanged moves the pods of a node that comes under a rule or leaves it.
+// NodeChanged finds the rules that match a node, and moves its pods where it comes under a share or leaves it.
 func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
-	if before == nil || after == nil {
-		return // It has no pods.
+	if before != nil {
+		delete(p.byNode, before)
 	}
-	for i, rule := range p.rules {
-		was, is := rule.matchesNode(before), rule.matchesNode(after)
-		if was == is {
+	if after == nil {
+		delete(p.byName, before.Name) // It has no pods.
+		return
+	}
+	was, is := p.byName[after.Name], matches{}
+	for _, rule := range p.rules {
+		if rule.matchesNode(after) {
+			is[rule.number/64] |= 1 << (rule.number % 64)
+		}
+	}
+	p.byNode[after], p.byName[after.Name] = is, is
+	if was == is {
+		return
+	}
+	for i, rule := range p.shares {
+		if was.has(rule) == is.has(rule) {
 			continue
 		}
 		for _, pod := range pods {
 			switch {
 			case !rule.belongs(pod):
-			case is:
+			case is.has(rule):
 				p.standings[i].inside++
 			default:
 				p.standings[i].inside--
@@ -101,12 +130,16 @@ func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-// now returns how the rules stand in the cycle that begins.
-func (p *population) now(lister framework.SharedLister) ([]standing, error) {
-	if err := p.follower.Follow(lister, p); err != nil {
-		return nil, err
+// follow sees what has changed. Where shares do not need it, it is done only if the snapshot says what has changed, as
+// that of this project's scheduler does (patch 0575). To look at all nodes would take longer than their labels.
+func (p *population) follow(lister framework.SharedLister, needed bool) (followed bool, err error) {
+	_, tells := lister.(interface {
+		ChangedSince(position int64) (changed []*framework.NodeInfo, now int64, ok bool)
+	})
+	if !tells && !needed {
+		return false, nil
 	}
-	return append([]standing(nil), p.standings...), nil
+	return true, p.follower.Follow(lister, p)
 }
 
 const stateKey framework.StateKey = Name

@@ -380,9 +380,12 @@ func TestPopulationIsWhatThereIs(t *testing.T) {
 				}
 				snapshot.all = append(snapshot.all, info)
 			}
-			got, err := plugin.population.now(snapshot)
-			if err != nil || !reflect.DeepEqual(got, want) {
+			_, err := plugin.population.follow(snapshot, true)
+			if got := plugin.population.standings; err != nil || !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, step %d: got %v, %v; want %v", seed, step, got, err, want)
+			}
+			if kept := plugin.population; len(kept.byNode) != len(nodes) || len(kept.byName) != len(nodes) {
+				t.Fatalf("seed %d, step %d: %d and %d nodes are kept of %d", seed, step, len(kept.byNode), len(kept.byName), len(nodes))
 			}
 		}
 	}
@@ -390,6 +393,7 @@ func TestPopulationIsWhatThereIs(t *testing.T) {
 
 // settled is a snapshot of some nodes.
 type settled struct {
+	framework.SharedLister
 	framework.NodeInfoLister
 	all []*framework.NodeInfo
 	err error
