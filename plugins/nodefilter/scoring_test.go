@@ -140,13 +140,27 @@ func TestScoreOfANodeThatIsGoneIsAnError(t *testing.T) {
 	}
 }
 
+// TestFilterByShareDoesNotAllocate for a node that passes.
+func TestFilterByShareDoesNotAllocate(t *testing.T) {
+	f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), spotShare(0, 100))
+	state, pod, info := framework.NewCycleState(), web("pod"), nodeInfo(spot("spot-1"))
+	f.RunPreFilterPlugins(context.Background(), state, pod)
+	plugin := f.plugin.(*NodeFilter)
+	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), state, pod, info) }); allocations != 0 {
+		t.Errorf("%g allocations, want none", allocations)
+	}
+}
+
 func TestScoreDoesNotAllocate(t *testing.T) {
-	for _, namespaces := range [][]string{{"default"}, {"else"}} {
-		f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), prefer("spot", 1, "spot", namespaces...), spotShare(0, 30))
-		plugin, state, pod := f.plugin.(*preferring), framework.NewCycleState(), web("pod")
-		f.RunPreFilterPlugins(context.Background(), state, pod)
-		if allocations := testing.AllocsPerRun(100, func() { _, _ = plugin.Score(context.Background(), state, pod, "spot-1") }); allocations != 0 {
-			t.Errorf("%g allocations, want none", allocations)
+	snapshot := internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")})
+	for _, lister := range []framework.SharedLister{snapshot, telling{snapshot}} {
+		for _, namespace := range []string{"default", "else"} {
+			f := newFramework(t, lister, prefer("spot", 1, "spot", namespace))
+			plugin, state, pod := f.plugin.(*preferring), framework.NewCycleState(), web("pod")
+			f.RunPreFilterPlugins(context.Background(), state, pod)
+			if allocations := testing.AllocsPerRun(100, func() { _, _ = plugin.Score(context.Background(), state, pod, "spot-1") }); allocations != 0 {
+				t.Errorf("%T, rule for %s: %g allocations, want none", lister, namespace, allocations)
+			}
 		}
 	}
 }
