@@ -16,10 +16,11 @@ const explainedNodes = 5
 //
 //	Price per hour: node-1 0.096 (table), node-2 0.05 (median, no price of its own).
 func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
-	c := pl.begun(state)
-	if c == nil {
+	data, err := state.Read(stateKey)
+	if err != nil {
 		return ""
 	}
+	c := data.(*cycle)
 	if len(pl.index.sorted) == 0 {
 		return "No node has a price."
 	}
@@ -29,10 +30,11 @@ func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	const beginning = "Price per hour: "
 	text := append(make([]byte, 0, 256), beginning...)
 	for _, name := range nodes {
-		on := pl.index.nodes[name]
-		if on == nil {
+		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+		if err != nil {
 			continue
 		}
+		on := pl.index.nodes[nodeInfo.Node()]
 		if len(text) > len(beginning) {
 			text = append(text, ", "...)
 		}

@@ -8,11 +8,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// index knows the price of each node of the scheduler's snapshot. It is a changes.Observer: what depends on a node alone
-// is found once for each object of the node.
+// index knows the price of each node of the scheduler's snapshot. It is a changes.Observer: a price is found once for each
+// object of the node.
 type index struct {
 	prices *prices
-	nodes  map[string]*node
+	// nodes are known by their objects, which never change in place.
+	nodes map[*v1.Node]node
 	// sorted are the prices of the nodes that have one, from the lowest. To put one in or take one out moves some
 	// kilobytes, and happens only when a node's price changes, or a node comes or goes.
 	sorted []int64
@@ -23,7 +24,7 @@ type index struct {
 	changed bool
 }
 
-// node is what is known of a node.
+// node is what is known of a node. It is small, because a cycle looks at hundreds of them.
 type node struct {
 	// price is in billionths per hour; it counts only if it comes from somewhere.
 	price int64
@@ -31,40 +32,37 @@ type node struct {
 	// ignored says that the node's annotation or label is no price.
 	ignored bool
 	spot    bool
-	// cpu and memory are what pods can have of it: thousandths of a CPU, and bytes.
-	cpu, memory int64
 }
 
 func newIndex(prices *prices) *index {
-	return &index{prices: prices, nodes: map[string]*node{}}
+	return &index{prices: prices, nodes: map[*v1.Node]node{}}
 }
 
 // NodeChanged is told when a node comes, goes or is another object.
 func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
-	var was, is *node
+	var was, is node
 	if before != nil {
-		was = x.nodes[before.Name]
-		delete(x.nodes, before.Name)
+		was = x.nodes[before]
+		delete(x.nodes, before)
 	}
 	if after != nil {
-		is = &node{cpu: after.Status.Allocatable.Cpu().MilliValue(), memory: after.Status.Allocatable.Memory().Value()}
 		is.price, is.from, is.ignored = x.prices.of(after)
 		is.spot = x.prices.isSpot(after)
-		x.nodes[after.Name] = is
+		x.nodes[after] = is
 	}
 	// Most changes are news of a kubelet that have nothing to do with its price.
-	if was != nil && is != nil && was.price == is.price && was.from == is.from && was.ignored == is.ignored {
+	if before != nil && after != nil && was.price == is.price && was.from == is.from && was.ignored == is.ignored {
 		return
 	}
 	x.changed = true
-	if was != nil {
+	if before != nil {
 		x.count(was, -1)
 		if was.from != nowhere {
 			at := x.position(was.price)
 			x.sorted = append(x.sorted[:at], x.sorted[at+1:]...)
 		}
 	}
-	if is != nil {
+	if after != nil {
 		x.count(is, 1)
 		if is.from != nowhere {
 			at := x.position(is.price)
@@ -75,7 +73,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	}
 }
 
-func (x *index) count(n *node, by int) {
+func (x *index) count(n node, by int) {
 	x.from[n.from] += by
 	if n.ignored {
 		x.ignored += by

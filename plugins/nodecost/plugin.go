@@ -8,7 +8,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -21,6 +20,9 @@ import (
 
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "NodeCost"
+
+// stateKey is where a scheduling cycle keeps its *cycle.
+const stateKey framework.StateKey = Name
 
 // NodeCost scores a node by its price, or by the price of what the pod takes of it.
 //
@@ -35,17 +37,12 @@ type NodeCost struct {
 	// tolerationKey is of the toleration that opens spot nodes to a pod. If they are kept for none, no node is spot.
 	tolerationKey string
 	gauges        gauges
-	// current is the *cycle that was begun last. It is kept here and not in the CycleState, because here it costs each
-	// scored node a load, there a lock and a look-up.
-	current atomic.Value
 	// first lets one of a cycle's workers begin it, if PreScore is not enabled.
 	first sync.Mutex
 }
 
 // cycle is what a scheduling cycle has decided about the pod alone. It never changes once it is made.
 type cycle struct {
-	// state is compared by its address, which is not used again while this points to it.
-	state *framework.CycleState
 	// unpriced is what a node without a price counts as.
 	unpriced int64
 	// share says that the pod's share of a node counts: it requests so many thousandths of a CPU, and so many bytes.
@@ -53,6 +50,11 @@ type cycle struct {
 	cpu, memory int64
 	// leaveSpot says that spot nodes are for other pods.
 	leaveSpot bool
+}
+
+// Clone returns the cycle itself: no pod that preemption adds or removes changes it.
+func (c *cycle) Clone() framework.StateData {
+	return c
 }
 
 var (
@@ -105,7 +107,28 @@ func (pl *NodeCost) Score(_ context.Context, state *framework.CycleState, pod *v
 	if !status.IsSuccess() {
 		return 0, status
 	}
-	return c.cost(pl.index.nodes[nodeName]), nil
+	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return 0, framework.AsStatus(fmt.Errorf("getting node %q from snapshot: %w", nodeName, err))
+	}
+	return pl.cost(c, nodeInfo), nil
+}
+
+// ScoreNodes sets the same for many nodes. A scheduler that can score so calls it in place of Score, and has the nodes at
+// hand: to find them by name takes longer than all the rest.
+func (pl *NodeCost) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+	c, status := pl.cycle(state, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	for i, nodeInfo := range nodes {
+		scores[i].Score = pl.cost(c, nodeInfo)
+	}
+	return nil
+}
+
+func (pl *NodeCost) cost(c *cycle, nodeInfo *framework.NodeInfo) int64 {
+	return c.cost(pl.index.nodes[nodeInfo.Node()], nodeInfo.Allocatable.MilliCPU, nodeInfo.Allocatable.Memory)
 }
 
 // ScoreExtensions returns the plugin itself, for NormalizeScore.
@@ -121,23 +144,15 @@ func (pl *NodeCost) NormalizeScore(_ context.Context, _ *framework.CycleState, _
 
 // cycle returns the cycle of a state, and begins it if PreScore was not called.
 func (pl *NodeCost) cycle(state *framework.CycleState, pod *v1.Pod) (*cycle, *framework.Status) {
-	if c := pl.begun(state); c != nil {
-		return c, nil
+	if data, err := state.Read(stateKey); err == nil {
+		return data.(*cycle), nil
 	}
 	pl.first.Lock()
 	defer pl.first.Unlock()
-	if c := pl.begun(state); c != nil {
-		return c, nil
+	if data, err := state.Read(stateKey); err == nil {
+		return data.(*cycle), nil
 	}
 	return pl.begin(state, pod)
-}
-
-// begun returns the cycle of a state; nil if it was not begun last.
-func (pl *NodeCost) begun(state *framework.CycleState) *cycle {
-	if c, ok := pl.current.Load().(*cycle); ok && c.state == state {
-		return c
-	}
-	return nil
 }
 
 // begin looks at the nodes that changed, and at the pod.
@@ -149,10 +164,10 @@ func (pl *NodeCost) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *fr
 		pl.index.changed = false
 		pl.gauges.set(pl.index)
 	}
-	c := &cycle{state: state, unpriced: pl.index.median(), share: pl.byShare, leaveSpot: !tolerates(pod, pl.tolerationKey)}
+	c := &cycle{unpriced: pl.index.median(), share: pl.byShare, leaveSpot: !tolerates(pod, pl.tolerationKey)}
 	if c.share {
 		c.cpu, c.memory = requests(pod)
 	}
-	pl.current.Store(c)
+	state.Write(stateKey, c)
 	return c, nil
 }

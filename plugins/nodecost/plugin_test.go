@@ -25,7 +25,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last look.
+// cluster is the scheduler's own cache, with the snapshot that the plugin reads.
 type cluster struct {
 	t        testing.TB
 	cache    cache.Cache
@@ -40,16 +40,20 @@ func newCluster(t testing.TB, nodes ...*v1.Node) *cluster {
 	for _, node := range nodes {
 		c.cache.AddNode(node)
 	}
+	c.update()
 	return c
 }
 
-// NodeInfos returns the lister of the nodes as they are now.
-func (c *cluster) NodeInfos() framework.NodeInfoLister {
+// update has the snapshot show the nodes as they are now, as the beginning of a cycle does.
+func (c *cluster) update() {
+	c.t.Helper()
 	if err := c.cache.UpdateSnapshot(c.snapshot); err != nil {
-		c.t.Error(err)
+		c.t.Fatal(err)
 	}
-	return c.snapshot.NodeInfos()
 }
+
+// NodeInfos returns the snapshot's lister.
+func (c *cluster) NodeInfos() framework.NodeInfoLister { return c.snapshot.NodeInfos() }
 
 // newPlugin makes the plugin as the scheduler does, for a profile of the given name.
 func newPlugin(t testing.TB, profile string, args runtime.Object, lister framework.SharedLister) (framework.Plugin, error) {
@@ -113,32 +117,48 @@ func tolerating() *v1.Pod {
 	return incoming().Toleration("spot").Obj()
 }
 
+// manner is how the plugin is called: by schedulers that call PreScore or do not, and that score many nodes at once or one
+// by one.
+type manner struct{ preScore, batch bool }
+
+// normally is how upstream's scheduler calls it.
+var normally = manner{preScore: true}
+
 // scoresOf calls the plugin as the framework does, and returns the scores of n1, n2, ….
-func scoresOf(t testing.TB, pl *NodeCost, pod *v1.Pod, nodes int, preScore bool) []int64 {
+func scoresOf(t testing.TB, pl *NodeCost, pod *v1.Pod, nodes int, how manner) []int64 {
 	t.Helper()
-	return scoresIn(t, pl, framework.NewCycleState(), pod, nodes, preScore)
+	return scoresIn(t, pl, framework.NewCycleState(), pod, nodes, how)
 }
 
-func scoresIn(t testing.TB, pl *NodeCost, state *framework.CycleState, pod *v1.Pod, nodes int, preScore bool) []int64 {
+func scoresIn(t testing.TB, pl *NodeCost, state *framework.CycleState, pod *v1.Pod, nodes int, how manner) []int64 {
 	t.Helper()
-	ctx := context.Background()
-	if preScore {
-		if status := pl.PreScore(ctx, state, pod, nil); !status.IsSuccess() {
-			t.Fatal(status)
-		}
-	}
-	list := make(framework.NodeScoreList, nodes)
-	for i := range list {
-		list[i].Name = fmt.Sprintf("n%d", i+1)
-		score, status := pl.Score(ctx, state, pod, list[i].Name)
+	must := func(status *framework.Status) {
+		t.Helper()
 		if !status.IsSuccess() {
 			t.Fatal(status)
 		}
-		list[i].Score = score
 	}
-	if status := pl.ScoreExtensions().NormalizeScore(ctx, state, pod, list); !status.IsSuccess() {
-		t.Fatal(status)
+	pl.handle.SnapshotSharedLister().(*cluster).update()
+	ctx, list, infos := context.Background(), make(framework.NodeScoreList, nodes), make([]*framework.NodeInfo, nodes)
+	if how.preScore {
+		must(pl.PreScore(ctx, state, pod, nil))
 	}
+	for i := range list {
+		list[i].Name = fmt.Sprintf("n%d", i+1)
+		var err error
+		if infos[i], err = pl.handle.SnapshotSharedLister().NodeInfos().Get(list[i].Name); err != nil {
+			t.Fatal(err)
+		}
+		if !how.batch {
+			score, status := pl.Score(ctx, state, pod, list[i].Name)
+			must(status)
+			list[i].Score = score
+		}
+	}
+	if how.batch {
+		must(pl.ScoreNodes(state, pod, infos, list))
+	}
+	must(pl.ScoreExtensions().NormalizeScore(ctx, state, pod, list))
 	scores := make([]int64, nodes)
 	for i := range list {
 		scores[i] = list[i].Score
@@ -217,11 +237,10 @@ func TestScoresByCost(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			pl := mustNew(t, "profile", tt.args, newCluster(t, tt.nodes...))
-			if got := scoresOf(t, pl, tt.pod, len(tt.want), true); !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("got the scores %v, want %v", got, tt.want)
-			}
-			if got := scoresOf(t, pl, tt.pod, len(tt.want), false); !reflect.DeepEqual(got, tt.want) {
-				t.Errorf("without PreScore: got the scores %v, want %v", got, tt.want)
+			for _, how := range []manner{normally, {}, {preScore: true, batch: true}, {batch: true}} {
+				if got := scoresOf(t, pl, tt.pod, len(tt.want), how); !reflect.DeepEqual(got, tt.want) {
+					t.Errorf("%+v: got the scores %v, want %v", how, got, tt.want)
+				}
 			}
 		})
 	}
@@ -230,7 +249,7 @@ func TestScoresByCost(t *testing.T) {
 // TestNodesThatAreNotScoredDoNotChangeTheScale scores n1 and n2 alone; n3 only counts for the median.
 func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
 	pl := mustNew(t, "profile", arguments(config.NodeCostCheapestNode), newCluster(t, nodeWith("n1", "0.2"), nodeWith("n2", "0.4"), nodeWith("n3", "0.01")))
-	if got := scoresOf(t, pl, incoming().Obj(), 2, true); !reflect.DeepEqual(got, []int64{100, 50}) {
+	if got := scoresOf(t, pl, incoming().Obj(), 2, normally); !reflect.DeepEqual(got, []int64{100, 50}) {
 		t.Errorf("got the scores %v, want 100 and 50", got)
 	}
 }
@@ -243,7 +262,7 @@ func TestEachCycleHasAPodOfItsOwn(t *testing.T) {
 		if i%2 == 1 {
 			pod, want = tolerating(), []int64{100, 50}
 		}
-		if got := scoresOf(t, pl, pod, 2, i < 2); !reflect.DeepEqual(got, want) {
+		if got := scoresOf(t, pl, pod, 2, manner{preScore: i < 2}); !reflect.DeepEqual(got, want) {
 			t.Errorf("cycle %d: got the scores %v, want %v", i, got, want)
 		}
 	}
@@ -258,7 +277,7 @@ func TestPricesFollowTheNodes(t *testing.T) {
 	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), c)
 	expect := func(when string, want ...int64) {
 		t.Helper()
-		if got := scoresOf(t, pl, incoming().Obj(), len(want), true); !reflect.DeepEqual(got, want) {
+		if got := scoresOf(t, pl, incoming().Obj(), len(want), normally); !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: got the scores %v, want %v", when, got, want)
 		}
 	}
@@ -306,7 +325,7 @@ func TestTheIndexIsWhatTheNodesSay(t *testing.T) {
 		ignored := 0
 		for name, node := range nodes {
 			price, source, bad := x.prices.of(node)
-			if kept := x.nodes[name]; kept == nil || kept.from != source || kept.price != price || kept.ignored != bad {
+			if kept, known := x.nodes[node]; !known || kept.from != source || kept.price != price || kept.ignored != bad {
 				t.Fatalf("step %d: of %s is kept %+v", step, name, kept)
 			}
 			if from[source]++; source != nowhere {
@@ -379,12 +398,12 @@ func TestMetrics(t *testing.T) {
 	}
 	asked := framework.NewCycleState()
 	whatif.Mark(asked)
-	scoresIn(t, pl, asked, incoming().Obj(), 3, true)
+	scoresIn(t, pl, asked, incoming().Obj(), 3, normally)
 	expect("a what-if counts nothing", map[string]float64{"annotation": 0, "none": 0, "ignored": 0})
-	scoresOf(t, pl, incoming().Obj(), 3, true)
+	scoresOf(t, pl, incoming().Obj(), 3, normally)
 	expect("at first", map[string]float64{"annotation": 1, "label": 0, "table": 1, "none": 1, "ignored": 1})
 	c.cache.UpdateNode(n2, nodeWith("n2", "0.2"))
-	scoresOf(t, pl, incoming().Obj(), 3, true)
+	scoresOf(t, pl, incoming().Obj(), 3, normally)
 	expect("n2's annotation is right", map[string]float64{"annotation": 2, "label": 0, "table": 0, "none": 1, "ignored": 0})
 }
 
@@ -398,6 +417,7 @@ func TestExplain(t *testing.T) {
 	}
 	explain := func(pod *v1.Pod, nodes ...string) string {
 		state := framework.NewCycleState()
+		c.update()
 		pl.PreScore(context.Background(), state, pod, nil)
 		return pl.Explain(state, pod, nodes)
 	}
@@ -460,17 +480,30 @@ func large(t testing.TB, strategy config.NodeCostStrategy) (*NodeCost, *cluster)
 		node.Labels = map[string]string{"type": fmt.Sprintf("type-%d", i%100), "zone": "a", "capacity": []string{"spot", "on-demand"}[i%2]}
 		c.cache.AddNode(node)
 	}
+	c.update()
 	return mustNew(t, "large", args, c), c
+}
+
+// some are the nodes that are scored, and room for their scores.
+func (c *cluster) some() ([]*framework.NodeInfo, framework.NodeScoreList) {
+	c.t.Helper()
+	infos, scores := make([]*framework.NodeInfo, benchmarkScored), make(framework.NodeScoreList, benchmarkScored)
+	for i := range infos {
+		// Not neighbours in memory.
+		scores[i].Name = fmt.Sprintf("node-%04d", i*7%benchmarkNodes)
+		var err error
+		if infos[i], err = c.NodeInfos().Get(scores[i].Name); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+	return infos, scores
 }
 
 // TestScoringDoesNotAllocate: nor does a cycle look at nodes that did not change.
 func TestScoringDoesNotAllocate(t *testing.T) {
-	pl, _ := large(t, config.NodeCostCheapestShare)
+	pl, c := large(t, config.NodeCostCheapestShare)
 	ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
-	scores := make(framework.NodeScoreList, benchmarkScored)
-	for i := range scores {
-		scores[i].Name = fmt.Sprintf("node-%04d", i)
-	}
+	infos, scores := c.some()
 	pl.PreScore(ctx, state, pod, nil)
 	if allocations := testing.AllocsPerRun(100, func() { pl.PreScore(ctx, state, pod, nil) }); allocations > 5 {
 		t.Errorf("PreScore allocates %g times, want at most 5", allocations)
@@ -480,34 +513,37 @@ func TestScoringDoesNotAllocate(t *testing.T) {
 			scores[i].Score, _ = pl.Score(ctx, state, pod, scores[i].Name)
 		}
 		pl.NormalizeScore(ctx, state, pod, scores)
+		pl.ScoreNodes(state, pod, infos, scores)
 	}); allocations != 0 {
-		t.Errorf("Score and NormalizeScore allocate %g times, want none", allocations)
+		t.Errorf("Score, ScoreNodes and NormalizeScore allocate %g times, want none", allocations)
 	}
 }
 
-// BenchmarkScore is Score and NormalizeScore for the nodes that are scored.
+// BenchmarkScore is Score, or ScoreNodes, and NormalizeScore for the nodes that are scored.
 func BenchmarkScore(b *testing.B) {
 	for _, strategy := range []config.NodeCostStrategy{config.NodeCostCheapestNode, config.NodeCostCheapestShare} {
-		b.Run(string(strategy), func(b *testing.B) {
-			pl, _ := large(b, strategy)
-			ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
-			list, names := make(framework.NodeScoreList, benchmarkScored), make([]string, benchmarkScored)
-			for i := range names {
-				names[i] = fmt.Sprintf("node-%04d", i)
-			}
-			pl.PreScore(ctx, state, pod, nil)
-			b.ReportAllocs()
-			b.ResetTimer()
-			start := time.Now()
-			for i := 0; i < b.N; i++ {
-				for n := range list {
-					score, _ := pl.Score(ctx, state, pod, names[n])
-					list[n] = framework.NodeScore{Name: names[n], Score: score}
+		for name, batch := range map[string]bool{"one by one": false, "at once": true} {
+			b.Run(string(strategy)+" "+name, func(b *testing.B) {
+				pl, c := large(b, strategy)
+				ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
+				infos, list := c.some()
+				pl.PreScore(ctx, state, pod, nil)
+				b.ReportAllocs()
+				b.ResetTimer()
+				start := time.Now()
+				for i := 0; i < b.N; i++ {
+					if batch {
+						pl.ScoreNodes(state, pod, infos, list)
+					} else {
+						for n := range list {
+							list[n].Score, _ = pl.Score(ctx, state, pod, list[n].Name)
+						}
+					}
+					pl.NormalizeScore(ctx, state, pod, list)
 				}
-				pl.NormalizeScore(ctx, state, pod, list)
-			}
-			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
-		})
+				b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+			})
+		}
 	}
 }
 
@@ -517,10 +553,11 @@ func BenchmarkNodeChanged(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			pl, _ := large(b, config.NodeCostCheapestNode)
 			pl.PreScore(context.Background(), framework.NewCycleState(), incoming().Obj(), nil)
-			var nodes [2]*v1.Node
+			var nodes [2]*v1.Node // of one node more
 			for i := range nodes {
-				nodes[i] = nodeWith("node-0050", prices[i], func(node *v1.Node) { node.Labels = map[string]string{"type": "type-50"} })
+				nodes[i] = nodeWith("changing", prices[i], func(node *v1.Node) { node.Labels = map[string]string{"type": "type-50"} })
 			}
+			pl.index.NodeChanged(nil, nodes[0], nil)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; i < b.N; i++ {

@@ -20,7 +20,7 @@ const (
 )
 
 // source is where the price of a node comes from.
-type source int
+type source uint8
 
 const (
 	nowhere source = iota

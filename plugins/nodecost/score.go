@@ -15,12 +15,9 @@ import (
 // left is the cost of a spot node for a pod that is to leave it to others.
 const left int64 = -1
 
-// cost returns what a node costs in a cycle, in billionths per hour, 0 to maxPrice; or left. A node that is not known
-// has no price, and the pod takes all of it.
-func (c *cycle) cost(on *node) int64 {
-	if on == nil {
-		return c.unpriced
-	}
+// cost returns what a node costs in a cycle, in billionths per hour, 0 to maxPrice; or left. cpu and memory are what pods
+// can have of it. A node that is not known has no price.
+func (c *cycle) cost(on node, cpu, memory int64) int64 {
 	if on.spot && c.leaveSpot {
 		return left
 	}
@@ -31,8 +28,8 @@ func (c *cycle) cost(on *node) int64 {
 	if !c.share {
 		return price
 	}
-	cost := share(price, c.cpu, on.cpu)
-	if ofMemory := share(price, c.memory, on.memory); ofMemory > cost {
+	cost := share(price, c.cpu, cpu)
+	if ofMemory := share(price, c.memory, memory); ofMemory > cost {
 		return ofMemory
 	}
 	return cost

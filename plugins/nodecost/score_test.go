@@ -46,25 +46,25 @@ func TestShare(t *testing.T) {
 func TestCost(t *testing.T) {
 	shares := cycle{unpriced: 2 * one, share: true, cpu: 1000, memory: gibibyte}
 	tests := []struct {
-		name  string
-		cycle cycle
-		node  *node
-		want  int64
+		name        string
+		cycle       cycle
+		node        node
+		cpu, memory int64
+		want        int64
 	}{
-		{name: "the whole node", node: &node{price: one, from: table, cpu: 4000, memory: gibibyte}, want: one},
-		{name: "no price: the median", cycle: cycle{unpriced: 7}, node: &node{}, want: 7},
-		{name: "a price of 0 is one", cycle: cycle{unpriced: 7}, node: &node{from: label}, want: 0},
-		{name: "CPU is the larger share: 1 × 1/4, not 1/16", cycle: shares, node: &node{price: one, from: table, cpu: 4000, memory: 16 * gibibyte}, want: one / 4},
-		{name: "memory is the larger share: 1 × 1/2, not 1/8", cycle: shares, node: &node{price: one, from: table, cpu: 8000, memory: 2 * gibibyte}, want: one / 2},
-		{name: "the median of nodes, of which 1/4 counts", cycle: shares, node: &node{cpu: 4000, memory: 16 * gibibyte}, want: one / 2},
-		{name: "spot that the pod leaves", cycle: cycle{leaveSpot: true}, node: &node{price: one, from: table, spot: true}, want: left},
-		{name: "no spot", cycle: cycle{leaveSpot: true}, node: &node{price: one, from: table}, want: one},
-		{name: "spot for all", node: &node{price: one, from: table, spot: true}, want: one},
-		{name: "a node that is not known", cycle: shares, want: 2 * one},
+		{name: "the whole node", node: node{price: one, from: table}, cpu: 4000, memory: gibibyte, want: one},
+		{name: "no price: the median", cycle: cycle{unpriced: 7}, want: 7},
+		{name: "a price of 0 is one", cycle: cycle{unpriced: 7}, node: node{from: label}, want: 0},
+		{name: "CPU is the larger share: 1 × 1/4, not 1/16", cycle: shares, node: node{price: one, from: table}, cpu: 4000, memory: 16 * gibibyte, want: one / 4},
+		{name: "memory is the larger share: 1 × 1/2, not 1/8", cycle: shares, node: node{price: one, from: table}, cpu: 8000, memory: 2 * gibibyte, want: one / 2},
+		{name: "the median of nodes, of which 1/4 counts", cycle: shares, cpu: 4000, memory: 16 * gibibyte, want: one / 2},
+		{name: "spot that the pod leaves", cycle: cycle{leaveSpot: true}, node: node{price: one, from: table, spot: true}, want: left},
+		{name: "no spot", cycle: cycle{leaveSpot: true}, node: node{price: one, from: table}, want: one},
+		{name: "spot for all", node: node{price: one, from: table, spot: true}, want: one},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := tt.cycle.cost(tt.node); got != tt.want {
+			if got := tt.cycle.cost(tt.node, tt.cpu, tt.memory); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})

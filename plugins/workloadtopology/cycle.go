@@ -13,7 +13,6 @@ const stateKey framework.StateKey = Name
 
 // cycle is what concerns a pod in a scheduling cycle. It does not change once it is begun.
 type cycle struct {
-	pod   *v1.Pod
 	round uint64
 	// group is the pod's group; empty if it has none. on are the group's pods by nodes.
 	group string
@@ -92,14 +91,13 @@ func (pl *WorkloadTopology) state(cycleState *framework.CycleState, pod *v1.Pod)
 	}
 	s := &state{cycle: begun}
 	cycleState.Write(stateKey, s)
-	pl.last.Store(begun)
 	return s, nil
 }
 
 // begin finds what concerns a pod.
 func (pl *WorkloadTopology) begin(pod *v1.Pod) (*cycle, error) {
 	x := pl.index
-	c := &cycle{pod: pod, group: x.group(pod)}
+	c := &cycle{group: x.group(pod)}
 	if pl.args.PeersAnnotation != "" && c.group != "" {
 		c.read = readPeers(pod.Annotations[pl.args.PeersAnnotation])
 	}

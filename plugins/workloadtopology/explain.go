@@ -32,13 +32,17 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 		nodes = nodes[:explainedNodes]
 	}
 	for _, name := range nodes {
+		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+		if err != nil {
+			continue
+		}
 		text = append(append(append(text, ' '), name...), ": near "...)
-		on := pl.index.nodes[name]
+		on := pl.index.nodes[nodeInfo.Node()]
 		text = strconv.AppendInt(text, pl.nearness(c, on), 10)
 		if n := c.on[on]; n > 0 {
 			text = strconv.AppendInt(append(text, ", pods of the group "...), int64(n), 10)
 		}
-		if pl.args.AvoidAbove != nil && pl.hot(cycleState, name) {
+		if pl.hot(cycleState, nodeInfo) {
 			text = append(text, ", hot"...)
 		}
 		text = append(text, '.')

@@ -22,8 +22,11 @@ func (pl *WorkloadTopology) PreFilter(_ context.Context, cycleState *framework.C
 	return status
 }
 
-// PreFilterExtensions returns the plugin itself: the pods that preemption adds and removes may be of the group, or peers.
+// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the group, or peers.
 func (pl *WorkloadTopology) PreFilterExtensions() framework.PreFilterExtensions {
+	if !pl.filters {
+		return nil
+	}
 	return pl
 }
 
@@ -42,7 +45,7 @@ func (pl *WorkloadTopology) assume(cycleState *framework.CycleState, pod, other 
 	if !status.IsSuccess() || nodeInfo.Node() == nil || other.DeletionTimestamp != nil {
 		return status
 	}
-	on, group := pl.index.nodes[nodeInfo.Node().Name], pl.index.group(other)
+	on, group := pl.index.nodes[nodeInfo.Node()], pl.index.group(other)
 	if on == nil {
 		return nil
 	}
@@ -67,11 +70,35 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	if node == nil {
 		return framework.NewStatus(framework.Error, "node not found")
 	}
+	if !pl.filters {
+		return nil
+	}
 	s, status := pl.state(cycleState, pod)
 	if !status.IsSuccess() {
 		return status
 	}
-	on := pl.index.nodes[node.Name]
+	return pl.verdict(s, pl.index.nodes[node])
+}
+
+// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod.
+func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
+	if !pl.filters {
+		return nil
+	}
+	s, status := pl.state(cycleState, pod)
+	if status.IsSuccess() && len(s.requirements) == 0 && len(s.cycle.on) == 0 {
+		return nil
+	}
+	return func(nodeInfo *framework.NodeInfo) *framework.Status {
+		if !status.IsSuccess() {
+			return status
+		}
+		return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
+	}
+}
+
+// verdict rejects a node, or not.
+func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
 	for i := range s.requirements {
 		if !pl.near(s, &s.requirements[i], on) {
 			// To remove pods from the node does not bring a peer near to it.

@@ -25,7 +25,7 @@ type index struct {
 
 	follower changes.Follower
 	domains  *topology.Domains
-	nodes    map[string]*node
+	nodes    map[*v1.Node]*node         // by their objects, which never change in place
 	groups   map[string]map[*node]int32 // pods of a group by nodes
 	peers    map[peersKey]*peers
 	// round counts the cycles, for what is noted of domains.
@@ -89,7 +89,7 @@ func newIndex(args *config.WorkloadTopologyArgs) (*index, error) {
 	x := &index{
 		groupBy: args.GroupBy,
 		levels:  len(args.Levels),
-		nodes:   make(map[string]*node),
+		nodes:   make(map[*v1.Node]*node),
 		groups:  make(map[string]map[*node]int32),
 		peers:   make(map[peersKey]*peers),
 	}
@@ -193,12 +193,14 @@ func roleKey(group, name string) peersKey {
 func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	switch {
 	case before == nil:
-		x.nodes[after.Name] = &node{x.domains.Enter(after)}
+		x.nodes[after] = &node{x.domains.Enter(after)}
 	case after == nil:
-		x.domains.Leave(x.nodes[before.Name].domains)
-		delete(x.nodes, before.Name)
+		x.domains.Leave(x.nodes[before].domains)
+		delete(x.nodes, before)
 	default:
-		on := x.nodes[after.Name]
+		on := x.nodes[before]
+		delete(x.nodes, before)
+		x.nodes[after] = on
 		if x.domains.Same(on.domains, after) {
 			return
 		}
@@ -214,10 +216,10 @@ func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 }
 
 // PodAdded is of changes.Observer.
-func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node.Name], pod, 1) }
+func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, 1) }
 
 // PodRemoved is of changes.Observer.
-func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node.Name], pod, -1) }
+func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, -1) }
 
 // count counts a pod on a node, or takes it back.
 func (x *index) count(on *node, pod *v1.Pod, n int32) {

@@ -88,9 +88,9 @@ func newNode(name, zone, region string) *v1.Node {
 func (x *index) counted() map[string]int64 {
 	words := make(map[string]int64)
 	for group, pods := range x.groups {
-		for name, on := range x.nodes {
+		for object, on := range x.nodes {
 			if n := pods[on]; n > 0 {
-				words[fmt.Sprintf("group %s on %s", group, name)] = int64(n)
+				words[fmt.Sprintf("group %s on %s", group, object.Name)] = int64(n)
 			}
 		}
 		words["nodes of the group "+group] = int64(len(pods))

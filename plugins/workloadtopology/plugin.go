@@ -10,12 +10,12 @@ package workloadtopology
 import (
 	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -28,12 +28,11 @@ type WorkloadTopology struct {
 	index    *index
 	costs    []int64
 	counters counters
+	// filters says whether any argument rejects nodes.
+	filters bool
 
 	// first lets one of a cycle's workers begin the cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
-	// last is the *cycle that was begun last. To read it costs a load, where the CycleState costs a lock and two look-ups
-	// for each node.
-	last atomic.Value
 }
 
 var (
@@ -43,6 +42,8 @@ var (
 	_ framework.PreScorePlugin      = &WorkloadTopology{}
 	_ framework.ScorePlugin         = &WorkloadTopology{}
 	_ framework.EnqueueExtensions   = &WorkloadTopology{}
+	_ services.PreparedFilter       = &WorkloadTopology{}
+	_ services.BatchScorer          = &WorkloadTopology{}
 )
 
 // New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
@@ -57,6 +58,10 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	pl := &WorkloadTopology{handle: handle, args: *args.DeepCopy(), counters: newCounters(handle)}
 	for _, level := range pl.args.Levels {
 		pl.costs = append(pl.costs, int64(level.Cost))
+	}
+	pl.filters = pl.args.MaxPerNode != nil
+	for i := range pl.args.Edges {
+		pl.filters = pl.filters || pl.args.Edges[i].Within != ""
 	}
 	var err error
 	if pl.index, err = newIndex(&pl.args); err != nil {
@@ -75,21 +80,11 @@ func (pl *WorkloadTopology) Name() string {
 // a pod that goes, or whose labels change. That a pod of the same group was placed wakes no pod: upstream tells of it only
 // those that have affinity to it.
 func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
-	if !pl.filters() {
+	if !pl.filters {
 		return nil
 	}
 	return []framework.ClusterEvent{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable},
 		{Resource: framework.Pod, ActionType: framework.Update | framework.Delete},
 	}
-}
-
-// filters says whether any argument rejects nodes.
-func (pl *WorkloadTopology) filters() bool {
-	for i := range pl.args.Edges {
-		if pl.args.Edges[i].Within != "" {
-			return true
-		}
-	}
-	return pl.args.MaxPerNode != nil
 }

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -68,6 +69,18 @@ func scores(t *testing.T, pl *WorkloadTopology, c *cluster, pod *v1.Pod) map[str
 			t.Fatal(status)
 		}
 		got[name] = score
+	}
+	list := make(framework.NodeScoreList, len(c.all))
+	for i, nodeInfo := range c.all {
+		list[i].Name = nodeInfo.Node().Name
+	}
+	if status := pl.ScoreNodes(state, pod, c.all, list); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	for _, scored := range list {
+		if scored.Score != got[scored.Name] {
+			t.Errorf("among others %s scores %d, and alone %d", scored.Name, scored.Score, got[scored.Name])
+		}
 	}
 	return got
 }
@@ -215,6 +228,22 @@ func filter(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *
 	return rejected
 }
 
+// prepared says the same of a cycle to which nothing was added.
+func prepared(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
+	t.Helper()
+	rejected := make(map[string]string)
+	filter := pl.PrepareFilter(state, pod)
+	for _, nodeInfo := range c.all {
+		if filter == nil {
+			break
+		}
+		if status := filter(nodeInfo); !status.IsSuccess() {
+			rejected[nodeInfo.Node().Name] = fmt.Sprintf("%v: %s", status.Code(), status.Message())
+		}
+	}
+	return rejected
+}
+
 func prefiltered(t *testing.T, pl *WorkloadTopology, pod *v1.Pod) *framework.CycleState {
 	t.Helper()
 	state := framework.NewCycleState()
@@ -236,6 +265,10 @@ func TestMaxPerNode(t *testing.T) {
 	rejected := filter(t, pl, state, c, pod)
 	if len(rejected) != 1 || rejected["a1"] != "Unschedulable: "+reasonMaxPerNode {
 		t.Errorf("rejected: %v, want a1 alone", rejected)
+	}
+
+	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
+		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
 	}
 
 	// Preemption tries how it would be without a pod, and puts it back.
@@ -307,6 +340,12 @@ func TestWithin(t *testing.T) {
 	rejected := filter(t, pl, state, c, pod)
 	if len(rejected) != 5 || rejected["a1"] != want || rejected["nowhere"] != want || rejected["b1"] != "" {
 		t.Errorf("rejected: %v, want all but b1", rejected)
+	}
+	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
+		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
+	}
+	if first := newPod("first", "taskmanager"); pl.PrepareFilter(prefiltered(t, pl, first), newPod("", "")) == nil {
+		t.Error("a pod for which an edge requires something is not filtered")
 	}
 	manager := newPod("job", "jobmanager")
 	if got := filter(t, pl, prefiltered(t, pl, manager), c, manager); len(got) != 3 || got["b1"] == "" || got["far"] == "" {
@@ -460,6 +499,7 @@ func BenchmarkCycle(b *testing.B) {
 			}
 			pl := plugin.(*WorkloadTopology)
 			var spent time.Duration
+			scores := make(framework.NodeScoreList, scored)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for i := 0; i < b.N; i++ {
@@ -468,16 +508,15 @@ func BenchmarkCycle(b *testing.B) {
 				if status := pl.PreFilter(context.Background(), state, pod); !status.IsSuccess() {
 					b.Fatal(status)
 				}
-				for n := 0; n < scored; n++ {
-					if _, status := pl.Score(context.Background(), state, pod, c.all[(i+n)%nodes].Node().Name); !status.IsSuccess() {
-						b.Fatal(status)
-					}
+				for n := range scores {
+					scores[n].Name = c.all[n].Node().Name
+				}
+				if status := pl.ScoreNodes(state, pod, c.all[:scored], scores); !status.IsSuccess() {
+					b.Fatal(status)
 				}
 				spent += time.Since(start)
 				b.StopTimer()
-				placed := c.all[i%nodes]
-				pod.Name, pod.UID = fmt.Sprintf("placed-%d", i), ""
-				telling.placed(placed, pod)
+				telling.replace(c.all[i%nodes], pod)
 				b.StartTimer()
 			}
 			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*scored), "ns/node")
@@ -489,10 +528,20 @@ func BenchmarkCycle(b *testing.B) {
 type tellingCluster struct {
 	*cluster
 	changed []*framework.NodeInfo
+	on      *framework.NodeInfo
+	pod     *v1.Pod
 }
 
-func (c *tellingCluster) placed(on *framework.NodeInfo, pod *v1.Pod) {
+// replace puts a pod on a node, in place of the one that was put on one before.
+func (c *tellingCluster) replace(on *framework.NodeInfo, pod *v1.Pod) {
+	if c.on != nil {
+		if err := c.on.RemovePod(c.pod); err != nil {
+			panic(err)
+		}
+		c.changed = append(c.changed, c.on)
+	}
 	on.AddPod(pod)
+	c.on, c.pod = on, pod
 	c.changed = append(c.changed, on)
 }
 

@@ -18,25 +18,38 @@ func (pl *WorkloadTopology) PreScore(_ context.Context, cycleState *framework.Cy
 
 // Score returns 0 to 100; the same for all nodes of a pod that has no group and no peers.
 func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	c, ok := pl.last.Load().(*cycle)
-	if !ok || c.pod != pod {
-		s, status := pl.state(cycleState, pod)
-		if !status.IsSuccess() {
-			return 0, status
-		}
-		c = s.cycle
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() || s.round == 0 {
+		return 0, status
 	}
-	if c.round == 0 {
-		return 0, nil
+	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return 0, framework.AsStatus(err)
 	}
-	if pl.args.AvoidAbove != nil && pl.hot(cycleState, nodeName) {
-		return 0, nil
-	}
-	return pl.score(c, pl.index.nodes[nodeName]), nil
+	return pl.score(s.cycle, cycleState, nodeInfo), nil
 }
 
-// score returns the score of a node that is not hot. One that came after the cycle began is as one without labels.
-func (pl *WorkloadTopology) score(c *cycle, on *node) int64 {
+// ScoreNodes does what Score does, for many nodes.
+func (pl *WorkloadTopology) ScoreNodes(cycleState *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	for i := range scores {
+		scores[i].Score = 0
+		if s.round > 0 {
+			scores[i].Score = pl.score(s.cycle, cycleState, nodes[i])
+		}
+	}
+	return nil
+}
+
+// score returns a node's score.
+func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) int64 {
+	if pl.hot(cycleState, nodeInfo) {
+		return 0
+	}
+	on := pl.index.nodes[nodeInfo.Node()]
 	near := pl.nearness(c, on)
 	if pl.args.SpreadWeight == 0 {
 		return combine(near, 0, 0)
@@ -44,6 +57,7 @@ func (pl *WorkloadTopology) score(c *cycle, on *node) int64 {
 	return combine(near, spread(c.on[on]), int64(pl.args.SpreadWeight))
 }
 
+// nearness is that of a node; one that the index does not know is as one without labels.
 func (pl *WorkloadTopology) nearness(c *cycle, on *node) int64 {
 	if on == nil {
 		return nearness(nil, pl.costs, c.round, c.weight)
@@ -57,9 +71,8 @@ func (pl *WorkloadTopology) ScoreExtensions() framework.ScoreExtensions {
 }
 
 // hot says whether NodeLoad knows of a load above the one to avoid. What is not known is not hot.
-func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeName string) bool {
-	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
-	if err != nil {
+func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) bool {
+	if pl.args.AvoidAbove == nil {
 		return false
 	}
 	load, known := nodeload.HighestLoad(cycleState, nodeInfo)

@@ -21,6 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
@@ -42,6 +43,9 @@ var plugins = []struct {
 	{chaos.Name, chaos.New, `{namespaces: [default], randomScore: true, maxPermitDelay: 1s, randomBindPercent: 10}`},
 	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},
 	{myscoreplugin.Name, myscoreplugin.New, `{nodeLabel: disktype, preferredValues: [ssd, hdd]}`},
+	// All nodes of a zone cost the same, and those of one zone have no price.
+	{nodecost.Name, nodecost.New, `{prices: [{zone: zone-0, pricePerHour: 0.1}, {zone: zone-1, pricePerHour: 0.3}], capacityTypeLabel: disktype,
+		spot: {capacityTypes: [hdd], tolerationKey: spot}}`},
 	{nodefilter.Name, nodefilter.New, `{rules: [{name: no-gpu, action: Deny, nodeNames: ["gpu-*"], nodeSelector: {matchLabels: {accelerator: gpu}}}]}`},
 	// Nothing answers there: nodes are scored by the requests of their pods.
 	{nodeload.Name, nodeload.Factory(), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`},

@@ -86,6 +86,16 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expect(t, "debug-2", "default-scheduler", anywhere...)
 		o.expect(t, "team-a/api", "default-scheduler", anywhere...)
 	},
+	"node-cost.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 12})
+		for name := range o.pods {
+			want := "cheap"
+			if strings.HasPrefix(name, "batch-") {
+				want = "spot"
+			}
+			o.expect(t, name, "default-scheduler", want)
+		}
+	},
 	"node-filter.yaml": func(t *testing.T, o *outcome) {
 		for _, name := range []string{"database-1", "database-2", "database-3"} {
 			o.expect(t, name, "default-scheduler", "node-1", "node-3", "node-5")
