@@ -251,6 +251,16 @@ func (in *NodeFilterRule) DeepCopyInto(out *NodeFilterRule) {
 		*out = new(v1.LabelSelector)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.MinPercent != nil {
+		in, out := &in.MinPercent, &out.MinPercent
+		*out = new(int32)
+		**out = **in
+	}
+	if in.MaxPercent != nil {
+		in, out := &in.MaxPercent, &out.MaxPercent
+		*out = new(int32)
+		**out = **in
+	}
 	return
 }
 

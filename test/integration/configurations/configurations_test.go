@@ -107,6 +107,21 @@ var checks = map[string]func(*testing.T, *outcome){
 		}
 		o.expectPending(t, "no-database", `denied by rule "ssd-for-databases-only" of NodeFilter`)
 	},
+	"placement-policy.yaml": func(t *testing.T, o *outcome) {
+		onSpot := 0
+		for i := 1; i <= 10; i++ {
+			name := fmt.Sprintf("web-%d", i)
+			o.expect(t, name, "default-scheduler", "spot-1", "spot-2", "certified-1", "node-1", "node-2", "node-3")
+			if strings.HasPrefix(o.pods[name].node, "spot-") {
+				onSpot++
+			}
+		}
+		if onSpot != 8 {
+			t.Errorf("%d of ten web pods are on spot nodes, want the most that may be: 8", onSpot)
+		}
+		o.expect(t, "personal-data/analysis", "default-scheduler", "certified-1")
+		o.expectPending(t, "personal-data/on-spot", `denied by rule "certified-only" of NodeFilter`)
+	},
 	"running-image-locality.yaml": func(t *testing.T, o *outcome) {
 		o.expect(t, "wants-golang", "default-scheduler", "node-2", "node-3")
 		o.expect(t, "wants-rust", "default-scheduler", "node-5")

@@ -158,9 +158,14 @@ func TestGivenArgsAreKept(t *testing.T) {
 		},
 		"NodeFilterArgs": &config.NodeFilterArgs{
 			DefaultAction: config.FilterDeny,
-			Rules: []config.NodeFilterRule{{
-				Name: "rule", Action: config.FilterAllow, NodeNames: []string{"n*"}, NodeSelector: selector, Namespaces: []string{"t?"}, PodSelector: selector,
-			}},
+			Rules: []config.NodeFilterRule{
+				{
+					Name: "rule", Action: config.FilterAllow, NodeNames: []string{"n*"}, NodeSelector: selector, Namespaces: []string{"t?"}, PodSelector: selector,
+				},
+				{Name: "prefer", Action: config.FilterPrefer, NodeSelector: selector, Weight: 7},
+				// A zero that is given is a bound.
+				{Name: "share", Action: config.FilterShare, NodeSelector: selector, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(30), RestrictedLabels: true},
+			},
 		},
 		"NodeLoadArgs": &config.NodeLoadArgs{
 			Source: config.NodeLoadSourceMetricsServer,

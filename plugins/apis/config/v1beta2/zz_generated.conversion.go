@@ -519,6 +519,10 @@ func autoConvert_v1beta2_NodeFilterRule_To_config_NodeFilterRule(in *NodeFilterR
 	out.NodeSelector = (*v1.LabelSelector)(unsafe.Pointer(in.NodeSelector))
 	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
 	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	out.Weight = in.Weight
+	out.MinPercent = (*int32)(unsafe.Pointer(in.MinPercent))
+	out.MaxPercent = (*int32)(unsafe.Pointer(in.MaxPercent))
+	out.RestrictedLabels = in.RestrictedLabels
 	return nil
 }
 
@@ -534,6 +538,10 @@ func autoConvert_config_NodeFilterRule_To_v1beta2_NodeFilterRule(in *config.Node
 	out.NodeSelector = (*v1.LabelSelector)(unsafe.Pointer(in.NodeSelector))
 	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
 	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
+	out.Weight = in.Weight
+	out.MinPercent = (*int32)(unsafe.Pointer(in.MinPercent))
+	out.MaxPercent = (*int32)(unsafe.Pointer(in.MaxPercent))
+	out.RestrictedLabels = in.RestrictedLabels
 	return nil
 }
 

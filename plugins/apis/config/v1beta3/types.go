@@ -62,6 +62,10 @@ const (
 	FilterAllow FilterAction = "Allow"
 	// FilterDeny rejects what matches.
 	FilterDeny FilterAction = "Deny"
+	// FilterPrefer favours the nodes that match: NodeFilter alone has it.
+	FilterPrefer FilterAction = "Prefer"
+	// FilterShare bounds the share of the pods that is on the nodes that match: NodeFilter alone has it.
+	FilterShare FilterAction = "Share"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -101,11 +105,12 @@ type PodFilterRule struct {
 type NodeFilterArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Rules are tried in order; the first one that matches a pod and a node decides. 1 to 100 of them.
+	// Rules are tried in order; the first Allow or Deny that matches a pod and a node decides, unless a Share before it
+	// rejects the node. 1 to 100 of them.
 	// +listType=map
 	// +listMapKey=name
 	Rules []NodeFilterRule `json:"rules,omitempty"`
-	// DefaultAction decides over a node that no rule matches. Default: Allow.
+	// DefaultAction decides over a node that no Allow or Deny matches: one of these two. Default: Allow.
 	DefaultAction FilterAction `json:"defaultAction,omitempty"`
 }
 
@@ -114,7 +119,8 @@ type NodeFilterArgs struct {
 type NodeFilterRule struct {
 	// Name stands in the event of a pod that finds no node: a DNS label, each once.
 	Name string `json:"name"`
-	// Action is what is done with a node that matches.
+	// Action is what is done with a node that matches: Allow and Deny decide, Prefer gives it a better score, and Share
+	// bounds how many of the pods that the rule concerns are on such nodes.
 	Action FilterAction `json:"action"`
 	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
 	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
@@ -127,6 +133,15 @@ type NodeFilterRule struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// PodSelector must match the labels of the pods that the rule concerns.
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+	// Weight is how much a Prefer counts among those that concern a pod: 1 to 100. Only Prefer has it, and must.
+	Weight int32 `json:"weight,omitempty"`
+	// MinPercent and MaxPercent are the least and the most of the pods that the rule concerns, in percent, that are on
+	// the nodes that match: 0 to 100. Only Share has them, and must have one.
+	MinPercent *int32 `json:"minPercent,omitempty"`
+	MaxPercent *int32 `json:"maxPercent,omitempty"`
+	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
+	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. Default: false.
+	RestrictedLabels bool `json:"restrictedLabels,omitempty"`
 }
 
 // RunningImageCount is what RunningImageLocality counts.
