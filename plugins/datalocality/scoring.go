@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package datalocality
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// PreScore begins the cycle, unless PreFilter has done so.
+func (pl *DataLocality) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
+	if data, err := state.Read(stateKey); err == nil && data.(*removals).cycle == pl.current {
+		return nil
+	}
+	_, status := pl.begin(state, pod)
+	return status
+}
+
+// Score returns which share of the bytes that the pod reads is near to the node, in percent, weighted by how near. All
+// nodes are equal for a pod that reads nothing, or nothing that any node holds.
+func (pl *DataLocality) Score(_ context.Context, _ *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
+	c := pl.current
+	if c.pod != pod {
+		return 0, framework.NewStatus(framework.Error, Name+" scores only where it is enabled at preScore, too")
+	}
+	if c.total == 0 {
+		return 0, nil
+	}
+	held := pl.index.held(nodeName)
+	at := nearest(&held, c.bytes)
+	return score(&at, pl.percents, c.total), nil
+}
+
+// ScoreExtensions returns nil: scores are from 0 to 100 as they are. The best node is not made 100, so that a pod whose
+// data are far from all nodes that fit is not torn from the one that other plugins prefer.
+func (pl *DataLocality) ScoreExtensions() framework.ScoreExtensions {
+	return nil
+}
