@@ -24,7 +24,7 @@ type limits struct {
 	holdings int
 }
 
-// standard limits are about 300 MB at the most, about 300 bytes for a dataset with three replicas. The API server lets
+// standard limits are about 120 MB at the most; a dataset with three replicas takes about 330 bytes. The API server lets
 // a node have 256 KiB of annotations.
 var standard = limits{datasets: 200000, ofNode: 10000, holdings: 2000000}
 
