@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// stateKey is where a cycle keeps its *removals, if its pod has data that some node holds.
+// stateKey is where a cycle keeps its *removals, if its pod reads data.
 const stateKey framework.StateKey = Name
 
 // removals are the pods that serve the cycle's data and that preemption takes for gone.
@@ -41,7 +41,7 @@ func (pl *DataLocality) PreFilter(_ context.Context, state *framework.CycleState
 	if !status.IsSuccess() {
 		return status
 	}
-	if len(c.datasets) > 0 {
+	if c.reads {
 		state.Write(stateKey, &removals{cycle: c})
 	}
 	return nil
@@ -115,7 +115,7 @@ func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, p
 	if !whatif.Is(state) {
 		pl.counters.rejected.Inc()
 	}
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside)
+	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
 }
 
 // without returns which of the datasets a node still has within the level, when some pods are gone.

@@ -50,6 +50,8 @@ type index struct {
 	serving map[*v1.Pod]*dataset
 	// holdings counts on how many nodes datasets are, and ignored the names of nodes and servers that are ignored now.
 	holdings, ignored int
+	// changes counts how often it has become another one which nodes there are, where, and what they hold.
+	changes int64
 	// cycle is the number of the cycle that marked domains last.
 	cycle int64
 }
@@ -109,6 +111,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 		x.release(gone, gone.own)
 		x.ignored -= gone.ignored
 		delete(x.nodes, before.Name)
+		x.changes++
 		return
 	}
 	n, known := x.nodes[after.Name]
@@ -132,6 +135,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 
 // enter finds a node's domains.
 func (x *index) enter(n *node, object *v1.Node) {
+	x.changes++
 	n.in = x.domains.Enter(object)
 	n.marks = make([]*mark, len(n.in))
 	for level, domain := range n.in {
@@ -218,6 +222,7 @@ func (x *index) hold(n *node, name string) *dataset {
 			return nil
 		}
 		x.holdings++
+		x.changes++
 	}
 	held.holders[n]++
 	return held
@@ -231,6 +236,7 @@ func (x *index) release(n *node, datasets []*dataset) {
 		}
 		delete(held.holders, n)
 		x.holdings--
+		x.changes++
 		if len(held.holders) == 0 {
 			delete(x.datasets, held.name)
 		}

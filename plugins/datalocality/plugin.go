@@ -30,20 +30,27 @@ type DataLocality struct {
 	// keys are the levels' topology keys, and percents what a byte counts there; the nearest first.
 	keys     []string
 	percents []int64
-	// within is the number of the level at which data must be, -1 if they need not; outside says that they are not.
+	// within is the number of the level at which data must be, -1 if they need not; outside says that they are not, in a
+	// slice that all statuses share, because there is no room in it.
 	within  int
-	outside string
+	outside []string
 
 	index    *index
 	counters counters
 	// current is the cycle that goes on. It is kept here and not in the CycleState, because the marks of the index are of
 	// one cycle, too; and it costs Score a lock and a look-up less for each node.
 	current *cycle
+	// marked is the cycle whose marks the index has.
+	marked *cycle
 }
 
 // cycle is what a pod reads. It does not change once PreFilter or PreScore has made it.
 type cycle struct {
 	pod *v1.Pod
+	// text is the pod's annotation, and changes the state of the index; reads says that there is an annotation.
+	text    string
+	changes int64
+	reads   bool
 	// datasets are those of the pod that some node holds, and bytes what it reads of each, total of all of them.
 	datasets []*dataset
 	bytes    []int64
@@ -79,7 +86,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 		pl.percents = append(pl.percents, int64(args.Levels[level].Percent))
 		if args.Levels[level].TopologyKey == args.RequireWithin {
 			pl.within = level
-			pl.outside = fmt.Sprintf("node(s) had not all data that the pod reads within their %q", args.RequireWithin)
+			pl.outside = []string{fmt.Sprintf("node(s) had not all data that the pod reads within their %q", args.RequireWithin)}
 		}
 	}
 	pl.index = newIndex(pl.keys, pl.counters.ignore)
@@ -139,15 +146,35 @@ func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *framework.Status) {
 	c := &cycle{pod: pod}
 	pl.current = c
-	text, reads := pod.Annotations[pl.annotation]
-	if !reads {
+	if c.text, c.reads = pod.Annotations[pl.annotation]; !c.reads {
 		return c, nil
 	}
 	if err := pl.index.update(pl.handle.SnapshotSharedLister()); err != nil {
 		return nil, framework.AsStatus(err)
 	}
+	if marked := pl.marked; marked != nil && marked.text == c.text && marked.changes == pl.index.changes {
+		// Most pods come with others that read the same.
+		*c = *marked
+		c.pod = pod
+	} else {
+		pl.find(c)
+		pl.index.mark(c.datasets)
+	}
+	pl.marked = c
+	if !whatif.Is(state) {
+		pl.counters.datasets.Set(float64(len(pl.index.datasets)))
+		for i := range c.ignored {
+			pl.counters.ignore(ofPod, c.ignored[i].reason, 1)
+		}
+	}
+	return c, nil
+}
+
+// find finds what a pod reads in the index.
+func (pl *DataLocality) find(c *cycle) {
 	var all []read
-	all, c.ignored = parseReads(text)
+	all, c.ignored = parseReads(c.text)
+	c.changes = pl.index.changes
 	for _, one := range all {
 		held, known := pl.index.datasets[one.name]
 		if !known {
@@ -158,14 +185,4 @@ func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle,
 		c.bytes = append(c.bytes, one.bytes)
 		c.total += one.bytes
 	}
-	if len(c.datasets) > 0 {
-		pl.index.mark(c.datasets)
-	}
-	if !whatif.Is(state) {
-		pl.counters.datasets.Set(float64(len(pl.index.datasets)))
-		for i := range c.ignored {
-			pl.counters.ignore(ofPod, c.ignored[i].reason, 1)
-		}
-	}
-	return c, nil
 }

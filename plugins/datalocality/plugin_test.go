@@ -338,6 +338,33 @@ func TestPreemptionThatTakesTheDataAwayIsSeen(t *testing.T) {
 	}
 }
 
+// TestServersAreReprievedOneByOne, in copies of the state that do not know of each other.
+func TestServersAreReprievedOneByOne(t *testing.T) {
+	ctx := context.Background()
+	a, b := serverOn("a", "n1", "a"), serverOn("b", "n1", "b")
+	c := newCluster(t, append(racks(), a, b)...)
+	pl := mustNew(t, arguments(within), c)
+	pod, state := reader("a"), framework.NewCycleState()
+	verdicts(t, pl, c, state, pod)
+	nodeInfo, err := c.NodeInfos().Get("n1")
+	c.must(err)
+	simulated := state.Clone()
+	pl.RemovePod(ctx, simulated, pod, framework.NewPodInfo(a), nodeInfo)
+	pl.RemovePod(ctx, simulated, pod, framework.NewPodInfo(b), nodeInfo)
+	copied := simulated.Clone()
+	expect := func(what string, state *framework.CycleState, fits bool) {
+		t.Helper()
+		if status := pl.Filter(ctx, state, pod, nodeInfo); status.IsSuccess() != fits {
+			t.Errorf("%s: %v, want that it fits: %t", what, status, fits)
+		}
+	}
+	pl.AddPod(ctx, copied, pod, framework.NewPodInfo(b), nodeInfo)
+	expect("with the server of other data back", copied, false)
+	pl.AddPod(ctx, simulated, pod, framework.NewPodInfo(a), nodeInfo)
+	expect("with the server back", simulated, true)
+	expect("in the copy", copied, false)
+}
+
 func TestPreFilterExtensionsAreForWhatPodsDecide(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*config.DataLocalityArgs)
@@ -442,7 +469,8 @@ func ignoredOf(t *testing.T, of place, why reason) float64 {
 
 func TestWhatIsIgnoredIsCounted(t *testing.T) {
 	c := newCluster(t, racks("a,b c,d")...)
-	pl := mustNew(t, arguments(nil), c)
+	// With the filter, what the pod reads is found in PreFilter, and not once more in PreScore.
+	pl := mustNew(t, arguments(within), c)
 	pod := reader("a=1Gi,a=2Gi,b=x,c=0")
 	scoresOf(t, pl, pod, "n1")
 	if bad, twice, node := ignoredOf(t, ofPod, malformed), ignoredOf(t, ofPod, repeated), ignoredOf(t, ofNode, malformed); bad != 2 || twice != 1 || node != 1 {
@@ -500,6 +528,58 @@ func TestExplain(t *testing.T) {
 	nodes := []string{"n1", "n1", "n1", "n1", "n1", "n1", "n1"}
 	if got := strings.Count(pl.Explain(nil, pod, nodes), "n1:"); got != 5 {
 		t.Errorf("it tells of %d nodes, want 5", got)
+	}
+}
+
+// TestPodsThatReadTheSameMarkOnce: until something changes, and only one after the other.
+func TestPodsThatReadTheSameMarkOnce(t *testing.T) {
+	objects := racks("a", "b")
+	c := newCluster(t, objects...)
+	pl := mustNew(t, arguments(nil), c)
+	var cycle int64
+	expect := func(what, reads string, marks int64, want ...int64) {
+		t.Helper()
+		if got := scoresOf(t, pl, reader(reads), "n1", "n2"); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: scores %v, want %v", what, got, want)
+		}
+		if got := pl.index.cycle - cycle; got != marks {
+			t.Errorf("%s: marks %d times, want %d", what, got, marks)
+		}
+		cycle = pl.index.cycle
+	}
+	expect("the first pod", "a", 1, 100, 80)
+	expect("one like it", "a", 0, 100, 80)
+	pl.PreScore(context.Background(), framework.NewCycleState(), st.MakePod().Obj(), nil)
+	expect("one after a pod that reads nothing", "a", 0, 100, 80)
+	c.change(objects[3].(*v1.Node), func(node *v1.Node) { node.Labels["other"] = "label" })
+	c.add(st.MakePod().Name("web").UID("web").Node("n1").Obj())
+	expect("after changes that are about no data", "a", 0, 100, 80)
+	expect("one that reads something else", "b", 1, 80, 100)
+	expect("the first again", "a", 1, 100, 80)
+	c.add(serverOn("s", "n2", "a"))
+	expect("with a server more", "a", 1, 100, 100)
+	one := c.change(objects[0].(*v1.Node), func(node *v1.Node) { node.Labels[rackKey] = "r9" })
+	expect("in another rack", "a", 1, 100, 100)
+	c.must(c.cache.RemoveNode(one))
+	expect("without a node", "a", 1, 0, 100)
+	c.add(one)
+	expect("with the node", "a", 1, 100, 100)
+}
+
+// TestScoreDoesNotAllocate, nor does Filter for a node that passes.
+func TestScoreDoesNotAllocate(t *testing.T) {
+	c := newCluster(t, racks("a", "b")...)
+	pl := mustNew(t, arguments(within), c)
+	pod, state := reader("a,b"), framework.NewCycleState()
+	verdicts(t, pl, c, state, pod)
+	pl.PreScore(context.Background(), state, pod, nil)
+	nodeInfo, err := c.NodeInfos().Get("n1")
+	c.must(err)
+	if allocations := testing.AllocsPerRun(100, func() {
+		pl.Filter(context.Background(), state, pod, nodeInfo)
+		pl.Score(context.Background(), state, pod, "n1")
+	}); allocations != 0 {
+		t.Errorf("%g allocations, want none", allocations)
 	}
 }
 
