@@ -9,10 +9,10 @@ package loadtrace
 
 import (
 	"fmt"
-	"strings"
 	"testing"
-	"text/tabwriter"
 	"time"
+
+	"kube-scheduler-fork/test/inprocess/table"
 )
 
 // tick is how far a trace's time moves on at once.
@@ -68,24 +68,6 @@ func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 	return outcomes
 }
 
-// table prints outcomes in columns.
-func table(t *testing.T, title string, columns []string, rows func(row func(cells ...any))) {
-	t.Helper()
-	var text strings.Builder
-	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s\t\n", strings.Join(columns, "\t"))
-	rows(func(cells ...any) {
-		for _, cell := range cells {
-			fmt.Fprintf(w, "%v\t", cell)
-		}
-		fmt.Fprintln(w)
-	})
-	if err := w.Flush(); err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%s\n%s", title, text.String())
-}
-
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
 // TestMixedLoad: with pods whose requests lie, NodeLoad keeps the hottest node cooler and the nodes more even than the
@@ -94,7 +76,7 @@ func TestMixedLoad(t *testing.T) {
 	ways := append([]way{byDefault, byNaive, byNodeLoad}, others...)
 	got := compare(t, mixedTrace, ways...)
 	took := got[byNodeLoad.name].took.Round(time.Second)
-	table(t, fmt.Sprintf("%d pods on %d nodes in %v, which took %v; load in percent of a node's cores, above 100 %% is wanted in vain",
+	table.Log(t, fmt.Sprintf("%d pods on %d nodes in %v, which took %v; load in percent of a node's cores, above 100 %% is wanted in vain",
 		len(mixedTrace.pods), len(mixedTrace.nodes), mixedTrace.length, took),
 		[]string{
 			"", "hottest node's peak", "spread (standard deviation)", "hot node-seconds", "queries to Prometheus", "pods per second",
@@ -136,7 +118,7 @@ func TestStreamingJobs(t *testing.T) {
 	for _, j := range streamingTrace.pods {
 		jobs[j.owner] = true
 	}
-	table(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v; a node is a hot spot above %.0f %%",
+	table.Log(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v; a node is a hot spot above %.0f %%",
 		len(jobs), len(streamingTrace.pods), len(streamingTrace.nodes), streamingTrace.length, 100*hot),
 		[]string{
 			"", "hot node-seconds", "job-seconds with a pod on a hot node", "hottest node's peak", "spread", "pods per second",
