@@ -42,6 +42,7 @@ type index struct {
 	ignore func(where place, why reason, count int)
 
 	follower changes.Follower
+	levels   int
 	domains  *topology.Domains
 	marks    map[*topology.Domain]*mark
 	nodes    map[string]*node
@@ -72,10 +73,11 @@ type dataset struct {
 
 // node is one of the snapshot.
 type node struct {
-	name string
-	// in are its domains, and marks theirs: one a level, nil where it is in none.
+	// marks are those of its domains, one a level, nil where it is in none. They come first, and not in a slice of their
+	// own: to fetch them from memory is most of what Score costs.
+	marks [maxLevels]*mark
 	in    []*topology.Domain
-	marks []*mark
+	name  string
 	// annotation and labels are what own was made of: the datasets that the node itself names.
 	annotation string
 	labels     []string
@@ -93,7 +95,7 @@ type mark struct {
 
 func newIndex(keys []string, ignore func(place, reason, int)) *index {
 	return &index{
-		limits: standard, ignore: ignore, domains: topology.New(keys),
+		limits: standard, ignore: ignore, levels: len(keys), domains: topology.New(keys),
 		marks: map[*topology.Domain]*mark{}, nodes: map[string]*node{}, datasets: map[string]*dataset{}, serving: map[*v1.Pod]*dataset{},
 	}
 }
@@ -136,8 +138,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 // enter finds a node's domains.
 func (x *index) enter(n *node, object *v1.Node) {
 	x.changes++
-	n.in = x.domains.Enter(object)
-	n.marks = make([]*mark, len(n.in))
+	n.in, n.marks = x.domains.Enter(object), [maxLevels]*mark{}
 	for level, domain := range n.in {
 		if domain == nil {
 			continue
@@ -290,7 +291,7 @@ func (x *index) mark(datasets []*dataset) {
 	x.cycle++
 	for i, held := range datasets {
 		for n := range held.holders {
-			for _, m := range n.marks {
+			for _, m := range n.marks[:x.levels] {
 				if m == nil {
 					continue
 				}
@@ -306,7 +307,7 @@ func (x *index) mark(datasets []*dataset) {
 // held returns which of the cycle's datasets the domains of a node hold, by level. A node that is not known is in none.
 func (x *index) held(name string) (held [maxLevels]set) {
 	if n, known := x.nodes[name]; known {
-		for level, m := range n.marks {
+		for level, m := range n.marks[:x.levels] {
 			if m != nil && m.cycle == x.cycle {
 				held[level] = m.held
 			}
