@@ -101,21 +101,52 @@ func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, p
 	if err != nil {
 		return framework.NewStatus(framework.Error, Name+" filters only where it is enabled at preFilter, too")
 	}
-	r := data.(*removals)
-	held, have := pl.index.held(node.Name), set(0)
-	for level := 0; level <= pl.within; level++ {
-		have |= held[level]
-	}
-	if len(r.gone) > 0 {
-		have = pl.without(r, node.Name, have)
-	}
-	if have == all(len(r.cycle.datasets)) {
+	if pl.passes(data.(*removals), node.Name) {
 		return nil
 	}
 	if !whatif.Is(state) {
 		pl.counters.rejected.Inc()
 	}
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
+}
+
+// PrepareFilter returns what says of a node what Filter says, and nil for a pod that has no data which some node holds. A
+// scheduler that can prepare filters (patch 0520) calls it in place of Filter, after PreFilter.
+func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
+	if pl.within < 0 || pl.current.pod == pod && len(pl.current.datasets) == 0 {
+		return nil
+	}
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return func(nodeInfo *framework.NodeInfo) *framework.Status {
+			return pl.Filter(context.Background(), state, pod, nodeInfo)
+		}
+	}
+	r, counts := data.(*removals), !whatif.Is(state)
+	// One for all nodes, which no one changes.
+	outside := framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
+	outside.SetFailedPlugin(Name)
+	return func(nodeInfo *framework.NodeInfo) *framework.Status {
+		if pl.passes(r, nodeInfo.Node().Name) {
+			return nil
+		}
+		if counts {
+			pl.counters.rejected.Inc()
+		}
+		return outside
+	}
+}
+
+// passes says whether a node has all of the cycle's datasets within the level.
+func (pl *DataLocality) passes(r *removals, name string) bool {
+	held, have := pl.index.held(name), set(0)
+	for level := 0; level <= pl.within; level++ {
+		have |= held[level]
+	}
+	if len(r.gone) > 0 {
+		have = pl.without(r, name, have)
+	}
+	return have == all(len(r.cycle.datasets))
 }
 
 // without returns which of the datasets a node still has within the level, when some pods are gone.

@@ -87,6 +87,18 @@ func scoresOf(t testing.TB, pl *DataLocality, pod *v1.Pod, nodes ...string) []in
 		}
 		scores = append(scores, score)
 	}
+	at := make(framework.NodeScoreList, len(nodes))
+	for i := range at {
+		at[i] = framework.NodeScore{Name: nodes[i], Score: -1}
+	}
+	if status := pl.ScoreNodes(state, pod, nil, at); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	for i := range at {
+		if at[i].Score != scores[i] {
+			t.Errorf("at once, %s scores %d, want %d", at[i].Name, at[i].Score, scores[i])
+		}
+	}
 	return scores
 }
 
@@ -213,9 +225,17 @@ func verdicts(t testing.TB, pl *DataLocality, c *cluster, state *framework.Cycle
 	}
 	all, err := c.NodeInfos().List()
 	c.must(err)
-	verdicts := map[string]*framework.Status{}
+	verdicts, prepared := map[string]*framework.Status{}, pl.PrepareFilter(state, pod)
 	for _, nodeInfo := range all {
-		verdicts[nodeInfo.Node().Name] = pl.Filter(context.Background(), state, pod, nodeInfo)
+		status := pl.Filter(context.Background(), state, pod, nodeInfo)
+		verdicts[nodeInfo.Node().Name] = status
+		var same *framework.Status
+		if prepared != nil {
+			same = prepared(nodeInfo)
+		}
+		if same.Code() != status.Code() || same.Message() != status.Message() || !same.IsSuccess() && same.FailedPlugin() != Name {
+			t.Errorf("node %s: prepared, the filter says %v of %q, want %v", nodeInfo.Node().Name, same, same.FailedPlugin(), status)
+		}
 	}
 	return verdicts
 }
@@ -264,8 +284,8 @@ func TestFilterRejectsNodesOutsideOfTheLevel(t *testing.T) {
 					t.Errorf("node %s: %v %q, want %v %q", name, status.Code(), status.Message(), framework.UnschedulableAndUnresolvable, want)
 				}
 			}
-			if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(t.Name())); err != nil || got != float64(rejected) {
-				t.Errorf("%g rejections are counted, %v, want %d", got, err, rejected)
+			if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(t.Name())); err != nil || got != float64(2*rejected) {
+				t.Errorf("%g rejections are counted, %v, want %d by each of the two ways to filter", got, err, rejected)
 			}
 		})
 	}
@@ -448,10 +468,16 @@ func TestAPluginThatIsNotEnabledWhereItBeginsIsAnError(t *testing.T) {
 	if _, status := pl.Score(context.Background(), framework.NewCycleState(), reader("a"), "n1"); status.Code() != framework.Error {
 		t.Errorf("Score without PreScore: %v, want an error", status)
 	}
+	if status := pl.ScoreNodes(framework.NewCycleState(), reader("a"), nil, nil); status.Code() != framework.Error {
+		t.Errorf("ScoreNodes without PreScore: %v, want an error", status)
+	}
 	nodeInfo, err := c.NodeInfos().Get("n1")
 	c.must(err)
 	if status := pl.Filter(context.Background(), framework.NewCycleState(), reader("a"), nodeInfo); status.Code() != framework.Error {
 		t.Errorf("Filter without PreFilter: %v, want an error", status)
+	}
+	if status := pl.PrepareFilter(framework.NewCycleState(), reader("a"))(nodeInfo); status.Code() != framework.Error {
+		t.Errorf("PrepareFilter without PreFilter: %v, want an error", status)
 	}
 	if status := pl.Filter(context.Background(), framework.NewCycleState(), reader("a"), framework.NewNodeInfo()); status.Code() != framework.Error {
 		t.Errorf("a node that is gone: %v, want an error", status)
