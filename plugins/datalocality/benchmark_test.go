@@ -36,6 +36,8 @@ func large(b *testing.B) *cluster {
 // unchanged is a snapshot that says that nothing changes, as that of this project's scheduler does.
 type unchanged struct{ *cluster }
 
+func (u unchanged) NodeInfos() framework.NodeInfoLister { return u.snapshot.NodeInfos() }
+
 func (unchanged) ChangedSince(position int64) ([]*framework.NodeInfo, int64, bool) {
 	return nil, 1, position == 1
 }
@@ -43,6 +45,7 @@ func (unchanged) ChangedSince(position int64) ([]*framework.NodeInfo, int64, boo
 // forEachPod runs a benchmark for pods that read nothing, one dataset, 64 of them, and one that is on all nodes.
 func forEachPod(b *testing.B, run func(b *testing.B, pl *DataLocality, c *cluster, pod *v1.Pod)) {
 	c := large(b)
+	c.NodeInfos()
 	pl := mustNew(b, arguments(within), unchanged{c})
 	many := "d0=1Gi"
 	for i := 1; i < maxReads; i++ {
@@ -95,21 +98,32 @@ func BenchmarkFilter(b *testing.B) {
 	})
 }
 
-// BenchmarkScore is Score for the nodes that are scored.
+// BenchmarkScore is Score, or ScoreNodes, for the nodes that are scored.
 func BenchmarkScore(b *testing.B) {
-	forEachPod(b, func(b *testing.B, pl *DataLocality, _ *cluster, pod *v1.Pod) {
-		state, names := framework.NewCycleState(), make([]string, benchmarkScored)
-		for i := range names {
-			names[i] = fmt.Sprintf("node-%04d", i)
-		}
-		pl.PreScore(context.Background(), state, pod, nil)
-		b.ResetTimer()
-		began := time.Now()
-		for i := 0; i < b.N; i++ {
-			for _, name := range names {
-				pl.Score(context.Background(), state, pod, name)
-			}
-		}
-		b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
-	})
+	for _, atOnce := range []bool{false, true} {
+		b.Run(fmt.Sprintf("at once %t", atOnce), func(b *testing.B) {
+			forEachPod(b, func(b *testing.B, pl *DataLocality, c *cluster, pod *v1.Pod) {
+				state, scores := framework.NewCycleState(), make(framework.NodeScoreList, benchmarkScored)
+				all, err := c.NodeInfos().List()
+				c.must(err)
+				all = all[:benchmarkScored]
+				for i := range all {
+					scores[i].Name = all[i].Node().Name
+				}
+				pl.PreScore(context.Background(), state, pod, nil)
+				b.ResetTimer()
+				began := time.Now()
+				for i := 0; i < b.N; i++ {
+					if atOnce {
+						pl.ScoreNodes(state, pod, all, scores)
+						continue
+					}
+					for n := range scores {
+						scores[n].Score, _ = pl.Score(context.Background(), state, pod, scores[n].Name)
+					}
+				}
+				b.ReportMetric(float64(time.Since(began).Nanoseconds())/float64(b.N*benchmarkScored), "ns/node")
+			})
+		})
+	}
 }

@@ -32,7 +32,9 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 			nodes = nodes[:explainedNodes]
 		}
 		for _, name := range nodes {
-			text = pl.appendNode(append(append(text, ' '), name...), c, name)
+			if nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name); err == nil {
+				text = pl.appendNode(append(append(text, ' '), name...), c, nodeInfo.Node())
+			}
 		}
 	}
 	if len(c.unknown) > 0 {
@@ -61,8 +63,8 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 }
 
 // appendNode says how many bytes a node has at each level.
-func (pl *DataLocality) appendNode(text []byte, c *cycle, name string) []byte {
-	held := pl.index.held(name)
+func (pl *DataLocality) appendNode(text []byte, c *cycle, node *v1.Node) []byte {
+	held := pl.index.held(node)
 	at, rest, separator := nearest(&held, c.bytes), c.total, ": "
 	for level, key := range pl.keys {
 		if at[level] > 0 {

@@ -22,7 +22,7 @@ type removals struct {
 // removal is of one such pod.
 type removal struct {
 	pod  *v1.Pod
-	node string
+	node *node
 	held *dataset
 }
 
@@ -61,9 +61,9 @@ func (pl *DataLocality) RemovePod(_ context.Context, state *framework.CycleState
 	if err != nil {
 		return nil
 	}
-	if held := pl.index.serving[removed.Pod]; held != nil && nodeInfo.Node() != nil {
+	if held := pl.index.serving[removed.Pod]; held != nil {
 		r := data.(*removals)
-		r.gone = append(r.gone, removal{removed.Pod, nodeInfo.Node().Name, held})
+		r.gone = append(r.gone, removal{removed.Pod, pl.index.nodes[nodeInfo.Node()], held})
 	}
 	return nil
 }
@@ -101,7 +101,7 @@ func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, p
 	if err != nil {
 		return framework.NewStatus(framework.Error, Name+" filters only where it is enabled at preFilter, too")
 	}
-	if pl.passes(data.(*removals), node.Name) {
+	if pl.passes(data.(*removals), node) {
 		return nil
 	}
 	if !whatif.Is(state) {
@@ -127,7 +127,7 @@ func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) 
 	outside := framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
 	outside.SetFailedPlugin(Name)
 	return func(nodeInfo *framework.NodeInfo) *framework.Status {
-		if pl.passes(r, nodeInfo.Node().Name) {
+		if pl.passes(r, nodeInfo.Node()) {
 			return nil
 		}
 		if counts {
@@ -138,20 +138,19 @@ func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) 
 }
 
 // passes says whether a node has all of the cycle's datasets within the level.
-func (pl *DataLocality) passes(r *removals, name string) bool {
-	held, have := pl.index.held(name), set(0)
+func (pl *DataLocality) passes(r *removals, node *v1.Node) bool {
+	held, have := pl.index.held(node), set(0)
 	for level := 0; level <= pl.within; level++ {
 		have |= held[level]
 	}
 	if len(r.gone) > 0 {
-		have = pl.without(r, name, have)
+		have = pl.without(r, pl.index.nodes[node], have)
 	}
 	return have == all(len(r.cycle.datasets))
 }
 
 // without returns which of the datasets a node still has within the level, when some pods are gone.
-func (pl *DataLocality) without(r *removals, name string, have set) set {
-	n := pl.index.nodes[name]
+func (pl *DataLocality) without(r *removals, n *node, have set) set {
 	for i, held := range r.cycle.datasets {
 		if bit := set(1) << uint(i); have&bit != 0 && r.takes(held) && !pl.stays(r, n, held) {
 			have &^= bit
@@ -174,7 +173,7 @@ func (r *removals) takes(held *dataset) bool {
 func (pl *DataLocality) stays(r *removals, n *node, held *dataset) bool {
 	for holder, reasons := range held.holders {
 		for i := range r.gone {
-			if r.gone[i].held == held && r.gone[i].node == holder.name {
+			if r.gone[i].held == held && r.gone[i].node == holder {
 				reasons--
 			}
 		}

@@ -45,7 +45,8 @@ type index struct {
 	levels   int
 	domains  *topology.Domains
 	marks    map[*topology.Domain]*mark
-	nodes    map[string]*node
+	// nodes are those of the snapshot, by the very objects that it has: a pointer is found faster than a name.
+	nodes    map[*v1.Node]*node
 	datasets map[string]*dataset
 	// serving are the pods that serve data, as the snapshot has them; with nil, if there was no room for their dataset.
 	serving map[*v1.Pod]*dataset
@@ -77,7 +78,6 @@ type node struct {
 	// own: to fetch them from memory is most of what Score costs.
 	marks [maxLevels]*mark
 	in    []*topology.Domain
-	name  string
 	// annotation and labels are what own was made of: the datasets that the node itself names.
 	annotation string
 	labels     []string
@@ -96,7 +96,7 @@ type mark struct {
 func newIndex(keys []string, ignore func(place, reason, int)) *index {
 	return &index{
 		limits: standard, ignore: ignore, levels: len(keys), domains: topology.New(keys),
-		marks: map[*topology.Domain]*mark{}, nodes: map[string]*node{}, datasets: map[string]*dataset{}, serving: map[*v1.Pod]*dataset{},
+		marks: map[*topology.Domain]*mark{}, nodes: map[*v1.Node]*node{}, datasets: map[string]*dataset{}, serving: map[*v1.Pod]*dataset{},
 	}
 }
 
@@ -108,18 +108,21 @@ func (x *index) update(lister framework.SharedLister) error {
 // NodeChanged is of changes.Observer.
 func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	if after == nil {
-		gone := x.nodes[before.Name]
+		gone := x.nodes[before]
 		x.leave(gone.in)
 		x.release(gone, gone.own)
 		x.ignored -= gone.ignored
-		delete(x.nodes, before.Name)
+		delete(x.nodes, before)
 		x.changes++
 		return
 	}
-	n, known := x.nodes[after.Name]
+	n, known := x.nodes[before]
+	delete(x.nodes, before)
 	if !known {
-		n = &node{name: after.Name}
-		x.nodes[after.Name] = n
+		n = &node{}
+	}
+	x.nodes[after] = n
+	if !known {
 		x.enter(n, after)
 	} else if !x.domains.Same(n.in, after) {
 		left := n.in
@@ -250,7 +253,7 @@ func (x *index) PodAdded(on *v1.Node, pod *v1.Pod) {
 	if name == "" {
 		return
 	}
-	held := x.hold(x.nodes[on.Name], name)
+	held := x.hold(x.nodes[on], name)
 	x.serving[pod] = held
 	if held == nil {
 		x.ignored++
@@ -269,7 +272,7 @@ func (x *index) PodRemoved(on *v1.Node, pod *v1.Pod) {
 		x.ignored--
 		return
 	}
-	x.release(x.nodes[on.Name], []*dataset{held})
+	x.release(x.nodes[on], []*dataset{held})
 }
 
 // serves returns the dataset that a pod serves: empty if it serves none, does not run yet, or is about to end.
@@ -305,8 +308,8 @@ func (x *index) mark(datasets []*dataset) {
 }
 
 // held returns which of the cycle's datasets the domains of a node hold, by level. A node that is not known is in none.
-func (x *index) held(name string) (held [maxLevels]set) {
-	if n, known := x.nodes[name]; known {
+func (x *index) held(object *v1.Node) (held [maxLevels]set) {
+	if n, known := x.nodes[object]; known {
 		for level, m := range n.marks[:x.levels] {
 			if m != nil && m.cycle == x.cycle {
 				held[level] = m.held

@@ -108,13 +108,17 @@ func testIndex() *index {
 func (x *index) content(t testing.TB) map[string]map[string]bool {
 	t.Helper()
 	content, holdings, ignored := map[string]map[string]bool{}, 0, 0
+	names := map[*node]string{}
+	for object, n := range x.nodes {
+		names[n] = object.Name
+	}
 	for name, held := range x.datasets {
 		content[name] = map[string]bool{}
 		for n, reasons := range held.holders {
-			if x.nodes[n.name] != n || reasons <= 0 {
-				t.Fatalf("dataset %s is held by %s, which is not known, for %d reasons", name, n.name, reasons)
+			if names[n] == "" || reasons <= 0 {
+				t.Fatalf("dataset %s is held by %q, which must be known, for %d reasons", name, names[n], reasons)
 			}
-			content[name][n.name] = true
+			content[name][names[n]] = true
 			holdings++
 		}
 		if len(held.holders) == 0 || held.name != name {
@@ -254,7 +258,7 @@ func compareMarks(t *testing.T, x *index, nodes map[string]*v1.Node, content map
 	}
 	x.mark(datasets)
 	for name, node := range nodes {
-		held := x.held(name)
+		held := x.held(node)
 		for level, key := range []string{v1.LabelHostname, rackKey, v1.LabelTopologyZone} {
 			var want set
 			for i := range datasets {
@@ -303,9 +307,9 @@ func TestWhatIsBeyondTheLimitsIsIgnoredUntilThereIsRoom(t *testing.T) {
 			}
 			// With the bounds away, the node's next change of any kind has its names read again.
 			x.limits = standard
-			c.change(one, func(node *v1.Node) { node.Labels["any"] = "" })
+			one = c.change(one, func(node *v1.Node) { node.Labels["any"] = "" })
 			c.must(x.update(c))
-			if got := x.content(t); len(got["a"]) != 1 || len(got["b"]) != 1 || len(got["d"]) != 1 || x.nodes["n1"].ignored != 0 {
+			if got := x.content(t); len(got["a"]) != 1 || len(got["b"]) != 1 || len(got["d"]) != 1 || x.nodes[one].ignored != 0 {
 				t.Errorf("with room for it, it knows %v", got)
 			}
 		})

@@ -4,6 +4,7 @@ package datalocality
 
 import (
 	"context"
+	"fmt"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -24,26 +25,34 @@ func (pl *DataLocality) Score(_ context.Context, _ *framework.CycleState, pod *v
 	if pl.current.pod != pod {
 		return 0, notBegun()
 	}
-	return pl.score(pl.current, nodeName), nil
+	if pl.current.total == 0 {
+		return 0, nil
+	}
+	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return 0, framework.AsStatus(fmt.Errorf("getting node %q from snapshot: %w", nodeName, err))
+	}
+	return pl.score(pl.current, nodeInfo.Node()), nil
 }
 
-// ScoreNodes sets the same for many nodes. A scheduler that can score so (patch 0520) calls it in place of Score.
-func (pl *DataLocality) ScoreNodes(_ *framework.CycleState, pod *v1.Pod, _ []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+// ScoreNodes sets the same for many nodes. A scheduler that can score so (patch 0520) calls it in place of Score, and
+// has the nodes at hand.
+func (pl *DataLocality) ScoreNodes(_ *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	c := pl.current
 	if c.pod != pod {
 		return notBegun()
 	}
-	for i := range scores {
-		scores[i].Score = pl.score(c, scores[i].Name)
+	for i, nodeInfo := range nodes {
+		scores[i].Score = pl.score(c, nodeInfo.Node())
 	}
 	return nil
 }
 
-func (pl *DataLocality) score(c *cycle, nodeName string) int64 {
+func (pl *DataLocality) score(c *cycle, node *v1.Node) int64 {
 	if c.total == 0 {
 		return 0
 	}
-	held := pl.index.held(nodeName)
+	held := pl.index.held(node)
 	at := nearest(&held, c.bytes)
 	return score(&at, pl.percents, c.total)
 }
