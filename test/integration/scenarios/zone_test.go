@@ -39,7 +39,7 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 			tainted := s.tainted(t)
 			return cluster.Unless(tainted >= count, "%d are tainted", tainted)
 		})
-		t.Logf("%s after the zone has failed, %d of its %d nodes are given up", since(), count, 2)
+		t.Logf("%s after the zone has failed, %d of its 2 nodes are given up", since(), count)
 	}
 	s.awaitZones(t, "web", map[string]int{"zone-a": 6, "zone-b": 6})
 	s.awaitZones(t, "api", map[string]int{"zone-a": 3, "zone-b": 3})
@@ -102,7 +102,7 @@ func (s *stand) deschedule(t *testing.T) {
 	if !strings.Contains(cluster.Read(t, page), "    "+command+"\n") {
 		t.Fatalf("%s does not have the command %q", page, command)
 	}
-	// It ends after one pass, and would be taken for one that has failed.
+	// Without an interval it would end after its first pass, which the supervisor takes for a failure.
 	process := s.start(t, "descheduler", "DESCHEDULER", append(strings.Fields(command)[1:], "--kubeconfig="+s.Kubeconfig(),
 		"--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
 	s.Await(t, "descheduler to have evicted pods", func() error {
