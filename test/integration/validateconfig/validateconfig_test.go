@@ -445,12 +445,16 @@ func writeKubeconfig(t *testing.T, server string) string {
 
 // TestConfigurationsOfThisProjectAreValid is about every file that people copy.
 func TestConfigurationsOfThisProjectAreValid(t *testing.T) {
-	files, err := filepath.Glob("../../../manifests/config/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	var files []string
+	for _, pattern := range []string{"config/*.yaml", "examples/scenarios/*/scheduler.yaml"} {
+		found, err := filepath.Glob("../../../manifests/" + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, found, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range append(files, "../../../manifests/second-scheduler/config.yaml") {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(file, "../../../manifests/"), func(t *testing.T) {
 			absolute, err := filepath.Abs(file)
 			if err != nil {
 				t.Fatal(err)
