@@ -105,7 +105,7 @@ profiles:
 				`profiles[1].pluginConfig[0].args.maxPermitDelay: Invalid value: "5 minutes": must be a duration with its unit, such as 30s or 5m`,
 				`profiles[1].pluginConfig[0].args.seed: Invalid value: 1.5: must be a whole number between -9223372036854775808 and 9223372036854775807`,
 				`profiles[0].pluginConfig[0].args.sampleRate: Invalid value: 2: must be more than 0 and at most 1`,
-				`profiles[0].pluginConfig[1].args.rules[1].action: Unsupported value: "Refuse": supported values: "Allow", "Deny"`,
+				`profiles[0].pluginConfig[1].args.rules[1].action: Unsupported value: "Refuse": supported values: "Allow", "Deny", "Prefer", "Share"`,
 				`profiles[1].pluginConfig[0].args.namespaces[0]: Forbidden: the pods of kube-system are never disturbed`,
 				`profiles[1].pluginConfig[0].args.rejectPercent: Invalid value: 101: must be between 0 and 100, inclusive`,
 			},
@@ -526,9 +526,11 @@ func TestEveryPluginsArgsAreChecked(t *testing.T) {
 				}
 				args := map[string]interface{}{"no-such-field": 1}
 				for name, goType := range fieldsOf(reflect.TypeOf(object).Elem()) {
+					// Objects of their own, and not numbers and durations that may be left out.
+					isObject := goType.Kind() == reflect.Ptr && goType.Elem().Kind() == reflect.Struct && !goType.Implements(jsonUnmarshaler)
 					switch {
 					case name == "apiVersion" || name == "kind":
-					case goType.Kind() == reflect.Struct:
+					case goType.Kind() == reflect.Struct || isObject:
 						args[name] = []interface{}{}
 					default:
 						args[name] = map[string]interface{}{}

@@ -4,16 +4,24 @@ package configcheck
 
 import (
 	"fmt"
+	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// chaos is the plugin that has work at one extension point only if it is enabled at others, too.
-const chaos = "Chaos"
+// These are plugins that have work at one extension point only if they, or another one, are enabled at others, too.
+const (
+	chaos            = "Chaos"
+	nodeFilter       = "NodeFilter"
+	nodeLoad         = "NodeLoad"
+	workloadTopology = "WorkloadTopology"
+)
 
 // pointNotes are about plugins that are enabled where they are never called, or have nothing to do.
 func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins,
@@ -24,16 +32,15 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind behind %s, which binds every pod: name %s and then %s under bind.enabled, and \"*\" under bind.disabled",
 			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
 	}
+	if args := nodeFilterArgs(p); args != nil {
+		notes = append(notes, nodeFilterNotes(path, args, pointsOf(nodeFilter, plugins))...)
+	}
+	notes = append(notes, workloadTopologyNotes(path, p, plugins)...)
 	args := chaosArgs(p)
 	if args == nil {
 		return notes
 	}
-	points := sets.NewString()
-	for _, point := range extensionPoints {
-		if _, found := weights(point, plugins)[chaos]; found {
-			points.Insert(point.name)
-		}
-	}
+	points := pointsOf(chaos, plugins)
 	notes = append(notes, chaosNotes(path, args, points)...)
 	var weight, others int64
 	for _, plugin := range plugins.Score.Enabled {
@@ -54,6 +61,17 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 			path, chaos, weight, others))
 	}
 	return notes
+}
+
+// pointsOf returns where a plugin is enabled.
+func pointsOf(plugin string, plugins *schedulerconfig.Plugins) sets.String {
+	points := sets.NewString()
+	for _, point := range extensionPoints {
+		if _, found := weights(point, plugins)[plugin]; found {
+			points.Insert(point.name)
+		}
+	}
+	return points
 }
 
 // behindDefaultBinder returns the plugins that come at bind after the one that leaves no pod to others.
@@ -103,6 +121,85 @@ func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []
 			if work.given && !points.Has(point) {
 				notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at %s: it %s", path, chaos, work.argument, point, work.then))
 			}
+		}
+	}
+	return notes
+}
+
+// nodeFilterArgs returns the args of NodeFilter; nil if the profile has none.
+func nodeFilterArgs(p *schedulerconfig.KubeSchedulerProfile) *config.NodeFilterArgs {
+	for _, pluginConfig := range p.PluginConfig {
+		if args, ok := pluginConfig.Args.(*config.NodeFilterArgs); ok && pluginConfig.Name == nodeFilter {
+			return args
+		}
+	}
+	return nil
+}
+
+// nodeFilterNotes say what NodeFilter's rules ask for and do not get, because it is enabled at some extension points
+// alone; and which of its rules keep pods off nodes by labels that the nodes themselves may set.
+func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.String) []string {
+	if points.Len() == 0 {
+		return nil
+	}
+	rules := map[config.FilterAction]int{}
+	var unsafe []string
+	for i := range args.Rules {
+		rule := &args.Rules[i]
+		rules[rule.Action]++
+		keys := validation.KubeletLabels(rule.NodeSelector)
+		if rule.Action != config.FilterPrefer && len(keys) > 0 {
+			unsafe = append(unsafe, fmt.Sprintf("%s (%s)", rule.Name, strings.Join(keys, ", ")))
+		}
+	}
+	var notes []string
+	for _, work := range []struct {
+		action      config.FilterAction
+		point, then string
+	}{
+		{config.FilterDeny, "filter", "they deny nothing"},
+		{config.FilterShare, "filter", "they bound nothing"},
+		{config.FilterShare, "preFilter", "pods that they concern are not scheduled, because nothing is counted"},
+		{config.FilterPrefer, "score", "they prefer nothing"},
+	} {
+		if rules[work.action] > 0 && !points.Has(work.point) {
+			notes = append(notes, fmt.Sprintf("note: %s: %s has rules with the action %s and is not enabled at %s: %s",
+				path, nodeFilter, work.action, work.point, work.then))
+		}
+	}
+	if len(unsafe) > 0 && points.Has("filter") {
+		notes = append(notes, fmt.Sprintf("note: %s: rules of %s keep pods off nodes by labels that a kubelet can set on its own node: %s; where a node must not be able to, use labels of %s/ and restrictedLabels",
+			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
+	}
+	return notes
+}
+
+// workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.
+func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
+	var args *config.WorkloadTopologyArgs
+	for _, pluginConfig := range p.PluginConfig {
+		if given, ok := pluginConfig.Args.(*config.WorkloadTopologyArgs); ok && pluginConfig.Name == workloadTopology {
+			args = given
+		}
+	}
+	points := pointsOf(workloadTopology, plugins)
+	if args == nil || points.Len() == 0 {
+		return nil
+	}
+	var notes []string
+	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore", "score") {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled: no node is known to be hot", path, workloadTopology, nodeLoad))
+	}
+	within := false
+	for i := range args.Edges {
+		within = within || args.Edges[i].Within != ""
+	}
+	for _, work := range []struct {
+		argument string
+		given    bool
+	}{{"maxPerNode", args.MaxPerNode != nil}, {"edges with within", within}} {
+		if work.given && !points.Has("filter") {
+			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at filter: nothing is rejected", path, workloadTopology, work.argument))
 		}
 	}
 	return notes

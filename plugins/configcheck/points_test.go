@@ -79,3 +79,103 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 		})
 	}
 }
+
+func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
+	everywhere := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "NodeFilter", Weight: 1}}}
+	all := schedulerconfig.Plugins{PreFilter: everywhere, Filter: everywhere, Score: everywhere}
+	labelled := func(keys ...string) *metav1.LabelSelector {
+		selector := &metav1.LabelSelector{MatchLabels: map[string]string{}}
+		for _, key := range keys {
+			selector.MatchLabels[key] = "true"
+		}
+		return selector
+	}
+	const restricted = "node-restriction.kubernetes.io/certified"
+	rules := []config.NodeFilterRule{
+		{Name: "certified", Action: config.FilterAllow, NodeSelector: labelled(restricted)}, {Name: "deny", Action: config.FilterDeny, NodeNames: []string{"*"}},
+		{Name: "share", Action: config.FilterShare, NodeSelector: labelled(restricted)}, {Name: "prefer", Action: config.FilterPrefer, NodeSelector: labelled("ssd")},
+	}
+	const noted = "note: profiles[2]: NodeFilter has rules with the action "
+	tests := []struct {
+		name    string
+		rules   []config.NodeFilterRule
+		plugins schedulerconfig.Plugins
+		want    []string
+	}{
+		{name: "enabled everywhere", rules: rules, plugins: all},
+		{name: "enabled nowhere", rules: append(rules, config.NodeFilterRule{Name: "spot", Action: config.FilterDeny, NodeSelector: labelled("spot")})},
+		{
+			name: "at filter alone", rules: rules, plugins: schedulerconfig.Plugins{Filter: everywhere},
+			want: []string{
+				noted + "Share and is not enabled at preFilter: pods that they concern are not scheduled, because nothing is counted",
+				noted + "Prefer and is not enabled at score: they prefer nothing",
+			},
+		},
+		{
+			name: "at score alone", rules: rules, plugins: schedulerconfig.Plugins{Score: everywhere},
+			want: []string{
+				noted + "Deny and is not enabled at filter: they deny nothing", noted + "Share and is not enabled at filter: they bound nothing",
+				noted + "Share and is not enabled at preFilter: pods that they concern are not scheduled, because nothing is counted",
+			},
+		},
+		{
+			name: "labels that kubelets set", plugins: all, rules: append([]config.NodeFilterRule{
+				{Name: "spot", Action: config.FilterShare, NodeSelector: labelled("node.kubernetes.io/instance-type", "spot", restricted)},
+				{Name: "new", Action: config.FilterAllow, NodeSelector: labelled("new")}, {Name: "masters", Action: config.FilterDeny, NodeSelector: labelled("node-role.kubernetes.io/master")},
+			}, rules...),
+			want: []string{
+				"note: profiles[2]: rules of NodeFilter keep pods off nodes by labels that a kubelet can set on its own node: spot (node.kubernetes.io/instance-type, spot), new (new); " +
+					"where a node must not be able to, use labels of node-restriction.kubernetes.io/ and restrictedLabels",
+			},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "NodeFilter", Args: &config.NodeFilterArgs{Rules: tt.rules}}}}
+			if diff := cmp.Diff(tt.want, pointNotes(field.NewPath("profiles").Index(2), p, &tt.plugins, nil)); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
+	enabled := func(names ...string) schedulerconfig.PluginSet {
+		var set schedulerconfig.PluginSet
+		for _, name := range names {
+			set.Enabled = append(set.Enabled, schedulerconfig.Plugin{Name: name, Weight: 1})
+		}
+		return set
+	}
+	most := int32(1)
+	all := &config.WorkloadTopologyArgs{AvoidAbove: &most, MaxPerNode: &most, Edges: []config.WorkloadTopologyEdge{{Within: "zone"}}}
+	for _, test := range []struct {
+		name    string
+		args    *config.WorkloadTopologyArgs
+		plugins schedulerconfig.Plugins
+		want    []string
+	}{
+		{name: "enabled nowhere", args: all},
+		{name: "asked for nothing", args: &config.WorkloadTopologyArgs{}, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")}},
+		{
+			name: "all that it needs", args: all,
+			plugins: schedulerconfig.Plugins{Filter: enabled("WorkloadTopology"), Score: enabled("WorkloadTopology", "NodeLoad")},
+		},
+		{
+			name: "at score alone", args: all, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
+			want: []string{
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled: no node is known to be hot",
+				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
+				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at filter: nothing is rejected",
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			profile := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "WorkloadTopology", Args: test.args}}}
+			got := pointNotes(field.NewPath("profiles").Index(2), profile, &test.plugins, nil)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

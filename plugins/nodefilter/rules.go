@@ -15,11 +15,18 @@ import (
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
 type rule struct {
+	// number is its place among all rules.
+	number       int
+	name         string
 	nodeNames    []string
 	nodeSelector labels.Selector
 	namespaces   []string
 	podSelector  labels.Selector
-	verdict      filterrule.Verdict
+	// verdict is that of an Allow or Deny, which match to decide. A Share has none.
+	verdict filterrule.Verdict
+	share   *share
+	// weight is that of a Prefer, and 0 for all others.
+	weight int64
 }
 
 // matchesNode says whether the conditions of the rule that are about the node hold.
@@ -34,18 +41,25 @@ func (r *rule) matchesPod(pod *v1.Pod) bool {
 		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
 }
 
-// ruleSet is all rules of the arguments, in order, and what becomes of a node that none of them matches.
+// ruleSet is all rules of the arguments, and what becomes of a node that no Allow or Deny matches.
 type ruleSet struct {
-	rules     []*rule
-	otherwise filterrule.Verdict
-	// dependOnPod says that some rule does not concern every pod.
-	dependOnPod bool
+	// rules are those that may reject a node, in order; preferred are those that make scores; shares are those of rules
+	// that have one.
+	rules, preferred, shares []*rule
+	otherwise                filterrule.Verdict
 }
 
-// concerning returns the rules whose conditions about the pod hold, in order.
-func (s *ruleSet) concerning(pod *v1.Pod) []*rule {
-	concerning := make([]*rule, 0, len(s.rules))
-	for _, rule := range s.rules {
+// concerning returns those of the rules whose conditions about the pod hold, in order.
+func concerning(rules []*rule, pod *v1.Pod) []*rule {
+	all := 0
+	for all < len(rules) && rules[all].matchesPod(pod) {
+		all++
+	}
+	if all == len(rules) {
+		return rules
+	}
+	concerning := append(make([]*rule, 0, len(rules)), rules[:all]...)
+	for _, rule := range rules[all+1:] {
 		if rule.matchesPod(pod) {
 			concerning = append(concerning, rule)
 		}
@@ -61,17 +75,29 @@ func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.C
 			rejections(filterrule.DefaultActionLabel)),
 	}
 	for i := range args.Rules {
-		rule, err := compileRule(&args.Rules[i], rejections)
+		rule, err := compileRule(&args.Rules[i])
 		if err != nil {
 			return ruleSet{}, err
 		}
+		rule.number = i
+		switch args.Rules[i].Action {
+		case config.FilterPrefer:
+			rule.weight = int64(args.Rules[i].Weight)
+			set.preferred = append(set.preferred, rule)
+			continue
+		case config.FilterShare:
+			rule.share = compileShare(&args.Rules[i], len(set.shares), rejections(rule.name))
+			set.shares = append(set.shares, rule)
+		default:
+			rule.verdict = filterrule.NewVerdict(args.Rules[i].Action == config.FilterDeny,
+				fmt.Sprintf("node(s) were denied by rule %q of %s", rule.name, Name), rejections(rule.name))
+		}
 		set.rules = append(set.rules, rule)
-		set.dependOnPod = set.dependOnPod || len(rule.namespaces) > 0 || rule.podSelector != nil
 	}
 	return set, nil
 }
 
-func compileRule(from *config.NodeFilterRule, rejections func(rule string) metrics.CounterMetric) (*rule, error) {
+func compileRule(from *config.NodeFilterRule) (*rule, error) {
 	nodeSelector, err := compileSelector(from.NodeSelector)
 	if err != nil {
 		return nil, fmt.Errorf("%s: nodeSelector of rule %q: %w", Name, from.Name, err)
@@ -81,14 +107,29 @@ func compileRule(from *config.NodeFilterRule, rejections func(rule string) metri
 		return nil, fmt.Errorf("%s: podSelector of rule %q: %w", Name, from.Name, err)
 	}
 	return &rule{
+		name:         from.Name,
 		nodeNames:    from.NodeNames,
 		nodeSelector: nodeSelector,
 		namespaces:   from.Namespaces,
 		podSelector:  podSelector,
-		verdict: filterrule.NewVerdict(from.Action == config.FilterDeny,
-			fmt.Sprintf("node(s) were denied by rule %q of %s", from.Name, Name),
-			rejections(from.Name)),
 	}, nil
+}
+
+func compileShare(from *config.NodeFilterRule, place int, counter metrics.CounterMetric) *share {
+	s := &share{
+		least: 0, most: 100, place: place,
+		full: filterrule.NewResolvable(
+			fmt.Sprintf("node(s) had the most pods that rule %q of %s allows them", from.Name, Name), counter),
+		short: filterrule.NewResolvable(
+			fmt.Sprintf("node(s) were outside rule %q of %s, whose nodes had too few pods", from.Name, Name), counter),
+	}
+	if from.MinPercent != nil {
+		s.least = int64(*from.MinPercent)
+	}
+	if from.MaxPercent != nil {
+		s.most = int64(*from.MaxPercent)
+	}
+	return s
 }
 
 // compileSelector returns nil for a selector that is not given: upstream's own answer would be one that matches

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -61,12 +62,14 @@ func (pl *PodFilter) EventsToRegister() []framework.ClusterEvent {
 
 // PreFilter rejects a pod that the rules deny. No preemption changes that, so the rejection is unresolvable.
 func (pl *PodFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
+	verdict := &pl.otherwise
 	for i := range pl.rules {
 		if pl.rules[i].matches(pod) {
-			return pl.rules[i].verdict.Status()
+			verdict = &pl.rules[i].verdict
+			break
 		}
 	}
-	return pl.otherwise.Status()
+	return verdict.Status(verdict.Denies() && whatif.Is(state))
 }
 
 // PreFilterExtensions returns nil: other pods on a node make no difference.

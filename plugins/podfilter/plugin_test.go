@@ -19,6 +19,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -232,6 +233,18 @@ func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
 		if got != want.count {
 			t.Errorf("profile %s, rule %s: counted %g rejections, want %g", want.profile, want.rule, got, want.count)
 		}
+	}
+}
+
+func TestAWhatIfIsNotCounted(t *testing.T) {
+	plugin := mustNew(t, "what-if", denyByName())
+	state := framework.NewCycleState()
+	whatif.Mark(state)
+	if status := plugin.PreFilter(context.Background(), state, st.MakePod().Name("bad").Obj()); status.IsSuccess() {
+		t.Error("the pod is not rejected")
+	}
+	if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues("what-if", "bad")); err != nil || got != 0 {
+		t.Errorf("counted %g rejections, %v; want none", got, err)
 	}
 }
 

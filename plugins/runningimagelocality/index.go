@@ -7,28 +7,22 @@ import (
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/changes"
 )
 
-// index knows which images run on which node, as the scheduler's snapshot has it. Each NodeInfo has a Generation, which
-// is another one after every change of the node or of its pods: only the nodes with a new one are looked at. So a
-// scheduling cycle compares a number for each node, and counts the containers of the few nodes that changed.
-//
-// There is no lock. A cycle updates the index in PreScore, and Score only reads it, from several goroutines that start
-// later. No cycle runs beside another one, neither in the scheduler nor in an extender.
+// index knows which images run on which node, as the scheduler's snapshot has it. It is brought up to date by what has
+// changed since the last cycle: PreScore updates it, and Score only reads it, from several goroutines that start later.
 type index struct {
 	names *names
 	// sized says that sizes are looked up.
 	sized bool
 
+	follower changes.Follower
 	// images are those that run, by normalised name.
 	images map[string]*image
-	nodes  map[string]*node
-	// seen are the generations of the snapshot's nodes at the last update, in the order of its list.
-	seen []int64
-	// spare is an empty map for the next node that changes.
-	spare map[*image]int32
+	// nodes have how many running containers use an image.
+	nodes map[string]map[*image]int32
 }
 
 // image is an image that runs.
@@ -40,119 +34,88 @@ type image struct {
 	size int64
 }
 
-// node is what runs on a node, as of a generation of its NodeInfo.
-type node struct {
-	generation int64
-	containers map[*image]int32
-}
-
 func newIndex(names *names, sized bool) *index {
-	return &index{names: names, sized: sized, images: map[string]*image{}, nodes: map[string]*node{}, spare: map[*image]int32{}}
+	return &index{names: names, sized: sized, images: map[string]*image{}, nodes: map[string]map[*image]int32{}}
 }
 
-// update looks at the nodes of a snapshot that changed since the last one, and forgets those that are gone.
-func (x *index) update(all []*framework.NodeInfo) {
-	for i, nodeInfo := range all {
-		if i == len(x.seen) {
-			x.seen = append(x.seen, 0)
-		}
-		if x.seen[i] == nodeInfo.Generation || nodeInfo.Node() == nil {
-			continue
-		}
-		x.seen[i] = nodeInfo.Generation
-		name := nodeInfo.Node().Name
-		known, found := x.nodes[name]
-		if !found {
-			known = &node{containers: map[*image]int32{}}
-			x.nodes[name] = known
-		}
-		if !found || known.generation != nodeInfo.Generation {
-			known.generation = nodeInfo.Generation
-			x.count(known, nodeInfo)
-		}
-	}
-	x.seen = x.seen[:len(all)]
-	if len(x.nodes) > len(all) {
-		x.forgetOthers(all)
+// NodeChanged is of changes.Observer.
+func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
+	switch {
+	case after == nil:
+		delete(x.nodes, before.Name)
+	case before == nil:
+		x.nodes[after.Name] = map[*image]int32{}
+	default:
+		x.readSizes(after)
 	}
 }
 
-// count counts what runs on a node, and takes back what was counted for it before.
-func (x *index) count(on *node, nodeInfo *framework.NodeInfo) {
-	now, before := x.spare, on.containers
-	for _, podInfo := range nodeInfo.Pods {
-		x.names.running(podInfo.Pod, func(name string) {
-			found, ok := x.images[name]
-			if !ok {
-				found = &image{name: name}
-				x.images[name] = found
-			}
-			if now[found] == 0 {
-				found.nodes++
-			}
-			now[found]++
-		})
-	}
-	on.containers = now
-	x.takeBack(before)
-	x.spare = before
-	if x.sized && len(now) > 0 {
-		x.readSizes(on, nodeInfo)
+// PodAdded is of changes.Observer.
+func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) {
+	on, news := x.nodes[node.Name], false
+	x.names.running(pod, func(name string) {
+		found, ok := x.images[name]
+		if !ok {
+			found = &image{name: name}
+			x.images[name] = found
+		}
+		if on[found] == 0 {
+			found.nodes++
+			news = true
+		}
+		on[found]++
+	})
+	if news {
+		x.readSizes(node)
 	}
 }
 
-// takeBack empties what was counted for a node. An image goes with the last node that runs it.
-func (x *index) takeBack(containers map[*image]int32) {
-	for image := range containers {
-		delete(containers, image)
-		if image.nodes--; image.nodes == 0 {
-			delete(x.images, image.name)
+// PodRemoved is of changes.Observer. An image goes with the last node that runs it.
+func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) {
+	on := x.nodes[node.Name]
+	x.names.running(pod, func(name string) {
+		found := x.images[name]
+		if on[found]--; on[found] > 0 {
+			return
 		}
-	}
+		delete(on, found)
+		if found.nodes--; found.nodes == 0 {
+			delete(x.images, name)
+		}
+	})
 }
 
 // readSizes reads what a node reports of the images that it runs. It reports its 50 largest ones (kubelet's
 // nodeStatusMaxImages).
-func (x *index) readSizes(on *node, nodeInfo *framework.NodeInfo) {
-	reported := nodeInfo.Node().Status.Images
+func (x *index) readSizes(node *v1.Node) {
+	on := x.nodes[node.Name]
+	if !x.sized || len(on) == 0 {
+		return
+	}
+	reported := node.Status.Images
 	for i := range reported {
 		for _, written := range reported[i].Names {
 			name, _ := x.names.normalise(written)
-			if image := x.images[name]; on.containers[image] > 0 && image.size < reported[i].SizeBytes {
+			if image := x.images[name]; on[image] > 0 && image.size < reported[i].SizeBytes {
 				image.size = reported[i].SizeBytes
 			}
 		}
 	}
 }
 
-// forgetOthers forgets the nodes that are not in the list.
-func (x *index) forgetOthers(all []*framework.NodeInfo) {
-	listed := sets.NewString()
-	for _, nodeInfo := range all {
-		if nodeInfo.Node() != nil {
-			listed.Insert(nodeInfo.Node().Name)
-		}
+// match brings the index up to date with a snapshot. It returns those of the pod's images that run.
+func (x *index) match(snapshot framework.SharedLister, pod *v1.Pod, valuation valuation) (*matches, error) {
+	if err := x.follower.Follow(snapshot, x); err != nil {
+		return nil, err
 	}
-	for name, gone := range x.nodes {
-		if !listed.Has(name) {
-			x.takeBack(gone.containers)
-			delete(x.nodes, name)
-		}
-	}
-}
-
-// match brings the index up to date with a snapshot's nodes. It returns those of the pod's images that run, and how
-// many images run altogether.
-func (x *index) match(all []*framework.NodeInfo, pod *v1.Pod, valuation valuation) (found *matches, running int) {
-	x.update(all)
-	found = &matches{}
+	found := &matches{}
 	for _, name := range x.names.wanted(pod) {
 		if image, runs := x.images[name]; runs {
-			worth := valuation.worth(image.size, image.nodes, len(all))
+			worth := valuation.worth(image.size, image.nodes, len(x.nodes))
 			found.images = append(found.images, match{image: image, worth: worth})
 		}
 	}
-	return found, len(x.images)
+	return found, nil
 }
 
 // score returns what a node is worth, in millionths of a match. It is at most math.MaxInt32: 2,147 matches of full
@@ -161,14 +124,11 @@ func (x *index) score(nodeName string, found *matches, valuation valuation) int6
 	if len(found.images) == 0 {
 		return 0
 	}
-	on, known := x.nodes[nodeName]
-	if !known {
-		return 0
-	}
+	on := x.nodes[nodeName]
 	var sum int64
 	for i := range found.images {
 		match := &found.images[i]
-		containers := int64(on.containers[match.image])
+		containers := int64(on[match.image])
 		if containers == 0 {
 			continue
 		}

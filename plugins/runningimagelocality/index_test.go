@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // counted is what runs, by image and by node.
@@ -29,7 +28,7 @@ func (x *index) content(t *testing.T) counted {
 	t.Helper()
 	content, nodes := counted{}, map[*image]int{}
 	for name, node := range x.nodes {
-		for image, containers := range node.containers {
+		for image, containers := range node {
 			if containers <= 0 || x.images[image.name] != image {
 				t.Fatalf("node %s has %d containers of %s, which is known as %v", name, containers, image.name, x.images[image.name])
 			}
@@ -44,9 +43,6 @@ func (x *index) content(t *testing.T) counted {
 		if nodes[image] != image.nodes || image.nodes == 0 {
 			t.Fatalf("image %s is kept with %d nodes, want %d", name, image.nodes, nodes[image])
 		}
-	}
-	if len(x.spare) != 0 {
-		t.Fatalf("the spare map holds %v", x.spare)
 	}
 	return content
 }
@@ -183,9 +179,7 @@ func TestIndexIsWhatRuns(t *testing.T) {
 		x := newIndex(newNames(), false)
 		look := func() {
 			t.Helper()
-			all, err := w.NodeInfos().List()
-			w.must(err)
-			x.update(all)
+			w.must(x.follower.Follow(w, x))
 			if want, got := w.recount(), x.content(t); !reflect.DeepEqual(got, want) {
 				t.Fatalf("seed %d, after %q: the index holds\n%v\nwant\n%v", seed, w.events, got, want)
 			}
@@ -208,30 +202,5 @@ func TestIndexIsWhatRuns(t *testing.T) {
 		if len(x.images) > 0 {
 			t.Errorf("seed %d: when nothing runs, the index holds %d images", seed, len(x.images))
 		}
-	}
-}
-
-// TestOnlyNodesThatChangedAreCounted has a cluster's nodes come in another order, as they do when one is added.
-func TestOnlyNodesThatChangedAreCounted(t *testing.T) {
-	c := newCluster(t, nodeOf("n1", nil), nodeOf("n2", nil), running("p1", "n1", "app"), running("p2", "n2", "app"))
-	x := newIndex(newNames(), false)
-	all, err := c.NodeInfos().List()
-	c.must(err)
-	x.update(all)
-	kept := x.nodes["n1"].containers
-	for image := range kept {
-		// What a count would put right.
-		kept[image] = 42
-	}
-	c.add(nodeOf("n0", nil), running("p3", "n2", "app"))
-	all, err = c.NodeInfos().List()
-	c.must(err)
-	for i := range all {
-		// Each order of the three.
-		x.update(append(append([]*framework.NodeInfo{}, all[i:]...), all[:i]...))
-	}
-	app := x.images["docker.io/library/app:latest"]
-	if n1, n2 := x.nodes["n1"].containers[app], x.nodes["n2"].containers[app]; n1 != 42 || n2 != 2 {
-		t.Errorf("n1, which did not change, has %d containers, and n2, which did, has %d; want 42 and 2", n1, n2)
 	}
 }

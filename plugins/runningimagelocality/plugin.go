@@ -16,6 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
@@ -144,12 +145,13 @@ func (pl *RunningImageLocality) matches(state *framework.CycleState, pod *v1.Pod
 
 // look finds the pod's images in the snapshot, and keeps them in the cycle's state.
 func (pl *RunningImageLocality) look(state *framework.CycleState, pod *v1.Pod) (*matches, *framework.Status) {
-	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
+	found, err := pl.index.match(pl.handle.SnapshotSharedLister(), pod, pl.valuation)
 	if err != nil {
 		return nil, framework.AsStatus(err)
 	}
-	found, running := pl.index.match(all, pod, pl.valuation)
 	state.Write(stateKey, found)
-	pl.counters.count(len(found.images) > 0, running)
+	if !whatif.Is(state) {
+		pl.counters.count(len(found.images) > 0, len(pl.index.images))
+	}
 	return found, nil
 }

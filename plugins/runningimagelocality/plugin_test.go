@@ -505,7 +505,8 @@ func TestCyclesAllocateLittle(t *testing.T) {
 	update := func() {
 		// Any of the snapshot's nodes with any other generation is a node that changed.
 		all[1].Generation++
-		pl.index.match(all, pod, pl.valuation)
+		_, err := pl.index.match(c.snapshot, pod, pl.valuation)
+		c.must(err)
 	}
 	update()
 	if allocations := testing.AllocsPerRun(100, update); allocations > 10 {

@@ -58,6 +58,10 @@ const (
 	FilterAllow FilterAction = "Allow"
 	// FilterDeny rejects what matches.
 	FilterDeny FilterAction = "Deny"
+	// FilterPrefer favours the nodes that match: NodeFilter alone has it.
+	FilterPrefer FilterAction = "Prefer"
+	// FilterShare bounds the share of the pods that is on the nodes that match: NodeFilter alone has it.
+	FilterShare FilterAction = "Share"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -93,9 +97,10 @@ type PodFilterRule struct {
 type NodeFilterArgs struct {
 	metav1.TypeMeta
 
-	// Rules are tried in order; the first one that matches a pod and a node decides. 1 to 100 of them.
+	// Rules are tried in order; the first Allow or Deny that matches a pod and a node decides, unless a Share before it
+	// rejects the node. 1 to 100 of them.
 	Rules []NodeFilterRule
-	// DefaultAction decides over a node that no rule matches.
+	// DefaultAction decides over a node that no Allow or Deny matches: one of these two.
 	DefaultAction FilterAction
 }
 
@@ -104,7 +109,8 @@ type NodeFilterArgs struct {
 type NodeFilterRule struct {
 	// Name stands in the event of a pod that finds no node: a DNS label, each once.
 	Name string
-	// Action is what is done with a node that matches.
+	// Action is what is done with a node that matches: Allow and Deny decide, Prefer gives it a better score, and Share
+	// bounds how many of the pods that the rule concerns are on such nodes.
 	Action FilterAction
 	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
 	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
@@ -115,6 +121,15 @@ type NodeFilterRule struct {
 	Namespaces []string
 	// PodSelector must match the labels of the pods that the rule concerns.
 	PodSelector *metav1.LabelSelector
+	// Weight is how much a Prefer counts among those that concern a pod: 1 to 100. Only Prefer has it, and must.
+	Weight int32
+	// MinPercent and MaxPercent are the least and the most of the pods that the rule concerns, in percent, that are on
+	// the nodes that match: 0 to 100. Only Share has them, and must have one.
+	MinPercent *int32
+	MaxPercent *int32
+	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
+	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames.
+	RestrictedLabels bool
 }
 
 // RunningImageCount is what RunningImageLocality counts.
@@ -449,3 +464,66 @@ const (
 	// NodeLoadFilterClosed filters it out.
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology.
+type WorkloadTopologyArgs struct {
+	metav1.TypeMeta
+
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group: a
+	// job. A pod without one of them is in no group.
+	GroupBy []string
+	// Levels are 1 to 8 levels of the cluster's topology, from near to far.
+	Levels []WorkloadTopologyLevel
+	// Edges say which pods talk to each other: at most 32.
+	Edges []WorkloadTopologyEdge
+	// PeersAnnotation is the key of a pod annotation that replaces the edges that the pod is scored by: roles of its
+	// group with weights, as in "taskmanager=10,jobmanager=1". Empty reads none.
+	PeersAnnotation string
+	// RoleLabel is the label whose value is a pod's role in its group, for that annotation.
+	RoleLabel string
+	// MaxPerNode is how many pods of a group a node takes, 1 to 1000: a filter; nil is no limit.
+	MaxPerNode *int32
+	// SpreadWeight is by how many percent the score is for nodes with few pods of the group, 0 to 100; the rest is for
+	// nodes near to peers.
+	SpreadWeight int32
+	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0, by what the plugin
+	// NodeLoad of the same profile knows; nil looks at no load.
+	AvoidAbove *int32
+}
+
+// WorkloadTopologyLevel is a level of the cluster's topology.
+type WorkloadTopologyLevel struct {
+	// TopologyKey is the label of nodes whose value is the node's domain at this level.
+	TopologyKey string
+	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more than
+	// at the level before. A peer in no common domain costs 100.
+	Cost int32
+}
+
+// WorkloadTopologyScope is where the pods of an edge are.
+type WorkloadTopologyScope string
+
+const (
+	// WorkloadTopologyGroup: both are of the same group.
+	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
+	// WorkloadTopologyNamespace: both are in the same namespace.
+	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
+	// WorkloadTopologyCluster: both are anywhere.
+	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
+)
+
+// WorkloadTopologyEdge is between the pods that two selectors match, in both directions.
+type WorkloadTopologyEdge struct {
+	// From and To select the pods of the two sides; nil selects all. With another scope than Group, both are needed.
+	From *metav1.LabelSelector
+	To   *metav1.LabelSelector
+	// Weight is how much two pods have to say to each other, 0 to 100; 0 only filters.
+	Weight int32
+	// Scope is where both pods are.
+	Scope WorkloadTopologyScope
+	// Within is the topology key of a level: a filter. A node must be in the same domain of this level as one of the
+	// pod's peers that are placed, if there are any. Empty filters nothing.
+	Within string
+}

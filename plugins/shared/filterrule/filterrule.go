@@ -29,26 +29,42 @@ func MatchesAny(patterns []string, name string) bool {
 
 // Verdict is what becomes of what a rule matches: it passes, or it is rejected for a reason and counted.
 type Verdict struct {
-	deny bool
+	// code is that of a rejection; Success is for what passes.
+	code framework.Code
 	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it
 	// makes a slice of his own.
 	reasons []string
 	counter metrics.CounterMetric
 }
 
-// NewVerdict returns a verdict. The reason and the counter are those of a rejection.
+// NewVerdict returns a verdict that no preemption changes. The reason and the counter are those of a rejection.
 func NewVerdict(deny bool, reason string, counter metrics.CounterMetric) Verdict {
-	return Verdict{deny: deny, reasons: []string{reason}, counter: counter}
+	code := framework.Success
+	if deny {
+		code = framework.UnschedulableAndUnresolvable
+	}
+	return Verdict{code: code, reasons: []string{reason}, counter: counter}
 }
 
-// Status counts a rejection and returns it as a new status each time: the framework writes its plugin's name into the
-// one that it gets, from all workers at once. It returns nil for what passes.
-func (v *Verdict) Status() *framework.Status {
-	if !v.deny {
+// NewResolvable returns a rejection that may be none when other pods are gone.
+func NewResolvable(reason string, counter metrics.CounterMetric) Verdict {
+	return Verdict{code: framework.Unschedulable, reasons: []string{reason}, counter: counter}
+}
+
+// Denies says whether it is a rejection.
+func (v *Verdict) Denies() bool { return v.code != framework.Success }
+
+// Status returns a rejection as a new status each time: the framework writes its plugin's name into the one that it
+// gets, from all workers at once. It counts, unless the plugin is only asked what it would do. It returns nil for what
+// passes.
+func (v *Verdict) Status(whatIf bool) *framework.Status {
+	if !v.Denies() {
 		return nil
 	}
-	v.counter.Inc()
-	return framework.NewStatus(framework.UnschedulableAndUnresolvable, v.reasons...)
+	if !whatIf {
+		v.counter.Inc()
+	}
+	return framework.NewStatus(v.code, v.reasons...)
 }
 
 // Counters returns what gives a profile's counter for a rule, from a vector with the labels "profile" and "rule". The

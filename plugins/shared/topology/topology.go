@@ -13,6 +13,26 @@ type Domain struct {
 	// Value is the value of its topology key.
 	Value string
 	nodes int
+
+	// sum is noted for one round alone.
+	sum   int64
+	round uint64
+}
+
+// Add adds to a sum that is kept of the domain for one round, such as a scheduling cycle. Rounds begin at 1.
+func (d *Domain) Add(round uint64, n int64) {
+	if d.round != round {
+		d.round, d.sum = round, 0
+	}
+	d.sum += n
+}
+
+// Sum returns the sum of a round; 0 if nothing was added in it. Any number of goroutines may ask while none adds.
+func (d *Domain) Sum(round uint64) int64 {
+	if d.round != round {
+		return 0
+	}
+	return d.sum
 }
 
 // Domains are those of all nodes that there are. They are for one goroutine at a time.

@@ -49,3 +49,19 @@ func TestADomainGoesWithItsLastNode(t *testing.T) {
 		t.Errorf("without nodes there is %v", d.levels[0])
 	}
 }
+
+func TestASumHoldsForItsRound(t *testing.T) {
+	d := &Domain{}
+	if got := d.Sum(1); got != 0 {
+		t.Errorf("before anything is added the sum is %d", got)
+	}
+	d.Add(1, 2)
+	d.Add(1, 3)
+	if got, other := d.Sum(1), d.Sum(2); got != 5 || other != 0 {
+		t.Errorf("the sums of rounds 1 and 2 are %d and %d, want 5 and 0", got, other)
+	}
+	d.Add(2, 1)
+	if got := d.Sum(2); got != 1 {
+		t.Errorf("the sum of round 2 is %d, want 1", got)
+	}
+}

@@ -57,19 +57,27 @@ func newCluster(t *testing.T, way way, tr trace) *cluster {
 	}
 	options := decision.Options{Parallelism: parallelism, Seed: 1}
 	for _, node := range tr.nodes {
-		options.Nodes = append(options.Nodes, st.MakeNode().Name(node.name).Label(corev1.LabelHostname, node.name).
+		made := st.MakeNode().Name(node.name).Label(corev1.LabelHostname, node.name)
+		if node.zone != "" {
+			made.Label(corev1.LabelTopologyZone, node.zone)
+		}
+		options.Nodes = append(options.Nodes, made.
 			Capacity(map[corev1.ResourceName]string{
 				corev1.ResourceCPU:    fmt.Sprint(node.cores),
 				corev1.ResourceMemory: fmt.Sprintf("%dGi", 4*node.cores),
 				corev1.ResourcePods:   "110",
 			}).Obj())
 	}
+	url := ""
 	if way.measures {
 		c.prometheus = newPrometheus(t, c.reality)
-		options.Config = way.config(c.prometheus.url)
-		if way.plugins != nil {
-			options.Plugins = way.plugins(t, c.prometheus)
-		}
+		url = c.prometheus.url
+	}
+	if way.config != nil {
+		options.Config = way.config(url)
+	}
+	if way.plugins != nil {
+		options.Plugins = way.plugins(t, c.prometheus)
 	}
 	c.scheduler = decision.New(t, options)
 	return c
@@ -129,7 +137,11 @@ func (c *cluster) play(now time.Duration) {
 		var pods []*corev1.Pod
 		for _, j := range some {
 			c.waiting[j.name] = j
-			pods = append(pods, newPod(j))
+			pod := newPod(j)
+			if c.change != nil {
+				c.change(pod)
+			}
+			pods = append(pods, pod)
 		}
 		c.scheduler.Create(pods...)
 		c.count(func() []decision.Decision { return c.scheduler.Next(len(pods)) })
@@ -224,8 +236,12 @@ func (c *cluster) end(now time.Duration) {
 }
 
 func newPod(j job) *corev1.Pod {
-	return st.MakePod().Namespace(metav1.NamespaceDefault).Name(j.name).Req(map[corev1.ResourceName]string{
+	pod := st.MakePod().Namespace(metav1.NamespaceDefault).Name(j.name).Req(map[corev1.ResourceName]string{
 		corev1.ResourceCPU:    fmt.Sprintf("%dm", j.request),
 		corev1.ResourceMemory: fmt.Sprintf("%dMi", 2*j.request),
-	}).Obj()
+	})
+	if j.component != "" {
+		pod.Label("app", j.owner).Label("component", j.component)
+	}
+	return pod.Obj()
 }

@@ -24,6 +24,7 @@ const luck = 0.9
 // outcome is how one way of scheduling did.
 type outcome struct {
 	heat
+	talk
 	took          time.Duration // for the whole trace
 	queries       int           // that Prometheus was asked
 	pods          int           // that ran
@@ -54,7 +55,7 @@ func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 	outcomes := make(map[string]outcome)
 	for _, c := range clusters {
 		o := outcome{
-			heat: c.reality.heat(tr.length), took: took, pods: len(c.started),
+			heat: c.reality.heat(tr.length), talk: c.reality.talk(tr.length), took: took, pods: len(c.started),
 			podsPerSecond: float64(c.decided) / c.busy.Seconds(),
 		}
 		if c.prometheus != nil {
@@ -141,5 +142,43 @@ func TestStreamingJobs(t *testing.T) {
 	}
 	if ours.slowed.Seconds() >= luck*stock.slowed.Seconds() {
 		t.Errorf("jobs had a pod on a hot node for %v with NodeLoad, and for %v without", ours.slowed, stock.slowed)
+	}
+}
+
+// TestJobGraphs: with jobs whose task managers send data to each other, much less of it leaves a zone with
+// WorkloadTopology than with the default profile and with NodeLoad alone; and nodes are hot for less time than with
+// preferred pod affinity, which knows neither load nor where a job has piled up.
+func TestJobGraphs(t *testing.T) {
+	ways := []way{byDefault, byAffinity, byNodeLoad, byTopology}
+	got := compare(t, graphsTrace, ways...)
+	jobs := make(map[string]bool)
+	for _, j := range graphsTrace.pods {
+		jobs[j.owner] = true
+	}
+	table(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v", len(jobs), len(graphsTrace.pods), len(graphsTrace.nodes), graphsTrace.length),
+		[]string{
+			"", "traffic between nodes", "traffic between zones", "hot node-seconds", "job-seconds with a pod on a hot node", "pods per second",
+		},
+		func(row func(...any)) {
+			for _, way := range ways {
+				o := got[way.name]
+				row(way.name, percent(o.acrossNodes), percent(o.acrossZones), fmt.Sprintf("%.1f", o.spots.Seconds()),
+					fmt.Sprintf("%.1f", o.slowed.Seconds()), fmt.Sprintf("%.0f", o.podsPerSecond))
+			}
+		})
+	for _, way := range ways {
+		if o := got[way.name]; o.pods < len(graphsTrace.pods)*9/10 {
+			t.Errorf("%s: only %d pods of %d ever ran, so their traffic says nothing", way.name, o.pods, len(graphsTrace.pods))
+		}
+	}
+	ours, affinity := got[byTopology.name], got[byAffinity.name]
+	for _, other := range []way{byDefault, byNodeLoad} {
+		if theirs := got[other.name]; ours.acrossZones >= luck*theirs.acrossZones {
+			t.Errorf("%s of the traffic is between zones with WorkloadTopology, and %s with %s",
+				percent(ours.acrossZones), percent(theirs.acrossZones), other.name)
+		}
+	}
+	if ours.spots.Seconds() >= luck*affinity.spots.Seconds() {
+		t.Errorf("nodes were hot for %v with WorkloadTopology, and for %v with preferred pod affinity", ours.spots, affinity.spots)
 	}
 }

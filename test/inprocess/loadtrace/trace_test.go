@@ -53,6 +53,8 @@ type machine struct {
 	name  string
 	cores int
 	base  wave
+	// zone is empty where a trace has no zones.
+	zone string
 }
 
 // job is a pod of a trace.
@@ -60,6 +62,8 @@ type job struct {
 	name string
 	// owner is the job that it belongs to, if it is one of several pods.
 	owner string
+	// component is what it is there, as Apache Flink labels it; empty where a trace does not look at that.
+	component string
 	// after names a pod that must run before this one is created; empty if it needs none.
 	after string
 	// arrives is when it is created: since the trace's beginning, or since the pod before it runs.
@@ -75,7 +79,11 @@ type job struct {
 func (tr trace) String() string {
 	var text strings.Builder
 	for _, m := range tr.nodes {
-		fmt.Fprintf(&text, "node %-8s cores %d  %v\n", m.name, m.cores, m.base)
+		zone := ""
+		if m.zone != "" {
+			zone = " zone " + m.zone
+		}
+		fmt.Fprintf(&text, "node %-8s cores %d %s %v\n", m.name, m.cores, zone, m.base)
 	}
 	for _, j := range tr.pods {
 		since := ""
@@ -172,17 +180,65 @@ func streaming(seed int64) trace {
 	return tr
 }
 
+const (
+	jobManager  = "jobmanager"
+	taskManager = "taskmanager"
+)
+
+// graphs is a trace of streaming jobs in three zones, whose task managers send data to each other. Of every two jobs one
+// comes with all of its pods at once, and the task managers of the other one follow its job manager. Of every four task
+// managers one ends early, and another comes for it a second later.
+func graphs(seed int64) trace {
+	random := rand.New(rand.NewSource(seed))
+	tr := trace{length: 40 * time.Second, nodes: machines(random, 60)}
+	for i := range tr.nodes {
+		tr.nodes[i].zone = fmt.Sprintf("zone-%c", 'a'+i%3)
+	}
+	for at, n := time.Duration(0), 0; at < tr.length-8*time.Second; at += duration(random, 400*time.Millisecond, 1600*time.Millisecond) {
+		owner := fmt.Sprintf("job-%d", n)
+		lives := duration(random, 15*time.Second, 30*time.Second)
+		manager := job{name: owner + "-manager", owner: owner, component: jobManager, arrives: at, lives: lives, request: 500, use: wave{mean: 100}}
+		tr.pods = append(tr.pods, manager)
+		volume := []float64{150, 300, 600, 1200}[random.Intn(4)]
+		tide := wave{swing: between(random, 0.2, 0.6), period: duration(random, 15*time.Second, 40*time.Second),
+			phase: duration(random, 0, 40*time.Second)}
+		for number := range 4 + random.Intn(9) {
+			use := tide
+			use.mean = math.Round(volume * between(random, 0.7, 1.3))
+			task := job{
+				name: fmt.Sprintf("%s-task-%d", owner, number), owner: owner, component: taskManager, arrives: at, lives: lives,
+				request: 500, use: use,
+			}
+			if n%2 == 1 {
+				task.after, task.arrives, task.lives = manager.name, 500*time.Millisecond, lives-500*time.Millisecond
+			}
+			if random.Intn(4) > 0 {
+				tr.pods = append(tr.pods, task)
+				continue
+			}
+			again := task
+			task.lives = duration(random, lives/4, lives/2)
+			again.name, again.after, again.arrives = task.name+"-again", task.name, task.lives+time.Second
+			again.lives -= again.arrives
+			tr.pods = append(tr.pods, task, again)
+		}
+		n++
+	}
+	return tr
+}
+
 // The traces that the comparisons play.
 var (
 	mixedTrace     = mixed(5)
 	streamingTrace = streaming(5)
+	graphsTrace    = graphs(5)
 )
 
 var update = flag.Bool("update", false, "write the traces' files again")
 
 // TestTraces: the traces are those that one can read in testdata, on every machine and with every release of Go.
 func TestTraces(t *testing.T) {
-	for name, tr := range map[string]trace{"mixed": mixedTrace, "streaming": streamingTrace} {
+	for name, tr := range map[string]trace{"mixed": mixedTrace, "streaming": streamingTrace, "graphs": graphsTrace} {
 		file := filepath.Join("testdata", name+".txt")
 		if *update {
 			if err := os.WriteFile(file, []byte(tr.String()), 0o644); err != nil {

@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/workloadtopology"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -20,6 +23,8 @@ type way struct {
 	config    func(url string) string
 	// plugins are those that the scheduler is not compiled with.
 	plugins func(*testing.T, *prometheus) frameworkruntime.Registry
+	// change is what the pods' authors write for it.
+	change func(*corev1.Pod)
 }
 
 // The ways that are compared. Those that look at measurements have the default plugins beside them, and the same
@@ -51,6 +56,53 @@ var (
 		},
 	}
 )
+
+// byAffinity has each pod prefer the zone of its job, and a little its node.
+var byAffinity = way{
+	name:   "preferred pod affinity",
+	config: func(string) string { return profile("InterPodAffinity", "") },
+	change: func(pod *corev1.Pod) {
+		term := func(weight int32, key string) corev1.WeightedPodAffinityTerm {
+			return corev1.WeightedPodAffinityTerm{Weight: weight, PodAffinityTerm: corev1.PodAffinityTerm{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": pod.Labels["app"]}}, TopologyKey: key,
+			}}
+		}
+		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{
+				term(100, corev1.LabelTopologyZone), term(20, corev1.LabelHostname),
+			},
+		}}
+	},
+}
+
+// byTopology is WorkloadTopology beside NodeLoad, as manifests/config/workload-topology.yaml has them.
+var byTopology = way{
+	name: "WorkloadTopology and NodeLoad", measures: true, refreshes: true,
+	config: func(url string) string {
+		return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+profiles:
+- plugins: {multiPoint: {enabled: [{name: NodeLoad, weight: 10}, {name: WorkloadTopology, weight: 10}]}}
+  pluginConfig:
+  - name: WorkloadTopology
+    args:
+      edges:
+      - {from: {matchLabels: {component: taskmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 10}
+      - {from: {matchLabels: {component: jobmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 1}
+      spreadWeight: 30
+      avoidAbove: 70
+  - name: NodeLoad
+    args:
+      prometheus: {endpoints: ["%s"]}
+      refreshInterval: 1s
+      maxSampleAge: 15s
+      resources: [{name: cpu, window: %s, threshold: 80}]
+`, url, window)
+	},
+	plugins: func(*testing.T, *prometheus) frameworkruntime.Registry {
+		return frameworkruntime.Registry{nodeload.Name: nodeload.Factory(), workloadtopology.Name: workloadtopology.New}
+	},
+}
 
 // others are ways of other projects, which are compared where they are compiled in. Nothing is expected of them.
 var others []way

@@ -27,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/workloadtopology"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"kube-scheduler-fork/test/inprocess/decision"
@@ -51,6 +52,7 @@ var plugins = []struct {
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
 	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},
+	{workloadtopology.Name, workloadtopology.New, `{maxPerNode: 100, spreadWeight: 20}`},
 }
 
 // registered are all plugins by name.
@@ -220,9 +222,19 @@ func BenchmarkDecision(b *testing.B) {
 		}
 		benchmark(b, plugin.name, registered(), with(plugin.name, args))
 	}
+	for _, policy := range placementPolicies {
+		benchmark(b, policy.name, registered(), with(nodefilter.Name, policy.args))
+	}
 	for _, other := range others {
 		benchmark(b, other.name, other.registry, other.config)
 	}
+}
+
+// placementPolicies have NodeFilter prefer half of the nodes, and bound their share: at all pods, and at half of them.
+var placementPolicies = []struct{ name, args string }{
+	{"NodeFilter-prefer", `{rules: [{name: ssd, action: Prefer, weight: 10, nodeSelector: {matchLabels: {disktype: ssd}}}]}`},
+	{"NodeFilter-share", `{rules: [{name: ssd, action: Share, maxPercent: 100, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
+	{"NodeFilter-half", `{rules: [{name: ssd, action: Share, maxPercent: 50, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
 }
 
 // others are plugins of other projects. The file in testdata/ that names them is compiled in where they are: see

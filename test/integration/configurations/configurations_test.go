@@ -107,6 +107,21 @@ var checks = map[string]func(*testing.T, *outcome){
 		}
 		o.expectPending(t, "no-database", `denied by rule "ssd-for-databases-only" of NodeFilter`)
 	},
+	"placement-policy.yaml": func(t *testing.T, o *outcome) {
+		onSpot := 0
+		for i := 1; i <= 10; i++ {
+			name := fmt.Sprintf("web-%d", i)
+			o.expect(t, name, "default-scheduler", "spot-1", "spot-2", "certified-1", "node-1", "node-2", "node-3")
+			if strings.HasPrefix(o.pods[name].node, "spot-") {
+				onSpot++
+			}
+		}
+		if onSpot != 8 {
+			t.Errorf("%d of ten web pods are on spot nodes, want the most that may be: 8", onSpot)
+		}
+		o.expect(t, "personal-data/analysis", "default-scheduler", "certified-1")
+		o.expectPending(t, "personal-data/on-spot", `denied by rule "certified-only" of NodeFilter`)
+	},
 	"running-image-locality.yaml": func(t *testing.T, o *outcome) {
 		o.expect(t, "wants-golang", "default-scheduler", "node-2", "node-3")
 		o.expect(t, "wants-rust", "default-scheduler", "node-5")
@@ -133,6 +148,25 @@ var checks = map[string]func(*testing.T, *outcome){
 		// Events are written after the binding, so the last of them can be missing.
 		if len(disturbed) < 5 {
 			t.Errorf("events of Chaos are about %d pods, want most of the 10 of chaos-scheduler", len(disturbed))
+		}
+	},
+	"workload-topology.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 0, "streaming": 6})
+		zones := map[int]bool{}
+		for name, pod := range o.pods {
+			var number int
+			if _, err := fmt.Sscanf(pod.node, "node-%d", &number); err != nil {
+				t.Errorf("pod %s: %+v", name, pod)
+				continue
+			}
+			// The zones of `make run` take turns.
+			zones[number%3] = true
+			if n := o.onNode[pod.node]["streaming"]; n > 2 {
+				t.Errorf("%s has %d pods of the job, want 2 at most", pod.node, n)
+			}
+		}
+		if len(zones) != 1 {
+			t.Errorf("the job is in %d zones, want one", len(zones))
 		}
 	},
 	"gang.yaml": func(t *testing.T, o *outcome) {

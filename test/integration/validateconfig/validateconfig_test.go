@@ -84,10 +84,10 @@ var plugins = []struct {
 		point: "filter",
 		wrong: "{rules: [{name: a, action: Allow, nodeNames: [7]}, {name: a, action: Forbid, nodeNames: ['*'], nodeSelectors: {}}]}",
 		errors: []string{
-			".rules[1].nodeSelectors: unknown field: known here are action, name, namespaces, nodeNames, nodeSelector, podSelector",
+			".rules[1].nodeSelectors: unknown field: known here are action, maxPercent, minPercent, name, namespaces, nodeNames, nodeSelector, podSelector, restrictedLabels, weight",
 			".rules[0].nodeNames[0]: Invalid value: 7: must be text; quotes make text of a number, of true and of false",
 			`.rules[1].name: Duplicate value: "a"`,
-			`.rules[1].action: Unsupported value: "Forbid": supported values: "Allow", "Deny"`,
+			`.rules[1].action: Unsupported value: "Forbid": supported values: "Allow", "Deny", "Prefer", "Share"`,
 		},
 		given:     "{rules: [{name: a, action: Deny, nodeNames: ['*']}]}",
 		defaulted: "{rules: [{name: a, action: Deny, nodeNames: ['*']}], defaultAction: Allow}",

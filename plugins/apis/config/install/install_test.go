@@ -49,6 +49,14 @@ var defaults = map[string]runtime.Object{
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},
 	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages, SpreadWeight: 100},
+	"WorkloadTopologyArgs": &config.WorkloadTopologyArgs{
+		GroupBy: []string{"app"},
+		Levels: []config.WorkloadTopologyLevel{
+			{TopologyKey: v1.LabelHostname, Cost: 0}, {TopologyKey: v1.LabelTopologyZone, Cost: 10}, {TopologyKey: v1.LabelTopologyRegion, Cost: 50},
+		},
+		Edges:           []config.WorkloadTopologyEdge{{Weight: 1, Scope: config.WorkloadTopologyGroup}},
+		PeersAnnotation: "workload-topology.scheduler/peers", RoleLabel: "component",
+	},
 }
 
 // defaultResource is what a resource of NodeLoad is when nothing but its name is given.
@@ -150,9 +158,14 @@ func TestGivenArgsAreKept(t *testing.T) {
 		},
 		"NodeFilterArgs": &config.NodeFilterArgs{
 			DefaultAction: config.FilterDeny,
-			Rules: []config.NodeFilterRule{{
-				Name: "rule", Action: config.FilterAllow, NodeNames: []string{"n*"}, NodeSelector: selector, Namespaces: []string{"t?"}, PodSelector: selector,
-			}},
+			Rules: []config.NodeFilterRule{
+				{
+					Name: "rule", Action: config.FilterAllow, NodeNames: []string{"n*"}, NodeSelector: selector, Namespaces: []string{"t?"}, PodSelector: selector,
+				},
+				{Name: "prefer", Action: config.FilterPrefer, NodeSelector: selector, Weight: 7},
+				// A zero that is given is a bound.
+				{Name: "share", Action: config.FilterShare, NodeSelector: selector, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(30), RestrictedLabels: true},
+			},
 		},
 		"NodeLoadArgs": &config.NodeLoadArgs{
 			Source: config.NodeLoadSourceMetricsServer,
@@ -188,6 +201,14 @@ func TestGivenArgsAreKept(t *testing.T) {
 		},
 		"RandScoreArgs":            &config.RandScoreArgs{Seed: 1 << 62},
 		"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 1, SpreadWeight: 2},
+		"WorkloadTopologyArgs": &config.WorkloadTopologyArgs{
+			GroupBy: []string{"team", "job"},
+			Levels:  []config.WorkloadTopologyLevel{{TopologyKey: "rack", Cost: 3}},
+			Edges: []config.WorkloadTopologyEdge{
+				{From: selector, To: selector, Weight: 0, Scope: config.WorkloadTopologyCluster, Within: "rack"},
+			},
+			RoleLabel: "role", MaxPerNode: pointer.Int32(2), SpreadWeight: 30, AvoidAbove: pointer.Int32(80),
+		},
 	}
 	for version, scheme := range schemes() {
 		for kind := range defaults {

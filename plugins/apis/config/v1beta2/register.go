@@ -26,6 +26,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&PodFilterArgs{},
 		&RandScoreArgs{},
 		&RunningImageLocalityArgs{},
+		&WorkloadTopologyArgs{},
 	)
 	return nil
 }

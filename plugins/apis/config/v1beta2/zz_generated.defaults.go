@@ -38,6 +38,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&PodFilterArgs{}, func(obj interface{}) { SetObjectDefaults_PodFilterArgs(obj.(*PodFilterArgs)) })
 	scheme.AddTypeDefaultingFunc(&RandScoreArgs{}, func(obj interface{}) { SetObjectDefaults_RandScoreArgs(obj.(*RandScoreArgs)) })
 	scheme.AddTypeDefaultingFunc(&RunningImageLocalityArgs{}, func(obj interface{}) { SetObjectDefaults_RunningImageLocalityArgs(obj.(*RunningImageLocalityArgs)) })
+	scheme.AddTypeDefaultingFunc(&WorkloadTopologyArgs{}, func(obj interface{}) { SetObjectDefaults_WorkloadTopologyArgs(obj.(*WorkloadTopologyArgs)) })
 	return nil
 }
 
@@ -79,4 +80,8 @@ func SetObjectDefaults_RandScoreArgs(in *RandScoreArgs) {
 
 func SetObjectDefaults_RunningImageLocalityArgs(in *RunningImageLocalityArgs) {
 	SetDefaults_RunningImageLocalityArgs(in)
+}
+
+func SetObjectDefaults_WorkloadTopologyArgs(in *WorkloadTopologyArgs) {
+	SetDefaults_WorkloadTopologyArgs(in)
 }

@@ -257,3 +257,38 @@ func setDefaultEstimate(obj *NodeLoadEstimator) {
 		obj.Default = usedByDefault
 	}
 }
+
+// SetDefaults_WorkloadTopologyArgs fills in what is not given: jobs as Apache Flink labels them, whose pods all talk to
+// each other, over hosts, zones and regions.
+func SetDefaults_WorkloadTopologyArgs(obj *WorkloadTopologyArgs) {
+	if obj.GroupBy == nil {
+		obj.GroupBy = []string{"app"}
+	}
+	if obj.Levels == nil {
+		obj.Levels = []WorkloadTopologyLevel{
+			{TopologyKey: v1.LabelHostname, Cost: 0},
+			{TopologyKey: v1.LabelTopologyZone, Cost: 10},
+			{TopologyKey: v1.LabelTopologyRegion, Cost: 50},
+		}
+	}
+	if obj.Edges == nil {
+		obj.Edges = []WorkloadTopologyEdge{{}}
+	}
+	for i := range obj.Edges {
+		if obj.Edges[i].Weight == nil {
+			obj.Edges[i].Weight = pointer.Int32(1)
+		}
+		if obj.Edges[i].Scope == "" {
+			obj.Edges[i].Scope = WorkloadTopologyGroup
+		}
+	}
+	if obj.PeersAnnotation == nil {
+		obj.PeersAnnotation = pointer.String("workload-topology.scheduler/peers")
+	}
+	if obj.RoleLabel == "" {
+		obj.RoleLabel = "component"
+	}
+	if obj.SpreadWeight == nil {
+		obj.SpreadWeight = pointer.Int32(0)
+	}
+}

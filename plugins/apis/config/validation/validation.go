@@ -42,6 +42,7 @@ func Functions() map[string]interface{} {
 		"PodFilter":            ValidatePodFilterArgs,
 		"RandScore":            ValidateRandScoreArgs,
 		"RunningImageLocality": ValidateRunningImageLocalityArgs,
+		"WorkloadTopology":     ValidateWorkloadTopologyArgs,
 	}
 }
 
@@ -94,26 +95,6 @@ func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
 		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
 		if len(rule.PodNames) == 0 && len(rule.Namespaces) == 0 && rule.PodSelector == nil {
 			errs = append(errs, field.Required(rulePath, "at least one of podNames, namespaces and podSelector; what concerns every pod is the defaultAction"))
-		}
-	}
-	errs = append(errs, validateAction(path.Child("defaultAction"), args.DefaultAction)...)
-	return errs.ToAggregate()
-}
-
-// ValidateNodeFilterArgs checks that there are 1 to 100 rules, each with a name of its own and some nodes to match.
-func ValidateNodeFilterArgs(path *field.Path, args *config.NodeFilterArgs) error {
-	rulesPath := path.Child("rules")
-	errs := validateLength(rulesPath, len(args.Rules), maxRules, "rules")
-	seen := sets.NewString()
-	for i := range args.Rules {
-		rule, rulePath := &args.Rules[i], rulesPath.Index(i)
-		errs = append(errs, validateRule(rulePath, rule.Name, rule.Action, seen)...)
-		errs = append(errs, validatePatterns(rulePath.Child("nodeNames"), rule.NodeNames)...)
-		errs = append(errs, validateSelector(rule.NodeSelector, rulePath.Child("nodeSelector"))...)
-		errs = append(errs, validatePatterns(rulePath.Child("namespaces"), rule.Namespaces)...)
-		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
-		if len(rule.NodeNames) == 0 && rule.NodeSelector == nil {
-			errs = append(errs, field.Required(rulePath, "at least one of nodeNames and nodeSelector; rules for pods alone are the plugin PodFilter's"))
 		}
 	}
 	errs = append(errs, validateAction(path.Child("defaultAction"), args.DefaultAction)...)
@@ -213,20 +194,25 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	return errs
 }
 
-func validateRule(path *field.Path, name string, action config.FilterAction, seen sets.String) field.ErrorList {
+// validateRule checks what all rules have. Beside Allow and Deny, more actions may be given.
+func validateRule(path *field.Path, name string, action config.FilterAction, seen sets.String, more ...config.FilterAction) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range validation.IsDNS1123Label(name) {
 		errs = append(errs, field.Invalid(path.Child("name"), name, message))
 	}
 	errs = append(errs, validateUnique(path.Child("name"), name, seen)...)
-	return append(errs, validateAction(path.Child("action"), action)...)
+	return append(errs, validateAction(path.Child("action"), action, more...)...)
 }
 
-func validateAction(path *field.Path, action config.FilterAction) field.ErrorList {
-	if action != config.FilterAllow && action != config.FilterDeny {
-		return field.ErrorList{field.NotSupported(path, action, []string{string(config.FilterAllow), string(config.FilterDeny)})}
+func validateAction(path *field.Path, action config.FilterAction, more ...config.FilterAction) field.ErrorList {
+	var supported []string
+	for _, one := range append([]config.FilterAction{config.FilterAllow, config.FilterDeny}, more...) {
+		if action == one {
+			return nil
+		}
+		supported = append(supported, string(one))
 	}
-	return nil
+	return field.ErrorList{field.NotSupported(path, action, supported)}
 }
 
 // patternSyntax is that of path.Match, with the characters of names alone: what has others could match none.

@@ -259,6 +259,10 @@ func TestValidate(t *testing.T) {
 			args: &config.ChaosArgs{Namespaces: []string{"test"}, MaxConsecutiveRejections: 1, MaxPermitDelay: metav1.Duration{Duration: -1}},
 			want: []string{`args.maxPermitDelay: Invalid value: "-1ns"`},
 		},
+		{
+			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{RoleLabel: "role"},
+			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
+		},
 	}
 	tested := map[string]bool{}
 	for _, tt := range tests {

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodefilter
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func TestPreference(t *testing.T) {
+	tests := []struct {
+		name          string
+		matching, all int64
+		want          int64
+	}{
+		{"no rule concerns the pod", 0, 0, 0},
+		{"no rule matches", 0, 7, 0},
+		{"all match", 7, 7, 100},
+		{"a third, rounded down: 33.3", 1, 3, 33},
+		{"two thirds, rounded up: 66.7", 2, 3, 67},
+		{"one of the least and one of the most weight: 0.99", 1, 101, 1},
+		{"100 rules of the most weight, one of them: 1", 100, 10000, 1},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := preference(tt.matching, tt.all); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+func prefer(name string, weight int32, nodes string, namespaces ...string) config.NodeFilterRule {
+	return config.NodeFilterRule{Name: name, Action: config.FilterPrefer, Weight: weight, NodeSelector: labelled(nodes, "true"), Namespaces: namespaces}
+}
+
+func TestScore(t *testing.T) {
+	nodes := []*v1.Node{
+		st.MakeNode().Name("both").Label("ssd", "true").Label("new", "true").Obj(), st.MakeNode().Name("ssd").Label("ssd", "true").Obj(),
+		st.MakeNode().Name("new").Label("new", "true").Obj(), st.MakeNode().Name("neither").Obj(),
+	}
+	rules := []config.NodeFilterRule{
+		prefer("ssd", 30, "ssd"), {Name: "no-ssd-for-c", Action: config.FilterDeny, NodeSelector: labelled("ssd", "true"), Namespaces: []string{"c"}},
+		prefer("new", 10, "new", "a"), prefer("gpu", 50, "gpu", "b"),
+	}
+	tests := []struct {
+		name, namespace string
+		rules           []config.NodeFilterRule
+		want            map[string]int64
+	}{
+		{"two rules: 30 and 10 of 40", "a", rules, map[string]int64{"both": 100, "ssd": 75, "new": 25, "neither": 0}},
+		{"two rules, one of which no node matches: 30 of 80", "b", rules, map[string]int64{"both": 38, "ssd": 38, "new": 0, "neither": 0}},
+		{"one rule", "c", rules, map[string]int64{"both": 100, "ssd": 100, "new": 0, "neither": 0}},
+		{"no rule for the pod", "d", rules[2:], map[string]int64{"both": 0, "ssd": 0, "new": 0, "neither": 0}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			snapshot := internalcache.NewSnapshot(nil, nodes)
+			for _, lister := range []framework.SharedLister{snapshot, telling{snapshot}} {
+				f := newFramework(t, lister, tt.rules...)
+				state, pod := framework.NewCycleState(), st.MakePod().Namespace(tt.namespace).Name("pod").Obj()
+				if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
+					t.Fatal(status.AsError())
+				}
+				scores, status := f.RunScorePlugins(context.Background(), state, pod, nodes)
+				if !status.IsSuccess() {
+					t.Fatal(status.AsError())
+				}
+				for _, score := range scores[Name] {
+					if score.Score != tt.want[score.Name] {
+						t.Errorf("%T: %s: got %d, want %d", lister, score.Name, score.Score, tt.want[score.Name])
+					}
+				}
+			}
+		})
+	}
+}
+
+// telling is a snapshot that can say what has changed, and does not know.
+type telling struct{ framework.SharedLister }
+
+func (telling) ChangedSince(int64) ([]*framework.NodeInfo, int64, bool) { return nil, 0, false }
+
+// TestScoreGoesByTheNodeAsItIs: what is kept of a node changes with it.
+func TestScoreGoesByTheNodeAsItIs(t *testing.T) {
+	info := nodeInfo(spot("node"))
+	f := newFramework(t, telling{&settled{all: []*framework.NodeInfo{info}}}, prefer("spot", 1, "spot"))
+	for _, node := range []*v1.Node{spot("node"), onDemand("node"), spot("node")} {
+		info.SetNode(node)
+		state, pod := framework.NewCycleState(), web("pod")
+		f.RunPreFilterPlugins(context.Background(), state, pod)
+		score, status := f.plugin.(*preferring).Score(context.Background(), state, pod, "node")
+		if want := map[string]int64{"true": 100, "false": 0}[node.Labels["spot"]]; score != want || !status.IsSuccess() {
+			t.Errorf("spot=%s: got %d, %v, want %d", node.Labels["spot"], score, status, want)
+		}
+	}
+}
+
+// TestPreferDoesNotDecide: the rules after it are tried, and the default action is for nodes that only it matches.
+func TestPreferDoesNotDecide(t *testing.T) {
+	plugin, err := newPlugin(t, "prefer", &config.NodeFilterArgs{
+		Rules: []config.NodeFilterRule{
+			prefer("ssd", 1, "ssd"), {Name: "old", Action: config.FilterDeny, NodeNames: []string{"old"}},
+			{Name: "new", Action: config.FilterAllow, NodeNames: []string{"new"}},
+		}, DefaultAction: config.FilterDeny,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for node, fits := range map[string]bool{"old": false, "new": true, "other": false} {
+		status := plugin.(framework.FilterPlugin).Filter(context.Background(), nil, st.MakePod().Obj(), nodeInfo(st.MakeNode().Name(node).Label("ssd", "true").Obj()))
+		if status.IsSuccess() != fits {
+			t.Errorf("%s: %v", node, status)
+		}
+	}
+}
+
+func TestWithoutPreferItIsNoScorePlugin(t *testing.T) {
+	plugin, err := newPlugin(t, "filter", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, scores := plugin.(framework.ScorePlugin); scores {
+		t.Error("each node of each pod is scored, for nothing")
+	}
+}
+
+func TestScoreOfANodeThatIsGoneIsAnError(t *testing.T) {
+	f := newFramework(t, internalcache.NewSnapshot(nil, nil), prefer("ssd", 1, "ssd"))
+	if _, status := f.plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), web("pod"), "gone"); status.Code() != framework.Error {
+		t.Errorf("got %v", status)
+	}
+}
+
+// TestFilterByShareDoesNotAllocate for a node that passes.
+func TestFilterByShareDoesNotAllocate(t *testing.T) {
+	f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), spotShare(0, 100))
+	state, pod, info := framework.NewCycleState(), web("pod"), nodeInfo(spot("spot-1"))
+	f.RunPreFilterPlugins(context.Background(), state, pod)
+	plugin := f.plugin.(*NodeFilter)
+	if allocations := testing.AllocsPerRun(100, func() { plugin.Filter(context.Background(), state, pod, info) }); allocations != 0 {
+		t.Errorf("%g allocations, want none", allocations)
+	}
+}
+
+func TestScoreDoesNotAllocate(t *testing.T) {
+	snapshot := internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")})
+	for _, lister := range []framework.SharedLister{snapshot, telling{snapshot}} {
+		for _, namespace := range []string{"default", "else"} {
+			f := newFramework(t, lister, prefer("spot", 1, "spot", namespace))
+			plugin, state, pod := f.plugin.(*preferring), framework.NewCycleState(), web("pod")
+			f.RunPreFilterPlugins(context.Background(), state, pod)
+			if allocations := testing.AllocsPerRun(100, func() { _, _ = plugin.Score(context.Background(), state, pod, "spot-1") }); allocations != 0 {
+				t.Errorf("%T, rule for %s: %g allocations, want none", lister, namespace, allocations)
+			}
+		}
+	}
+}
+
+// BenchmarkPolicy is one pod against 5,000 nodes, half of them spot: a share at Filter, preferences at Score.
+func BenchmarkPolicy(b *testing.B) {
+	var nodes []*v1.Node
+	for i := 0; i < 5000; i++ {
+		nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("node-%04d", i)).Label("spot", fmt.Sprint(i%2 == 0)).Label("zone", "z").Obj())
+	}
+	preferences := func(count int) (rules []config.NodeFilterRule) {
+		for i := 0; i < count; i++ {
+			rules = append(rules, prefer(fmt.Sprintf("prefer-%d", i), 10, "spot"))
+		}
+		return rules
+	}
+	for _, bm := range []struct {
+		name  string
+		rules []config.NodeFilterRule
+	}{
+		{"share", []config.NodeFilterRule{spotShare(0, 30)}},
+		{"share for other pods", []config.NodeFilterRule{{
+			Name: "other", Action: config.FilterShare, MaxPercent: spotShare(0, 30).MaxPercent, NodeSelector: labelled("spot", "true"), Namespaces: []string{"else"},
+		}}},
+		{"prefer", preferences(1)},
+		{"prefer for other pods", []config.NodeFilterRule{prefer("other", 1, "spot", "else")}},
+		{"3 preferences", preferences(3)},
+	} {
+		b.Run(bm.name, func(b *testing.B) {
+			f := newFramework(b, telling{internalcache.NewSnapshot(nil, nodes)}, bm.rules...)
+			infos, err := f.SnapshotSharedLister().NodeInfos().List()
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.ResetTimer()
+			start := time.Now()
+			for i := 0; i < b.N; i++ {
+				state, pod := framework.NewCycleState(), web("pod")
+				f.RunPreFilterPlugins(context.Background(), state, pod)
+				for _, node := range infos {
+					if plugin, ok := f.plugin.(*preferring); ok {
+						_, _ = plugin.Score(context.Background(), state, pod, node.Node().Name)
+					} else {
+						f.plugin.(*NodeFilter).Filter(context.Background(), state, pod, node)
+					}
+				}
+			}
+			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")
+		})
+	}
+}

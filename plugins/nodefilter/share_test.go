@@ -1,0 +1,478 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodefilter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/informers"
+	clientset "k8s.io/client-go/kubernetes/fake"
+	"k8s.io/component-base/metrics/testutil"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
+)
+
+func TestShareAdmits(t *testing.T) {
+	tests := []struct {
+		name        string
+		least, most int64
+		now         standing
+		// inside and outside say whether one more pod may go to a node of the rule, and to another one.
+		inside, outside bool
+	}{
+		// At most 30 %.
+		{"1 pod: 30 % of it are 0", 0, 30, standing{0, 0}, false, true},
+		{"3 pods: 0.9 are 0", 0, 30, standing{2, 0}, false, true},
+		{"4 pods: 1.2 are 1", 0, 30, standing{3, 0}, true, true},
+		{"5 pods: 1.5 are 1, which is there", 0, 30, standing{4, 1}, false, true},
+		{"10 pods: 3, and 2 are there", 0, 30, standing{9, 2}, true, true},
+		{"10 pods: 3, which are there", 0, 30, standing{9, 3}, false, true},
+		{"too many are there, since others are gone", 0, 30, standing{4, 3}, false, true},
+		// At least 70 %: at most 30 % are outside.
+		{"1 pod: 0.7 are 1", 70, 100, standing{0, 0}, true, false},
+		{"3 pods: 2.1 are 3", 70, 100, standing{2, 2}, true, false},
+		{"4 pods: 2.8 are 3, which are there", 70, 100, standing{3, 3}, true, true},
+		{"10 pods: 7, and 6 are there", 70, 100, standing{9, 6}, true, false},
+		{"10 pods: 7, which are there", 70, 100, standing{9, 7}, true, true},
+		{"all are outside, since others are gone", 70, 100, standing{5, 0}, true, false},
+		// Both.
+		{"30 % to 60 % of 1 pod is no whole number: 0.6 are 0, and no more are asked for", 30, 60, standing{0, 0}, false, true},
+		{"2 pods: 1.2 are 1, and 0.6 are 1", 30, 60, standing{1, 0}, true, false},
+		{"10 pods: 3 to 6, and 3 are there", 30, 60, standing{9, 3}, true, true},
+		{"10 pods: 3 to 6, and 2 are there", 30, 60, standing{9, 2}, true, false},
+		{"10 pods: 3 to 6, and 6 are there", 30, 60, standing{9, 6}, false, true},
+		{"half of 3 pods: 1.5 are 1, not 2", 50, 50, standing{2, 1}, false, true},
+		{"half of 4 pods: 2", 50, 50, standing{3, 1}, true, false},
+		// What is none.
+		{"at most nothing", 0, 0, standing{1000, 0}, false, true},
+		{"at least all", 100, 100, standing{1000, 1000}, true, false},
+		{"anything", 0, 100, standing{1000, 500}, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := share{least: tt.least, most: tt.most}
+			if inside, outside := s.admits(tt.now, true), s.admits(tt.now, false); inside != tt.inside || outside != tt.outside {
+				t.Errorf("inside %t, outside %t; want %t, %t", inside, outside, tt.inside, tt.outside)
+			}
+		})
+	}
+}
+
+// TestAShareHasAlwaysAPlace: whatever the bounds and the standing, one kind of nodes is open.
+func TestAShareHasAlwaysAPlace(t *testing.T) {
+	for least := int64(0); least <= 100; least++ {
+		for most := least; most <= 100; most++ {
+			s := share{least: least, most: most}
+			for pods := int64(0); pods < 12; pods++ {
+				for inside := int64(0); inside <= pods; inside++ {
+					if now := (standing{pods, inside}); !s.admits(now, true) && !s.admits(now, false) {
+						t.Fatalf("%d to %d %%, and %d of %d pods inside: no place for one more", least, most, inside, pods)
+					}
+				}
+			}
+		}
+	}
+}
+
+// spotShare bounds the share of the pods app=web of the namespace default that is on nodes with spot=true.
+func spotShare(least, most int32) config.NodeFilterRule {
+	return config.NodeFilterRule{
+		Name: "spot-share", Action: config.FilterShare, NodeSelector: labelled("spot", "true"), Namespaces: []string{"default"},
+		PodSelector: labelled("app", "web"), MinPercent: pointer.Int32(least), MaxPercent: pointer.Int32(most),
+	}
+}
+
+func web(name string) *v1.Pod {
+	return st.MakePod().Namespace("default").Name(name).UID(name).Label("app", "web").Obj()
+}
+
+func spot(name string) *v1.Node     { return st.MakeNode().Name(name).Label("spot", "true").Obj() }
+func onDemand(name string) *v1.Node { return st.MakeNode().Name(name).Label("spot", "false").Obj() }
+
+// at puts copies of pods on a node.
+func at(node string, pods ...*v1.Pod) []*v1.Pod {
+	var placed []*v1.Pod
+	for _, pod := range pods {
+		pod = pod.DeepCopy()
+		pod.Spec.NodeName = node
+		placed = append(placed, pod)
+	}
+	return placed
+}
+
+func webs(prefix string, count int) []*v1.Pod {
+	var pods []*v1.Pod
+	for i := 0; i < count; i++ {
+		pods = append(pods, web(fmt.Sprintf("%s-%d", prefix, i)))
+	}
+	return pods
+}
+
+// newFramework makes a profile that has the plugin alone, wherever it can be called.
+func newFramework(t testing.TB, snapshot framework.SharedLister, rules ...config.NodeFilterRule) profile {
+	t.Helper()
+	var made framework.Plugin
+	plugin := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
+	f, err := frameworkruntime.NewFramework(
+		frameworkruntime.Registry{
+			Name: func(args runtime.Object, handle framework.Handle) (plugin framework.Plugin, err error) {
+				made, err = New(args, handle)
+				return made, err
+			},
+			"Queue": func(runtime.Object, framework.Handle) (framework.Plugin, error) { return queue{}, nil },
+			"Bind":  func(runtime.Object, framework.Handle) (framework.Plugin, error) { return bind{}, nil },
+		},
+		&schedulerconfig.KubeSchedulerProfile{
+			SchedulerName: t.Name(),
+			Plugins: &schedulerconfig.Plugins{
+				QueueSort:  schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Queue"}}},
+				Bind:       schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "Bind"}}},
+				MultiPoint: plugin,
+			},
+			PluginConfig: []schedulerconfig.PluginConfig{{Name: Name, Args: &config.NodeFilterArgs{Rules: rules, DefaultAction: config.FilterAllow}}},
+		},
+		frameworkruntime.WithSnapshotSharedLister(snapshot),
+		frameworkruntime.WithInformerFactory(informers.NewSharedInformerFactory(clientset.NewSimpleClientset(), 0)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return profile{f, made}
+}
+
+// profile is one with the plugin.
+type profile struct {
+	framework.Framework
+	plugin framework.Plugin
+}
+
+type queue struct{}
+
+func (queue) Name() string                                                 { return "Queue" }
+func (queue) Less(*framework.QueuedPodInfo, *framework.QueuedPodInfo) bool { return false }
+
+type bind struct{}
+
+func (bind) Name() string { return "Bind" }
+func (bind) Bind(context.Context, *framework.CycleState, *v1.Pod, string) *framework.Status {
+	return nil
+}
+
+// filter is a cycle of the profile: what it says of each node. A node that passes has an empty message.
+func filter(t testing.TB, f profile, state *framework.CycleState, pod *v1.Pod) map[string]string {
+	t.Helper()
+	if status := f.RunPreFilterPlugins(context.Background(), state, pod); !status.IsSuccess() {
+		t.Fatal(status.AsError())
+	}
+	nodes, err := f.SnapshotSharedLister().NodeInfos().List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := map[string]string{}
+	for _, node := range nodes {
+		status := f.RunFilterPlugins(context.Background(), state, pod, node).Merge()
+		if !status.IsSuccess() && status.Code() != framework.Unschedulable {
+			t.Errorf("%s: %v", node.Node().Name, status.Code())
+		}
+		said[node.Node().Name] = status.Message()
+	}
+	return said
+}
+
+const (
+	full  = `node(s) had the most pods that rule "spot-share" of NodeFilter allows them`
+	short = `node(s) were outside rule "spot-share" of NodeFilter, whose nodes had too few pods`
+)
+
+func TestFilterByShare(t *testing.T) {
+	nodes := []*v1.Node{spot("spot-1"), spot("spot-2"), onDemand("on-demand")}
+	all := func(spot, onDemand string) map[string]string {
+		return map[string]string{"spot-1": spot, "spot-2": spot, "on-demand": onDemand}
+	}
+	deleted := web("deleted")
+	deleted.DeletionTimestamp = &metav1.Time{Time: time.Now()}
+	other := st.MakePod().Namespace("default").Name("other").UID("other").Label("app", "database").Obj()
+	elsewhere := st.MakePod().Namespace("else").Name("elsewhere").UID("elsewhere").Label("app", "web").Obj()
+	join := func(of ...[]*v1.Pod) (pods []*v1.Pod) {
+		for _, some := range of {
+			pods = append(pods, some...)
+		}
+		return pods
+	}
+	nine := join(at("spot-1", webs("a", 2)...), at("spot-2", webs("b", 1)...), at("on-demand", webs("c", 6)...))
+	tests := []struct {
+		name  string
+		rules []config.NodeFilterRule
+		pods  []*v1.Pod
+		pod   *v1.Pod
+		want  map[string]string
+	}{
+		{"10 pods, 3 on spot nodes of at most 30 %", []config.NodeFilterRule{spotShare(0, 30)}, nine, web("new"), all(full, "")},
+		{"10 pods, 3 on spot nodes of at most 40 %", []config.NodeFilterRule{spotShare(0, 40)}, nine, web("new"), all("", "")},
+		{"10 pods, 3 on spot nodes of at least 40 %", []config.NodeFilterRule{spotShare(40, 100)}, nine, web("new"), all("", short)},
+		{"a pod that no rule concerns", []config.NodeFilterRule{spotShare(0, 30)}, nine, other, all("", "")},
+		{"a pod of another namespace", []config.NodeFilterRule{spotShare(0, 30)}, nine, elsewhere, all("", "")},
+		{
+			"pods that are deleted, and others, do not count", []config.NodeFilterRule{spotShare(0, 50)},
+			join(at("spot-1", deleted, other, elsewhere), at("on-demand", web("a"))), web("new"), all("", ""),
+		},
+		{
+			"an Allow before it", []config.NodeFilterRule{
+				{Name: "allow", Action: config.FilterAllow, NodeNames: []string{"spot-2"}}, spotShare(0, 30),
+			}, nine, web("new"), map[string]string{"spot-1": full, "spot-2": "", "on-demand": ""},
+		},
+		{
+			"an Allow after it comes too late", []config.NodeFilterRule{
+				spotShare(0, 30), {Name: "allow", Action: config.FilterAllow, NodeNames: []string{"spot-2"}},
+			}, nine, web("new"), all(full, ""),
+		},
+		{
+			"two shares, and the first that denies", []config.NodeFilterRule{
+				{Name: "other", Action: config.FilterShare, NodeNames: []string{"spot-1"}, MaxPercent: pointer.Int32(50)}, spotShare(0, 30),
+			}, nine, web("new"), all(full, ""),
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			f := newFramework(t, internalcache.NewSnapshot(tt.pods, nodes), tt.rules...)
+			if got := filter(t, f, framework.NewCycleState(), tt.pod); !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("got %q\nwant %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestRulesAfterAShareAreTried: a share that rejects nothing leaves the node to the rules after it.
+func TestRulesAfterAShareAreTried(t *testing.T) {
+	plugin := mustNew(t, "after", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{
+		spotShare(0, 100), {Name: "deny", Action: config.FilterDeny, NodeNames: []string{"spot-*"}},
+	}})
+	plugin.handle = handle{snapshot: internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")})}
+	state := framework.NewCycleState()
+	plugin.PreFilter(context.Background(), state, web("new"))
+	status := plugin.Filter(context.Background(), state, web("new"), nodeInfo(spot("spot-1")))
+	if status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != `node(s) were denied by rule "deny" of NodeFilter` {
+		t.Errorf("got %v %q", status.Code(), status.Message())
+	}
+}
+
+// handle has a snapshot alone.
+type handle struct {
+	framework.Handle
+	snapshot framework.SharedLister
+}
+
+func (h handle) SnapshotSharedLister() framework.SharedLister { return h.snapshot }
+
+func TestPreemptionsSimulationsChangeAVerdict(t *testing.T) {
+	nodes := []*v1.Node{spot("spot-1"), onDemand("on-demand")}
+	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)
+	f := newFramework(t, internalcache.NewSnapshot(pods, nodes), spotShare(0, 30))
+	ctx, state, pod := context.Background(), framework.NewCycleState(), web("new")
+	if got := filter(t, f, state, pod)["spot-1"]; got != full {
+		t.Fatalf("got %q", got)
+	}
+	node, err := f.SnapshotSharedLister().NodeInfos().Get("spot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	simulated, copied := state.Clone(), node.Clone()
+	verdict := func(state *framework.CycleState) string {
+		return f.RunFilterPlugins(ctx, state, pod, copied).Merge().Message()
+	}
+	victim := framework.NewPodInfo(pods[0])
+	if err := copied.RemovePod(victim.Pod); err != nil {
+		t.Fatal(err)
+	}
+	f.RunPreFilterExtensionRemovePod(ctx, simulated, pod, victim, copied)
+	// 2 of 8 are left; with the pod 3 of 9, of which 30 % are 2.
+	if got := verdict(simulated); got != full {
+		t.Errorf("with 2 of 8 pods on spot nodes: %q", got)
+	}
+	second := framework.NewPodInfo(pods[1])
+	f.RunPreFilterExtensionRemovePod(ctx, simulated, pod, second, copied)
+	// 1 of 7; with the pod 2 of 8, of which 30 % are 2.
+	if got := verdict(simulated); got != "" {
+		t.Errorf("with 1 of 7 pods on spot nodes: %q", got)
+	}
+	if got := verdict(state); got != full {
+		t.Errorf("the cycle's own state has changed: %q", got)
+	}
+	f.RunPreFilterExtensionAddPod(ctx, simulated, pod, second, copied)
+	if got := verdict(simulated); got != full {
+		t.Errorf("with one victim put back: %q", got)
+	}
+}
+
+// TestPopulationIsWhatThereIs changes nodes and pods at random, and counts again.
+func TestPopulationIsWhatThereIs(t *testing.T) {
+	rules := []config.NodeFilterRule{
+		spotShare(0, 30), {Name: "by-name", Action: config.FilterShare, NodeNames: []string{"node-[0-4]"}, MinPercent: pointer.Int32(10)},
+	}
+	for seed := int64(1); seed <= 20; seed++ {
+		plugin := mustNew(t, "population", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: rules})
+		random := rand.New(rand.NewSource(seed))
+		nodes, placed := map[string]*v1.Node{}, map[string]*v1.Pod{}
+		for step := 0; step < 100; step++ {
+			for n := random.Intn(4); n > 0; n-- {
+				name := fmt.Sprintf("node-%d", random.Intn(8))
+				pod := fmt.Sprintf("pod-%d", random.Intn(40))
+				switch random.Intn(8) {
+				case 0:
+					delete(nodes, name)
+				case 1, 2:
+					nodes[name] = st.MakeNode().Name(name).Label("spot", fmt.Sprint(random.Intn(2) == 0)).Obj()
+				case 3:
+					delete(placed, pod)
+				case 4:
+					// Its labels change, or it is being deleted.
+					if old := placed[pod]; old != nil {
+						changed := old.DeepCopy()
+						changed.Labels["app"] = []string{"web", "database"}[random.Intn(2)]
+						if random.Intn(2) == 0 {
+							changed.DeletionTimestamp = &metav1.Time{}
+						}
+						placed[pod] = changed
+					}
+				default:
+					placed[pod] = at(name, web(pod))[0]
+				}
+			}
+			snapshot := &settled{}
+			want := make([]standing, 2)
+			for _, node := range nodes {
+				info := framework.NewNodeInfo()
+				info.SetNode(node)
+				for _, pod := range placed {
+					if pod.Spec.NodeName != node.Name {
+						continue
+					}
+					info.AddPod(pod)
+					if pod.DeletionTimestamp != nil {
+						continue
+					}
+					want[1].pods++
+					if strings.Contains("node-0 node-1 node-2 node-3 node-4", node.Name) {
+						want[1].inside++
+					}
+					if pod.Labels["app"] != "web" {
+						continue
+					}
+					want[0].pods++
+					if node.Labels["spot"] == "true" {
+						want[0].inside++
+					}
+				}
+				snapshot.all = append(snapshot.all, info)
+			}
+			_, err := plugin.population.follow(snapshot, true)
+			if got := plugin.population.standings; err != nil || !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, step %d: got %v, %v; want %v", seed, step, got, err, want)
+			}
+			if kept := plugin.population; len(kept.byNode) != len(nodes) || len(kept.byName) != len(nodes) {
+				t.Fatalf("seed %d, step %d: %d and %d nodes are kept of %d", seed, step, len(kept.byNode), len(kept.byName), len(nodes))
+			}
+		}
+	}
+}
+
+// settled is a snapshot of some nodes.
+type settled struct {
+	framework.SharedLister
+	framework.NodeInfoLister
+	all []*framework.NodeInfo
+	err error
+}
+
+func (s *settled) NodeInfos() framework.NodeInfoLister          { return s }
+func (s *settled) List() ([]*framework.NodeInfo, error)         { return s.all, s.err }
+func (s *settled) Get(name string) (*framework.NodeInfo, error) { return nil, errors.New(name) }
+
+func TestAShareThatIsNotKnownIsAnError(t *testing.T) {
+	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{spotShare(0, 30)}}
+	plugin, pod := mustNew(t, "unknown", args), web("new")
+	plugin.handle = handle{snapshot: &settled{err: errors.New("no list")}}
+	if status := plugin.PreFilter(context.Background(), framework.NewCycleState(), pod); status.Code() != framework.Error {
+		t.Errorf("the snapshot cannot be read: %v", status)
+	}
+	status := plugin.Filter(context.Background(), framework.NewCycleState(), pod, nodeInfo(spot("spot-1")))
+	if status.Code() != framework.Error || !strings.Contains(status.Message(), "preFilter") {
+		t.Errorf("PreFilter was not called: %v", status)
+	}
+}
+
+func TestEventsOfSharesAreThoseOfPods(t *testing.T) {
+	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{spotShare(0, 30)}}
+	plugin := mustNew(t, "events", args)
+	want := framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.Add | framework.Update | framework.Delete}
+	if events := plugin.EventsToRegister(); len(events) != 2 || events[1] != want {
+		t.Errorf("got %v", events)
+	}
+	if plugin.PreFilterExtensions() == nil {
+		t.Error("preemption cannot say what it removes")
+	}
+	if mustNew(t, "events", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: denyOthersNodes()}).PreFilterExtensions() != nil {
+		t.Error("without shares preemption has to say what it removes")
+	}
+}
+
+func TestExplainAndWhatIfs(t *testing.T) {
+	nodes := []*v1.Node{spot("spot-1"), spot("spot-2"), onDemand("on-demand"), onDemand("old-1")}
+	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)
+	f := newFramework(t, internalcache.NewSnapshot(pods, nodes), spotShare(0, 30),
+		config.NodeFilterRule{Name: "gone", Action: config.FilterDeny, NodeNames: []string{"gone-*"}})
+	made := f.plugin.(*NodeFilter)
+	count := func() float64 {
+		value, err := testutil.GetCounterMetricValue(rejections.WithLabelValues(t.Name(), "spot-share"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return value
+	}
+	state := framework.NewCycleState()
+	if got := made.Explain(state, web("new"), nil); got != "" {
+		t.Errorf("without a cycle: %q", got)
+	}
+	for attempt := 1; attempt <= 2; attempt++ {
+		state = framework.NewCycleState()
+		pod := web("new")
+		filter(t, f, state, pod)
+		want := "Rule spot-share: 3 of 9 pods are on its nodes, and 0 to 30 % may be. Nodes denied: spot-share 2."
+		if got := made.Explain(state, pod, nil); got != want {
+			t.Errorf("attempt %d: got %q, want %q", attempt, got, want)
+		}
+	}
+	if got := count(); got != 4 {
+		t.Errorf("%g rejections are counted, want 4", got)
+	}
+	state = framework.NewCycleState()
+	whatif.Mark(state)
+	if got := filter(t, f, state, web("new"))["spot-1"]; got != full {
+		t.Errorf("a what-if is told %q", got)
+	}
+	if got := count(); got != 4 {
+		t.Errorf("a what-if is counted: %g", got)
+	}
+	// A pod that no share concerns.
+	state = framework.NewCycleState()
+	other := st.MakePod().Namespace("else").Name("other").Obj()
+	filter(t, f, state, other)
+	if got := made.Explain(state, other, nil); got != "" {
+		t.Errorf("of a pod that is not concerned: %q", got)
+	}
+}

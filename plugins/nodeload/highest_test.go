@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+)
+
+func TestHighestLoad(t *testing.T) {
+	memory := cpu(0)
+	memory.Name, memory.Weight = "memory", 1
+	args := arguments(cpu(80), memory)
+	args.MinFreshNodesPercent = 30
+	w := newWorld(t, args, nodes(3))
+	fresh := func(cpu, memory float64) []measured.Sample {
+		return []measured.Sample{w.sample(cpu, 20*time.Second), w.sample(memory, 20*time.Second)}
+	}
+	old := w.sample(0.99, 24*time.Hour)
+	w.measure(map[string][]measured.Sample{"node-0": fresh(0.3, 0.6), "node-1": {w.sample(0.2, 20*time.Second), old}})
+	state := framework.NewCycleState()
+	load := func(node string) (float64, bool) {
+		nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get(node)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return HighestLoad(state, nodeInfo)
+	}
+	if got, known := load("node-0"); known {
+		t.Errorf("without a cycle it is %g %%", got)
+	}
+	w.plugin.PreFilter(context.Background(), state, pod("incoming", "1"))
+	for _, want := range []struct {
+		node  string
+		load  float64
+		known bool
+	}{{"node-0", 60, true}, {"node-1", 20, true}, {"node-2", 0, false}} {
+		if got, known := load(want.node); got != want.load || known != want.known {
+			t.Errorf("%s is at %g %%, known: %v; want %g, %v", want.node, got, known, want.load, want.known)
+		}
+	}
+}
+
+func TestTheHighestLoadIsNotOfAResourceThatTooFewNodesHave(t *testing.T) {
+	w := newWorld(t, arguments(cpu(80)), nodes(3))
+	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 20*time.Second)}})
+	state := framework.NewCycleState()
+	w.plugin.PreFilter(context.Background(), state, pod("incoming", "1"))
+	nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get("node-0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, known := HighestLoad(state, nodeInfo); known {
+		t.Errorf("one node of three is measured, and its load is said to be %g %%", got)
+	}
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
+)
+
+// stateKey is where a scheduling cycle keeps its *state.
+const stateKey framework.StateKey = Name
+
+// cycle is what concerns a pod in a scheduling cycle. It does not change once it is begun.
+type cycle struct {
+	round uint64
+	// group is the pod's group; empty if it has none. on are the group's pods by nodes.
+	group string
+	on    map[*node]int32
+	// weight is that of all peers by which the pod is scored. What of it is in a domain is noted of the domain.
+	weight       int64
+	requirements []requirement
+	// read is what the pod's annotation says.
+	read peersOfRoles
+}
+
+// requirement is an edge that must stay within a level: the keys of the pod's peers by it.
+type requirement struct {
+	level int
+	keys  []peersKey
+}
+
+// state is a cycle with what preemption, or a nominated pod, would add and remove.
+type state struct {
+	*cycle
+	on    map[*node]int32
+	peers map[peersKey]*peers
+}
+
+// Clone is of framework.StateData.
+func (s *state) Clone() framework.StateData {
+	clone := &state{cycle: s.cycle}
+	for on, n := range s.on {
+		clone.addOn(on, n)
+	}
+	for key, added := range s.peers {
+		copied := clone.added(key, len(added.in))
+		copied.total = added.total
+		copy(copied.in, added.in)
+		for domain, n := range added.at {
+			copied.at[domain] = n
+		}
+	}
+	return clone
+}
+
+func (s *state) addOn(on *node, n int32) {
+	if s.on == nil {
+		s.on = make(map[*node]int32)
+	}
+	s.on[on] += n
+}
+
+func (s *state) added(key peersKey, levels int) *peers {
+	if s.peers == nil {
+		s.peers = make(map[peersKey]*peers)
+	}
+	if s.peers[key] == nil {
+		s.peers[key] = newPeers(levels)
+	}
+	return s.peers[key]
+}
+
+// state returns that of a cycle, which begins at the first extension point that asks for it, whichever a profile enables.
+func (pl *WorkloadTopology) state(cycleState *framework.CycleState, pod *v1.Pod) (*state, *framework.Status) {
+	if data, err := cycleState.Read(stateKey); err == nil {
+		return data.(*state), nil
+	}
+	// The first may be Filter or Score, of which 16 run at once.
+	pl.first.Lock()
+	defer pl.first.Unlock()
+	if data, err := cycleState.Read(stateKey); err == nil {
+		return data.(*state), nil
+	}
+	begun, err := pl.begin(pod)
+	if err != nil {
+		return nil, framework.AsStatus(err)
+	}
+	if !whatif.Is(cycleState) {
+		pl.counters.count(begun)
+	}
+	s := &state{cycle: begun}
+	cycleState.Write(stateKey, s)
+	return s, nil
+}
+
+// begin finds what concerns a pod.
+func (pl *WorkloadTopology) begin(pod *v1.Pod) (*cycle, error) {
+	x := pl.index
+	c := &cycle{group: x.group(pod)}
+	if pl.args.PeersAnnotation != "" && c.group != "" {
+		c.read = readPeers(pod.Annotations[pl.args.PeersAnnotation])
+	}
+	var keys []peersKey
+	var weights []int64
+	required := make(map[*edge]int)
+	x.sides(pod, c.group, func(e *edge, key peersKey) {
+		other := e.other(key)
+		if e.weight > 0 && len(c.read.weights) == 0 {
+			keys, weights = append(keys, other), append(weights, e.weight)
+		}
+		if e.within < 0 {
+			return
+		}
+		i, found := required[e]
+		if !found {
+			i = len(c.requirements)
+			required[e] = i
+			c.requirements = append(c.requirements, requirement{level: e.within})
+		}
+		c.requirements[i].keys = append(c.requirements[i].keys, other)
+	})
+	for i, name := range c.read.roles {
+		keys, weights = append(keys, roleKey(c.group, name)), append(weights, c.read.weights[i])
+	}
+	if len(keys) == 0 && len(c.requirements) == 0 && c.group == "" {
+		return c, nil
+	}
+	if err := x.follower.Follow(pl.handle.SnapshotSharedLister(), x); err != nil {
+		return nil, err
+	}
+	x.round++
+	c.round = x.round
+	c.on = x.groups[c.group]
+	for i, key := range keys {
+		counted := x.peers[key]
+		if counted == nil {
+			continue
+		}
+		c.weight += weights[i] * counted.total
+		for domain, n := range counted.at {
+			domain.Add(c.round, weights[i]*n)
+		}
+	}
+	return c, nil
+}

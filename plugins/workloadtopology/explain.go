@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"strconv"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+)
+
+// explainedNodes are told of.
+const explainedNodes = 5
+
+// Explain says for the decision records what the cycle went by: how much the pod's peers weigh, how near some nodes are to
+// them, and what of its annotation says nothing.
+func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod, nodes []string) string {
+	data, err := cycleState.Read(stateKey)
+	if err != nil {
+		return ""
+	}
+	c := data.(*state).cycle
+	if c.round == 0 {
+		return ""
+	}
+	text := make([]byte, 0, 256)
+	if c.group != "" {
+		text = append(append(append(text, "Group "...), c.group...), ". "...)
+	}
+	text = append(strconv.AppendInt(append(text, "Placed peers weigh "...), c.weight, 10), '.')
+	if len(nodes) > explainedNodes {
+		nodes = nodes[:explainedNodes]
+	}
+	for _, name := range nodes {
+		nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(name)
+		if err != nil {
+			continue
+		}
+		text = append(append(append(text, ' '), name...), ": near "...)
+		on := pl.index.nodes[nodeInfo.Node()]
+		text = strconv.AppendInt(text, pl.nearness(c, on), 10)
+		if n := c.on[on]; n > 0 {
+			text = strconv.AppendInt(append(text, ", pods of the group "...), int64(n), 10)
+		}
+		if pl.hot(cycleState, nodeInfo) {
+			text = append(text, ", hot"...)
+		}
+		text = append(text, '.')
+	}
+	if c.read.ignored > 0 {
+		text = strconv.AppendInt(append(text, " Ignored in the annotation: "...), int64(c.read.ignored), 10)
+		text = append(strconv.AppendQuote(append(text, " of its parts, such as "...), c.read.example), '.')
+	}
+	return string(text)
+}

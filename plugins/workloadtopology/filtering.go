@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
+)
+
+// The texts never change: the scheduler writes them into the condition of a pod that waits.
+const (
+	reasonMaxPerNode = "node(s) had as many pods of the group as maxPerNode of WorkloadTopology allows"
+	reasonWithin     = "node(s) were not near to a peer of the pod, as an edge of WorkloadTopology requires"
+)
+
+// PreFilter begins the cycle.
+func (pl *WorkloadTopology) PreFilter(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod) *framework.Status {
+	_, status := pl.state(cycleState, pod)
+	return status
+}
+
+// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the group, or peers.
+func (pl *WorkloadTopology) PreFilterExtensions() framework.PreFilterExtensions {
+	if !pl.filters {
+		return nil
+	}
+	return pl
+}
+
+// AddPod counts a pod as if it were on a node.
+func (pl *WorkloadTopology) AddPod(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, added *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
+	return pl.assume(cycleState, pod, added.Pod, nodeInfo, 1)
+}
+
+// RemovePod counts a pod as if it were not on a node.
+func (pl *WorkloadTopology) RemovePod(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, removed *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
+	return pl.assume(cycleState, pod, removed.Pod, nodeInfo, -1)
+}
+
+func (pl *WorkloadTopology) assume(cycleState *framework.CycleState, pod, other *v1.Pod, nodeInfo *framework.NodeInfo, n int32) *framework.Status {
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() || nodeInfo.Node() == nil || other.DeletionTimestamp != nil {
+		return status
+	}
+	on, group := pl.index.nodes[nodeInfo.Node()], pl.index.group(other)
+	if on == nil {
+		return nil
+	}
+	if group != "" && group == s.group {
+		s.addOn(on, n)
+	}
+	if len(s.requirements) == 0 {
+		return nil
+	}
+	pl.index.sides(other, group, func(e *edge, key peersKey) {
+		if e.within < 0 {
+			return
+		}
+		s.added(key, pl.index.levels).count(on.domains, int64(n))
+	})
+	return nil
+}
+
+// Filter rejects a node that has enough pods of the group, or is not near to a peer where an edge requires that.
+func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
+	node := nodeInfo.Node()
+	if node == nil {
+		return framework.NewStatus(framework.Error, "node not found")
+	}
+	if !pl.filters {
+		return nil
+	}
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	return pl.verdict(s, pl.index.nodes[node])
+}
+
+// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod.
+func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
+	if !pl.filters {
+		return nil
+	}
+	s, status := pl.state(cycleState, pod)
+	if status.IsSuccess() && len(s.requirements) == 0 && len(s.cycle.on) == 0 {
+		return nil
+	}
+	return func(nodeInfo *framework.NodeInfo) *framework.Status {
+		if !status.IsSuccess() {
+			return status
+		}
+		return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
+	}
+}
+
+// verdict rejects a node, or not.
+func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
+	for i := range s.requirements {
+		if !pl.near(s, &s.requirements[i], on) {
+			// To remove pods from the node does not bring a peer near to it.
+			return framework.NewStatus(framework.UnschedulableAndUnresolvable, reasonWithin)
+		}
+	}
+	if most := pl.args.MaxPerNode; most != nil && s.group != "" && s.cycle.on[on]+s.on[on] >= *most {
+		return framework.NewStatus(framework.Unschedulable, reasonMaxPerNode)
+	}
+	return nil
+}
+
+// near says whether a node shares the domain of a level with one of the peers, or there are none in any.
+func (pl *WorkloadTopology) near(s *state, r *requirement, on *node) bool {
+	var domain *topology.Domain
+	if on != nil {
+		domain = on.domains[r.level]
+	}
+	var in int64
+	for _, key := range r.keys {
+		var at int64
+		for _, counted := range [...]*peers{pl.index.peers[key], s.peers[key]} {
+			if counted != nil {
+				in += counted.in[r.level]
+				at += counted.at[domain]
+			}
+		}
+		if at > 0 {
+			return true
+		}
+	}
+	return in <= 0
+}

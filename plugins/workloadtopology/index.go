@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"reflect"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/changes"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
+)
+
+// index counts the placed and assumed pods of each group by node, and those of each side of each edge by the domains that
+// their nodes are in. It is brought up to date at the beginning of a cycle, by what has changed since the last one, and
+// only read after that. Pods that are to be deleted do not count.
+type index struct {
+	groupBy   []string
+	roleLabel string // empty if no annotation is read
+	levels    int
+	edges     []*edge
+
+	follower changes.Follower
+	domains  *topology.Domains
+	nodes    map[*v1.Node]*node         // by their objects, which never change in place
+	groups   map[string]map[*node]int32 // pods of a group by nodes
+	peers    map[peersKey]*peers
+	// round counts the cycles, for what is noted of domains.
+	round uint64
+}
+
+// node is a node of the snapshot, for as long as it is there.
+type node struct {
+	domains []*topology.Domain
+}
+
+// peersKey names pods that are peers of some others.
+type peersKey struct {
+	// side is twice the number of an edge, and one more for the pods that To selects; of roles it is role.
+	side int
+	// scope is what the peers have in common: their group, their namespace or nothing. Of roles it is the group and the
+	// role.
+	scope string
+}
+
+const role = -1
+
+// peers are the pods of one side of an edge, or of a role, in one scope.
+type peers struct {
+	total int64
+	// in are those whose node has a domain at each level, and at those in each domain.
+	in []int64
+	at map[*topology.Domain]int64
+}
+
+func newPeers(levels int) *peers {
+	return &peers{in: make([]int64, levels), at: make(map[*topology.Domain]int64)}
+}
+
+// count counts pods on a node in these domains.
+func (p *peers) count(domains []*topology.Domain, n int64) {
+	p.total += n
+	for level, domain := range domains {
+		if domain == nil {
+			continue
+		}
+		p.in[level] += n
+		if p.at[domain] += n; p.at[domain] == 0 {
+			delete(p.at, domain)
+		}
+	}
+}
+
+// edge is an edge of the arguments.
+type edge struct {
+	from, to labels.Selector
+	// same says that both sides are the same pods, which are counted once.
+	same   bool
+	scope  config.WorkloadTopologyScope
+	weight int64
+	// within is the number of the level that it must stay within; -1 if it need not.
+	within int
+}
+
+func newIndex(args *config.WorkloadTopologyArgs) (*index, error) {
+	x := &index{
+		groupBy: args.GroupBy,
+		levels:  len(args.Levels),
+		nodes:   make(map[*v1.Node]*node),
+		groups:  make(map[string]map[*node]int32),
+		peers:   make(map[peersKey]*peers),
+	}
+	if args.PeersAnnotation != "" {
+		x.roleLabel = args.RoleLabel
+	}
+	var keys []string
+	for _, level := range args.Levels {
+		keys = append(keys, level.TopologyKey)
+	}
+	x.domains = topology.New(keys)
+	for i := range args.Edges {
+		given := &args.Edges[i]
+		e := &edge{same: reflect.DeepEqual(given.From, given.To), scope: given.Scope, weight: int64(given.Weight), within: -1}
+		for level, key := range keys {
+			if key == given.Within {
+				e.within = level
+			}
+		}
+		var err error
+		if e.from, err = compile(given.From); err != nil {
+			return nil, err
+		}
+		if e.to, err = compile(given.To); err != nil {
+			return nil, err
+		}
+		x.edges = append(x.edges, e)
+	}
+	return x, nil
+}
+
+// compile returns what selects all pods if there is no selector.
+func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
+	if selector == nil {
+		return labels.Everything(), nil
+	}
+	return metav1.LabelSelectorAsSelector(selector)
+}
+
+// group returns the name of a pod's group; empty if it is in none. Values of labels have neither slashes nor commas.
+func (x *index) group(pod *v1.Pod) string {
+	var name strings.Builder
+	name.WriteString(pod.Namespace)
+	for i, key := range x.groupBy {
+		value := pod.Labels[key]
+		if value == "" {
+			return ""
+		}
+		if i == 0 {
+			name.WriteByte('/')
+		} else {
+			name.WriteByte(',')
+		}
+		name.WriteString(value)
+	}
+	return name.String()
+}
+
+// scopeOf returns what a pod must have in common with the other side of an edge; not ok if it is on no side of it, because
+// it has no group.
+func (e *edge) scopeOf(pod *v1.Pod, group string) (scope string, ok bool) {
+	switch e.scope {
+	case config.WorkloadTopologyGroup:
+		return group, group != ""
+	case config.WorkloadTopologyNamespace:
+		return pod.Namespace, true
+	}
+	return "", true
+}
+
+// sides calls do for each side of an edge that a pod is on.
+func (x *index) sides(pod *v1.Pod, group string, do func(e *edge, key peersKey)) {
+	set := labels.Set(pod.Labels)
+	for i, e := range x.edges {
+		scope, ok := e.scopeOf(pod, group)
+		if !ok {
+			continue
+		}
+		if e.from.Matches(set) {
+			do(e, peersKey{side: 2 * i, scope: scope})
+		}
+		if !e.same && e.to.Matches(set) {
+			do(e, peersKey{side: 2*i + 1, scope: scope})
+		}
+	}
+}
+
+// other returns the other side of an edge.
+func (e *edge) other(key peersKey) peersKey {
+	if !e.same {
+		key.side ^= 1
+	}
+	return key
+}
+
+func roleKey(group, name string) peersKey {
+	return peersKey{side: role, scope: group + "/" + name}
+}
+
+// NodeChanged is of changes.Observer.
+func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
+	switch {
+	case before == nil:
+		x.nodes[after] = &node{x.domains.Enter(after)}
+	case after == nil:
+		x.domains.Leave(x.nodes[before].domains)
+		delete(x.nodes, before)
+	default:
+		on := x.nodes[before]
+		delete(x.nodes, before)
+		x.nodes[after] = on
+		if x.domains.Same(on.domains, after) {
+			return
+		}
+		for _, pod := range pods {
+			x.count(on, pod, -1)
+		}
+		x.domains.Leave(on.domains)
+		on.domains = x.domains.Enter(after)
+		for _, pod := range pods {
+			x.count(on, pod, 1)
+		}
+	}
+}
+
+// PodAdded is of changes.Observer.
+func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, 1) }
+
+// PodRemoved is of changes.Observer.
+func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, -1) }
+
+// count counts a pod on a node, or takes it back.
+func (x *index) count(on *node, pod *v1.Pod, n int32) {
+	if pod.DeletionTimestamp != nil {
+		return
+	}
+	group := x.group(pod)
+	if group != "" {
+		pods := x.groups[group]
+		if pods == nil {
+			pods = make(map[*node]int32)
+			x.groups[group] = pods
+		}
+		if pods[on] += n; pods[on] == 0 {
+			delete(pods, on)
+		}
+		if len(pods) == 0 {
+			delete(x.groups, group)
+		}
+		if name := pod.Labels[x.roleLabel]; name != "" {
+			x.countPeer(roleKey(group, name), on, int64(n))
+		}
+	}
+	x.sides(pod, group, func(_ *edge, key peersKey) { x.countPeer(key, on, int64(n)) })
+}
+
+func (x *index) countPeer(key peersKey, on *node, n int64) {
+	counted := x.peers[key]
+	if counted == nil {
+		counted = newPeers(x.levels)
+		x.peers[key] = counted
+	}
+	counted.count(on.domains, n)
+	if counted.total == 0 {
+		delete(x.peers, key)
+	}
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"fmt"
+	"math/rand"
+	"reflect"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+)
+
+func labelled(key, value string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
+}
+
+func newArgs() *config.WorkloadTopologyArgs {
+	return &config.WorkloadTopologyArgs{
+		GroupBy: []string{"app"}, PeersAnnotation: "peers", RoleLabel: "component",
+		Levels: []config.WorkloadTopologyLevel{
+			{TopologyKey: v1.LabelHostname, Cost: 0}, {TopologyKey: v1.LabelTopologyZone, Cost: 10}, {TopologyKey: v1.LabelTopologyRegion, Cost: 50},
+		},
+		Edges: []config.WorkloadTopologyEdge{{Weight: 1, Scope: config.WorkloadTopologyGroup}},
+	}
+}
+
+// cluster is a snapshot whose nodes and pods a test changes.
+type cluster struct {
+	framework.NodeInfoLister
+	all []*framework.NodeInfo
+}
+
+func (c *cluster) NodeInfos() framework.NodeInfoLister  { return c }
+func (c *cluster) List() ([]*framework.NodeInfo, error) { return c.all, nil }
+
+func (c *cluster) Get(name string) (*framework.NodeInfo, error) {
+	for _, nodeInfo := range c.all {
+		if nodeInfo.Node().Name == name {
+			return nodeInfo, nil
+		}
+	}
+	return nil, fmt.Errorf("no node %s", name)
+}
+
+func newCluster(nodes ...*v1.Node) *cluster {
+	c := &cluster{}
+	for _, node := range nodes {
+		info := framework.NewNodeInfo()
+		info.SetNode(node)
+		c.all = append(c.all, info)
+	}
+	return c
+}
+
+func (c *cluster) node(name string) *framework.NodeInfo {
+	nodeInfo, err := c.Get(name)
+	if err != nil {
+		panic(err)
+	}
+	return nodeInfo
+}
+
+// place puts pods of a group on a node: "node app component".
+func (c *cluster) place(node, app, component string, n int) {
+	for i := 0; i < n; i++ {
+		name := fmt.Sprintf("%s-%s-%s-%d", app, component, node, len(c.node(node).Pods))
+		c.node(node).AddPod(st.MakePod().Namespace("default").Name(name).UID(name).Node(node).Label("app", app).Label("component", component).Obj())
+	}
+}
+
+func newNode(name, zone, region string) *v1.Node {
+	node := st.MakeNode().Name(name).Label(v1.LabelHostname, name)
+	if zone != "" {
+		node.Label(v1.LabelTopologyZone, zone)
+	}
+	if region != "" {
+		node.Label(v1.LabelTopologyRegion, region)
+	}
+	return node.Obj()
+}
+
+// counted is what an index holds, in words that can be compared.
+func (x *index) counted() map[string]int64 {
+	words := make(map[string]int64)
+	for group, pods := range x.groups {
+		for object, on := range x.nodes {
+			if n := pods[on]; n > 0 {
+				words[fmt.Sprintf("group %s on %s", group, object.Name)] = int64(n)
+			}
+		}
+		words["nodes of the group "+group] = int64(len(pods))
+	}
+	for key, counted := range x.peers {
+		words[fmt.Sprintf("side %d of %q", key.side, key.scope)] = counted.total
+		for level, n := range counted.in {
+			words[fmt.Sprintf("side %d of %q with level %d", key.side, key.scope, level)] = n
+		}
+		for domain, n := range counted.at {
+			words[fmt.Sprintf("side %d of %q in %d %s", key.side, key.scope, domain.Level, domain.Value)] = n
+		}
+	}
+	return words
+}
+
+// TestTheIndexIsWhatOneMadeFromNothingWouldBe changes nodes, pods and the labels of both at random.
+func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
+	args := newArgs()
+	args.Edges = []config.WorkloadTopologyEdge{
+		{Weight: 1, Scope: config.WorkloadTopologyGroup},
+		{From: labelled("component", "a"), To: labelled("component", "b"), Weight: 2, Scope: config.WorkloadTopologyGroup},
+		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: 3, Scope: config.WorkloadTopologyNamespace},
+		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: 3, Scope: config.WorkloadTopologyCluster},
+	}
+	for seed := int64(1); seed <= 10; seed++ {
+		random := rand.New(rand.NewSource(seed))
+		x, err := newIndex(args)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := newCluster()
+		for step := 0; step < 150; step++ {
+			for n := random.Intn(4); n > 0; n-- {
+				c.change(t, random, step)
+			}
+			if err := x.follower.Follow(c, x); err != nil {
+				t.Fatal(err)
+			}
+			if step%10 != 0 {
+				continue
+			}
+			fresh, _ := newIndex(args)
+			if err := fresh.follower.Follow(c, fresh); err != nil {
+				t.Fatal(err)
+			}
+			if got, want := x.counted(), fresh.counted(); !reflect.DeepEqual(got, want) {
+				t.Fatalf("seed %d, step %d: got %v\nwant %v", seed, step, got, want)
+			}
+		}
+		c.all = nil
+		if err := x.follower.Follow(c, x); err != nil {
+			t.Fatal(err)
+		}
+		if len(x.counted()) != 0 || len(x.nodes) != 0 || len(x.peers) != 0 || len(x.groups) != 0 {
+			t.Errorf("without nodes the index holds %v, %v", x.counted(), x.nodes)
+		}
+	}
+}
+
+func (c *cluster) change(t *testing.T, random *rand.Rand, step int) {
+	pick := func(values ...string) string { return values[random.Intn(len(values))] }
+	what := random.Intn(12)
+	if len(c.all) < 3 || what == 0 {
+		info := framework.NewNodeInfo()
+		info.SetNode(newNode(fmt.Sprintf("node-%d-%d", step, len(c.all)), pick("", "a", "b"), pick("", "r", "s")))
+		c.all = append(c.all, info)
+		return
+	}
+	i := random.Intn(len(c.all))
+	info := c.all[i]
+	pod := func() *v1.Pod { return info.Pods[random.Intn(len(info.Pods))].Pod }
+	switch {
+	case what == 1:
+		c.all = append(append([]*framework.NodeInfo{}, c.all[:i]...), c.all[i+1:]...)
+	case what == 2:
+		info.SetNode(newNode(info.Node().Name, pick("", "a", "b"), pick("", "r", "s")))
+	case what < 5 && len(info.Pods) > 0:
+		if err := info.RemovePod(pod()); err != nil {
+			t.Fatal(err)
+		}
+	case what < 8 && len(info.Pods) > 0: // a pod that changes while it is assumed, or is to be deleted
+		old := pod()
+		if err := info.RemovePod(old); err != nil {
+			t.Fatal(err)
+		}
+		changed := old.DeepCopy()
+		if random.Intn(3) == 0 {
+			now := metav1.Now()
+			changed.DeletionTimestamp = &now
+		} else {
+			changed.Labels["component"] = pick("a", "b", "c")
+		}
+		info.AddPod(changed)
+	default:
+		name := fmt.Sprintf("pod-%d-%d", step, random.Int63())
+		made := st.MakePod().Namespace(pick("x", "y")).Name(name).UID(name).Label("component", pick("a", "b", "c"))
+		if app := pick("", "app-1", "app-2"); app != "" {
+			made.Label("app", app)
+		}
+		info.AddPod(made.Obj())
+	}
+}

@@ -1,0 +1,554 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"context"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/testutil"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
+)
+
+// newPlugin makes the plugin as the scheduler does, for a profile of the given name.
+func newPlugin(t testing.TB, profile string, args runtime.Object, c *cluster) (framework.Plugin, error) {
+	t.Helper()
+	handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: profile},
+		frameworkruntime.WithSnapshotSharedLister(c))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return New(args, handle)
+}
+
+func mustNew(t testing.TB, args runtime.Object, c *cluster) *WorkloadTopology {
+	t.Helper()
+	plugin, err := newPlugin(t, t.Name(), args, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plugin.(*WorkloadTopology)
+}
+
+// zones are three nodes in zone a, of which two in one rack, and one each in zones b, of the same region, and far.
+func zones() *cluster {
+	return newCluster(newNode("a1", "a", "r"), newNode("a2", "a", "r"), newNode("a3", "a", "r"), newNode("b1", "b", "r"), newNode("far", "z", "s"))
+}
+
+func newPod(app, component string) *v1.Pod {
+	return st.MakePod().Namespace("default").Name("incoming").UID("incoming").Label("app", app).Label("component", component).Obj()
+}
+
+// scores runs PreFilter and Score for a pod on all nodes.
+func scores(t *testing.T, pl *WorkloadTopology, c *cluster, pod *v1.Pod) map[string]int64 {
+	t.Helper()
+	state := framework.NewCycleState()
+	if status := pl.PreFilter(context.Background(), state, pod); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	got := make(map[string]int64)
+	for _, nodeInfo := range c.all {
+		name := nodeInfo.Node().Name
+		score, status := pl.Score(context.Background(), state, pod, name)
+		if !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		got[name] = score
+	}
+	list := make(framework.NodeScoreList, len(c.all))
+	for i, nodeInfo := range c.all {
+		list[i].Name = nodeInfo.Node().Name
+	}
+	if status := pl.ScoreNodes(state, pod, c.all, list); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	for _, scored := range list {
+		if scored.Score != got[scored.Name] {
+			t.Errorf("among others %s scores %d, and alone %d", scored.Name, scored.Score, got[scored.Name])
+		}
+	}
+	return got
+}
+
+func expectScores(t *testing.T, got, want map[string]int64) {
+	t.Helper()
+	for name, score := range want {
+		if got[name] != score {
+			t.Errorf("%s scores %d, want %d (all: %v)", name, got[name], score, got)
+		}
+	}
+}
+
+func TestScore(t *testing.T) {
+	tests := []struct {
+		name  string
+		args  func(*config.WorkloadTopologyArgs)
+		place func(*cluster)
+		pod   *v1.Pod
+		want  map[string]int64
+	}{
+		{
+			name: "the first pod of a job is at home everywhere", pod: newPod("job", "taskmanager"),
+			want: map[string]int64{"a1": 100, "b1": 100, "far": 100},
+		},
+		{
+			name: "two peers in zone a, one of them on a1: a1 100 - (0 + 10)/2, a2 the same, a3 100 - 10, b1 100 - 50",
+			place: func(c *cluster) {
+				c.place("a1", "job", "taskmanager", 1)
+				c.place("a2", "job", "jobmanager", 1)
+			},
+			pod:  newPod("job", "taskmanager"),
+			want: map[string]int64{"a1": 95, "a2": 95, "a3": 90, "b1": 50, "far": 1},
+		},
+		{
+			name:  "another job, and the same one in another namespace, are no peers",
+			place: func(c *cluster) { c.place("a1", "other", "taskmanager", 5) },
+			pod:   newPod("job", "taskmanager"),
+			want:  map[string]int64{"a1": 100, "far": 100},
+		},
+		{
+			name:  "a pod without a group",
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 5) },
+			pod:   st.MakePod().Namespace("default").Name("p").Obj(),
+			want:  map[string]int64{"a1": 0, "far": 0},
+		},
+		{
+			name: "edges with weights: 9 to the task manager on b1, 1 to the job manager on a1: b1 100 - (0×9 + 50×1)/10, a1 100 - (50×9)/10",
+			args: func(args *config.WorkloadTopologyArgs) {
+				args.Edges = []config.WorkloadTopologyEdge{
+					{From: labelled("component", "taskmanager"), To: labelled("component", "taskmanager"), Weight: 9, Scope: config.WorkloadTopologyGroup},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1, Scope: config.WorkloadTopologyGroup},
+				}
+			},
+			place: func(c *cluster) {
+				c.place("b1", "job", "taskmanager", 1)
+				c.place("a1", "job", "jobmanager", 1)
+			},
+			pod:  newPod("job", "taskmanager"),
+			want: map[string]int64{"b1": 95, "a1": 55, "a2": 54},
+		},
+		{
+			name: "an edge counts in both directions",
+			args: func(args *config.WorkloadTopologyArgs) {
+				args.Edges = []config.WorkloadTopologyEdge{
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1, Scope: config.WorkloadTopologyGroup},
+				}
+			},
+			place: func(c *cluster) { c.place("b1", "job", "taskmanager", 3) },
+			pod:   newPod("job", "jobmanager"),
+			want:  map[string]int64{"b1": 100, "a1": 50},
+		},
+		{
+			name: "an edge to a service of the namespace",
+			args: func(args *config.WorkloadTopologyArgs) {
+				args.Edges = []config.WorkloadTopologyEdge{
+					{From: labelled("component", "taskmanager"), To: labelled("app", "kafka"), Weight: 1, Scope: config.WorkloadTopologyNamespace},
+				}
+			},
+			place: func(c *cluster) { c.place("far", "kafka", "broker", 1) },
+			pod:   newPod("job", "taskmanager"),
+			want:  map[string]int64{"far": 100, "a1": 1},
+		},
+		{
+			name:  "the annotation replaces the edges: the one role that it names",
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 3); c.place("b1", "job", "jobmanager", 1) },
+			pod:   annotated(newPod("job", "taskmanager"), "jobmanager=5,nothing=x"),
+			want:  map[string]int64{"b1": 100, "a1": 50},
+		},
+		{
+			name:  "an annotation that says nothing leaves the edges",
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 3) },
+			pod:   annotated(newPod("job", "taskmanager"), "=,=,="),
+			want:  map[string]int64{"a1": 100, "a2": 90},
+		},
+		{
+			name:  "half for spread: a1 (100×50 + 25×50)/100, a2 (90×50 + 100×50)/100",
+			args:  func(args *config.WorkloadTopologyArgs) { args.SpreadWeight = 50 },
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 3) },
+			pod:   newPod("job", "taskmanager"),
+			want:  map[string]int64{"a1": 62, "a2": 95, "b1": 75},
+		},
+		{
+			name: "pods that are to be deleted are no peers",
+			place: func(c *cluster) {
+				now := metav1.Now()
+				pod := newPod("job", "taskmanager")
+				pod.Name, pod.DeletionTimestamp = "leaving", &now
+				c.node("a1").AddPod(pod)
+				c.place("b1", "job", "taskmanager", 1)
+			},
+			pod:  newPod("job", "taskmanager"),
+			want: map[string]int64{"a1": 50, "b1": 100},
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			args, c := newArgs(), zones()
+			if tt.args != nil {
+				tt.args(args)
+			}
+			if tt.place != nil {
+				tt.place(c)
+			}
+			pl := mustNew(t, args, c)
+			expectScores(t, scores(t, pl, c, tt.pod), tt.want)
+		})
+	}
+}
+
+func annotated(pod *v1.Pod, peers string) *v1.Pod {
+	pod.Annotations = map[string]string{"peers": peers}
+	return pod
+}
+
+// filter runs Filter for a pod on each node, and returns the reasons of those that are rejected.
+func filter(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
+	t.Helper()
+	rejected := make(map[string]string)
+	for _, nodeInfo := range c.all {
+		if status := pl.Filter(context.Background(), state, pod, nodeInfo); !status.IsSuccess() {
+			rejected[nodeInfo.Node().Name] = fmt.Sprintf("%v: %s", status.Code(), status.Message())
+		}
+	}
+	return rejected
+}
+
+// prepared says the same of a cycle to which nothing was added.
+func prepared(t *testing.T, pl *WorkloadTopology, state *framework.CycleState, c *cluster, pod *v1.Pod) map[string]string {
+	t.Helper()
+	rejected := make(map[string]string)
+	filter := pl.PrepareFilter(state, pod)
+	for _, nodeInfo := range c.all {
+		if filter == nil {
+			break
+		}
+		if status := filter(nodeInfo); !status.IsSuccess() {
+			rejected[nodeInfo.Node().Name] = fmt.Sprintf("%v: %s", status.Code(), status.Message())
+		}
+	}
+	return rejected
+}
+
+func prefiltered(t *testing.T, pl *WorkloadTopology, pod *v1.Pod) *framework.CycleState {
+	t.Helper()
+	state := framework.NewCycleState()
+	if status := pl.PreFilter(context.Background(), state, pod); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	return state
+}
+
+func TestMaxPerNode(t *testing.T) {
+	args, c := newArgs(), zones()
+	args.MaxPerNode = pointer.Int32(2)
+	c.place("a1", "job", "taskmanager", 2)
+	c.place("a2", "job", "taskmanager", 1)
+	c.place("a2", "other", "taskmanager", 3)
+	pl := mustNew(t, args, c)
+	pod := newPod("job", "jobmanager")
+	state := prefiltered(t, pl, pod)
+	rejected := filter(t, pl, state, c, pod)
+	if len(rejected) != 1 || rejected["a1"] != "Unschedulable: "+reasonMaxPerNode {
+		t.Errorf("rejected: %v, want a1 alone", rejected)
+	}
+
+	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
+		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
+	}
+
+	// Preemption tries how it would be without a pod, and puts it back.
+	tried, victim := state.Clone(), c.node("a1").Pods[0]
+	node := c.node("a1")
+	if status := pl.RemovePod(context.Background(), tried, pod, victim, node); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if got := filter(t, pl, tried, c, pod); len(got) != 0 {
+		t.Errorf("without a pod of the group on a1 it is rejected: %v", got)
+	}
+	again := tried.Clone()
+	if status := pl.AddPod(context.Background(), tried, pod, victim, node); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if got := filter(t, pl, tried, c, pod); len(got) != 1 {
+		t.Errorf("with the pod back on a1 rejected are %v, want a1", got)
+	}
+	if got := filter(t, pl, again, c, pod); len(got) != 0 {
+		t.Errorf("a copy of the state sees what is done to the other: %v", got)
+	}
+	if got := filter(t, pl, state, c, pod); len(got) != 1 {
+		t.Errorf("the cycle itself sees what is tried: %v", got)
+	}
+
+	// A pod of another group, and one that is to be deleted, change nothing.
+	for _, other := range []*v1.Pod{c.node("a2").Pods[1].Pod, deleted(victim.Pod)} {
+		tried := state.Clone()
+		if status := pl.RemovePod(context.Background(), tried, pod, framework.NewPodInfo(other), node); !status.IsSuccess() {
+			t.Fatal(status)
+		}
+		if got := filter(t, pl, tried, c, pod); len(got) != 1 {
+			t.Errorf("without %s rejected are %v, want a1", other.Name, got)
+		}
+	}
+
+	if got := filter(t, pl, prefiltered(t, pl, newPod("", "")), c, newPod("", "")); len(got) != 0 {
+		t.Errorf("a pod without a group is rejected: %v", got)
+	}
+}
+
+func deleted(pod *v1.Pod) *v1.Pod {
+	pod = pod.DeepCopy()
+	now := metav1.Now()
+	pod.DeletionTimestamp = &now
+	return pod
+}
+
+func TestWithin(t *testing.T) {
+	args, c := newArgs(), zones()
+	c.all = append(c.all, newCluster(newNode("nowhere", "", "")).all...)
+	args.Edges = []config.WorkloadTopologyEdge{
+		{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Scope: config.WorkloadTopologyGroup, Within: v1.LabelTopologyZone},
+	}
+	pl := mustNew(t, args, c)
+	pod := newPod("job", "taskmanager")
+	if got := filter(t, pl, prefiltered(t, pl, pod), c, pod); len(got) != 0 {
+		t.Errorf("before a peer is placed rejected are %v", got)
+	}
+	// A peer on a node without a zone says nothing about zones.
+	c.place("nowhere", "job", "jobmanager", 1)
+	if got := filter(t, pl, prefiltered(t, pl, pod), c, pod); len(got) != 0 {
+		t.Errorf("with a peer in no zone rejected are %v", got)
+	}
+	c.place("b1", "job", "jobmanager", 1)
+	c.place("a1", "job", "taskmanager", 1)
+	state := prefiltered(t, pl, pod)
+	want := "UnschedulableAndUnresolvable: " + reasonWithin
+	rejected := filter(t, pl, state, c, pod)
+	if len(rejected) != 5 || rejected["a1"] != want || rejected["nowhere"] != want || rejected["b1"] != "" {
+		t.Errorf("rejected: %v, want all but b1", rejected)
+	}
+	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
+		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
+	}
+	if first := newPod("first", "taskmanager"); pl.PrepareFilter(prefiltered(t, pl, first), newPod("", "")) == nil {
+		t.Error("a pod for which an edge requires something is not filtered")
+	}
+	manager := newPod("job", "jobmanager")
+	if got := filter(t, pl, prefiltered(t, pl, manager), c, manager); len(got) != 3 || got["b1"] == "" || got["far"] == "" {
+		t.Errorf("for the other side of the edge rejected are %v, want b1, far and nowhere", got)
+	}
+
+	// A nominated peer opens its zone, and without the last one nothing is required.
+	ctx, tried := context.Background(), state.Clone()
+	if status := pl.AddPod(ctx, tried, pod, framework.NewPodInfo(newPod("job", "jobmanager")), c.node("far")); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if got := filter(t, pl, tried, c, pod); len(got) != 4 || got["far"] != "" {
+		t.Errorf("with a peer nominated to far rejected are %v, want far and b1 not", got)
+	}
+	tried = state.Clone()
+	if status := pl.RemovePod(ctx, tried, pod, c.node("b1").Pods[0], c.node("b1")); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	if got := filter(t, pl, tried.Clone(), c, pod); len(got) != 0 {
+		t.Errorf("without the last peer rejected are %v", got)
+	}
+}
+
+// TestScoreInParallel scores as the scheduler's workers do, where no earlier extension point is enabled; and two pods in
+// turn, so that what is kept of the one must not decide over the other.
+func TestScoreInParallel(t *testing.T) {
+	c := zones()
+	c.place("a1", "one", "x", 2)
+	c.place("b1", "two", "x", 2)
+	pl := mustNew(t, newArgs(), c)
+	for round := 0; round < 20; round++ {
+		for _, tt := range []struct {
+			app  string
+			want map[string]int64
+		}{{"one", map[string]int64{"a1": 100, "b1": 50}}, {"two", map[string]int64{"a1": 50, "b1": 100}}} {
+			pod, state := newPod(tt.app, "x"), framework.NewCycleState()
+			var wait sync.WaitGroup
+			for worker := 0; worker < 8; worker++ {
+				for name, want := range tt.want {
+					name, want := name, want
+					wait.Add(1)
+					go func() {
+						defer wait.Done()
+						if got, status := pl.Score(context.Background(), state, pod, name); got != want || !status.IsSuccess() {
+							t.Errorf("%s scores %d on %s, want %d: %v", tt.app, got, name, want, status)
+						}
+					}()
+				}
+			}
+			wait.Wait()
+		}
+	}
+}
+
+func TestAttemptsAreCountedAndWhatIfsAreNot(t *testing.T) {
+	c := zones()
+	c.place("a1", "job", "x", 1)
+	pl := mustNew(t, newArgs(), c)
+	prefiltered(t, pl, annotated(newPod("job", "x"), "x=1,=,="))
+	prefiltered(t, pl, newPod("first", "x"))
+	prefiltered(t, pl, newPod("", ""))
+	asked := framework.NewCycleState()
+	whatif.Mark(asked)
+	if status := pl.PreFilter(context.Background(), asked, annotated(newPod("job", "x"), "=")); !status.IsSuccess() {
+		t.Fatal(status)
+	}
+	for result, want := range map[string]float64{"peers": 1, "no_peers": 1, "not_concerned": 1} {
+		if got, err := testutil.GetCounterMetricValue(attempts.WithLabelValues(t.Name(), result)); err != nil || got != want {
+			t.Errorf("counted %g attempts with %s, want %g: %v", got, result, want, err)
+		}
+	}
+	if got, err := testutil.GetCounterMetricValue(ignored.WithLabelValues(t.Name())); err != nil || got != 2 {
+		t.Errorf("counted %g parts of annotations, want 2: %v", got, err)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	c := zones()
+	c.place("a1", "job", "x", 2)
+	pl := mustNew(t, newArgs(), c)
+	pod := annotated(newPod("job", "x"), "x=3,y=z")
+	state := prefiltered(t, pl, pod)
+	want := `Group default/job. Placed peers weigh 6. a1: near 100, pods of the group 2. b1: near 50. Ignored in the annotation: 1 of its parts, such as "y=z".`
+	if got := pl.Explain(state, pod, []string{"a1", "b1"}); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	alone := newPod("", "")
+	if got := pl.Explain(prefiltered(t, pl, alone), alone, []string{"a1"}); got != "" {
+		t.Errorf("of a pod that is not concerned it says %q", got)
+	}
+	if got := pl.Explain(framework.NewCycleState(), pod, nil); got != "" {
+		t.Errorf("of a cycle that did not begin it says %q", got)
+	}
+}
+
+func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+	args := newArgs()
+	if got := mustNew(t, args, zones()).EventsToRegister(); got != nil {
+		t.Errorf("it filters nothing, and registers %v", got)
+	}
+	args.MaxPerNode = pointer.Int32(1)
+	if got := mustNew(t, args, zones()).EventsToRegister(); len(got) != 2 || got[1].ActionType&framework.Delete == 0 {
+		t.Errorf("with maxPerNode it registers %v, want those of nodes and of pods", got)
+	}
+	args = newArgs()
+	args.Edges[0].Within = v1.LabelTopologyZone
+	if got := mustNew(t, args, zones()).EventsToRegister(); len(got) != 2 {
+		t.Errorf("with an edge within a level it registers %v", got)
+	}
+}
+
+func TestNewRefusesBadArgs(t *testing.T) {
+	for _, tt := range []struct {
+		args runtime.Object
+		want string
+	}{
+		{nil, "want args of type WorkloadTopologyArgs, got <nil>"},
+		{&config.WorkloadTopologyArgs{}, "pluginConfig[WorkloadTopology].args.groupBy"},
+	} {
+		if _, err := newPlugin(t, "profile", tt.args, zones()); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("got the error %v, want one that contains %q", err, tt.want)
+		}
+	}
+}
+
+// BenchmarkCycle is what a cycle costs that scores 500 of 5,000 nodes, with one pod placed between two cycles, by the size
+// of the pod's group.
+func BenchmarkCycle(b *testing.B) {
+	const nodes, scored = 5000, 500
+	for _, size := range []int{0, 10, 1000, 10000} {
+		b.Run(fmt.Sprintf("group=%d", size), func(b *testing.B) {
+			c, random := newCluster(), rand.New(rand.NewSource(1))
+			for i := 0; i < nodes; i++ {
+				info := framework.NewNodeInfo()
+				info.SetNode(newNode(fmt.Sprintf("node-%d", i), fmt.Sprintf("zone-%d", i%3), "region"))
+				c.all = append(c.all, info)
+			}
+			for i := 0; i < size; i++ {
+				name := fmt.Sprintf("pod-%d", i)
+				c.all[random.Intn(nodes)].AddPod(st.MakePod().Namespace("default").Name(name).UID(name).Label("app", "job").Label("component", "x").Obj())
+			}
+			telling := &tellingCluster{cluster: c}
+			handle, err := frameworkruntime.NewFramework(nil, &schedulerconfig.KubeSchedulerProfile{SchedulerName: "benchmark"},
+				frameworkruntime.WithSnapshotSharedLister(telling))
+			if err != nil {
+				b.Fatal(err)
+			}
+			plugin, err := New(newArgs(), handle)
+			if err != nil {
+				b.Fatal(err)
+			}
+			pl := plugin.(*WorkloadTopology)
+			var spent time.Duration
+			scores := make(framework.NodeScoreList, scored)
+			b.ReportAllocs()
+			b.ResetTimer()
+			for i := 0; i < b.N; i++ {
+				start := time.Now()
+				pod, state := newPod("job", "x"), framework.NewCycleState()
+				if status := pl.PreFilter(context.Background(), state, pod); !status.IsSuccess() {
+					b.Fatal(status)
+				}
+				for n := range scores {
+					scores[n].Name = c.all[n].Node().Name
+				}
+				if status := pl.ScoreNodes(state, pod, c.all[:scored], scores); !status.IsSuccess() {
+					b.Fatal(status)
+				}
+				spent += time.Since(start)
+				b.StopTimer()
+				telling.replace(c.all[i%nodes], pod)
+				b.StartTimer()
+			}
+			b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N*scored), "ns/node")
+		})
+	}
+}
+
+// tellingCluster knows which node has changed, as the snapshot of the patched tree does.
+type tellingCluster struct {
+	*cluster
+	changed []*framework.NodeInfo
+	on      *framework.NodeInfo
+	pod     *v1.Pod
+}
+
+// replace puts a pod on a node, in place of the one that was put on one before.
+func (c *tellingCluster) replace(on *framework.NodeInfo, pod *v1.Pod) {
+	if c.on != nil {
+		if err := c.on.RemovePod(c.pod); err != nil {
+			panic(err)
+		}
+		c.changed = append(c.changed, c.on)
+	}
+	on.AddPod(pod)
+	c.on, c.pod = on, pod
+	c.changed = append(c.changed, on)
+}
+
+func (c *tellingCluster) ChangedSince(position int64) ([]*framework.NodeInfo, int64, bool) {
+	now := int64(len(c.changed)) + 1
+	if position == 0 {
+		return nil, now, false
+	}
+	return c.changed[position-1:], now, true
+}

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package workloadtopology
+
+import (
+	"context"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+)
+
+// PreScore begins the cycle if PreFilter did not.
+func (pl *WorkloadTopology) PreScore(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
+	_, status := pl.state(cycleState, pod)
+	return status
+}
+
+// Score returns 0 to 100; the same for all nodes of a pod that has no group and no peers.
+func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() || s.round == 0 {
+		return 0, status
+	}
+	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
+	if err != nil {
+		return 0, framework.AsStatus(err)
+	}
+	return pl.score(s.cycle, cycleState, nodeInfo), nil
+}
+
+// ScoreNodes does what Score does, for many nodes.
+func (pl *WorkloadTopology) ScoreNodes(cycleState *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+	s, status := pl.state(cycleState, pod)
+	if !status.IsSuccess() {
+		return status
+	}
+	for i := range scores {
+		scores[i].Score = 0
+		if s.round > 0 {
+			scores[i].Score = pl.score(s.cycle, cycleState, nodes[i])
+		}
+	}
+	return nil
+}
+
+// score returns a node's score.
+func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) int64 {
+	if pl.hot(cycleState, nodeInfo) {
+		return 0
+	}
+	on := pl.index.nodes[nodeInfo.Node()]
+	near := pl.nearness(c, on)
+	if pl.args.SpreadWeight == 0 {
+		return combine(near, 0, 0)
+	}
+	return combine(near, spread(c.on[on]), int64(pl.args.SpreadWeight))
+}
+
+// nearness is that of a node; one that the index does not know is as one without labels.
+func (pl *WorkloadTopology) nearness(c *cycle, on *node) int64 {
+	if on == nil {
+		return nearness(nil, pl.costs, c.round, c.weight)
+	}
+	return nearness(on.domains, pl.costs, c.round, c.weight)
+}
+
+// ScoreExtensions returns nil: the scores need not be known together.
+func (pl *WorkloadTopology) ScoreExtensions() framework.ScoreExtensions {
+	return nil
+}
+
+// hot says whether NodeLoad knows of a load above the one to avoid. What is not known is not hot.
+func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) bool {
+	if pl.args.AvoidAbove == nil {
+		return false
+	}
+	load, known := nodeload.HighestLoad(cycleState, nodeInfo)
+	return known && load > float64(*pl.args.AvoidAbove)
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package plugins
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"kube-scheduler-fork/test/inprocess/decision"
+)
+
+// pool makes nodes of a pool, each with room for so many pods of one CPU.
+func pool(name string, count int, cpu string) []*v1.Node {
+	var nodes []*v1.Node
+	for i := 0; i < count; i++ {
+		nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("%s-%d", name, i)).Label("pool", name).
+			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourceMemory: "64Gi", v1.ResourcePods: "1000"}).Obj())
+	}
+	return nodes
+}
+
+// ofShare makes a pod of the population of the shares here: app=web, one CPU.
+func ofShare(name string, priority int32) *v1.Pod {
+	return st.MakePod().Namespace("default").Name(name).UID(name).Label("app", "web").Priority(priority).
+		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
+}
+
+func running(node string, pod *v1.Pod) *v1.Pod {
+	pod.Spec.NodeName = node
+	return pod
+}
+
+// shareOfSpot has a Share rule for the pods app=web on the pool spot, with the given bounds, in a profile that has two
+// names.
+func shareOfSpot(bounds string) string {
+	one := with(nodefilter.Name, `{rules: [{name: spot-share, action: Share, `+bounds+`, nodeSelector: {matchLabels: {pool: spot}}, podSelector: {matchLabels: {app: web}}}]}`)
+	_, profile, _ := strings.Cut(one, "profiles:\n")
+	return one + strings.Replace(profile, "default-scheduler", "second", 1)
+}
+
+func newShare(t *testing.T, bounds string, nodes []*v1.Node) *decision.Scheduler {
+	t.Helper()
+	return decision.New(t, decision.Options{Config: shareOfSpot(bounds), Plugins: registered(), Nodes: nodes, Seed: 1, NoBackoff: true})
+}
+
+// TestAPodPreemptsForItsShare: of the pods, half may be on spot nodes, and two of four are; there is no room elsewhere. A
+// pod of a higher priority gets the place of one of them, though spot-0 has room for all.
+func TestAPodPreemptsForItsShare(t *testing.T) {
+	s := newShare(t, "maxPercent: 50", append(pool("spot", 1, "10"), pool("on-demand", 1, "2")...))
+	s.Create(
+		running("spot-0", ofShare("low-1", 0)), running("spot-0", ofShare("low-2", 10)), running("spot-0", st.MakePod().Namespace("default").Name("other").UID("other").Obj()),
+		running("on-demand-0", ofShare("high-1", 1000)), running("on-demand-0", ofShare("high-2", 1000)),
+	)
+	failure := `0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had the most pods that rule "spot-share" of NodeFilter allows them.`
+	if got := s.Schedule(ofShare("low-3", 0))[0]; got.Failure != failure {
+		t.Fatalf("got %v, want the failure %q", got, failure)
+	}
+	if got := s.Schedule(ofShare("preemptor", 100))[0]; got.Failure != failure {
+		t.Fatalf("got %v, want the failure %q", got, failure)
+	}
+	// The end of the victim wakes both pods that wait.
+	decided := map[string]string{}
+	for _, made := range s.Next(2) {
+		decided[made.Pod] = made.Node
+	}
+	if want := map[string]string{"default/preemptor": "spot-0", "default/low-3": ""}; !reflect.DeepEqual(decided, want) {
+		t.Errorf("decided %v, want %v", decided, want)
+	}
+	if got := deleted(s); !reflect.DeepEqual(got, []string{"low-1"}) {
+		t.Errorf("%v deleted, want the pod of the lowest priority that counts", got)
+	}
+}
+
+// TestAShareCountsPodsOfAllProfiles also while they are being bound.
+func TestAShareCountsPodsOfAllProfiles(t *testing.T) {
+	nodes := append(pool("spot", 2, "10"), pool("on-demand", 2, "10")...)
+	s := newShare(t, "minPercent: 70", nodes)
+	var pods []*v1.Pod
+	for i := 0; i < 20; i++ {
+		pod := ofShare(fmt.Sprintf("pod-%d", i), 0)
+		if i%2 == 1 {
+			pod.Spec.SchedulerName = "second"
+		}
+		pods = append(pods, pod)
+	}
+	spot := 0
+	for i, made := range s.Schedule(pods...) {
+		if strings.HasPrefix(made.Node, "spot-") {
+			spot++
+		}
+		if made.Node == "" || 10*spot < 7*(i+1) {
+			t.Errorf("%s is on %q, and %d of %d pods on spot nodes: %s", made.Pod, made.Node, spot, i+1, made.Failure)
+		}
+	}
+	if spot == 20 {
+		t.Error("all pods are on spot nodes, which is no test")
+	}
+}
+
+// TestAPodWaitsForItsShare: it may only go where its share is full, and is tried again when another pod of the share is
+// gone.
+func TestAPodWaitsForItsShare(t *testing.T) {
+	s := newShare(t, "maxPercent: 50", append(pool("spot", 1, "10"), pool("on-demand", 1, "10")...))
+	s.Create(running("spot-0", ofShare("spot", 0)), running("spot-0", ofShare("too-many", 0)), running("on-demand-0", ofShare("on-demand", 0)))
+	waiting := ofShare("waiting", 0)
+	waiting.Spec.NodeSelector = map[string]string{"pool": "spot"}
+	if got := s.Schedule(waiting)[0]; got.Node != "" {
+		t.Fatalf("it is on %s, and does not wait", got.Node)
+	}
+	s.DeletePod("default/spot")
+	if got := s.Next(1)[0]; got.Node != "" {
+		t.Fatalf("it is on %s, with one of two pods on spot nodes", got.Node)
+	}
+	s.DeletePod("default/too-many")
+	if got := s.Next(1)[0]; got.Node != "spot-0" {
+		t.Errorf("it waits, with no other pod on spot nodes: %s", got.Failure)
+	}
+}
+
+// TestANodeThatLosesItsLabelTakesNoMorePods: what may only be processed on certified nodes waits where none is known.
+func TestANodeThatLosesItsLabelTakesNoMorePods(t *testing.T) {
+	const label = "node-restriction.kubernetes.io/certified"
+	s := decision.New(t, decision.Options{
+		Config: with(nodefilter.Name, `{rules: [
+          {name: certified, action: Allow, restrictedLabels: true, nodeSelector: {matchLabels: {`+label+`: "true"}}, namespaces: [personal-data]},
+          {name: certified-only, action: Deny, nodeNames: ["*"], namespaces: [personal-data]}]}`),
+		Plugins: registered(), Nodes: pool("any", 3, "10"), Seed: 1,
+	})
+	personal := func(name string) *v1.Pod {
+		return st.MakePod().Namespace("personal-data").Name(name).UID(name).Obj()
+	}
+	certify := func(name string, labels map[string]string) {
+		node := pool("any", 3, "10")[1]
+		node.Labels = labels
+		s.PutNode(node)
+	}
+	const failure = `0/3 nodes are available: 3 node(s) were denied by rule "certified-only" of NodeFilter.`
+	if got := s.Schedule(personal("first"))[0]; got.Failure != failure {
+		t.Fatalf("no node has the label: %v", got)
+	}
+	certify("any-1", map[string]string{label: "true"})
+	if got := s.Retry("personal-data/first")[0]; got.Node != "any-1" {
+		t.Fatalf("the node has got the label: %v", got)
+	}
+	s.Settle()
+	for _, labels := range []map[string]string{{label: "false"}, {"certified": "true"}, nil} {
+		certify("any-1", labels)
+		name := fmt.Sprintf("with-%d-labels-%s", len(labels), labels[label])
+		if got := s.Schedule(personal(name))[0]; got.Failure != failure {
+			t.Errorf("the node has the labels %v: %v", labels, got)
+		}
+	}
+	if got := s.Bound(); !reflect.DeepEqual(got, map[string]string{"personal-data/first": "any-1"}) {
+		t.Errorf("bound %v; a pod that runs stays", got)
+	}
+	// Others go anywhere.
+	if got := s.Schedule(st.MakePod().Namespace("default").Name("other").UID("other").Obj())[0]; got.Node == "" {
+		t.Errorf("a pod that the rules do not concern: %v", got)
+	}
+}
