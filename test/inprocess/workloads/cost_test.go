@@ -178,7 +178,7 @@ func TestCostOfADay(t *testing.T) {
 	}}
 	got, pods := map[string][]bill{}, 0
 	for seed := int64(1); seed <= days; seed++ {
-		tr := trace{length: day, step: 5 * time.Minute, nodes: nodes, pods: dayOfPods(seed)}
+		tr := trace{length: day, step: 10 * time.Minute, nodes: nodes, pods: dayOfPods(seed)}
 		pods += len(tr.pods)
 		for _, way := range ways {
 			got[way.name] = append(got[way.name], billOf(t, way, tr, prices))
