@@ -138,11 +138,7 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 	}
 	about := pl.about(state, pod)
 	var standings []standing
-	var on matches
-	known := false
-	if about.kept {
-		on, known = pl.population.byNode[node]
-	}
+	on, known := pl.kept(about, node)
 	for i, rule := range about.rules {
 		matches := known && on.has(rule) || !known && rule.matchesNode(node)
 		if rule.share == nil {
@@ -166,6 +162,14 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 		return about.decide(&rule.share.short, i)
 	}
 	return about.decide(&pl.rules.otherwise, len(about.rules))
+}
+
+// kept returns what is known already of the rules that match a node.
+func (pl *NodeFilter) kept(about *podRules, node *v1.Node) (on matches, known bool) {
+	if about.kept {
+		on, known = pl.population.nodes[node]
+	}
+	return on, known
 }
 
 // decide returns the status of a verdict, and counts a rejection by the number of its rule.
