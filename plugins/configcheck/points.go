@@ -15,10 +15,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// chaos and nodeFilter are plugins that have work at one extension point only if they are enabled at others, too.
+// These are plugins that have work at one extension point only if they, or another one, are enabled at others, too.
 const (
-	chaos      = "Chaos"
-	nodeFilter = "NodeFilter"
+	chaos            = "Chaos"
+	nodeFilter       = "NodeFilter"
+	nodeLoad         = "NodeLoad"
+	workloadTopology = "WorkloadTopology"
 )
 
 // pointNotes are about plugins that are enabled where they are never called, or have nothing to do.
@@ -33,6 +35,7 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 	if args := nodeFilterArgs(p); args != nil {
 		notes = append(notes, nodeFilterNotes(path, args, pointsOf(nodeFilter, plugins))...)
 	}
+	notes = append(notes, workloadTopologyNotes(path, p, plugins)...)
 	args := chaosArgs(p)
 	if args == nil {
 		return notes
@@ -167,6 +170,37 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 	if len(unsafe) > 0 && points.Has("filter") {
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s keep pods off nodes by labels that a kubelet can set on its own node: %s; where a node must not be able to, use labels of %s/ and restrictedLabels",
 			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
+	}
+	return notes
+}
+
+// workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.
+func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
+	var args *config.WorkloadTopologyArgs
+	for _, pluginConfig := range p.PluginConfig {
+		if given, ok := pluginConfig.Args.(*config.WorkloadTopologyArgs); ok && pluginConfig.Name == workloadTopology {
+			args = given
+		}
+	}
+	points := pointsOf(workloadTopology, plugins)
+	if args == nil || points.Len() == 0 {
+		return nil
+	}
+	var notes []string
+	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore", "score") {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled: no node is known to be hot", path, workloadTopology, nodeLoad))
+	}
+	within := false
+	for i := range args.Edges {
+		within = within || args.Edges[i].Within != ""
+	}
+	for _, work := range []struct {
+		argument string
+		given    bool
+	}{{"maxPerNode", args.MaxPerNode != nil}, {"edges with within", within}} {
+		if work.given && !points.Has("filter") {
+			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at filter: nothing is rejected", path, workloadTopology, work.argument))
+		}
 	}
 	return notes
 }

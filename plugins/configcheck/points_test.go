@@ -138,3 +138,44 @@ func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
 		})
 	}
 }
+
+func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
+	enabled := func(names ...string) schedulerconfig.PluginSet {
+		var set schedulerconfig.PluginSet
+		for _, name := range names {
+			set.Enabled = append(set.Enabled, schedulerconfig.Plugin{Name: name, Weight: 1})
+		}
+		return set
+	}
+	most := int32(1)
+	all := &config.WorkloadTopologyArgs{AvoidAbove: &most, MaxPerNode: &most, Edges: []config.WorkloadTopologyEdge{{Within: "zone"}}}
+	for _, test := range []struct {
+		name    string
+		args    *config.WorkloadTopologyArgs
+		plugins schedulerconfig.Plugins
+		want    []string
+	}{
+		{name: "enabled nowhere", args: all},
+		{name: "asked for nothing", args: &config.WorkloadTopologyArgs{}, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")}},
+		{
+			name: "all that it needs", args: all,
+			plugins: schedulerconfig.Plugins{Filter: enabled("WorkloadTopology"), Score: enabled("WorkloadTopology", "NodeLoad")},
+		},
+		{
+			name: "at score alone", args: all, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
+			want: []string{
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled: no node is known to be hot",
+				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
+				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at filter: nothing is rejected",
+			},
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			profile := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "WorkloadTopology", Args: test.args}}}
+			got := pointNotes(field.NewPath("profiles").Index(2), profile, &test.plugins, nil)
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
