@@ -44,6 +44,9 @@ type podRules struct {
 	weight int64
 	// shares says that some rule has a share, and kept that the population knows all nodes of this cycle.
 	shares, kept bool
+	// standings are those that lie in state, which is the cycle's own: most nodes are looked at with it.
+	state     *framework.CycleState
+	standings []standing
 	// whatIf says that the plugin is only asked. Whoever asks has a copy of the pod.
 	whatIf bool
 	// denied is how many nodes each rule has denied, and last those that none matched, for the decision records.
@@ -115,6 +118,7 @@ func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState
 	}
 	if c.about.shares {
 		c.standings = append([]standing(nil), pl.population.standings...)
+		c.about.state, c.about.standings = state, c.standings
 	}
 	pl.last.Store(c.about)
 	state.Write(stateKey, c)
@@ -137,12 +141,14 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 		return framework.NewStatus(framework.Error, "node not found")
 	}
 	about := pl.about(state, pod)
-	var standings []standing
-	var on matches
-	known := false
-	if about.kept {
-		on, known = pl.population.byNode[node]
+	if len(about.rules) == 0 {
+		return about.decide(&pl.rules.otherwise, 0)
 	}
+	var standings []standing
+	if about.state == state {
+		standings = about.standings
+	}
+	on, known := pl.kept(about, node)
 	for i, rule := range about.rules {
 		matches := known && on.has(rule) || !known && rule.matchesNode(node)
 		if rule.share == nil {
@@ -166,6 +172,14 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 		return about.decide(&rule.share.short, i)
 	}
 	return about.decide(&pl.rules.otherwise, len(about.rules))
+}
+
+// kept returns what is known already of the rules that match a node.
+func (pl *NodeFilter) kept(about *podRules, node *v1.Node) (on matches, known bool) {
+	if about.kept {
+		on, known = pl.population.nodes[node]
+	}
+	return on, known
 }
 
 // decide returns the status of a verdict, and counts a rejection by the number of its rule.

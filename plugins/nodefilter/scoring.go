@@ -32,25 +32,35 @@ func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod 
 	if len(about.preferred) == 0 {
 		return 0, nil
 	}
-	var matching int64
-	if on, known := pl.population.byName[nodeName]; known && about.kept {
-		for _, rule := range about.preferred {
-			if on.has(rule) {
-				matching += rule.weight
-			}
-		}
-		return preference(matching, about.weight), nil
-	}
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
+	return pl.score(about, nodeInfo.Node()), nil
+}
+
+// ScoreNodes sets the same for many nodes. A scheduler that can score so calls it in place of Score, and has the nodes at
+// hand.
+func (pl *preferring) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
+	about := pl.about(state, pod)
+	if len(about.preferred) == 0 {
+		return nil
+	}
+	for i, nodeInfo := range nodes {
+		scores[i].Score = pl.score(about, nodeInfo.Node())
+	}
+	return nil
+}
+
+func (pl *preferring) score(about *podRules, node *v1.Node) int64 {
+	on, known := pl.kept(about, node)
+	var matching int64
 	for _, rule := range about.preferred {
-		if rule.matchesNode(nodeInfo.Node()) {
+		if known && on.has(rule) || !known && rule.matchesNode(node) {
 			matching += rule.weight
 		}
 	}
-	return preference(matching, about.weight), nil
+	return preference(matching, about.weight)
 }
 
 // ScoreExtensions returns nil: the scores are from 0 to 100 as they are.

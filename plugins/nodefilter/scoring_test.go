@@ -79,6 +79,20 @@ func TestScore(t *testing.T) {
 						t.Errorf("%T: %s: got %d, want %d", lister, score.Name, score.Score, tt.want[score.Name])
 					}
 				}
+				infos, err := lister.NodeInfos().List()
+				if err != nil {
+					t.Fatal(err)
+				}
+				many := make(framework.NodeScoreList, len(infos))
+				plugin := f.plugin.(*preferring)
+				if status := plugin.ScoreNodes(state, pod, infos, many); !status.IsSuccess() {
+					t.Fatal(status.AsError())
+				}
+				for i, score := range many {
+					if name := infos[i].Node().Name; score.Score != tt.want[name] {
+						t.Errorf("%T: %s, with many: got %d, want %d", lister, name, score.Score, tt.want[name])
+					}
+				}
 			}
 		})
 	}
@@ -195,18 +209,19 @@ func BenchmarkPolicy(b *testing.B) {
 			if err != nil {
 				b.Fatal(err)
 			}
+			scores := make(framework.NodeScoreList, len(infos))
 			b.ReportAllocs()
 			b.ResetTimer()
 			start := time.Now()
 			for i := 0; i < b.N; i++ {
 				state, pod := framework.NewCycleState(), web("pod")
 				f.RunPreFilterPlugins(context.Background(), state, pod)
+				if plugin, ok := f.plugin.(*preferring); ok {
+					plugin.ScoreNodes(state, pod, infos, scores)
+					continue
+				}
 				for _, node := range infos {
-					if plugin, ok := f.plugin.(*preferring); ok {
-						_, _ = plugin.Score(context.Background(), state, pod, node.Node().Name)
-					} else {
-						f.plugin.(*NodeFilter).Filter(context.Background(), state, pod, node)
-					}
+					f.plugin.(*NodeFilter).Filter(context.Background(), state, pod, node)
 				}
 			}
 			b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*len(nodes)), "ns/node")

@@ -52,9 +52,8 @@ type population struct {
 	rules, shares []*rule
 	standings     []standing
 	follower      changes.Follower
-	// byNode and byName have the same: filters know the node, scores its name.
-	byNode map[*v1.Node]matches
-	byName map[string]matches
+	// nodes has those that there are, as they are: the object of a node never changes.
+	nodes map[*v1.Node]matches
 }
 
 var _ changes.Observer = &population{}
@@ -67,7 +66,7 @@ func (m matches) has(rule *rule) bool { return m[rule.number/64]&(1<<(rule.numbe
 func newPopulation(rules ruleSet) *population {
 	return &population{
 		rules: append(append([]*rule(nil), rules.rules...), rules.preferred...), shares: rules.shares,
-		standings: make([]standing, len(rules.shares)), byNode: make(map[*v1.Node]matches), byName: make(map[string]matches),
+		standings: make([]standing, len(rules.shares)), nodes: make(map[*v1.Node]matches),
 	}
 }
 
@@ -97,20 +96,17 @@ func (p *population) PodRemoved(node *v1.Node, pod *v1.Pod) { p.add(p.standings,
 
 // NodeChanged finds the rules that match a node, and moves its pods where it comes under a share or leaves it.
 func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
-	if before != nil {
-		delete(p.byNode, before)
-	}
+	was, is := p.nodes[before], matches{}
+	delete(p.nodes, before)
 	if after == nil {
-		delete(p.byName, before.Name) // It has no pods.
-		return
+		return // It has no pods.
 	}
-	was, is := p.byName[after.Name], matches{}
 	for _, rule := range p.rules {
 		if rule.matchesNode(after) {
 			is[rule.number/64] |= 1 << (rule.number % 64)
 		}
 	}
-	p.byNode[after], p.byName[after.Name] = is, is
+	p.nodes[after] = is
 	if was == is {
 		return
 	}
