@@ -115,6 +115,7 @@ build_server() {
   local name pin package flags inputs stamp
   for name in "$@"; do
     case $name in
+      descheduler) pin=descheduler package=sigs.k8s.io/descheduler/cmd/descheduler ;;
       etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
       kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
       metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;

@@ -4,7 +4,7 @@
 
 # Longest first.
 .PHONY: test
-test: node-load integration patched-tree oracle unit verify load-trace scripts without-generators carried artifacts run
+test: node-load integration scenarios patched-tree oracle unit verify load-trace scripts without-generators carried artifacts run
 
 # As root, on Debian.
 .PHONY: all
@@ -20,12 +20,14 @@ step = @bash test/step.sh $@
 go-test = go test -C $(1) -count=1 -trimpath -vet=off -timeout 30m
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
-.PHONY: image tools servers node-servers metrics-server
+.PHONY: image tools servers controller-manager node-servers metrics-server descheduler
 image: ; $(step) make --no-print-directory release
 tools: ; $(step) bash -c 'source scripts/environment.sh && build_server kube-scheduler kubectl etcd kwok prometheus promtool'
 servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver && build_tool scheduler-extender extender'
-node-servers: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager kubelet kubeadm'
+controller-manager: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
+node-servers: controller-manager ; $(step) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
 metrics-server: tools ; $(step) bash -c 'source scripts/environment.sh && build_server metrics-server'
+descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_server descheduler'
 
 # Verify comes after the tools because it compiles what they are made of: two at once would both do so. So do unit tests
 # without the race detector. They take nothing from the image: what reads it is in artifacts.
@@ -40,7 +42,7 @@ load-trace: tools ; $(step) $(call go-test,test/inprocess) -v ./loadtrace
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: without-generators patched-tree carried oracle artifacts run integration node-load
+.PHONY: without-generators patched-tree carried oracle artifacts run integration node-load scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -50,8 +52,9 @@ artifacts: servers ; $(step) bash -e -c '\
   $(call go-test,test) -skip TestLayout ./artifacts/... && \
   $(call go-test,build) -run TestLinkedModulesOfTheRealScheduler ./release'
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/nodeload,$(cluster-tests))
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/nodeload %/scenarios,$(cluster-tests))
 node-load: servers metrics-server ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
+scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
 .PHONY: docker e2e kubeadm-nodes applies full-disk oracle-traps add-module
 docker: image ; $(step) bash test/quick-release-images.sh

@@ -21,7 +21,7 @@ func ofPlugin(name, args string) string {
 }
 
 // TestEachOfOurPluginsIsServed asks each of them about the nodes a, with ssd, and b, with hdd, of which a runs the
-// pod's image.
+// pod's image and serves its data.
 func TestEachOfOurPluginsIsServed(t *testing.T) {
 	const image = "registry.example.com/builder:v1"
 	running := onNode("running", "a")
@@ -30,6 +30,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 	running.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "builder", Image: image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
+	running.Labels = map[string]string{"dataset": "sales"}
 	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "hdd")}
 	both := []string{"a", "b"}
 	anything := func(scores []int64) bool { return len(scores) == 2 }
@@ -44,6 +45,10 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 		// scores tells whether the scores of both nodes can be so; nil is for a plugin that lets the pod go nowhere.
 		scores func([]int64) bool
 	}{
+		"DataLocality": {
+			"{servers: [{datasetLabel: dataset}], levels: [{topologyKey: disktype, percent: 50}], requireWithin: disktype}", both[:1],
+			`had not all data that the pod reads within their "disktype"`, are(5, 0),
+		},
 		"MyScorePlugin":        {"{preferredValues: [ssd, hdd]}", both, "", are(10, 5)},
 		"ExtensionPointLogger": {"{redact: true}", both, "", are(0, 0)},
 		"RandScore":            {"{seed: 7}", both, "", anything},
@@ -69,6 +74,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 				f := newFixture(t, ofPlugin(name, test.args), generous, objects(nodes, running)...)
 				question := args(nodes...)
 				question.Pod.Spec.Containers = []corev1.Container{{Name: "builder", Image: image}}
+				question.Pod.Annotations = map[string]string{"data-locality.scheduler/datasets": "sales=1Ti"}
 				var result extenderv1.ExtenderFilterResult
 				f.post(t, "filter", question, &result)
 				if got := passed(t, mode, result); !slices.Equal(got, test.passed) {

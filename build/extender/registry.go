@@ -5,6 +5,7 @@ package extender
 import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -20,6 +21,7 @@ import (
 func Plugins() frameworkruntime.Registry {
 	return frameworkruntime.Registry{
 		chaos.Name:                chaos.New,
+		datalocality.Name:         datalocality.New,
 		extensionpointlogger.Name: extensionpointlogger.New,
 		myscoreplugin.Name:        myscoreplugin.New,
 		nodefilter.Name:           nodefilter.New,

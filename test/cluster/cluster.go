@@ -32,6 +32,9 @@ type Shared struct {
 	AuditPolicy string
 	// Aggregation lets the API server pass requests on to API servers of others, which an APIService names.
 	Aggregation bool
+	// AdmissionConfiguration is a file that configures the API server's admission plugins; without, they have their
+	// defaults.
+	AdmissionConfiguration string
 
 	folder string
 	plane  *localcluster.ControlPlane
@@ -103,6 +106,9 @@ func (s *Shared) start(t *testing.T) {
 	}
 	if s.Aggregation {
 		options.APIServerArguments = append(options.APIServerArguments, aggregation(t, s.folder)...)
+	}
+	if s.AdmissionConfiguration != "" {
+		options.APIServerArguments = append(options.APIServerArguments, "--admission-control-config-file="+s.AdmissionConfiguration)
 	}
 	if s.plane, err = localcluster.Start(t.Context(), options); err != nil {
 		t.Fatal(errors.Join(err, os.RemoveAll(s.folder)))

@@ -145,7 +145,7 @@ func TestTheSmallestConfigurationOfNodeLoadStandsFirst(t *testing.T) {
 
 func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 	run := map[string][]string{}
-	for _, pattern := range []string{"manifests/config/*.yaml", "test/integration/schedulers/*.go"} {
+	for _, pattern := range []string{"manifests/config/*.yaml", "manifests/examples/scenarios/*/scheduler.yaml", "test/integration/schedulers/*.go"} {
 		for _, file := range glob(t, pattern) {
 			// The verb stands where that test puts the name of a pool.
 			run[file] = lines(strings.ReplaceAll(cluster.Read(t, file), "[%s]", "[ours]"))

@@ -106,6 +106,7 @@ func TestControlPlane(t *testing.T) {
 	step("Install", func(t *testing.T) { o.install(t, load) })
 	step("BothProfilesBindPods", o.verify)
 	step("Why", o.why)
+	step("MoreThanANodeHas", o.overfull)
 	step("ChangeOfTheConfiguration", func(t *testing.T) {
 		o.measure(t, load, "another configuration", func() { o.page.do(t, first, "change") })
 		o.expectConfig(t, "weight: 30")

@@ -247,6 +247,48 @@ type NodeCostSpot struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
+// DataLocalityArgs are the arguments of the plugin DataLocality.
+type DataLocalityArgs struct {
+	metav1.TypeMeta
+
+	// DatasetsAnnotation is the annotation of a pod that names the datasets it reads, with the bytes it reads of each:
+	// "sales=120Gi,logs/2024=3Ti,ref".
+	DatasetsAnnotation string
+	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none.
+	NodeAnnotation string
+	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name of
+	// a dataset, whatever the label's value; empty reads no labels.
+	NodeLabelPrefix string
+	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
+	// the pod's label names. Of several kinds that a pod is of, the first counts.
+	Servers []DataLocalityServer
+	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once.
+	Levels []DataLocalityLevel
+	// RequireWithin is the topology key of a level. The filter rejects a node which has not all of the pod's datasets
+	// at this level or nearer, but for those that no node holds; empty rejects none.
+	RequireWithin string
+}
+
+// DataLocalityServer is a kind of pods that serve data.
+type DataLocalityServer struct {
+	// Namespaces are those of the pods; none means all.
+	Namespaces []string
+	// Selector must match the pods' labels; none means all pods with the label.
+	Selector *metav1.LabelSelector
+	// DatasetLabel is the label of the pods whose value is the name of the dataset.
+	DatasetLabel string
+}
+
+// DataLocalityLevel says what a byte counts that is in the same domain of a topology key.
+type DataLocalityLevel struct {
+	// TopologyKey is a label of nodes. Nodes with the same value are in the same domain.
+	TopologyKey string
+	// Percent is what a byte counts at this level, 0 to 100, less than at the level before.
+	Percent int32
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
 // NodeLoadArgs are the arguments of the plugin NodeLoad.
 type NodeLoadArgs struct {
 	metav1.TypeMeta

@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
@@ -41,6 +42,8 @@ var plugins = []struct {
 	args    string
 }{
 	{chaos.Name, chaos.New, `{namespaces: [default], randomScore: true, maxPermitDelay: 1s, randomBindPercent: 10}`},
+	// Each node holds the data "type", by its label disktype, and those with a pod of the application hold "app".
+	{datalocality.Name, datalocality.New, `{nodeLabelPrefix: disk, servers: [{datasetLabel: app}], requireWithin: topology.kubernetes.io/zone}`},
 	{extensionpointlogger.Name, extensionpointlogger.New, `{}`},
 	{myscoreplugin.Name, myscoreplugin.New, `{nodeLabel: disktype, preferredValues: [ssd, hdd]}`},
 	// All nodes of a zone cost the same, and those of one zone have no price.
@@ -329,6 +332,7 @@ func application(name string) *v1.Pod {
 	pod := st.MakePod().Name(name).Label("app", "app").
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "100m", v1.ResourceMemory: "128Mi"}).Obj()
 	pod.Spec.Containers[0].Image = image
+	pod.Annotations = map[string]string{"data-locality.scheduler/datasets": "app=2Gi,type=1Gi"}
 	return pod
 }
 

@@ -127,6 +127,19 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expect(t, "wants-rust", "default-scheduler", "node-5")
 		o.expect(t, "wants-both", "default-scheduler", "node-3")
 	},
+	"data-locality.yaml": func(t *testing.T, o *outcome) {
+		for name, node := range map[string]string{
+			"reads-sales": "holds-sales", "reads-logs": "holds-logs", "reads-images": "serves-images", "reads-sales-and-logs": "holds-logs",
+			"reads-sales-beside": "beside-sales",
+		} {
+			o.expect(t, name, "default-scheduler", node)
+		}
+		o.expect(t, "reads-logs-in-zone", "data-in-zone", "holds-logs", "serves-images")
+		if pod := o.pods["reads-what-is-nowhere"]; pod.scheduler != "data-in-zone" || pod.node == "" {
+			t.Errorf("a pod whose data no node holds: %+v, want it bound", pod)
+		}
+		o.expectPending(t, "reads-two-zones", `had not all data that the pod reads within their "topology.kubernetes.io/zone"`)
+	},
 	"known-as.yaml": func(t *testing.T, o *outcome) {
 		o.expectPending(t, "labelled", `denied by rule "labelled-pods" of PodFilter`)
 		o.expectPending(t, "wants-the-labelled-node", `denied by rule "labelled-nodes" of NodeFilter`)

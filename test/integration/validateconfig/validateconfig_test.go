@@ -57,6 +57,24 @@ var plugins = []struct {
 			"maxPermitDelay: 0s, randomBindPercent: 0}",
 	},
 	{
+		name:  "DataLocality",
+		point: "score",
+		wrong: "{dataset: a, nodeAnnotation: a b, nodeLabelPrefix: a/b/, servers: [{namespaces: [A]}], levels: [{topologyKey: rack, percent: 101}, {topologyKey: rack, percent: most}], requireWithin: zone}",
+		errors: []string{
+			".dataset: unknown field: known here are datasetsAnnotation, levels, nodeAnnotation, nodeLabelPrefix, requireWithin, servers",
+			`.levels[1].percent: Invalid value: "most": must be a whole number between -2147483648 and 2147483647`,
+			`.nodeAnnotation: Invalid value: "a b": `,
+			`.nodeLabelPrefix: Invalid value: "a/b/": must be the beginning of a label's key`,
+			`.servers[0].namespaces[0]: Invalid value: "A": `,
+			".servers[0].datasetLabel: Required value: the key of a label",
+			`.levels[0].percent: Invalid value: 101: must be between 0 and 100, inclusive`,
+			`.levels[1].topologyKey: Duplicate value: "rack"`,
+			`.requireWithin: Unsupported value: "zone": supported values: "rack"`,
+		},
+		defaulted: "{datasetsAnnotation: data-locality.scheduler/datasets, nodeAnnotation: data-locality.scheduler/datasets, nodeLabelPrefix: '', " +
+			"levels: [{topologyKey: kubernetes.io/hostname, percent: 100}, {topologyKey: topology.kubernetes.io/zone, percent: 50}], requireWithin: ''}",
+	},
+	{
 		name:  "ExtensionPointLogger",
 		point: "permit",
 		wrong: "{samplerate: 1, redact: 1, sampleRate: 1.5, namespaces: [A]}",
@@ -427,12 +445,16 @@ func writeKubeconfig(t *testing.T, server string) string {
 
 // TestConfigurationsOfThisProjectAreValid is about every file that people copy.
 func TestConfigurationsOfThisProjectAreValid(t *testing.T) {
-	files, err := filepath.Glob("../../../manifests/config/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
+	var files []string
+	for _, pattern := range []string{"config/*.yaml", "examples/scenarios/*/scheduler.yaml"} {
+		found, err := filepath.Glob("../../../manifests/" + pattern)
+		if err != nil || len(found) == 0 {
+			t.Fatal(pattern, found, err)
+		}
+		files = append(files, found...)
 	}
 	for _, file := range append(files, "../../../manifests/second-scheduler/config.yaml") {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(file, "../../../manifests/"), func(t *testing.T) {
 			absolute, err := filepath.Abs(file)
 			if err != nil {
 				t.Fatal(err)

@@ -25,7 +25,11 @@ import (
 
 // defaults are the args of each kind when nothing is given.
 var defaults = map[string]runtime.Object{
-	"ChaosArgs":                &config.ChaosArgs{MaxConsecutiveRejections: 3},
+	"ChaosArgs": &config.ChaosArgs{MaxConsecutiveRejections: 3},
+	"DataLocalityArgs": &config.DataLocalityArgs{
+		DatasetsAnnotation: "data-locality.scheduler/datasets", NodeAnnotation: "data-locality.scheduler/datasets",
+		Levels: []config.DataLocalityLevel{{TopologyKey: v1.LabelHostname, Percent: 100}, {TopologyKey: v1.LabelTopologyZone, Percent: 50}},
+	},
 	"ExtensionPointLoggerArgs": &config.ExtensionPointLoggerArgs{SampleRate: 1},
 	"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd"}},
 	"NodeCostArgs": &config.NodeCostArgs{
@@ -147,6 +151,12 @@ func TestGivenArgsAreKept(t *testing.T) {
 		"ChaosArgs": &config.ChaosArgs{
 			Namespaces: []string{"test"}, Seed: -1, DryRun: true, RejectPercent: 1, MaxConsecutiveRejections: 2, RandomScore: true,
 			MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 3,
+		},
+		"DataLocalityArgs": &config.DataLocalityArgs{
+			DatasetsAnnotation: "a", NodeAnnotation: "b", NodeLabelPrefix: "c-",
+			Servers:       []config.DataLocalityServer{{Namespaces: []string{"d"}, Selector: selector, DatasetLabel: "e"}},
+			Levels:        []config.DataLocalityLevel{{TopologyKey: "f", Percent: 3}, {TopologyKey: "g"}},
+			RequireWithin: "g",
 		},
 		"ExtensionPointLoggerArgs": &config.ExtensionPointLoggerArgs{SampleRate: 0.5, Namespaces: []string{"test"}, Redact: true, QueueSort: true},
 		"MyScorePluginArgs":        &config.MyScorePluginArgs{NodeLabel: "zone", PreferredValues: []string{"a", "b"}},

@@ -124,6 +124,29 @@ func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {
 	}
 }
 
+// SetDefaults_DataLocalityArgs fills in what is not given: pods and nodes have the same annotation, and data are near on
+// the node and half as near in its zone.
+func SetDefaults_DataLocalityArgs(obj *DataLocalityArgs) {
+	if obj.DatasetsAnnotation == nil {
+		obj.DatasetsAnnotation = pointer.String("data-locality.scheduler/datasets")
+	}
+	if obj.NodeAnnotation == nil {
+		obj.NodeAnnotation = pointer.String("data-locality.scheduler/datasets")
+	}
+	if obj.NodeLabelPrefix == nil {
+		obj.NodeLabelPrefix = pointer.String("")
+	}
+	if obj.Levels == nil {
+		obj.Levels = []DataLocalityLevel{
+			{TopologyKey: v1.LabelHostname, Percent: 100},
+			{TopologyKey: v1.LabelTopologyZone, Percent: 50},
+		}
+	}
+	if obj.RequireWithin == nil {
+		obj.RequireWithin = pointer.String("")
+	}
+}
+
 // SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
 // measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {

@@ -18,6 +18,7 @@ func init() {
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(schedulerv1beta2.SchemeGroupVersion,
 		&ChaosArgs{},
+		&DataLocalityArgs{},
 		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},
 		&NodeCostArgs{},

@@ -265,6 +265,54 @@ type NodeCostSpot struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
+// DataLocalityArgs are the arguments of the plugin DataLocality.
+type DataLocalityArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// DatasetsAnnotation is the annotation of a pod that names the datasets it reads, with the bytes it reads of each:
+	// "sales=120Gi,logs/2024=3Ti,ref". Default: data-locality.scheduler/datasets.
+	DatasetsAnnotation *string `json:"datasetsAnnotation,omitempty"`
+	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none. Default:
+	// data-locality.scheduler/datasets.
+	NodeAnnotation *string `json:"nodeAnnotation,omitempty"`
+	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name of
+	// a dataset, whatever the label's value; empty reads no labels. Default: "".
+	NodeLabelPrefix *string `json:"nodeLabelPrefix,omitempty"`
+	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
+	// the pod's label names. Of several kinds that a pod is of, the first counts.
+	// +listType=atomic
+	Servers []DataLocalityServer `json:"servers,omitempty"`
+	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once. Default: kubernetes.io/hostname
+	// with 100 percent and topology.kubernetes.io/zone with 50.
+	// +listType=map
+	// +listMapKey=topologyKey
+	Levels []DataLocalityLevel `json:"levels,omitempty"`
+	// RequireWithin is the topology key of a level. The filter rejects a node which has not all of the pod's datasets
+	// at this level or nearer, but for those that no node holds; empty rejects none. Default: "".
+	RequireWithin *string `json:"requireWithin,omitempty"`
+}
+
+// DataLocalityServer is a kind of pods that serve data.
+type DataLocalityServer struct {
+	// Namespaces are those of the pods; none means all.
+	// +listType=set
+	Namespaces []string `json:"namespaces,omitempty"`
+	// Selector must match the pods' labels; none means all pods with the label.
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// DatasetLabel is the label of the pods whose value is the name of the dataset.
+	DatasetLabel string `json:"datasetLabel"`
+}
+
+// DataLocalityLevel says what a byte counts that is in the same domain of a topology key.
+type DataLocalityLevel struct {
+	// TopologyKey is a label of nodes. Nodes with the same value are in the same domain.
+	TopologyKey string `json:"topologyKey"`
+	// Percent is what a byte counts at this level, 0 to 100, less than at the level before.
+	Percent int32 `json:"percent"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
 // NodeLoadArgs are the arguments of the plugin NodeLoad.
 type NodeLoadArgs struct {
 	metav1.TypeMeta `json:",inline"`

@@ -34,6 +34,7 @@ const (
 func Functions() map[string]interface{} {
 	return map[string]interface{}{
 		"Chaos":                ValidateChaosArgs,
+		"DataLocality":         ValidateDataLocalityArgs,
 		"ExtensionPointLogger": ValidateExtensionPointLoggerArgs,
 		"MyScorePlugin":        ValidateMyScorePluginArgs,
 		"NodeCost":             ValidateNodeCostArgs,

@@ -221,6 +221,9 @@ func TestValidate(t *testing.T) {
 		},
 
 		// More of it is in TestValidateNodeLoadArgs.
+		// More of it is in data_locality_test.go.
+		{plugin: "DataLocality", name: "the defaults", args: dataLocality(nil)},
+
 		{plugin: "NodeLoad", name: "a server and a resource", args: nodeLoad(nil)},
 
 		{plugin: "RunningImageLocality", name: "all of both weights", args: &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 100, SpreadWeight: 100}},

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package scenarios runs what docs/scenarios.md tells, with the controllers of Kubernetes beside the scheduler. It needs
+// programs that were built before, so it is run by its own make target.
+package scenarios
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/build/localcluster/supervisor"
+	"kube-scheduler-fork/test/cluster"
+)
+
+const (
+	root     = "../../.."
+	page     = "docs/scenarios.md"
+	examples = "manifests/examples/scenarios/"
+)
+
+var shared cluster.Shared
+
+func TestMain(m *testing.M) {
+	// For all tests; it is about pods of classes that one of them has.
+	shared.AdmissionConfiguration, _ = filepath.Abs(root + "/" + examples + "classes/admission.yaml")
+	cluster.Main(m, &shared)
+}
+
+// stand is the control plane with the controllers that the scenarios take: those of Deployments, of nodes that are gone,
+// and of quotas.
+type stand struct {
+	*cluster.Cluster
+	processes *supervisor.Supervisor
+}
+
+func newStand(t *testing.T) *stand {
+	t.Helper()
+	// The commands on the page name files from here.
+	t.Chdir(root)
+	s := &stand{Cluster: shared.Get(t)}
+	var err error
+	if s.processes, err = supervisor.New(t.TempDir(), &tls.Config{MinVersion: tls.VersionTLS12}, nil); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(s.processes.Failure(), s.processes.Stop()); err != nil {
+			t.Error(err)
+		}
+		s.Kubectl(t, context.Background(), "delete", "deployments,replicasets,resourcequotas,limitranges", "--all", "--all-namespaces")
+	})
+	s.start(t, "kube-controller-manager", "KUBE_CONTROLLER_MANAGER", "--kubeconfig="+s.Kubeconfig(), "--leader-elect=false",
+		"--secure-port=0", "--controllers=deployment,replicaset,nodelifecycle,resourcequota")
+	return s
+}
+
+// start starts a program that is not asked whether it is ready: what it does is waited for.
+func (s *stand) start(t *testing.T, name, variable string, arguments ...string) *supervisor.Process {
+	t.Helper()
+	process, _, err := s.processes.Start(t.Context(), supervisor.Component{
+		Name: name, Executable: cluster.Program(t, variable), Next: "read what its log says",
+		Environment: []string{"HOME=" + s.processes.Folder()},
+		Arguments:   func(int) []string { return arguments },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return process
+}
+
+// follow runs the kubectl commands of a section of the page.
+func (s *stand) follow(t *testing.T, heading string) {
+	t.Helper()
+	_, section, found := strings.Cut(cluster.Read(t, page), "\n## "+heading+"\n")
+	if !found {
+		t.Fatalf("%s has no heading %q", page, heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	commands := regexp.MustCompile(`(?m)^    kubectl (.+)$`).FindAllStringSubmatch(section, -1)
+	if len(commands) == 0 {
+		t.Fatalf("the section %q of %s has no command", heading, page)
+	}
+	for _, command := range commands {
+		s.Kubectl(t, t.Context(), strings.Fields(command[1])...)
+	}
+}
+
+// zonesOf counts the pods of an app by the zone of their node. One that is being deleted does not count.
+func (s *stand) zonesOf(t *testing.T, app string) map[string]int {
+	t.Helper()
+	nodes, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	zone := map[string]string{"": "none"}
+	for _, node := range nodes.Items {
+		zone[node.Name] = node.Labels[corev1.LabelTopologyZone]
+	}
+	count := map[string]int{}
+	for _, pod := range s.pods(t, app) {
+		count[zone[pod.Spec.NodeName]]++
+	}
+	return count
+}
+
+// pods gives the pods of an app that are not being deleted.
+func (s *stand) pods(t *testing.T, app string) []corev1.Pod {
+	t.Helper()
+	list, err := s.Client().CoreV1().Pods(corev1.NamespaceAll).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
+}
+
+// awaitZones waits until the pods of an app are as many in each zone as they should be.
+func (s *stand) awaitZones(t *testing.T, app string, want map[string]int) {
+	t.Helper()
+	s.Await(t, fmt.Sprintf("the pods of %s to be in the zones %v", app, want), func() error {
+		is := s.zonesOf(t, app)
+		return cluster.Unless(maps.Equal(is, want), "they are in %v", is)
+	})
+}
+
+// startScheduler starts the scheduler with a configuration of the examples; without a name, with what it does by itself.
+func (s *stand) startScheduler(t *testing.T, config string) {
+	t.Helper()
+	file := examples + config
+	if config == "" {
+		file = filepath.Join(t.TempDir(), "scheduler.yaml")
+		cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
+			"profiles:\n  - schedulerName: default-scheduler\n")
+	}
+	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
+}
+
+// newNode describes a node with 8 CPUs. An empty zone is none.
+func newNode(name, zone string) *corev1.Node {
+	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
+	if zone != "" {
+		node.Labels[corev1.LabelTopologyZone] = zone
+	}
+	node.Status.Capacity = corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("8"), corev1.ResourceMemory: resource.MustParse("32Gi"), corev1.ResourcePods: resource.MustParse("110"),
+	}
+	node.Status.Allocatable = node.Status.Capacity
+	return node
+}
+
+// newPod describes a pod of an app that requests one CPU.
+func newPod(namespace, app, name string) *corev1.Pod {
+	pod := localcluster.NewPod(name, corev1.DefaultSchedulerName)
+	pod.Namespace, pod.Labels = namespace, map[string]string{"app": app}
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1")
+	return pod
+}
+
+// deploy creates a Deployment of such pods.
+func (s *stand) deploy(t *testing.T, namespace, app string, replicas int32, change func(*corev1.PodSpec)) {
+	t.Helper()
+	pod := newPod(namespace, app, app)
+	change(&pod.Spec)
+	_, err := s.Client().AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: pod.Labels},
+			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec},
+		},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// awaitCounts waits until as many pods of apps have a node, and as many wait, as should be.
+func (s *stand) awaitCounts(t *testing.T, when string, want map[string][2]int) {
+	t.Helper()
+	s.Await(t, fmt.Sprintf("pods of apps that run, and that wait, %s: %v", when, want), func() error {
+		is := map[string][2]int{}
+		for app := range want {
+			var count [2]int
+			for _, pod := range s.pods(t, app) {
+				if pod.Spec.NodeName != "" {
+					count[0]++
+				} else {
+					count[1]++
+				}
+			}
+			is[app] = count
+		}
+		return cluster.Unless(maps.Equal(is, want), "they are %v", is)
+	})
+}
+
+// awaitWaiting waits until the scheduler says some words about a pod.
+func (s *stand) awaitWaiting(t *testing.T, pod *corev1.Pod, words string) {
+	t.Helper()
+	s.Await(t, pod.Name+" to wait", func() error {
+		seen, err := s.Pod(t, pod.Namespace, pod.Name)
+		if err != nil {
+			return err
+		}
+		if seen.Spec.NodeName != "" {
+			t.Fatalf("%s is bound to %s", pod.Name, seen.Spec.NodeName)
+		}
+		why := cluster.WhyPending(seen)
+		return cluster.Unless(strings.Contains(why, words), "%q, want %q", why, words)
+	})
+}
+
+// refused checks that the API server does not take a pod.
+func (s *stand) refused(t *testing.T, pod *corev1.Pod, words string) {
+	t.Helper()
+	s.Await(t, pod.Name+" to be refused", func() error {
+		// The quota controller has to have counted before a quota refuses.
+		_, err := s.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		return cluster.Unless(err != nil && strings.Contains(err.Error(), words), "the API server says: %v, want %q", err, words)
+	})
+}
