@@ -155,7 +155,7 @@ func TestJobGraphs(t *testing.T) {
 	for _, j := range graphsTrace.pods {
 		jobs[j.owner] = true
 	}
-	table(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v", len(jobs), len(graphsTrace.pods), len(graphsTrace.nodes), graphsTrace.length),
+	table.Log(t, fmt.Sprintf("%d jobs with %d pods on %d nodes in %v", len(jobs), len(graphsTrace.pods), len(graphsTrace.nodes), graphsTrace.length),
 		[]string{
 			"", "traffic between nodes", "traffic between zones", "hot node-seconds", "job-seconds with a pod on a hot node", "pods per second",
 		},
