@@ -21,7 +21,7 @@ func ofPlugin(name, args string) string {
 }
 
 // TestEachOfOurPluginsIsServed asks each of them about the nodes a, with ssd, and b, with hdd, of which a runs the
-// pod's image and serves its data.
+// pod's image, serves its data and is of its job.
 func TestEachOfOurPluginsIsServed(t *testing.T) {
 	const image = "registry.example.com/builder:v1"
 	running := onNode("running", "a")
@@ -30,7 +30,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 	running.Status.ContainerStatuses = []corev1.ContainerStatus{{
 		Name: "builder", Image: image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
-	running.Labels = map[string]string{"dataset": "sales"}
+	running.Labels = map[string]string{"dataset": "sales", "app": "job"}
 	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "hdd")}
 	both := []string{"a", "b"}
 	anything := func(scores []int64) bool { return len(scores) == 2 }
@@ -51,7 +51,12 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 		},
 		"MyScorePlugin":        {"{preferredValues: [ssd, hdd]}", both, "", are(10, 5)},
 		"ExtensionPointLogger": {"{redact: true}", both, "", are(0, 0)},
-		"RandScore":            {"{seed: 7}", both, "", anything},
+		"NodeCost": {
+			"{strategy: CheapestNode, capacityTypeLabel: disktype, prices: [{capacityType: ssd, pricePerHour: 1}, {capacityType: hdd, pricePerHour: 2}]}",
+			both, "", are(10, 5),
+		},
+		"WorkloadTopology": {"{groupBy: [app], levels: [{topologyKey: disktype, cost: 0}]}", both, "", are(10, 0)},
+		"RandScore":        {"{seed: 7}", both, "", anything},
 		"NodeFilter": {
 			"{rules: [{name: not-a, action: Deny, nodeNames: [a]}]}", both[1:], `denied by rule "not-a" of NodeFilter`, are(0, 0),
 		},
@@ -74,6 +79,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 				f := newFixture(t, ofPlugin(name, test.args), generous, objects(nodes, running)...)
 				question := args(nodes...)
 				question.Pod.Spec.Containers = []corev1.Container{{Name: "builder", Image: image}}
+				question.Pod.Labels = map[string]string{"app": "job"}
 				question.Pod.Annotations = map[string]string{"data-locality.scheduler/datasets": "sales=1Ti"}
 				var result extenderv1.ExtenderFilterResult
 				f.post(t, "filter", question, &result)

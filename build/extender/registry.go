@@ -9,11 +9,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/myscoreplugin"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/workloadtopology"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -24,11 +26,13 @@ func Plugins() frameworkruntime.Registry {
 		datalocality.Name:         datalocality.New,
 		extensionpointlogger.Name: extensionpointlogger.New,
 		myscoreplugin.Name:        myscoreplugin.New,
+		nodecost.Name:             nodecost.New,
 		nodefilter.Name:           nodefilter.New,
 		nodeload.Name:             nodeload.Factory(),
 		podfilter.Name:            podfilter.New,
 		randscore.Name:            randscore.New,
 		runningimagelocality.Name: runningimagelocality.New,
+		workloadtopology.Name:     workloadtopology.New,
 	}
 }
 
