@@ -129,18 +129,7 @@ func (pl *WorkloadTopology) begin(pod *v1.Pod) (*cycle, error) {
 	if err := x.follower.Follow(pl.handle.SnapshotSharedLister(), x); err != nil {
 		return nil, err
 	}
-	x.round++
-	c.round = x.round
-	c.on = x.groups[c.group]
-	for i, key := range keys {
-		counted := x.peers[key]
-		if counted == nil {
-			continue
-		}
-		c.weight += weights[i] * counted.total
-		for domain, n := range counted.at {
-			domain.Add(c.round, weights[i]*n)
-		}
-	}
+	x.mark(keys, weights)
+	c.round, c.weight, c.on = x.marks.round, x.marks.total, x.groups[c.group]
 	return c, nil
 }

@@ -28,8 +28,37 @@ type index struct {
 	nodes    map[*v1.Node]*node         // by their objects, which never change in place
 	groups   map[string]map[*node]int32 // pods of a group by nodes
 	peers    map[peersKey]*peers
-	// round counts the cycles, for what is noted of domains.
+	marks    marks
+}
+
+// marks are sums that are noted of domains: how much the peers there weigh by which a pod is scored. Of the pods of a job,
+// which come one after the other, only the first pays for a look at all domains: after that what changes is noted as it
+// changes.
+type marks struct {
+	keys    []peersKey
+	weights []int64
+	// total is what all of these peers weigh, in whatever domain or in none.
+	total int64
+	// round is that of the sums.
 	round uint64
+}
+
+// mark notes the sums for these peers and weights.
+func (x *index) mark(keys []peersKey, weights []int64) {
+	if x.marks.round > 0 && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
+		return
+	}
+	x.marks = marks{keys: keys, weights: weights, round: x.marks.round + 1}
+	for i, key := range keys {
+		counted := x.peers[key]
+		if counted == nil {
+			continue
+		}
+		x.marks.total += weights[i] * counted.total
+		for domain, n := range counted.at {
+			domain.Add(x.marks.round, weights[i]*n)
+		}
+	}
 }
 
 // node is a node of the snapshot, for as long as it is there.
@@ -255,5 +284,16 @@ func (x *index) countPeer(key peersKey, on *node, n int64) {
 	counted.count(on.domains, n)
 	if counted.total == 0 {
 		delete(x.peers, key)
+	}
+	for i := range x.marks.keys {
+		if x.marks.keys[i] != key {
+			continue
+		}
+		x.marks.total += x.marks.weights[i] * n
+		for _, domain := range on.domains {
+			if domain != nil {
+				domain.Add(x.marks.round, x.marks.weights[i]*n)
+			}
+		}
 	}
 }

@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -130,6 +131,14 @@ func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
 			if err := x.follower.Follow(c, x); err != nil {
 				t.Fatal(err)
 			}
+			// The marks of one group, of two, and of none; the same ones for some steps.
+			var keys []peersKey
+			for i := 0; i < step/20%3; i++ {
+				keys = append(keys, peersKey{side: 2 * i, scope: fmt.Sprintf("x/app-%d", i+1)})
+			}
+			weights := []int64{3 + int64(step/7%2), 5}[:len(keys)]
+			x.mark(keys, weights)
+			x.marked(t, keys, weights)
 			if step%10 != 0 {
 				continue
 			}
@@ -147,6 +156,30 @@ func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
 		}
 		if len(x.counted()) != 0 || len(x.nodes) != 0 || len(x.peers) != 0 || len(x.groups) != 0 {
 			t.Errorf("without nodes the index holds %v, %v", x.counted(), x.nodes)
+		}
+	}
+}
+
+// marked compares what is noted of all domains with a sum from nothing.
+func (x *index) marked(t *testing.T, keys []peersKey, weights []int64) {
+	t.Helper()
+	sums, total := map[*topology.Domain]int64{}, int64(0)
+	for i, key := range keys {
+		if counted := x.peers[key]; counted != nil {
+			total += weights[i] * counted.total
+			for domain, n := range counted.at {
+				sums[domain] += weights[i] * n
+			}
+		}
+	}
+	if x.marks.total != total {
+		t.Fatalf("the peers %v weigh %d, want %d", keys, x.marks.total, total)
+	}
+	for _, on := range x.nodes {
+		for _, domain := range on.domains {
+			if domain != nil && domain.Sum(x.marks.round) != sums[domain] {
+				t.Fatalf("the peers %v weigh %d in %s, want %d", keys, domain.Sum(x.marks.round), domain.Value, sums[domain])
+			}
 		}
 	}
 }
