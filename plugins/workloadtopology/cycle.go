@@ -14,9 +14,9 @@ const stateKey framework.StateKey = Name
 // cycle is what concerns a pod in a scheduling cycle. It does not change once it is begun.
 type cycle struct {
 	round uint64
-	// group is the pod's group; empty if it has none. on are the group's pods by nodes.
+	// group is the name of the pod's group; empty if it has none. pods are those of the group, nil if there are none.
 	group string
-	on    map[*node]int32
+	pods  *group
 	// weight is that of all peers by which the pod is scored. What of it is in a domain is noted of the domain.
 	weight       int64
 	requirements []requirement
@@ -59,6 +59,15 @@ func (s *state) addOn(on *node, n int32) {
 		s.on = make(map[*node]int32)
 	}
 	s.on[on] += n
+}
+
+// podsOn returns how many pods of the group are on a node.
+func (s *state) podsOn(on *node) int32 {
+	n := s.on[on]
+	if s.pods != nil {
+		n += s.pods.on[on]
+	}
+	return n
 }
 
 func (s *state) added(key peersKey, levels int) *peers {
@@ -129,7 +138,7 @@ func (pl *WorkloadTopology) begin(pod *v1.Pod) (*cycle, error) {
 	if err := x.follower.Follow(pl.handle.SnapshotSharedLister(), x); err != nil {
 		return nil, err
 	}
-	x.mark(keys, weights)
-	c.round, c.weight, c.on = x.marks.round, x.marks.total, x.groups[c.group]
+	x.mark(c.group, keys, weights)
+	c.round, c.weight, c.pods = x.marks.round, x.marks.total, x.groups[c.group]
 	return c, nil
 }

@@ -36,10 +36,13 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 		if err != nil {
 			continue
 		}
-		text = append(append(append(text, ' '), name...), ": near "...)
 		on := pl.index.nodes[nodeInfo.Node()]
-		text = strconv.AppendInt(text, pl.nearness(c, on), 10)
-		if n := c.on[on]; n > 0 {
+		if on == nil {
+			continue
+		}
+		text = append(append(append(text, ' '), name...), ": near "...)
+		text = strconv.AppendInt(text, nearness(on.domains, pl.costs, c.round, c.weight), 10)
+		if n := on.podsIn(c.round); n > 0 {
 			text = strconv.AppendInt(append(text, ", pods of the group "...), int64(n), 10)
 		}
 		if pl.hot(cycleState, nodeInfo) {

@@ -86,14 +86,25 @@ func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod 
 		return nil
 	}
 	s, status := pl.state(cycleState, pod)
-	if status.IsSuccess() && len(s.requirements) == 0 && len(s.cycle.on) == 0 {
+	if !status.IsSuccess() {
+		return func(*framework.NodeInfo) *framework.Status { return status }
+	}
+	if len(s.requirements) > 0 {
+		return func(nodeInfo *framework.NodeInfo) *framework.Status {
+			return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
+		}
+	}
+	if s.pods == nil || len(s.pods.full) == 0 {
 		return nil
 	}
+	// One for all nodes, which no one changes.
+	full := framework.NewStatus(framework.Unschedulable, reasonMaxPerNode)
+	full.SetFailedPlugin(Name)
 	return func(nodeInfo *framework.NodeInfo) *framework.Status {
-		if !status.IsSuccess() {
-			return status
+		if s.pods.full[nodeInfo.Node().Name] {
+			return full
 		}
-		return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
+		return nil
 	}
 }
 
@@ -105,7 +116,7 @@ func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
 			return framework.NewStatus(framework.UnschedulableAndUnresolvable, reasonWithin)
 		}
 	}
-	if most := pl.args.MaxPerNode; most != nil && s.group != "" && s.cycle.on[on]+s.on[on] >= *most {
+	if most := pl.args.MaxPerNode; most != nil && s.group != "" && s.podsOn(on) >= *most {
 		return framework.NewStatus(framework.Unschedulable, reasonMaxPerNode)
 	}
 	return nil

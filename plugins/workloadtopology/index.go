@@ -18,23 +18,26 @@ import (
 // their nodes are in. It is brought up to date at the beginning of a cycle, by what has changed since the last one, and
 // only read after that. Pods that are to be deleted do not count.
 type index struct {
-	groupBy   []string
-	roleLabel string // empty if no annotation is read
-	levels    int
-	edges     []*edge
+	groupBy    []string
+	roleLabel  string // empty if no annotation is read
+	maxPerNode int32  // 0 is no limit
+	levels     int
+	edges      []*edge
 
 	follower changes.Follower
 	domains  *topology.Domains
-	nodes    map[*v1.Node]*node         // by their objects, which never change in place
-	groups   map[string]map[*node]int32 // pods of a group by nodes
+	nodes    map[*v1.Node]*node // by their objects, which never change in place
+	groups   map[string]*group
 	peers    map[peersKey]*peers
 	marks    marks
 }
 
-// marks are sums that are noted of domains: how much the peers there weigh by which a pod is scored. Of the pods of a job,
+// marks are sums that are noted of domains and nodes: how much the peers there weigh by which a pod is scored. Of the pods of a job,
 // which come one after the other, only the first pays for a look at all domains: after that what changes is noted as it
 // changes.
 type marks struct {
+	// group is the one whose pods are noted of nodes.
+	group   string
 	keys    []peersKey
 	weights []int64
 	// total is what all of these peers weigh, in whatever domain or in none.
@@ -43,12 +46,12 @@ type marks struct {
 	round uint64
 }
 
-// mark notes the sums for these peers and weights.
-func (x *index) mark(keys []peersKey, weights []int64) {
-	if x.marks.round > 0 && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
+// mark notes the sums for these peers and weights, and the pods of a group.
+func (x *index) mark(group string, keys []peersKey, weights []int64) {
+	if x.marks.round > 0 && x.marks.group == group && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
 		return
 	}
-	x.marks = marks{keys: keys, weights: weights, round: x.marks.round + 1}
+	x.marks = marks{group: group, keys: keys, weights: weights, round: x.marks.round + 1}
 	for i, key := range keys {
 		counted := x.peers[key]
 		if counted == nil {
@@ -59,11 +62,52 @@ func (x *index) mark(keys []peersKey, weights []int64) {
 			domain.Add(x.marks.round, weights[i]*n)
 		}
 	}
+	if pods := x.groups[group]; pods != nil {
+		for on, n := range pods.on {
+			on.add(x.marks.round, n)
+		}
+	}
 }
 
-// node is a node of the snapshot, for as long as it is there.
+// node is a node of the snapshot, for as long as it is there. A cycle looks at hundreds of them that are not in the
+// processor's cache: so what it needs is in one place.
 type node struct {
 	domains []*topology.Domain
+	// pods are those of the marked group on the node, noted for one round.
+	pods  int32
+	round uint64
+	// room is where the domains are.
+	room [4]*topology.Domain
+	name string
+}
+
+// enter puts a node into its domains.
+func (x *index) enter(on *node, object *v1.Node) {
+	on.domains = append(on.room[:0], x.domains.Enter(object)...)
+	on.name = object.Name
+}
+
+// add adds to the pods of the marked group.
+func (n *node) add(round uint64, pods int32) {
+	if n.round != round {
+		n.round, n.pods = round, 0
+	}
+	n.pods += pods
+}
+
+// podsIn returns the pods of the group that a round is about.
+func (n *node) podsIn(round uint64) int32 {
+	if n.round != round {
+		return 0
+	}
+	return n.pods
+}
+
+// group are the pods of a group.
+type group struct {
+	on map[*node]int32
+	// full are the names of nodes that have as many of them as maxPerNode.
+	full map[string]bool
 }
 
 // peersKey names pods that are peers of some others.
@@ -119,8 +163,11 @@ func newIndex(args *config.WorkloadTopologyArgs) (*index, error) {
 		groupBy: args.GroupBy,
 		levels:  len(args.Levels),
 		nodes:   make(map[*v1.Node]*node),
-		groups:  make(map[string]map[*node]int32),
+		groups:  make(map[string]*group),
 		peers:   make(map[peersKey]*peers),
+	}
+	if args.MaxPerNode != nil {
+		x.maxPerNode = *args.MaxPerNode
 	}
 	if args.PeersAnnotation != "" {
 		x.roleLabel = args.RoleLabel
@@ -222,7 +269,8 @@ func roleKey(group, name string) peersKey {
 func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	switch {
 	case before == nil:
-		x.nodes[after] = &node{x.domains.Enter(after)}
+		x.nodes[after] = &node{}
+		x.enter(x.nodes[after], after)
 	case after == nil:
 		x.domains.Leave(x.nodes[before].domains)
 		delete(x.nodes, before)
@@ -237,7 +285,7 @@ func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 			x.count(on, pod, -1)
 		}
 		x.domains.Leave(on.domains)
-		on.domains = x.domains.Enter(after)
+		x.enter(on, after)
 		for _, pod := range pods {
 			x.count(on, pod, 1)
 		}
@@ -257,22 +305,34 @@ func (x *index) count(on *node, pod *v1.Pod, n int32) {
 	}
 	group := x.group(pod)
 	if group != "" {
-		pods := x.groups[group]
-		if pods == nil {
-			pods = make(map[*node]int32)
-			x.groups[group] = pods
-		}
-		if pods[on] += n; pods[on] == 0 {
-			delete(pods, on)
-		}
-		if len(pods) == 0 {
-			delete(x.groups, group)
-		}
+		x.countGroup(group, on, n)
 		if name := pod.Labels[x.roleLabel]; name != "" {
 			x.countPeer(roleKey(group, name), on, int64(n))
 		}
 	}
 	x.sides(pod, group, func(_ *edge, key peersKey) { x.countPeer(key, on, int64(n)) })
+}
+
+func (x *index) countGroup(name string, on *node, n int32) {
+	pods := x.groups[name]
+	if pods == nil {
+		pods = &group{on: make(map[*node]int32), full: make(map[string]bool)}
+		x.groups[name] = pods
+	}
+	if pods.on[on] += n; pods.on[on] == 0 {
+		delete(pods.on, on)
+	}
+	if x.maxPerNode > 0 && pods.on[on] >= x.maxPerNode {
+		pods.full[on.name] = true
+	} else {
+		delete(pods.full, on.name)
+	}
+	if len(pods.on) == 0 {
+		delete(x.groups, name)
+	}
+	if x.marks.round > 0 && name == x.marks.group {
+		on.add(x.marks.round, n)
+	}
 }
 
 func (x *index) countPeer(key peersKey, on *node, n int64) {

@@ -14,6 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 )
 
 func labelled(key, value string) *metav1.LabelSelector {
@@ -90,11 +91,15 @@ func (x *index) counted() map[string]int64 {
 	words := make(map[string]int64)
 	for group, pods := range x.groups {
 		for object, on := range x.nodes {
-			if n := pods[on]; n > 0 {
+			if n := pods.on[on]; n > 0 {
 				words[fmt.Sprintf("group %s on %s", group, object.Name)] = int64(n)
+				if pods.full[object.Name] != (n >= x.maxPerNode) {
+					words[fmt.Sprintf("group %s and %s are wrongly full", group, object.Name)] = int64(n)
+				}
 			}
 		}
-		words["nodes of the group "+group] = int64(len(pods))
+		words["nodes of the group "+group] = int64(len(pods.on))
+		words["full nodes of the group "+group] = int64(len(pods.full))
 	}
 	for key, counted := range x.peers {
 		words[fmt.Sprintf("side %d of %q", key.side, key.scope)] = counted.total
@@ -117,6 +122,7 @@ func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
 		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: 3, Scope: config.WorkloadTopologyNamespace},
 		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: 3, Scope: config.WorkloadTopologyCluster},
 	}
+	args.MaxPerNode = pointer.Int32(2)
 	for seed := int64(1); seed <= 10; seed++ {
 		random := rand.New(rand.NewSource(seed))
 		x, err := newIndex(args)
@@ -137,8 +143,12 @@ func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
 				keys = append(keys, peersKey{side: 2 * i, scope: fmt.Sprintf("x/app-%d", i+1)})
 			}
 			weights := []int64{3 + int64(step/7%2), 5}[:len(keys)]
-			x.mark(keys, weights)
-			x.marked(t, keys, weights)
+			group := ""
+			if len(keys) > 0 {
+				group = keys[0].scope
+			}
+			x.mark(group, keys, weights)
+			x.marked(t, group, keys, weights)
 			if step%10 != 0 {
 				continue
 			}
@@ -161,7 +171,7 @@ func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
 }
 
 // marked compares what is noted of all domains with a sum from nothing.
-func (x *index) marked(t *testing.T, keys []peersKey, weights []int64) {
+func (x *index) marked(t *testing.T, group string, keys []peersKey, weights []int64) {
 	t.Helper()
 	sums, total := map[*topology.Domain]int64{}, int64(0)
 	for i, key := range keys {
@@ -176,6 +186,9 @@ func (x *index) marked(t *testing.T, keys []peersKey, weights []int64) {
 		t.Fatalf("the peers %v weigh %d, want %d", keys, x.marks.total, total)
 	}
 	for _, on := range x.nodes {
+		if pods := x.groups[group]; pods != nil && on.podsIn(x.marks.round) != pods.on[on] || pods == nil && on.podsIn(x.marks.round) != 0 {
+			t.Fatalf("%d pods of %s are noted of a node", on.podsIn(x.marks.round), group)
+		}
 		for _, domain := range on.domains {
 			if domain != nil && domain.Sum(x.marks.round) != sums[domain] {
 				t.Fatalf("the peers %v weigh %d in %s, want %d", keys, domain.Sum(x.marks.round), domain.Value, sums[domain])

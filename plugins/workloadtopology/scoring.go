@@ -50,19 +50,11 @@ func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, no
 		return 0
 	}
 	on := pl.index.nodes[nodeInfo.Node()]
-	near := pl.nearness(c, on)
-	if pl.args.SpreadWeight == 0 {
-		return combine(near, 0, 0)
-	}
-	return combine(near, spread(c.on[on]), int64(pl.args.SpreadWeight))
-}
-
-// nearness is that of a node; one that the index does not know is as one without labels.
-func (pl *WorkloadTopology) nearness(c *cycle, on *node) int64 {
 	if on == nil {
-		return nearness(nil, pl.costs, c.round, c.weight)
+		// The index knows all nodes of the snapshot.
+		return combine(0, 0, 0)
 	}
-	return nearness(on.domains, pl.costs, c.round, c.weight)
+	return combine(nearness(on.domains, pl.costs, c.round, c.weight), spread(on.podsIn(c.round)), int64(pl.args.SpreadWeight))
 }
 
 // ScoreExtensions returns nil: the scores need not be known together.
