@@ -41,7 +41,7 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 			continue
 		}
 		text = append(append(append(text, ' '), name...), ": near "...)
-		text = strconv.AppendInt(text, nearness(on.domains, pl.costs, c.round, c.weight), 10)
+		text = strconv.AppendInt(text, nearness(on.numbers, pl.costs, pl.index.marks.sums, c.weight), 10)
 		if n := on.podsIn(c.round); n > 0 {
 			text = strconv.AppendInt(append(text, ", pods of the group "...), int64(n), 10)
 		}

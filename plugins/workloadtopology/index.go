@@ -40,18 +40,35 @@ type marks struct {
 	group   string
 	keys    []peersKey
 	weights []int64
-	// total is what all of these peers weigh, in whatever domain or in none.
+	// total is what all of these peers weigh, in whatever domain or in none, and sums what those in each domain do, by its
+	// number.
 	total int64
-	// round is that of the sums.
+	sums  []int64
+	// round counts the marks.
 	round uint64
+}
+
+// grow sees to it that there are sums of all domains, also of those that have no peers.
+func (m *marks) grow(numbers int) {
+	if missing := numbers - len(m.sums); missing > 0 {
+		m.sums = append(m.sums, make([]int64, missing)...)
+	}
+}
+
+// add adds to the sum of a domain.
+func (m *marks) add(domain *topology.Domain, n int64) {
+	m.grow(domain.Number + 1)
+	m.sums[domain.Number] += n
 }
 
 // mark notes the sums for these peers and weights, and the pods of a group.
 func (x *index) mark(group string, keys []peersKey, weights []int64) {
 	if x.marks.round > 0 && x.marks.group == group && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
+		x.marks.grow(x.domains.Numbers())
 		return
 	}
-	x.marks = marks{group: group, keys: keys, weights: weights, round: x.marks.round + 1}
+	x.marks = marks{group: group, keys: keys, weights: weights, sums: x.marks.sums[:0], round: x.marks.round + 1}
+	x.marks.grow(x.domains.Numbers())
 	for i, key := range keys {
 		counted := x.peers[key]
 		if counted == nil {
@@ -59,7 +76,7 @@ func (x *index) mark(group string, keys []peersKey, weights []int64) {
 		}
 		x.marks.total += weights[i] * counted.total
 		for domain, n := range counted.at {
-			domain.Add(x.marks.round, weights[i]*n)
+			x.marks.add(domain, weights[i]*n)
 		}
 	}
 	if pods := x.groups[group]; pods != nil {
@@ -72,19 +89,28 @@ func (x *index) mark(group string, keys []peersKey, weights []int64) {
 // node is a node of the snapshot, for as long as it is there. A cycle looks at hundreds of them that are not in the
 // processor's cache: so what it needs is in one place.
 type node struct {
+	name    string
 	domains []*topology.Domain
+	// numbers are those of the domains; none where there is no domain.
+	numbers []int32
+	room    [4]int32
 	// pods are those of the marked group on the node, noted for one round.
 	pods  int32
 	round uint64
-	// room is where the domains are.
-	room [4]*topology.Domain
-	name string
 }
+
+const none = -1
 
 // enter puts a node into its domains.
 func (x *index) enter(on *node, object *v1.Node) {
-	on.domains = append(on.room[:0], x.domains.Enter(object)...)
-	on.name = object.Name
+	on.name, on.domains, on.numbers = object.Name, x.domains.Enter(object), on.room[:0]
+	for _, domain := range on.domains {
+		number := int32(none)
+		if domain != nil {
+			number = int32(domain.Number)
+		}
+		on.numbers = append(on.numbers, number)
+	}
 }
 
 // add adds to the pods of the marked group.
@@ -352,7 +378,7 @@ func (x *index) countPeer(key peersKey, on *node, n int64) {
 		x.marks.total += x.marks.weights[i] * n
 		for _, domain := range on.domains {
 			if domain != nil {
-				domain.Add(x.marks.round, x.marks.weights[i]*n)
+				x.marks.add(domain, x.marks.weights[i]*n)
 			}
 		}
 	}

@@ -190,8 +190,8 @@ func (x *index) marked(t *testing.T, group string, keys []peersKey, weights []in
 			t.Fatalf("%d pods of %s are noted of a node", on.podsIn(x.marks.round), group)
 		}
 		for _, domain := range on.domains {
-			if domain != nil && domain.Sum(x.marks.round) != sums[domain] {
-				t.Fatalf("the peers %v weigh %d in %s, want %d", keys, domain.Sum(x.marks.round), domain.Value, sums[domain])
+			if domain != nil && x.marks.sums[domain.Number] != sums[domain] {
+				t.Fatalf("the peers %v weigh %d in %s, want %d", keys, x.marks.sums[domain.Number], domain.Value, sums[domain])
 			}
 		}
 	}

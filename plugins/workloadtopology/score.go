@@ -2,8 +2,6 @@
 
 package workloadtopology
 
-import "k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
-
 // farthest is what a peer costs with which a node shares no level.
 const farthest = 100
 
@@ -15,18 +13,21 @@ const farthest = 100
 // there is none. So 100 is a node that has all peers in its nearest domain, if that costs nothing, and 0 one that shares
 // no domain with any. The same sums give the same result. It is not stretched between the best node and the worst one:
 // nodes between which it hardly matters score nearly the same, and others decide. Without peers all nodes are at 100.
-func nearness(domains []*topology.Domain, costs []int64, round uint64, weight int64) int64 {
+//
+// numbers are those of the node's domains, none where it has no domain, and sums the weights of the peers in each domain by
+// its number.
+func nearness(numbers []int32, costs, sums []int64, weight int64) int64 {
 	if weight == 0 {
 		return 100
 	}
 	var near, sum int64
-	for level, domain := range domains {
-		if domain == nil {
+	for level, number := range numbers {
+		if number == none {
 			continue
 		}
 		// Of a nested level it is no less than of the one before. Others, such as racks that cross zones, do not take back
 		// what was nearer.
-		if at := domain.Sum(round); at > near {
+		if at := sums[number]; at > near {
 			sum += (at - near) * costs[level]
 			near = at
 		}

@@ -2,11 +2,7 @@
 
 package workloadtopology
 
-import (
-	"testing"
-
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
-)
+import "testing"
 
 func TestNearness(t *testing.T) {
 	costs := []int64{0, 10, 50}
@@ -32,27 +28,19 @@ func TestNearness(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var domains []*topology.Domain
+			var numbers []int32
+			sums := []int64{-1, -1}
 			for _, at := range tt.at {
-				domain := &topology.Domain{}
 				if at < 0 {
-					domain = nil
-				} else if at > 0 {
-					domain.Add(3, at)
+					numbers = append(numbers, none)
+					continue
 				}
-				domains = append(domains, domain)
+				numbers, sums = append(numbers, int32(len(sums))), append(sums, at)
 			}
-			if got := nearness(domains, costs, 3, tt.weight); got != tt.want {
+			if got := nearness(numbers, costs, sums, tt.weight); got != tt.want {
 				t.Errorf("got %d, want %d", got, tt.want)
 			}
-			// What was noted in another cycle does not count.
-			if got := nearness(domains, costs, 4, tt.weight); tt.weight > 0 && got != 0 {
-				t.Errorf("in the next cycle it is %d, want 0", got)
-			}
 		})
-	}
-	if got := nearness(nil, costs, 1, 5); got != 0 {
-		t.Errorf("a node that is not known is at %d, want 0", got)
 	}
 }
 

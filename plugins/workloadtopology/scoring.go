@@ -54,7 +54,7 @@ func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, no
 		// The index knows all nodes of the snapshot.
 		return combine(0, 0, 0)
 	}
-	return combine(nearness(on.domains, pl.costs, c.round, c.weight), spread(on.podsIn(c.round)), int64(pl.args.SpreadWeight))
+	return combine(nearness(on.numbers, pl.costs, pl.index.marks.sums, c.weight), spread(on.podsIn(c.round)), int64(pl.args.SpreadWeight))
 }
 
 // ScoreExtensions returns nil: the scores need not be known together.

@@ -12,33 +12,19 @@ type Domain struct {
 	Level int
 	// Value is the value of its topology key.
 	Value string
-	nodes int
-
-	// sum is noted for one round alone.
-	sum   int64
-	round uint64
-}
-
-// Add adds to a sum that is kept of the domain for one round, such as a scheduling cycle. Rounds begin at 1.
-func (d *Domain) Add(round uint64, n int64) {
-	if d.round != round {
-		d.round, d.sum = round, 0
-	}
-	d.sum += n
-}
-
-// Sum returns the sum of a round; 0 if nothing was added in it. Any number of goroutines may ask while none adds.
-func (d *Domain) Sum(round uint64) int64 {
-	if d.round != round {
-		return 0
-	}
-	return d.sum
+	// Number is one that no other domain has meanwhile. They are small, so that what is known of domains can be kept in
+	// a slice: pointers to thousands of hosts are in no processor's cache.
+	Number int
+	nodes  int
 }
 
 // Domains are those of all nodes that there are. They are for one goroutine at a time.
 type Domains struct {
 	keys   []string
 	levels []map[string]*Domain
+	// free are numbers of domains that are gone, below next.
+	free []int
+	next int
 }
 
 // New returns domains of levels, which are labels of nodes, the nearest first.
@@ -60,7 +46,7 @@ func (d *Domains) Enter(node *v1.Node) []*Domain {
 		}
 		domain, found := d.levels[level][value]
 		if !found {
-			domain = &Domain{Level: level, Value: value}
+			domain = &Domain{Level: level, Value: value, Number: d.number()}
 			d.levels[level][value] = domain
 		}
 		domain.nodes++
@@ -68,6 +54,20 @@ func (d *Domains) Enter(node *v1.Node) []*Domain {
 	}
 	return domains
 }
+
+// number returns one that no domain has.
+func (d *Domains) number() int {
+	if last := len(d.free) - 1; last >= 0 {
+		number := d.free[last]
+		d.free = d.free[:last]
+		return number
+	}
+	d.next++
+	return d.next - 1
+}
+
+// Numbers returns what all numbers are below.
+func (d *Domains) Numbers() int { return d.next }
 
 // Leave takes a node out of the domains that Enter returned for it. A domain goes with its last node.
 func (d *Domains) Leave(domains []*Domain) {
@@ -77,6 +77,7 @@ func (d *Domains) Leave(domains []*Domain) {
 		}
 		if domain.nodes--; domain.nodes == 0 {
 			delete(d.levels[level], domain.Value)
+			d.free = append(d.free, domain.Number)
 		}
 	}
 }

@@ -3,6 +3,7 @@
 package topology
 
 import (
+	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -50,18 +51,30 @@ func TestADomainGoesWithItsLastNode(t *testing.T) {
 	}
 }
 
-func TestASumHoldsForItsRound(t *testing.T) {
-	d := &Domain{}
-	if got := d.Sum(1); got != 0 {
-		t.Errorf("before anything is added the sum is %d", got)
+func TestNumbersAreOfOneDomainEach(t *testing.T) {
+	d := New([]string{v1.LabelHostname, v1.LabelTopologyZone})
+	there := map[string][]*Domain{}
+	for round := 0; round < 50; round++ {
+		for i := 0; i < 10; i++ {
+			name := fmt.Sprint(i * round % 17)
+			if domains := there[name]; domains != nil {
+				d.Leave(domains)
+				delete(there, name)
+			} else {
+				there[name] = d.Enter(node(name, fmt.Sprint(i%3)))
+			}
+		}
+		numbered := map[int]*Domain{}
+		for _, domains := range there {
+			for _, domain := range domains {
+				if other := numbered[domain.Number]; other != nil && other != domain || domain.Number >= d.Numbers() {
+					t.Fatalf("%+v has the number of %+v, or one that is not below %d", domain, other, d.Numbers())
+				}
+				numbered[domain.Number] = domain
+			}
+		}
 	}
-	d.Add(1, 2)
-	d.Add(1, 3)
-	if got, other := d.Sum(1), d.Sum(2); got != 5 || other != 0 {
-		t.Errorf("the sums of rounds 1 and 2 are %d and %d, want 5 and 0", got, other)
-	}
-	d.Add(2, 1)
-	if got := d.Sum(2); got != 1 {
-		t.Errorf("the sum of round 2 is %d, want 1", got)
+	if d.Numbers() > 17+3 {
+		t.Errorf("there were at most 20 domains at a time, and the numbers go up to %d", d.Numbers())
 	}
 }
