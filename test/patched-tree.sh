@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the patched tree's own tests of the packages that hand-made patches touch. The plugins' packages are the same
-# bytes as in plugins/, where they are tested; modules in vendor/ are tested by carried.sh.
+# bytes as in plugins/, where they are tested; modules in vendor/ are tested by carried.sh. Then the plugins in whole
+# schedulers: the patched framework asks them less often, and in another way, than the pristine one of the step unit.
 #
 # Inputs: the tree that apply-patches.sh made. Exit: 0 passed, and the tree is as it was; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
 mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
@@ -15,5 +17,10 @@ mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' 
 cd "$TREE"
 env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
   hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"
+work=$(mktemp -d "${TMPDIR:-/tmp}/patched-tree.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+compile ./plugins "$work/plugins" "$ROOT/test/inprocess" "$TREE"
+# Without those tests of NodeLoad that watch a plugin which they make themselves: the tree has its own.
+(cd "$ROOT/test/inprocess/plugins" && "$work/plugins.test" -test.skip='^(TestManyPods|TestHotNodes|TestARestart)')
 # Upstream's tests must leave the tree as the patches made it.
 refuse_edits

@@ -187,8 +187,8 @@ func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerPro
 		return nil
 	}
 	var notes []string
-	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore", "score") {
-		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled: no node is known to be hot", path, workloadTopology, nodeLoad))
+	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore") {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: no node is known to be hot in time", path, workloadTopology, nodeLoad))
 	}
 	within := false
 	for i := range args.Edges {
@@ -200,6 +200,8 @@ func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerPro
 	}{{"maxPerNode", args.MaxPerNode != nil}, {"edges with within", within}} {
 		if work.given && !points.Has("filter") {
 			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at filter: nothing is rejected", path, workloadTopology, work.argument))
+		} else if work.given && !points.Has("preFilter") {
+			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at preFilter: preemption makes no room for it", path, workloadTopology, work.argument))
 		}
 	}
 	return notes

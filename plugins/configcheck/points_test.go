@@ -159,12 +159,23 @@ func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
 		{name: "asked for nothing", args: &config.WorkloadTopologyArgs{}, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")}},
 		{
 			name: "all that it needs", args: all,
+			plugins: schedulerconfig.Plugins{
+				PreFilter: enabled("WorkloadTopology"), Filter: enabled("WorkloadTopology"), PreScore: enabled("NodeLoad"), Score: enabled("WorkloadTopology"),
+			},
+		},
+		{
+			name: "too late", args: all,
 			plugins: schedulerconfig.Plugins{Filter: enabled("WorkloadTopology"), Score: enabled("WorkloadTopology", "NodeLoad")},
+			want: []string{
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: no node is known to be hot in time",
+				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at preFilter: preemption makes no room for it",
+				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at preFilter: preemption makes no room for it",
+			},
 		},
 		{
 			name: "at score alone", args: all, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
 			want: []string{
-				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled: no node is known to be hot",
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: no node is known to be hot in time",
 				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
 				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at filter: nothing is rejected",
 			},

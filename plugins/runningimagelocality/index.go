@@ -23,6 +23,8 @@ type index struct {
 	images map[string]*image
 	// nodes have how many running containers use an image.
 	nodes map[string]map[*image]int32
+	// unread are the nodes whose reports of sizes are to be read, once for all that has changed on them.
+	unread map[string]*v1.Node
 }
 
 // image is an image that runs.
@@ -35,7 +37,7 @@ type image struct {
 }
 
 func newIndex(names *names, sized bool) *index {
-	return &index{names: names, sized: sized, images: map[string]*image{}, nodes: map[string]map[*image]int32{}}
+	return &index{names: names, sized: sized, images: map[string]*image{}, nodes: map[string]map[*image]int32{}, unread: map[string]*v1.Node{}}
 }
 
 // NodeChanged is of changes.Observer.
@@ -43,16 +45,17 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	switch {
 	case after == nil:
 		delete(x.nodes, before.Name)
+		delete(x.unread, before.Name)
 	case before == nil:
 		x.nodes[after.Name] = map[*image]int32{}
-	default:
-		x.readSizes(after)
+	case x.sized:
+		x.unread[after.Name] = after
 	}
 }
 
 // PodAdded is of changes.Observer.
 func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) {
-	on, news := x.nodes[node.Name], false
+	on := x.nodes[node.Name]
 	x.names.running(pod, func(name string) {
 		found, ok := x.images[name]
 		if !ok {
@@ -61,13 +64,12 @@ func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) {
 		}
 		if on[found] == 0 {
 			found.nodes++
-			news = true
+			if x.sized {
+				x.unread[node.Name] = node
+			}
 		}
 		on[found]++
 	})
-	if news {
-		x.readSizes(node)
-	}
 }
 
 // PodRemoved is of changes.Observer. An image goes with the last node that runs it.
@@ -89,7 +91,7 @@ func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) {
 // nodeStatusMaxImages).
 func (x *index) readSizes(node *v1.Node) {
 	on := x.nodes[node.Name]
-	if !x.sized || len(on) == 0 {
+	if len(on) == 0 {
 		return
 	}
 	reported := node.Status.Images
@@ -107,6 +109,10 @@ func (x *index) readSizes(node *v1.Node) {
 func (x *index) match(snapshot framework.SharedLister, pod *v1.Pod, valuation valuation) (*matches, error) {
 	if err := x.follower.Follow(snapshot, x); err != nil {
 		return nil, err
+	}
+	for name, node := range x.unread {
+		x.readSizes(node)
+		delete(x.unread, name)
 	}
 	found := &matches{}
 	for _, name := range x.names.wanted(pod) {

@@ -503,8 +503,10 @@ func TestCyclesAllocateLittle(t *testing.T) {
 	all, err := c.snapshot.NodeInfos().List()
 	c.must(err)
 	update := func() {
-		// Any of the snapshot's nodes with any other generation is a node that changed.
-		all[1].Generation++
+		// The pod comes as another object, as with each news of its kubelet.
+		c.must(all[1].RemovePod(changing))
+		changing = changing.DeepCopy()
+		all[1].AddPod(changing)
 		_, err := pl.index.match(c.snapshot, pod, pl.valuation)
 		c.must(err)
 	}

@@ -80,7 +80,8 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	return pl.verdict(s, pl.index.nodes[node])
 }
 
-// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod.
+// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod, whichever pods preemption
+// takes away.
 func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
 	if !pl.filters {
 		return nil
@@ -94,7 +95,7 @@ func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod 
 			return pl.verdict(s, pl.index.nodes[nodeInfo.Node()])
 		}
 	}
-	if s.pods == nil || len(s.pods.full) == 0 {
+	if s.pods == nil {
 		return nil
 	}
 	// One for all nodes, which no one changes.

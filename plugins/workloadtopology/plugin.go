@@ -77,14 +77,14 @@ func (pl *WorkloadTopology) Name() string {
 
 // EventsToRegister says what can make a pod fit that this plugin rejected: a node that comes, gets into another domain or
 // becomes usable (its taints and resources are here because an event of a node wakes no pod that it has no room for), and
-// a pod that goes, or whose labels change. That a pod of the same group was placed wakes no pod: upstream tells of it only
-// those that have affinity to it.
+// a pod that goes. That a pod of the group was placed, or has other labels, wakes no pod: upstream tells of that only those
+// that have affinity to it.
 func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
 	if !pl.filters {
 		return nil
 	}
 	return []framework.ClusterEvent{
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable},
-		{Resource: framework.Pod, ActionType: framework.Update | framework.Delete},
+		{Resource: framework.Pod, ActionType: framework.Delete},
 	}
 }

@@ -103,6 +103,26 @@ func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 	}
 }
 
+// TestPreemptionMakesRoomBesideANominatedPod: the pods that are placed are fewer than may be, but another one is nominated.
+func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
+	s := decision.New(t, decision.Options{
+		Config: with("WorkloadTopology", "{maxPerNode: 2}"), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
+	})
+	if got := s.Schedule(ofJob("job", "low")); got[0].Node == "" {
+		t.Fatal(got)
+	}
+	s.Settle()
+	priority := int32(100)
+	urgent, nominated := ofJob("job", "urgent"), ofJob("job", "nominated")
+	urgent.Spec.Priority, nominated.Spec.Priority = &priority, &priority
+	nominated.Status.NominatedNodeName = "node-0"
+	s.Create(urgent, nominated)
+	if got := s.Next(1); got[0].Pod != "default/urgent" || got[0].Failure == "" {
+		t.Fatalf("two pods of the group are there or to come, and still: %v", got)
+	}
+	waitFor(t, "the pod of low priority to go", func() bool { return s.Pods()["default/low"] == nil })
+}
+
 // TestAJobKeepsAwayFromAHotNode that its peer is on, once NodeLoad has measured the node.
 func TestAJobKeepsAwayFromAHotNode(t *testing.T) {
 	p := newPrometheus(t, map[string]float64{"node-0": 0.75, "node-1": 0.1}, time.Time{})
