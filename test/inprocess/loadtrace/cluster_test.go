@@ -59,7 +59,7 @@ func newCluster(t *testing.T, way way, tr trace) *cluster {
 	for _, node := range tr.nodes {
 		made := st.MakeNode().Name(node.name).Label(corev1.LabelHostname, node.name)
 		if node.zone != "" {
-			made.Label(corev1.LabelTopologyZone, node.zone)
+			made.Label(corev1.LabelTopologyZone, node.zone).Label(corev1.LabelTopologyRegion, "region")
 		}
 		options.Nodes = append(options.Nodes, made.
 			Capacity(map[corev1.ResourceName]string{

@@ -75,28 +75,30 @@ var byAffinity = way{
 	},
 }
 
-// byTopology is WorkloadTopology beside NodeLoad, as manifests/config/workload-topology.yaml has them.
+// byTopology is WorkloadTopology beside NodeLoad, with the arguments and weights of manifests/config/workload-topology.yaml;
+// NodeLoad's times are those of the trace.
 var byTopology = way{
 	name: "WorkloadTopology and NodeLoad", measures: true, refreshes: true,
 	config: func(url string) string {
 		return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
-- plugins: {multiPoint: {enabled: [{name: NodeLoad, weight: 10}, {name: WorkloadTopology, weight: 10}]}}
+- plugins: {multiPoint: {enabled: [{name: NodeLoad, weight: 10}, {name: WorkloadTopology, weight: 50}]}}
   pluginConfig:
   - name: WorkloadTopology
     args:
       edges:
       - {from: {matchLabels: {component: taskmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 10}
       - {from: {matchLabels: {component: jobmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 1}
+      maxPerNode: 2
       spreadWeight: 30
-      avoidAbove: 70
+      avoidAbove: 75
   - name: NodeLoad
     args:
       prometheus: {endpoints: ["%s"]}
       refreshInterval: 1s
       maxSampleAge: 15s
-      resources: [{name: cpu, window: %s, threshold: 80}]
+      resources: [{name: cpu, window: %s, threshold: 85}]
 `, url, window)
 	},
 	plugins: func(*testing.T, *prometheus) frameworkruntime.Registry {
