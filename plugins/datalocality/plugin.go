@@ -56,7 +56,7 @@ type cycle struct {
 	total    int64
 	// unknown are those that no node holds, and ignored what is wrong in the pod's annotation.
 	unknown []read
-	ignored []refused
+	ignored refusals
 }
 
 var (
@@ -164,9 +164,9 @@ func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle,
 	pl.marked = c
 	if !whatif.Is(state) {
 		pl.counters.datasets.Set(float64(len(pl.index.datasets)))
-		for i := range c.ignored {
-			pl.counters.ignore(ofPod, c.ignored[i].reason, 1)
-		}
+		pl.counters.ignore(ofPod, malformed, c.ignored.malformed)
+		pl.counters.ignore(ofPod, repeated, c.ignored.repeated)
+		pl.counters.ignore(ofPod, tooMany, c.ignored.tooMany)
 	}
 	return c, nil
 }
