@@ -25,8 +25,7 @@ type limits struct {
 }
 
 // standard limits are about 170 MB with the longest names, each on ten nodes (BenchmarkIndexAtItsLimits); a dataset with
-// three replicas takes about 340 bytes. The API server lets
-// a node have 256 KiB of annotations.
+// three replicas takes about 340 bytes. The API server lets a node have 256 KiB of annotations.
 var standard = limits{datasets: 200000, ofNode: 10000, holdings: 2000000}
 
 // index knows which nodes hold which datasets, as the scheduler's snapshot has it. It follows what changes on nodes:
