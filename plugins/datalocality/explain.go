@@ -21,7 +21,8 @@ const (
 // its annotation does not count.
 func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []string) string {
 	c := pl.current
-	if c.pod != pod || len(c.datasets) == 0 && len(c.unknown) == 0 && len(c.ignored) == 0 {
+	ignored := c.ignored.count()
+	if c.pod != pod || len(c.datasets) == 0 && len(c.unknown) == 0 && ignored == 0 {
 		return ""
 	}
 	text := make([]byte, 0, 512)
@@ -39,21 +40,17 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 	}
 	if len(c.unknown) > 0 {
 		text = append(sentence(text), "No node holds"...)
-		for i := range c.unknown {
-			if text = appendPart(text, i, len(c.unknown), c.unknown[i].name, ""); i == explainedNames {
-				break
-			}
+		for i := 0; i < len(c.unknown) && i < explainedNames; i++ {
+			text = appendPart(text, i, c.unknown[i].name, "")
 		}
-		text = append(text, '.')
+		text = append(appendMore(text, len(c.unknown)), '.')
 	}
-	if len(c.ignored) > 0 {
+	if ignored > 0 {
 		text = append(sentence(text), "Ignored of the annotation are"...)
-		for i := range c.ignored {
-			if text = appendPart(text, i, len(c.ignored), c.ignored[i].part, string(c.ignored[i].reason)); i == explainedNames {
-				break
-			}
+		for i, one := range c.ignored.first {
+			text = appendPart(text, i, one.part, string(one.reason))
 		}
-		text = append(text, '.')
+		text = append(appendMore(text, ignored), '.')
 	}
 	if pl.index.ignored > 0 {
 		text = strconv.AppendInt(sentence(text), int64(pl.index.ignored), 10)
@@ -80,23 +77,29 @@ func (pl *DataLocality) appendNode(text []byte, c *cycle, node *v1.Node) []byte 
 	return append(text, '.')
 }
 
-// appendPart appends one of several names; after three of them, how many there are more.
-func appendPart(text []byte, i, of int, name, why string) []byte {
+// appendPart appends one of several names.
+func appendPart(text []byte, i int, name, why string) []byte {
 	if i > 0 {
 		text = append(text, ',')
 	}
 	text = append(text, ' ')
-	if i == explainedNames {
-		return append(strconv.AppendInt(text, int64(of-i), 10), " more"...)
-	}
 	if len(name) > shownBytes {
-		name = name[:shownBytes] + "…"
+		text = append(strconv.AppendQuoteToASCII(text, name[:shownBytes]), "…"...)
+	} else {
+		text = strconv.AppendQuoteToASCII(text, name)
 	}
-	text = strconv.AppendQuoteToASCII(text, name)
 	if why != "" {
 		text = append(append(append(text, " ("...), why...), ')')
 	}
 	return text
+}
+
+// appendMore says after the first names how many there are more.
+func appendMore(text []byte, of int) []byte {
+	if of <= explainedNames {
+		return text
+	}
+	return append(strconv.AppendInt(append(text, ", "...), int64(of-explainedNames), 10), " more"...)
 }
 
 // sentence appends a space where something stands before.

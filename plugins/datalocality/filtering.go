@@ -10,7 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// stateKey is where a cycle keeps its *removals, if its pod reads data.
+// stateKey is where a cycle keeps its *removals, if there is a filter. A pod that reads nothing has them too: preemption
+// filters with copies of the pod and of the state, and the verdict must not depend on which object the pod is.
 const stateKey framework.StateKey = Name
 
 // removals are the pods that serve the cycle's data and that preemption takes for gone.
@@ -26,9 +27,21 @@ type removal struct {
 	held *dataset
 }
 
-// Clone returns a copy that preemption may change.
+// Clone returns a copy that preemption may change. Where no data are read there is nothing to change.
 func (r *removals) Clone() framework.StateData {
+	if len(r.cycle.datasets) == 0 {
+		return r
+	}
 	return &removals{cycle: r.cycle, gone: append([]removal(nil), r.gone...)}
+}
+
+// removalsOf returns what PreFilter wrote for the cycle, or an error where it was not called.
+func removalsOf(state *framework.CycleState) (*removals, error) {
+	data, err := state.Read(stateKey)
+	if err != nil {
+		return nil, err
+	}
+	return data.(*removals), nil
 }
 
 // PreFilter begins the cycle, if the filter has a say in it. Which datasets are known is decided here for the whole of
@@ -41,9 +54,7 @@ func (pl *DataLocality) PreFilter(_ context.Context, state *framework.CycleState
 	if !status.IsSuccess() {
 		return status
 	}
-	if c.reads {
-		state.Write(stateKey, &removals{cycle: c})
-	}
+	state.Write(stateKey, &removals{cycle: c})
 	return nil
 }
 
@@ -57,12 +68,11 @@ func (pl *DataLocality) PreFilterExtensions() framework.PreFilterExtensions {
 
 // RemovePod notes that a pod which serves data is taken for gone.
 func (pl *DataLocality) RemovePod(_ context.Context, state *framework.CycleState, _ *v1.Pod, removed *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
-	data, err := state.Read(stateKey)
-	if err != nil {
+	r, err := removalsOf(state)
+	if err != nil || len(r.cycle.datasets) == 0 {
 		return nil
 	}
 	if held := pl.index.serving[removed.Pod]; held != nil {
-		r := data.(*removals)
 		r.gone = append(r.gone, removal{removed.Pod, pl.index.nodes[nodeInfo.Node()], held})
 	}
 	return nil
@@ -70,11 +80,10 @@ func (pl *DataLocality) RemovePod(_ context.Context, state *framework.CycleState
 
 // AddPod takes a removal back. Other pods that are added are nominated: they do not run, so they serve nothing yet.
 func (pl *DataLocality) AddPod(_ context.Context, state *framework.CycleState, _ *v1.Pod, added *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
-	data, err := state.Read(stateKey)
+	r, err := removalsOf(state)
 	if err != nil {
 		return nil
 	}
-	r := data.(*removals)
 	for i := range r.gone {
 		if r.gone[i].pod == added.Pod {
 			r.gone = append(r.gone[:i], r.gone[i+1:]...)
@@ -86,22 +95,22 @@ func (pl *DataLocality) AddPod(_ context.Context, state *framework.CycleState, _
 
 // Filter rejects a node that has not all data of the pod within the level that the args require. Data that no node
 // holds do not count. Preemption can take data away and bring none, so the rejection is unresolvable.
-func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
+func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, _ *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	if pl.within < 0 {
 		return nil
 	}
-	if pl.current.pod == pod && len(pl.current.datasets) == 0 {
+	r, err := removalsOf(state)
+	if err != nil {
+		return framework.NewStatus(framework.Error, Name+" filters only where it is enabled at preFilter, too")
+	}
+	if len(r.cycle.datasets) == 0 {
 		return nil
 	}
 	node := nodeInfo.Node()
 	if node == nil {
 		return framework.NewStatus(framework.Error, "node not found")
 	}
-	data, err := state.Read(stateKey)
-	if err != nil {
-		return framework.NewStatus(framework.Error, Name+" filters only where it is enabled at preFilter, too")
-	}
-	if pl.passes(data.(*removals), node) {
+	if pl.passes(r, node) {
 		return nil
 	}
 	if !whatif.Is(state) {
@@ -113,16 +122,19 @@ func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, p
 // PrepareFilter returns what says of a node what Filter says, and nil for a pod that has no data which some node holds. A
 // scheduler that can prepare filters (patch 0520) calls it in place of Filter, after PreFilter.
 func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
-	if pl.within < 0 || pl.current.pod == pod && len(pl.current.datasets) == 0 {
+	if pl.within < 0 {
 		return nil
 	}
-	data, err := state.Read(stateKey)
+	r, err := removalsOf(state)
 	if err != nil {
 		return func(nodeInfo *framework.NodeInfo) *framework.Status {
 			return pl.Filter(context.Background(), state, pod, nodeInfo)
 		}
 	}
-	r, counts := data.(*removals), !whatif.Is(state)
+	if len(r.cycle.datasets) == 0 {
+		return nil
+	}
+	counts := !whatif.Is(state)
 	// One for all nodes, which no one changes.
 	outside := framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
 	outside.SetFailedPlugin(Name)

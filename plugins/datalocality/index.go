@@ -24,8 +24,8 @@ type limits struct {
 	holdings int
 }
 
-// standard limits are about 120 MB at the most; a dataset with three replicas takes about 330 bytes. The API server lets
-// a node have 256 KiB of annotations.
+// standard limits are about 170 MB with the longest names, each on ten nodes (BenchmarkIndexAtItsLimits); a dataset with
+// three replicas takes about 340 bytes. The API server lets a node have 256 KiB of annotations.
 var standard = limits{datasets: 200000, ofNode: 10000, holdings: 2000000}
 
 // index knows which nodes hold which datasets, as the scheduler's snapshot has it. It follows what changes on nodes:
@@ -54,8 +54,8 @@ type index struct {
 	holdings, ignored int
 	// changes counts how often it has become another one which nodes there are, where, and what they hold.
 	changes int64
-	// cycle is the number of the cycle that marked domains last.
-	cycle int64
+	// cycle is the number of the cycle that marked domains last, and reading how often nodes were read.
+	cycle, reading int64
 }
 
 // server is a kind of pods that serve data. The namespaces are nil for all, and so is the selector.
@@ -70,6 +70,8 @@ type dataset struct {
 	name string
 	// holders are the nodes that hold it, each with how many say so: its annotation, its labels, its pods.
 	holders map[*node]int32
+	// reading is when a node that is read named it last.
+	reading int64
 }
 
 // node is one of the snapshot.
@@ -133,8 +135,11 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	if x.annotation != "" {
 		annotation = after.Annotations[x.annotation]
 	}
-	if annotation != n.annotation || !equal(labelled, n.labels) || n.ignored > 0 {
-		x.read(n, annotation, labelled)
+	same := annotation == n.annotation && equal(labelled, n.labels)
+	// Also where they are equal: texts of the object before would keep their memory.
+	n.annotation, n.labels = annotation, labelled
+	if !same || n.ignored > 0 {
+		x.read(n)
 	}
 }
 
@@ -186,27 +191,35 @@ func (x *index) labelled(object *v1.Node) []string {
 	return names
 }
 
-// read reads what a node names. It takes what was there before away afterwards, so that what stays is never gone.
-func (x *index) read(n *node, annotation string, labelled []string) {
-	before, beyond := n.own, 0
-	n.annotation, n.labels, n.own = annotation, labelled, nil
+// read reads what a node names. It takes what was there before away afterwards, so that what stays is never gone. A
+// name counts once, so that own has no more than what is counted in holdings.
+func (x *index) read(n *node) {
+	before, again, beyond := n.own, 0, 0
+	n.own = nil
+	x.reading++
 	hold := func(name string) {
+		if held, known := x.datasets[name]; known && held.reading == x.reading {
+			again++
+			return
+		}
 		if len(n.own) < x.limits.ofNode {
 			if held := x.hold(n, name); held != nil {
+				held.reading = x.reading
 				n.own = append(n.own, held)
 				return
 			}
 		}
 		beyond++
 	}
-	for _, name := range labelled {
+	for _, name := range n.labels {
 		hold(name)
 	}
-	bad := forEachName(annotation, hold)
+	bad := forEachName(n.annotation, hold)
 	x.release(n, before)
 	x.ignored += bad + beyond - n.ignored
 	n.ignored = bad + beyond
 	x.ignore(ofNode, malformed, bad)
+	x.ignore(ofNode, repeated, again)
 	x.ignore(ofNode, tooMany, beyond)
 }
 

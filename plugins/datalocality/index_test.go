@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -347,6 +348,74 @@ func TestANameIsNotAPartOfTheAnnotation(t *testing.T) {
 		t.Errorf("%d datasets are known, want 100", got)
 	}
 	runtime.KeepAlive(x)
+}
+
+func TestANameThatANodeRepeatsCountsOnce(t *testing.T) {
+	x := testIndex()
+	told := map[string]int{}
+	x.ignore = func(of place, why reason, count int) { told[string(of)+" "+string(why)] += count }
+	node := nodeWith("n1", "", "", strings.Repeat("a,", 9999)+"b,a")
+	node.Labels["data/b"] = ""
+	c := newCluster(t, node)
+	c.must(x.update(c))
+	if got, want := fmt.Sprint(x.content(t)), "map[a:map[n1:true] b:map[n1:true]]"; got != want {
+		t.Errorf("it knows %s, want %s", got, want)
+	}
+	if n := x.nodes[node]; cap(n.own) > 8 || n.ignored != 0 || told["node repeated"] != 10000 {
+		t.Errorf("%d datasets are kept in %d places, %d names are ignored, and told of %v", len(n.own), cap(n.own), n.ignored, told)
+	}
+	node = c.change(node, func(node *v1.Node) { node.Annotations[annotationKey], node.Labels = "a,a", nil })
+	c.must(x.update(c))
+	if got, want := fmt.Sprint(x.content(t)), "map[a:map[n1:true]]"; got != want {
+		t.Errorf("it knows %s, want %s", got, want)
+	}
+	c.must(c.cache.RemoveNode(node))
+	c.must(x.update(c))
+	if got := x.content(t); len(got) != 0 {
+		t.Errorf("without the node it knows %v", got)
+	}
+}
+
+// TestTheObjectBeforeIsNotKept, though the new one says the same.
+func TestTheObjectBeforeIsNotKept(t *testing.T) {
+	x, data := testIndex(), func(text string) uintptr { return (*reflect.StringHeader)(unsafe.Pointer(&text)).Data }
+	node := nodeWith("n1", "", "", "a,b")
+	c := newCluster(t, node)
+	c.must(x.update(c))
+	node = c.change(node, func(node *v1.Node) { node.Annotations[annotationKey] = string([]byte("a,b")) })
+	c.must(x.update(c))
+	if data(x.nodes[node].annotation) != data(node.Annotations[annotationKey]) {
+		t.Error("the index has the text of another object")
+	}
+}
+
+// BenchmarkIndexAtItsLimits is the most that an index can have: names of 253 bytes, each on ten nodes.
+func BenchmarkIndexAtItsLimits(b *testing.B) {
+	const nodes, each = 5000, 400
+	c := newCluster(b)
+	for i := 0; i < nodes; i++ {
+		var names []string
+		for n := 0; n < each; n++ {
+			names = append(names, fmt.Sprintf("%0253d", (i*each+n)%standard.datasets))
+		}
+		c.add(nodeWith(fmt.Sprintf("node-%04d", i), "r", "z", strings.Join(names, ",")))
+	}
+	c.NodeInfos()
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		x := testIndex()
+		c.must(x.update(c))
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		b.ReportMetric(float64(after.HeapAlloc-before.HeapAlloc)/1e6, "MB")
+		if len(x.datasets) != standard.datasets || x.holdings != standard.holdings {
+			b.Errorf("%d datasets are known, on %d nodes in all", len(x.datasets), x.holdings)
+		}
+		runtime.KeepAlive(x)
+	}
 }
 
 // BenchmarkIndex makes the index of 5,000 nodes with 100,000 datasets, each on three of them.

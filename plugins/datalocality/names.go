@@ -13,6 +13,8 @@ const (
 	maxNameBytes = 253
 	// maxReads is how many datasets of a pod count: one bit each of a word says which of them a domain holds.
 	maxReads = 64
+	// maxParts is how many parts of a pod's annotation are looked at, which is at each attempt.
+	maxParts = 1024
 	// maxRead is how many bytes of a dataset count, 1 Pi: with all of a pod's datasets, and in percent, that is
 	// 64 × 2⁵⁰ × 100, which an int64 holds.
 	maxRead int64 = 1 << 50
@@ -41,12 +43,44 @@ type refused struct {
 	reason reason
 }
 
+// refusals are what is ignored of a pod's annotation: the first parts, and how many there are for each reason.
+type refusals struct {
+	first                        []refused
+	malformed, repeated, tooMany int
+}
+
+// add notes one more.
+func (r *refusals) add(part string, why reason) {
+	if len(r.first) < explainedNames {
+		r.first = append(r.first, refused{part, why})
+	}
+	switch why {
+	case malformed:
+		r.malformed++
+	case repeated:
+		r.repeated++
+	case tooMany:
+		r.tooMany++
+	}
+}
+
+// count returns how many there are.
+func (r *refusals) count() int {
+	return r.malformed + r.repeated + r.tooMany
+}
+
 // parseReads returns what an annotation such as "sales=120Gi,logs/2024=3Ti,ref" says of a pod: which datasets it reads,
 // and how many bytes of each. A dataset without a size counts as the mean of those with one; if none has a size, all
 // count the same.
-func parseReads(text string) (reads []read, ignored []refused) {
+// What follows the first 1,024 parts counts as one that is too many.
+func parseReads(text string) (reads []read, ignored refusals) {
 	var sum, sized int64
-	for rest, more := text, true; more; {
+	parts := 0
+	for rest, more := text, true; more; parts++ {
+		if parts == maxParts {
+			ignored.add(rest, tooMany)
+			break
+		}
 		var part string
 		part, rest, more = cut(rest, ',')
 		part = strings.TrimSpace(part)
@@ -62,11 +96,11 @@ func parseReads(text string) (reads []read, ignored []refused) {
 		}
 		switch {
 		case !ok || !validName(name):
-			ignored = append(ignored, refused{part, malformed})
+			ignored.add(part, malformed)
 		case reading(reads, name):
-			ignored = append(ignored, refused{part, repeated})
+			ignored.add(part, repeated)
 		case len(reads) == maxReads:
-			ignored = append(ignored, refused{part, tooMany})
+			ignored.add(part, tooMany)
 		default:
 			reads = append(reads, read{name, bytes})
 			if hasSize {

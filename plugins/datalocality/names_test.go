@@ -50,8 +50,12 @@ func TestParseReads(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			began := time.Now()
 			got, ignored := parseReads(tt.text)
-			if !reflect.DeepEqual(got, tt.want) || !reflect.DeepEqual(ignored, tt.ignored) {
-				t.Errorf("parseReads(%q) = %v, %v\nwant %v, %v", tt.text, got, ignored, tt.want, tt.ignored)
+			var wantIgnored refusals
+			for _, one := range tt.ignored {
+				wantIgnored.add(one.part, one.reason)
+			}
+			if !reflect.DeepEqual(got, tt.want) || !reflect.DeepEqual(ignored, wantIgnored) {
+				t.Errorf("parseReads(%q) = %v, %+v\nwant %v, %+v", tt.text, got, ignored, tt.want, wantIgnored)
 			}
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("it takes %v", took)
@@ -66,8 +70,38 @@ func TestAPodReadsAtMost64Datasets(t *testing.T) {
 		names = append(names, fmt.Sprintf("d%d=1", i))
 	}
 	reads, ignored := parseReads(strings.Join(names, ","))
-	if want := []refused{{"d64=1", tooMany}, {"d65=1", tooMany}}; len(reads) != maxReads || !reflect.DeepEqual(ignored, want) {
-		t.Errorf("%d count, and %v are ignored, want %d and %v", len(reads), ignored, maxReads, want)
+	want := refusals{first: []refused{{"d64=1", tooMany}, {"d65=1", tooMany}}, tooMany: 2}
+	if len(reads) != maxReads || !reflect.DeepEqual(ignored, want) {
+		t.Errorf("%d count, and %+v are ignored, want %d and %+v", len(reads), ignored, maxReads, want)
+	}
+}
+
+// TestALongAnnotationCostsLittle: it is read at each attempt, and the API server takes 256 KiB.
+func TestALongAnnotationCostsLittle(t *testing.T) {
+	const parts = 131000
+	for text, want := range map[string]refusals{
+		"=": {malformed: maxParts, tooMany: 1}, "a": {repeated: maxParts - 1, tooMany: 1}, "": {tooMany: 1},
+	} {
+		long := strings.Repeat(text+",", parts)
+		_, got := parseReads(long)
+		if len(got.first) > explainedNames {
+			t.Errorf("%q: %d parts are kept", text, len(got.first))
+		}
+		if got.first = nil; !reflect.DeepEqual(got, want) {
+			t.Errorf("%q: ignored are %+v, want %+v", text, got, want)
+		}
+		if allocations := testing.AllocsPerRun(10, func() { parseReads(long) }); allocations > 10 {
+			t.Errorf("%q: %g allocations", text, allocations)
+		}
+	}
+}
+
+func TestTheLastPartThatIsLookedAt(t *testing.T) {
+	for _, more := range []int{0, 1} {
+		reads, ignored := parseReads(strings.Repeat(",", maxParts-1+more) + "a")
+		if len(reads) != 1-more || ignored.count() != more {
+			t.Errorf("part %d: %v, ignored are %+v", maxParts+more, reads, ignored)
+		}
 	}
 }
 

@@ -47,17 +47,16 @@ type DataLocality struct {
 // cycle is what a pod reads. It does not change once PreFilter or PreScore has made it.
 type cycle struct {
 	pod *v1.Pod
-	// text is the pod's annotation, and changes the state of the index; reads says that there is an annotation.
+	// text is the pod's annotation, and changes the state of the index.
 	text    string
 	changes int64
-	reads   bool
 	// datasets are those of the pod that some node holds, and bytes what it reads of each, total of all of them.
 	datasets []*dataset
 	bytes    []int64
 	total    int64
 	// unknown are those that no node holds, and ignored what is wrong in the pod's annotation.
 	unknown []read
-	ignored []refused
+	ignored refusals
 }
 
 var (
@@ -146,9 +145,11 @@ func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *framework.Status) {
 	c := &cycle{pod: pod}
 	pl.current = c
-	if c.text, c.reads = pod.Annotations[pl.annotation]; !c.reads {
+	text, reads := pod.Annotations[pl.annotation]
+	if !reads {
 		return c, nil
 	}
+	c.text = text
 	if err := pl.index.update(pl.handle.SnapshotSharedLister()); err != nil {
 		return nil, framework.AsStatus(err)
 	}
@@ -163,9 +164,9 @@ func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle,
 	pl.marked = c
 	if !whatif.Is(state) {
 		pl.counters.datasets.Set(float64(len(pl.index.datasets)))
-		for i := range c.ignored {
-			pl.counters.ignore(ofPod, c.ignored[i].reason, 1)
-		}
+		pl.counters.ignore(ofPod, malformed, c.ignored.malformed)
+		pl.counters.ignore(ofPod, repeated, c.ignored.repeated)
+		pl.counters.ignore(ofPod, tooMany, c.ignored.tooMany)
 	}
 	return c, nil
 }

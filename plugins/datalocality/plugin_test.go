@@ -362,6 +362,41 @@ func TestPreemptionThatTakesTheDataAwayIsSeen(t *testing.T) {
 	}
 }
 
+// TestTheVerdictIsOfTheCycleAndNotOfTheObject: preemption filters with copies of the pod and of the state.
+func TestTheVerdictIsOfTheCycleAndNotOfTheObject(t *testing.T) {
+	ctx, server := context.Background(), serverOn("s", "n1", "a")
+	c := newCluster(t, append(racks(), server)...)
+	pl := mustNew(t, arguments(within), c)
+	plain := st.MakePod().Name("plain").UID("plain").Obj()
+	for name, tt := range map[string]struct {
+		pod  *v1.Pod
+		fits bool
+	}{
+		"a pod without the annotation":         {pod: plain, fits: true},
+		"one that reads nothing that is known": {pod: reader("unknown"), fits: true},
+		"one whose data are in another zone":   {pod: reader("a"), fits: false},
+	} {
+		state := framework.NewCycleState()
+		verdicts(t, pl, c, state, tt.pod)
+		copied, pod := state.Clone(), tt.pod.DeepCopy()
+		nodeInfo, err := c.NodeInfos().Get("n4")
+		c.must(err)
+		if status := pl.Filter(ctx, copied, pod, nodeInfo); status.IsSuccess() != tt.fits || status.Code() == framework.Error {
+			t.Errorf("%s: %v, want that it fits: %t", name, status, tt.fits)
+		}
+		if prepared := pl.PrepareFilter(copied, pod); prepared == nil != tt.fits {
+			t.Errorf("%s: there is nothing to filter: %t, want %t", name, prepared == nil, tt.fits)
+		}
+		if tt.fits {
+			// There is nothing that could be lost.
+			pl.RemovePod(ctx, copied, pod, framework.NewPodInfo(server), nodeInfo)
+			if r, err := removalsOf(state); err != nil || len(r.gone) != 0 {
+				t.Errorf("%s: %+v are noted, %v", name, r, err)
+			}
+		}
+	}
+}
+
 // TestServersAreReprievedOneByOne, in copies of the state that do not know of each other.
 func TestServersAreReprievedOneByOne(t *testing.T) {
 	ctx := context.Background()
@@ -530,7 +565,7 @@ func TestExplain(t *testing.T) {
 		"what is ignored": {
 			reads: "a=100,b=0,a," + long + " " + long + ",c=1e3,d=x,e",
 			want: `The pod reads 100 of 1 dataset(s). n1: 100 in its kubernetes.io/hostname. n2: 100 in its rack. n4: 100 further away. ` +
-				`No node holds "e". Ignored of the annotation are "b=0" (malformed), "a" (repeated), "` + long[:40] + `\u2026" (malformed), 2 more.`,
+				`No node holds "e". Ignored of the annotation are "b=0" (malformed), "a" (repeated), "` + long[:40] + `"… (malformed), 2 more.`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 // PreScore begins the cycle, unless PreFilter has done so.
 func (pl *DataLocality) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
-	if data, err := state.Read(stateKey); err == nil && data.(*removals).cycle == pl.current {
+	if r, err := removalsOf(state); err == nil && r.cycle == pl.current {
 		return nil
 	}
 	_, status := pl.begin(state, pod)

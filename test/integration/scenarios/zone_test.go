@@ -44,7 +44,7 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 	s.awaitZones(t, "web", map[string]int{"zone-a": 6, "zone-b": 6})
 	s.awaitZones(t, "api", map[string]int{"zone-a": 3, "zone-b": 3})
 	t.Logf("%s after the zone has failed, all pods run again that may run elsewhere", since())
-	// Its nodes are still there, with none of these pods: one more elsewhere would be two more than there.
+	// Its nodes are still there, with none of these pods: one more elsewhere would be three more than there.
 	s.awaitZones(t, "database", map[string]int{"zone-a": 2, "zone-b": 2, "none": 2})
 	s.Await(t, "the scheduler to say why the others wait", func() error {
 		for _, pod := range s.pods(t, "database") {
@@ -98,13 +98,17 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 // deschedule runs descheduler once, with the command on the page.
 func (s *stand) deschedule(t *testing.T) {
 	t.Helper()
-	const command = "descheduler --policy-config-file " + examples + "zone/descheduler-policy.yaml"
+	const (
+		kubeconfig = "~/.kube/config"
+		command    = "descheduler --kubeconfig " + kubeconfig + " --policy-config-file " + examples + "zone/descheduler-policy.yaml"
+	)
 	if !strings.Contains(cluster.Read(t, page), "    "+command+"\n") {
 		t.Fatalf("%s does not have the command %q", page, command)
 	}
+	arguments := strings.Fields(command)[1:]
+	arguments[slices.Index(arguments, kubeconfig)] = s.Kubeconfig()
 	// Without an interval it would end after its first pass, which the supervisor takes for a failure.
-	process := s.start(t, "descheduler", "DESCHEDULER", append(strings.Fields(command)[1:], "--kubeconfig="+s.Kubeconfig(),
-		"--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
+	process := s.start(t, "descheduler", "DESCHEDULER", append(arguments, "--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
 	s.Await(t, "descheduler to have evicted pods", func() error {
 		evicted := strings.Count(cluster.Read(t, process.LogFile()), `"Evicted pod"`)
 		return cluster.Unless(evicted > 0, "it has evicted none")
