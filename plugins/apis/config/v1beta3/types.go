@@ -214,7 +214,7 @@ const (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeCostArgs are the arguments of the plugin NodeCost. A node's price comes from its annotation, else from its label,
-// else from the table. A node that has none counts as the median of those that have one.
+// else from the table. A node that has none counts as the median of those above 0.
 type NodeCostArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
