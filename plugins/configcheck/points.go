@@ -137,19 +137,26 @@ func nodeFilterArgs(p *schedulerconfig.KubeSchedulerProfile) *config.NodeFilterA
 }
 
 // nodeFilterNotes say what NodeFilter's rules ask for and do not get, because it is enabled at some extension points
-// alone; and which of its rules keep pods off nodes by labels that the nodes themselves may set.
+// alone; which of its rules keep pods off nodes by labels that the nodes themselves may set; and which allow nodes by
+// restricted labels, while no rule after them denies any other.
 func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
 	}
 	rules := map[config.FilterAction]int{}
-	var unsafe []string
+	var unsafe, open []string
 	for i := range args.Rules {
 		rule := &args.Rules[i]
 		rules[rule.Action]++
 		keys := validation.KubeletLabels(rule.NodeSelector)
 		if rule.Action != config.FilterPrefer && len(keys) > 0 {
 			unsafe = append(unsafe, fmt.Sprintf("%s (%s)", rule.Name, strings.Join(keys, ", ")))
+		}
+		switch {
+		case rule.Action == config.FilterDeny:
+			open = nil // It may be about other pods; that is not looked into.
+		case rule.Action == config.FilterAllow && rule.RestrictedLabels:
+			open = append(open, rule.Name)
 		}
 	}
 	var notes []string
@@ -170,6 +177,10 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 	if len(unsafe) > 0 && points.Has("filter") {
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s keep pods off nodes by labels that a kubelet can set on its own node: %s; where a node must not be able to, use labels of %s/ and restrictedLabels",
 			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
+	}
+	if len(open) > 0 && args.DefaultAction != config.FilterDeny && points.Has("filter") {
+		notes = append(notes, fmt.Sprintf("note: %s: rules of %s allow nodes by restrictedLabels, and nothing after them denies the others: %s; add a rule with the action Deny, or defaultAction: Deny",
+			path, nodeFilter, strings.Join(open, ", ")))
 	}
 	return notes
 }
