@@ -185,6 +185,34 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 	return notes
 }
 
+// restrictedNotes say that rules with restrictedLabels are for the pods of some profiles only, though a pod chooses its
+// profile.
+func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf func(profile string) *schedulerconfig.Plugins) []string {
+	var with, without []string
+	for i := range profiles {
+		p := &profiles[i]
+		if !pointsOf(nodeFilter, pluginsOf(p.SchedulerName)).Has("filter") {
+			without = append(without, p.SchedulerName)
+		} else if args := nodeFilterArgs(p); args != nil && hasRestrictedLabels(args) {
+			with = append(with, p.SchedulerName)
+		}
+	}
+	if len(with) == 0 || len(without) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("note: rules of %s with restrictedLabels are in the profiles %s, and it is not enabled at filter in %s: pods choose their profile, and get round the rules there",
+		nodeFilter, strings.Join(with, ", "), strings.Join(without, ", "))}
+}
+
+func hasRestrictedLabels(args *config.NodeFilterArgs) bool {
+	for i := range args.Rules {
+		if args.Rules[i].RestrictedLabels {
+			return true
+		}
+	}
+	return false
+}
+
 // workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.
 func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
 	var args *config.WorkloadTopologyArgs

@@ -157,6 +157,46 @@ func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
 	}
 }
 
+func TestAProfileThatGetsRoundRestrictedLabelsIsNoted(t *testing.T) {
+	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "NodeFilter", Weight: 1}}}
+	plugins := map[string]*schedulerconfig.Plugins{
+		"closed": {PreFilter: enabled, Filter: enabled, Score: enabled}, "other": {Filter: enabled}, "scores": {Score: enabled}, "open": {},
+	}
+	profile := func(name string, restricted ...bool) schedulerconfig.KubeSchedulerProfile {
+		args := &config.NodeFilterArgs{}
+		for _, restricted := range restricted {
+			args.Rules = append(args.Rules, config.NodeFilterRule{RestrictedLabels: restricted})
+		}
+		p := schedulerconfig.KubeSchedulerProfile{SchedulerName: name}
+		if len(restricted) > 0 {
+			p.PluginConfig = []schedulerconfig.PluginConfig{{Name: "NodeFilter", Args: args}}
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name     string
+		profiles []schedulerconfig.KubeSchedulerProfile
+		want     []string
+	}{
+		{name: "every profile filters, if by other rules", profiles: []schedulerconfig.KubeSchedulerProfile{profile("closed", false, true), profile("other", false)}},
+		{name: "no rule is restricted", profiles: []schedulerconfig.KubeSchedulerProfile{profile("other", false), profile("open")}},
+		{name: "what is restricted is not enabled", profiles: []schedulerconfig.KubeSchedulerProfile{profile("scores", true), profile("open")}},
+		{
+			name:     "two profiles that do not filter",
+			profiles: []schedulerconfig.KubeSchedulerProfile{profile("open"), profile("closed", false, true), profile("scores", true), profile("other", true)},
+			want: []string{"note: rules of NodeFilter with restrictedLabels are in the profiles closed, other, and it is not enabled at filter in open, scores: " +
+				"pods choose their profile, and get round the rules there"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := restrictedNotes(tt.profiles, func(name string) *schedulerconfig.Plugins { return plugins[name] })
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
 	enabled := func(names ...string) schedulerconfig.PluginSet {
 		var set schedulerconfig.PluginSet
