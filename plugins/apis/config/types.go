@@ -129,6 +129,7 @@ type NodeFilterRule struct {
 	MaxPercent *int32
 	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
 	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames.
+	// An Allow asks for them by In or Exists alone.
 	RestrictedLabels bool
 }
 

@@ -140,7 +140,8 @@ type NodeFilterRule struct {
 	MinPercent *int32 `json:"minPercent,omitempty"`
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
 	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
-	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. Default: false.
+	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow asks
+	// for them by In or Exists alone. Default: false.
 	RestrictedLabels bool `json:"restrictedLabels,omitempty"`
 }
 
