@@ -137,19 +137,26 @@ func nodeFilterArgs(p *schedulerconfig.KubeSchedulerProfile) *config.NodeFilterA
 }
 
 // nodeFilterNotes say what NodeFilter's rules ask for and do not get, because it is enabled at some extension points
-// alone; and which of its rules keep pods off nodes by labels that the nodes themselves may set.
+// alone; which of its rules keep pods off nodes by labels that the nodes themselves may set; and which allow nodes by
+// restricted labels, while no rule after them denies any other.
 func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
 	}
 	rules := map[config.FilterAction]int{}
-	var unsafe []string
+	var unsafe, open []string
 	for i := range args.Rules {
 		rule := &args.Rules[i]
 		rules[rule.Action]++
 		keys := validation.KubeletLabels(rule.NodeSelector)
 		if rule.Action != config.FilterPrefer && len(keys) > 0 {
 			unsafe = append(unsafe, fmt.Sprintf("%s (%s)", rule.Name, strings.Join(keys, ", ")))
+		}
+		switch {
+		case rule.Action == config.FilterDeny:
+			open = nil // It may be about other pods; that is not looked into.
+		case rule.Action == config.FilterAllow && rule.RestrictedLabels:
+			open = append(open, rule.Name)
 		}
 	}
 	var notes []string
@@ -171,7 +178,39 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s keep pods off nodes by labels that a kubelet can set on its own node: %s; where a node must not be able to, use labels of %s/ and restrictedLabels",
 			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
 	}
+	if len(open) > 0 && args.DefaultAction != config.FilterDeny && points.Has("filter") {
+		notes = append(notes, fmt.Sprintf("note: %s: rules of %s allow nodes by restrictedLabels, and nothing after them denies the others: %s; add a rule with the action Deny, or defaultAction: Deny",
+			path, nodeFilter, strings.Join(open, ", ")))
+	}
 	return notes
+}
+
+// restrictedNotes say that rules with restrictedLabels are for the pods of some profiles only, though a pod chooses its
+// profile.
+func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf func(profile string) *schedulerconfig.Plugins) []string {
+	var with, without []string
+	for i := range profiles {
+		p := &profiles[i]
+		if !pointsOf(nodeFilter, pluginsOf(p.SchedulerName)).Has("filter") {
+			without = append(without, p.SchedulerName)
+		} else if args := nodeFilterArgs(p); args != nil && hasRestrictedLabels(args) {
+			with = append(with, p.SchedulerName)
+		}
+	}
+	if len(with) == 0 || len(without) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("note: rules of %s with restrictedLabels are in the profiles %s, and it is not enabled at filter in %s: pods choose their profile, and get round the rules there",
+		nodeFilter, strings.Join(with, ", "), strings.Join(without, ", "))}
+}
+
+func hasRestrictedLabels(args *config.NodeFilterArgs) bool {
+	for i := range args.Rules {
+		if args.Rules[i].RestrictedLabels {
+			return true
+		}
+	}
+	return false
 }
 
 // workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.

@@ -96,12 +96,14 @@ func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
 		{Name: "share", Action: config.FilterShare, NodeSelector: labelled(restricted)}, {Name: "prefer", Action: config.FilterPrefer, NodeSelector: labelled("ssd")},
 	}
 	const noted = "note: profiles[2]: NodeFilter has rules with the action "
-	tests := []struct {
-		name    string
-		rules   []config.NodeFilterRule
-		plugins schedulerconfig.Plugins
-		want    []string
-	}{
+	type test struct {
+		name          string
+		rules         []config.NodeFilterRule
+		defaultAction config.FilterAction
+		plugins       schedulerconfig.Plugins
+		want          []string
+	}
+	tests := []test{
 		{name: "enabled everywhere", rules: rules, plugins: all},
 		{name: "enabled nowhere", rules: append(rules, config.NodeFilterRule{Name: "spot", Action: config.FilterDeny, NodeSelector: labelled("spot")})},
 		{
@@ -129,10 +131,66 @@ func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
 			},
 		},
 	}
+	allow := func(name string) config.NodeFilterRule {
+		return config.NodeFilterRule{Name: name, Action: config.FilterAllow, NodeSelector: labelled(restricted), RestrictedLabels: true}
+	}
+	deny, share := rules[1], rules[2]
+	tests = append(tests, []test{
+		{name: "an Allow by restricted labels that a Deny closes", rules: []config.NodeFilterRule{allow("a"), share, deny, share}, plugins: all},
+		{name: "that the default action closes", rules: []config.NodeFilterRule{deny, allow("a")}, defaultAction: config.FilterDeny, plugins: all},
+		{
+			name: "that nothing closes", rules: []config.NodeFilterRule{allow("a"), deny, allow("b"), share, allow("c")}, defaultAction: config.FilterAllow, plugins: all,
+			want: []string{
+				"note: profiles[2]: rules of NodeFilter allow nodes by restrictedLabels, and nothing after them denies the others: b, c; " +
+					"add a rule with the action Deny, or defaultAction: Deny",
+			},
+		},
+	}...)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "NodeFilter", Args: &config.NodeFilterArgs{Rules: tt.rules}}}}
+			args := &config.NodeFilterArgs{Rules: tt.rules, DefaultAction: tt.defaultAction}
+			p := &schedulerconfig.KubeSchedulerProfile{PluginConfig: []schedulerconfig.PluginConfig{{Name: "NodeFilter", Args: args}}}
 			if diff := cmp.Diff(tt.want, pointNotes(field.NewPath("profiles").Index(2), p, &tt.plugins, nil)); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestAProfileThatGetsRoundRestrictedLabelsIsNoted(t *testing.T) {
+	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "NodeFilter", Weight: 1}}}
+	plugins := map[string]*schedulerconfig.Plugins{
+		"closed": {PreFilter: enabled, Filter: enabled, Score: enabled}, "other": {Filter: enabled}, "scores": {Score: enabled}, "open": {},
+	}
+	profile := func(name string, restricted ...bool) schedulerconfig.KubeSchedulerProfile {
+		args := &config.NodeFilterArgs{}
+		for _, restricted := range restricted {
+			args.Rules = append(args.Rules, config.NodeFilterRule{RestrictedLabels: restricted})
+		}
+		p := schedulerconfig.KubeSchedulerProfile{SchedulerName: name}
+		if len(restricted) > 0 {
+			p.PluginConfig = []schedulerconfig.PluginConfig{{Name: "NodeFilter", Args: args}}
+		}
+		return p
+	}
+	for _, tt := range []struct {
+		name     string
+		profiles []schedulerconfig.KubeSchedulerProfile
+		want     []string
+	}{
+		{name: "every profile filters, if by other rules", profiles: []schedulerconfig.KubeSchedulerProfile{profile("closed", false, true), profile("other", false)}},
+		{name: "no rule is restricted", profiles: []schedulerconfig.KubeSchedulerProfile{profile("other", false), profile("open")}},
+		{name: "what is restricted is not enabled", profiles: []schedulerconfig.KubeSchedulerProfile{profile("scores", true), profile("open")}},
+		{
+			name:     "two profiles that do not filter",
+			profiles: []schedulerconfig.KubeSchedulerProfile{profile("open"), profile("closed", false, true), profile("scores", true), profile("other", true)},
+			want: []string{"note: rules of NodeFilter with restrictedLabels are in the profiles closed, other, and it is not enabled at filter in open, scores: " +
+				"pods choose their profile, and get round the rules there"},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := restrictedNotes(tt.profiles, func(name string) *schedulerconfig.Plugins { return plugins[name] })
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 		})

@@ -23,6 +23,7 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
@@ -39,6 +40,11 @@ type binder struct{ framework.BindPlugin }
 func (binder) Name() string { return "Binder" }
 
 func newBinder(runtime.Object, framework.Handle) (framework.Plugin, error) { return binder{}, nil }
+
+// nodeFilterer is a plugin at filter, of a name whose args are known.
+type nodeFilterer struct{ framework.FilterPlugin }
+
+func (nodeFilterer) Name() string { return nodeFilter }
 
 func failing(err error) frameworkruntime.PluginFactory {
 	return func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, err }
@@ -316,6 +322,37 @@ note: clientConnection.kubeconfig is not set: the scheduler finds the API server
 				t.Errorf("printed as errors:\n%s", &errOut)
 			}
 		})
+	}
+}
+
+// TestProfilesAreCompared has args as the patched scheduler reads them, and in that the plugin itself: upstream's knows
+// neither.
+func TestProfilesAreCompared(t *testing.T) {
+	cfg := load(t, head+`
+profiles:
+- {schedulerName: default-scheduler, plugins: {filter: {enabled: [{name: NodeFilter}]}}}
+- {schedulerName: other}
+`)
+	for i := range cfg.Profiles[0].PluginConfig {
+		if of := &cfg.Profiles[0].PluginConfig[i]; of.Name == nodeFilter {
+			of.Args = &config.NodeFilterArgs{DefaultAction: config.FilterDeny, Rules: []config.NodeFilterRule{{
+				Name: "a", Action: config.FilterAllow, RestrictedLabels: true,
+				NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-restriction.kubernetes.io/a": "true"}},
+			}}}
+		}
+	}
+	start := Start{Config: cfg}
+	if _, found := start.registry()[nodeFilter]; !found {
+		start.Registry = frameworkruntime.Registry{
+			nodeFilter: func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nodeFilterer{}, nil },
+		}
+	}
+	var out, errOut bytes.Buffer
+	if err := Validate(&out, &errOut, start, nil); err != nil {
+		t.Fatalf("%v\n%s", err, &errOut)
+	}
+	if want := "note: rules of NodeFilter with restrictedLabels are in the profiles default-scheduler, and it is not enabled at filter in other: "; !strings.Contains(out.String(), want) {
+		t.Errorf("got\n%swant %q", &out, want)
 	}
 }
 

@@ -213,6 +213,7 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 		notes = append(notes, credentialNotes(path, &p)...)
 		notes = append(notes, fitWarnings(path, &p)...)
 	}
+	notes = append(notes, restrictedNotes(s.Config.Profiles, func(profile string) *schedulerconfig.Plugins { return profiles[profile].ListPlugins() })...)
 	notes = append(notes, s.documentNotes()...)
 	notes = append(notes, s.multiPointNotes()...)
 	return append(notes, s.kubeconfigNotes()...)

@@ -85,15 +85,17 @@ func (x *index) position(price int64) int {
 	return sort.Search(len(x.sorted), func(i int) bool { return x.sorted[i] >= price })
 }
 
-// median returns the price in the middle, of two the mean, rounded down. If no node has a price it is 0: then all nodes
+// median returns the price in the middle of those above 0, of two the mean, rounded down. Free nodes do not count, so that
+// many of them do not make a node free whose price is not known. If no node has a price above 0 it is 0: then all nodes
 // cost the same.
 func (x *index) median() int64 {
-	n := len(x.sorted)
+	above := x.sorted[x.position(1):]
+	n := len(above)
 	if n == 0 {
 		return 0
 	}
 	// The sum of two prices is at most a fourth of what an int64 holds.
-	return (x.sorted[(n-1)/2] + x.sorted[n/2]) / 2
+	return (above[(n-1)/2] + above[n/2]) / 2
 }
 
 // PodAdded is told of a pod on a node, which does not change what it costs.

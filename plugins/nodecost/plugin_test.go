@@ -201,6 +201,14 @@ func TestScoresByCost(t *testing.T) {
 			nodes: []*v1.Node{nodeWith("n1", "0.1"), nodeWith("n2", "0"), nodeWith("n3", "0.2")}, want: []int64{50, 100, 25},
 		},
 		{
+			name: "free nodes are not in the median, or n4 were free, too: of prices above 0 there is 0.5", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0"), nodeWith("n2", "0"), nodeWith("n3", "0.5"), nodeWith("n4", "")}, want: []int64{100, 100, 50, 50},
+		},
+		{
+			name: "no price above 0: nothing is better than anything", args: arguments(cheapestNode), pod: incoming().Obj(),
+			nodes: []*v1.Node{nodeWith("n1", "0"), nodeWith("n2", "")}, want: []int64{100, 100},
+		},
+		{
 			name: "by the share: 0.4 × 1/4, 0.8 × 1/8 and 0.4 × 1/8 of CPU: 100 × 0.05/0.1, 0.05/0.1, 0.05/0.05", args: arguments(cheapestShare), pod: incoming().Obj(),
 			nodes: []*v1.Node{nodeWith("n1", "0.4"), nodeWith("n2", "0.8", sized("8", "32Gi")), nodeWith("n3", "0.4", sized("8", "32Gi"))}, want: []int64{50, 50, 100},
 		},

@@ -222,11 +222,33 @@ func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
 }
 
 // TestFilterInParallel calls Filter for two pods at once, whose verdicts differ, as an extender may and a scheduling
-// cycle does not: the rules that are kept for the one must not decide over the other. For the race detector it also
-// writes to each status as the framework does.
+// cycle does not: the rules that are kept for the one must not decide over the other. That holds for two objects of one pod,
+// too, whose labels have changed. For the race detector it also writes to each status as the framework does.
 func TestFilterInParallel(t *testing.T) {
-	plugin := mustNew(t, "parallel", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
-	pods := []*v1.Pod{st.MakePod().Namespace("a").Obj(), st.MakePod().Namespace("b").Obj()}
+	byLabel := []config.NodeFilterRule{
+		{Name: "not-of-a", Action: config.FilterDeny, NodeNames: []string{"a-*"}, PodSelector: labelled("team", "b")},
+		{Name: "not-of-b", Action: config.FilterDeny, NodeNames: []string{"b-*"}, PodSelector: labelled("team", "a")},
+	}
+	ofTeam := func(team string) *v1.Pod {
+		return st.MakePod().Namespace("n").Name("pod").UID("uid").Label("team", team).Obj()
+	}
+	for _, tt := range []struct {
+		name  string
+		rules []config.NodeFilterRule
+		pods  [2]*v1.Pod
+	}{
+		{"two pods", denyOthersNodes(), [2]*v1.Pod{st.MakePod().Namespace("a").Obj(), st.MakePod().Namespace("b").Obj()}},
+		{"two objects of one pod", byLabel, [2]*v1.Pod{ofTeam("a"), ofTeam("b")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			plugin := mustNew(t, "parallel", &config.NodeFilterArgs{Rules: tt.rules, DefaultAction: config.FilterAllow})
+			filterInParallel(t, plugin, tt.pods)
+		})
+	}
+}
+
+// filterInParallel has the first pod pass on a-1 alone, and the second on b-1.
+func filterInParallel(t *testing.T, plugin *NodeFilter, pods [2]*v1.Pod) {
 	nodes := []*framework.NodeInfo{nodeInfo(st.MakeNode().Name("a-1").Obj()), nodeInfo(st.MakeNode().Name("b-1").Obj())}
 	var wg sync.WaitGroup
 	for worker := 0; worker < 16; worker++ {
@@ -237,7 +259,8 @@ func TestFilterInParallel(t *testing.T) {
 				for node := range nodes {
 					status := plugin.Filter(context.Background(), nil, pods[pod], nodes[node])
 					if status.IsSuccess() != (pod == node) {
-						t.Errorf("namespace %s, node %s: %v", pods[pod].Namespace, nodes[node].Node().Name, status.Code())
+						t.Errorf("pod %d, node %s: %v", pod, nodes[node].Node().Name, status.Code())
+						return
 					}
 					if !status.IsSuccess() {
 						status.SetFailedPlugin(name)

@@ -438,6 +438,53 @@ func TestEventsOfSharesAreThoseOfPods(t *testing.T) {
 	}
 }
 
+// TestExplainTellsTheMost of 7 shares and 8 rules that deny: rule-i denies i nodes, so rule-0 none, and the default action,
+// or the first share, 3. Of rules that denied equally many the earlier one is told.
+func TestExplainTellsTheMost(t *testing.T) {
+	args := &config.NodeFilterArgs{DefaultAction: config.FilterDeny}
+	rule := func(name string, action config.FilterAction, nodes string) {
+		args.Rules = append(args.Rules, config.NodeFilterRule{Name: name, Action: action, NodeNames: []string{nodes}})
+		if action == config.FilterShare {
+			args.Rules[len(args.Rules)-1].MaxPercent = pointer.Int32(90)
+		}
+	}
+	var nodes []*v1.Node
+	for i := 0; i <= 7; i++ {
+		rule(fmt.Sprintf("rule-%d", i), config.FilterDeny, fmt.Sprintf("node-%d-*", i))
+		for n := 0; n < i; n++ {
+			nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("node-%d-%d", i, n)).Obj())
+		}
+	}
+	for i := 0; i < 3; i++ {
+		nodes = append(nodes, st.MakeNode().Name(fmt.Sprintf("other-%d", i)).Obj())
+	}
+	explained := func() string {
+		plugin, state := mustNew(t, "the-most", args), framework.NewCycleState()
+		plugin.handle = handle{snapshot: internalcache.NewSnapshot(nil, nodes)}
+		pod := web("new")
+		plugin.PreFilter(context.Background(), state, pod)
+		for _, node := range nodes {
+			plugin.Filter(context.Background(), state, pod, nodeInfo(node))
+		}
+		return plugin.Explain(state, nil, nil)
+	}
+	const five = "Nodes denied: rule-7 7, rule-6 6, rule-5 5, rule-4 4, rule-3 3"
+	if got, want := explained(), five+", and 3 more rules."; got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+	for i := 0; i < 7; i++ {
+		rule(fmt.Sprintf("share-%d", i), config.FilterShare, "other-*")
+	}
+	want := ""
+	for i := 0; i < 5; i++ {
+		want += fmt.Sprintf("Rule share-%d: 0 of 0 pods are on its nodes, and 0 to 90 %% may be. ", i)
+	}
+	want += "And 2 more with a share. " + five + ", and 3 more rules."
+	if got := explained(); got != want {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
 func TestExplainAndWhatIfs(t *testing.T) {
 	nodes := []*v1.Node{spot("spot-1"), spot("spot-2"), onDemand("on-demand"), onDemand("old-1")}
 	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)

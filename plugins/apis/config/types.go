@@ -129,6 +129,7 @@ type NodeFilterRule struct {
 	MaxPercent *int32
 	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
 	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames.
+	// An Allow asks for them by In or Exists alone.
 	RestrictedLabels bool
 }
 
@@ -200,7 +201,7 @@ const (
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeCostArgs are the arguments of the plugin NodeCost. A node's price comes from its annotation, else from its label,
-// else from the table. A node that has none counts as the median of those that have one.
+// else from the table. A node that has none counts as the median of those above 0.
 type NodeCostArgs struct {
 	metav1.TypeMeta
 

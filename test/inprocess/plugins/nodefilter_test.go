@@ -76,29 +76,29 @@ func TestAPodPreemptsForItsShare(t *testing.T) {
 	}
 }
 
-// TestAShareCountsPodsOfAllProfiles also while they are being bound.
+// TestAShareCountsPodsOfAllProfiles also while they are being bound. One profile places ten pods on on-demand nodes. Only
+// because the other profile counts these may ten of its own go to spot nodes: of its own alone, not one might be there. The
+// next, of either profile, would be 11 of 21.
 func TestAShareCountsPodsOfAllProfiles(t *testing.T) {
-	nodes := append(pool("spot", 2, "10"), pool("on-demand", 2, "10")...)
-	s := newShare(t, "minPercent: 70", nodes)
-	var pods []*v1.Pod
-	for i := 0; i < 20; i++ {
-		pod := ofShare(fmt.Sprintf("pod-%d", i), 0)
-		if i%2 == 1 {
-			pod.Spec.SchedulerName = "second"
-		}
-		pods = append(pods, pod)
+	s := newShare(t, "maxPercent: 50", append(pool("spot", 2, "20"), pool("on-demand", 2, "20")...))
+	place := func(pod, scheduler, pool string) decision.Decision {
+		t.Helper()
+		made := ofShare(pod, 0)
+		made.Spec.SchedulerName = scheduler
+		made.Spec.NodeSelector = map[string]string{"pool": pool}
+		return s.Schedule(made)[0]
 	}
-	spot := 0
-	for i, made := range s.Schedule(pods...) {
-		if strings.HasPrefix(made.Node, "spot-") {
-			spot++
-		}
-		if made.Node == "" || 10*spot < 7*(i+1) {
-			t.Errorf("%s is on %q, and %d of %d pods on spot nodes: %s", made.Pod, made.Node, spot, i+1, made.Failure)
+	for _, of := range []struct{ scheduler, pool string }{{v1.DefaultSchedulerName, "on-demand"}, {"second", "spot"}} {
+		for i := 0; i < 10; i++ {
+			if got := place(fmt.Sprintf("%s-%d", of.pool, i), of.scheduler, of.pool); got.Node == "" {
+				t.Fatalf("%s: %s", got.Pod, got.Failure)
+			}
 		}
 	}
-	if spot == 20 {
-		t.Error("all pods are on spot nodes, which is no test")
+	for _, scheduler := range []string{v1.DefaultSchedulerName, "second"} {
+		if got := place("too-many-for-"+scheduler, scheduler, "spot"); got.Node != "" {
+			t.Errorf("%s is on %s, as the 11th of 21 pods", got.Pod, got.Node)
+		}
 	}
 }
 

@@ -89,6 +89,9 @@ func validateShare(path *field.Path, rule *config.NodeFilterRule) field.ErrorLis
 // node.kubernetes.io/. But only the prefix is promised to be for this use, so it alone will do. All labels without a
 // domain, or of another one, are the kubelet's to set (--node-labels, or an update of its node).
 //
+// A node that has just joined has none of these labels. So an Allow must ask for one: by DoesNotExist or NotIn it would match
+// every new node, before an administrator has had a look at it. For a Deny that is the safe side.
+//
 // A kubelet cannot change the name of its node. But who joins a node chooses it, so a rule with names would say nothing
 // certain.
 func validateRestrictedLabels(path *field.Path, rule *config.NodeFilterRule) field.ErrorList {
@@ -107,11 +110,21 @@ func validateRestrictedLabels(path *field.Path, rule *config.NodeFilterRule) fie
 		}
 	}
 	for i := range rule.NodeSelector.MatchExpressions {
-		if key := rule.NodeSelector.MatchExpressions[i].Key; !isRestricted(key) {
-			errs = append(errs, field.Invalid(selectorPath.Child("matchExpressions").Index(i).Child("key"), key, must))
+		expression, expressionPath := &rule.NodeSelector.MatchExpressions[i], selectorPath.Child("matchExpressions").Index(i)
+		if !isRestricted(expression.Key) {
+			errs = append(errs, field.Invalid(expressionPath.Child("key"), expression.Key, must))
+		}
+		if isNegative(expression.Operator) && rule.Action == config.FilterAllow {
+			errs = append(errs, field.Invalid(expressionPath.Child("operator"), expression.Operator,
+				"must be In or Exists in a rule with the action Allow and restrictedLabels; a node that has just joined has no such label, and would be allowed"))
 		}
 	}
 	return errs
+}
+
+// isNegative says whether an operator matches nodes without the label.
+func isNegative(operator metav1.LabelSelectorOperator) bool {
+	return operator == metav1.LabelSelectorOpNotIn || operator == metav1.LabelSelectorOpDoesNotExist
 }
 
 func isRestricted(key string) bool {

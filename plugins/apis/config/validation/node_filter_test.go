@@ -91,6 +91,25 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 			},
 		},
 		{
+			name: "an Allow for nodes without a restricted label, which all new nodes are", rule: config.NodeFilterRule{
+				Action: config.FilterAllow, RestrictedLabels: true, NodeSelector: with(
+					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpIn, Values: []string{"true"}},
+					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpDoesNotExist},
+					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpExists},
+					metav1.LabelSelectorRequirement{Key: restricted, Operator: metav1.LabelSelectorOpNotIn, Values: []string{"false"}},
+				),
+			},
+			want: []string{
+				`args.rules[0].nodeSelector.matchExpressions[1].operator: Invalid value: "DoesNotExist": must be In or Exists`,
+				`args.rules[0].nodeSelector.matchExpressions[3].operator: Invalid value: "NotIn": must be In or Exists`,
+			},
+		},
+		{
+			name: "an Allow for nodes without a label, which need not be restricted", rule: config.NodeFilterRule{
+				Action: config.FilterAllow, NodeSelector: with(metav1.LabelSelectorRequirement{Key: "spot", Operator: metav1.LabelSelectorOpDoesNotExist}),
+			},
+		},
+		{
 			name: "labels that kubelets set, and a name", rule: config.NodeFilterRule{
 				Action: config.FilterAllow, RestrictedLabels: true, NodeNames: nodes,
 				NodeSelector: &metav1.LabelSelector{
