@@ -22,7 +22,8 @@ func (pl *WorkloadTopology) PreFilter(_ context.Context, cycleState *framework.C
 	return status
 }
 
-// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the group, or peers.
+// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the
+// group, or peers.
 func (pl *WorkloadTopology) PreFilterExtensions() framework.PreFilterExtensions {
 	if !pl.filters {
 		return nil

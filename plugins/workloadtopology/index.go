@@ -32,9 +32,9 @@ type index struct {
 	marks    marks
 }
 
-// marks are sums that are noted of domains and nodes: how much the peers there weigh by which a pod is scored. Of the pods of a job,
-// which come one after the other, only the first pays for a look at all domains: after that what changes is noted as it
-// changes.
+// marks are sums that are noted of domains and nodes: how much the peers there weigh by which a pod is scored. Of the pods
+// of a job, which come one after the other, only the first pays for a look at all domains: after that what changes is
+// noted as it changes.
 type marks struct {
 	// group is the one whose pods are noted of nodes.
 	group   string
