@@ -3,7 +3,7 @@
 package nodefilter
 
 import (
-	"math"
+	"sort"
 	"strconv"
 	"sync/atomic"
 
@@ -54,43 +54,38 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 // appendDenied tells of the rules that denied the most nodes, from the one with the most, those with equally many in their
 // order.
 func (p *podRules) appendDenied(text []byte) []byte {
-	denying := 0
+	type denial struct {
+		rule  int
+		nodes int64
+	}
+	var denials []denial
 	for i := range p.denied {
-		if atomic.LoadInt64(&p.denied[i]) > 0 {
-			denying++
+		if nodes := atomic.LoadInt64(&p.denied[i]); nodes > 0 {
+			denials = append(denials, denial{i, nodes})
 		}
 	}
-	if denying == 0 {
+	if len(denials) == 0 {
 		return text
 	}
+	sort.SliceStable(denials, func(i, j int) bool { return denials[i].nodes > denials[j].nodes })
+	more := len(denials) - explainedRules
+	if more > 0 {
+		denials = denials[:explainedRules]
+	}
 	text = append(text, "Nodes denied: "...)
-	last, most := -1, int64(math.MaxInt64)
-	for told := 0; told < denying && told < explainedRules; told++ {
-		next, nodes := -1, int64(0)
-		for i := range p.denied {
-			n := atomic.LoadInt64(&p.denied[i])
-			// It comes after the last one that was told, and before what was found so far.
-			if (n < most || n == most && i > last) && n > nodes {
-				next, nodes = i, n
-			}
-		}
-		if next < 0 {
-			break
-		}
-		last, most = next, nodes
+	for i, denied := range denials {
 		name := filterrule.DefaultActionLabel
-		if next < len(p.rules) {
-			name = p.rules[next].name
+		if denied.rule < len(p.rules) {
+			name = p.rules[denied.rule].name
 		}
-		if told > 0 {
+		if i > 0 {
 			text = append(text, ", "...)
 		}
 		text = append(append(text, name...), ' ')
-		text = strconv.AppendInt(text, nodes, 10)
+		text = strconv.AppendInt(text, denied.nodes, 10)
 	}
-	if denying > explainedRules {
-		text = append(text, ", and "...)
-		text = strconv.AppendInt(text, int64(denying-explainedRules), 10)
+	if more > 0 {
+		text = strconv.AppendInt(append(text, ", and "...), int64(more), 10)
 		text = append(text, " more rules"...)
 	}
 	return append(text, '.')
