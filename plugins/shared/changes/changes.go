@@ -115,13 +115,10 @@ func (f *Follower) compare(known *node, now []*framework.PodInfo, observer Obser
 	if same == len(now) && same == len(known.pods) {
 		return
 	}
-	// From the first that differs on. Pods are few on a node, and most changes are at the end.
-	before := append([]*v1.Pod(nil), known.pods[same:]...)
-	for i := range known.pods[same:] {
-		// What is gone is not kept behind the end of the slice.
-		known.pods[same+i] = nil
-	}
-	known.pods = known.pods[:same]
+	// From the first that differs on. Pods are few on a node, and most changes are at the end. A new slice keeps none that
+	// are gone.
+	before := known.pods[same:]
+	known.pods = append(make([]*v1.Pod, 0, len(now)), known.pods[:same]...)
 	for _, podInfo := range now[same:] {
 		known.pods = append(known.pods, podInfo.Pod)
 	}
