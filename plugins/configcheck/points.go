@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -32,12 +33,12 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind behind %s, which binds every pod: name %s and then %s under bind.enabled, and \"*\" under bind.disabled",
 			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
 	}
-	if args := nodeFilterArgs(p); args != nil {
+	if args, ok := argsOf(nodeFilter, p).(*config.NodeFilterArgs); ok {
 		notes = append(notes, nodeFilterNotes(path, args, pointsOf(nodeFilter, plugins))...)
 	}
 	notes = append(notes, workloadTopologyNotes(path, p, plugins)...)
-	args := chaosArgs(p)
-	if args == nil {
+	args, ok := argsOf(chaos, p).(*config.ChaosArgs)
+	if !ok {
 		return notes
 	}
 	points := pointsOf(chaos, plugins)
@@ -74,6 +75,16 @@ func pointsOf(plugin string, plugins *schedulerconfig.Plugins) sets.String {
 	return points
 }
 
+// argsOf returns the args of a plugin; nil if the profile has none.
+func argsOf(plugin string, p *schedulerconfig.KubeSchedulerProfile) runtime.Object {
+	for _, pluginConfig := range p.PluginConfig {
+		if pluginConfig.Name == plugin {
+			return pluginConfig.Args
+		}
+	}
+	return nil
+}
+
 // behindDefaultBinder returns the plugins that come at bind after the one that leaves no pod to others.
 func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
 	for i, plugin := range plugins.Bind.Enabled {
@@ -85,16 +96,6 @@ func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
 			behind = append(behind, plugin.Name)
 		}
 		return behind
-	}
-	return nil
-}
-
-// chaosArgs returns the args of Chaos; nil if the profile has none.
-func chaosArgs(p *schedulerconfig.KubeSchedulerProfile) *config.ChaosArgs {
-	for _, pluginConfig := range p.PluginConfig {
-		if args, ok := pluginConfig.Args.(*config.ChaosArgs); ok && pluginConfig.Name == chaos {
-			return args
-		}
 	}
 	return nil
 }
@@ -124,16 +125,6 @@ func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []
 		}
 	}
 	return notes
-}
-
-// nodeFilterArgs returns the args of NodeFilter; nil if the profile has none.
-func nodeFilterArgs(p *schedulerconfig.KubeSchedulerProfile) *config.NodeFilterArgs {
-	for _, pluginConfig := range p.PluginConfig {
-		if args, ok := pluginConfig.Args.(*config.NodeFilterArgs); ok && pluginConfig.Name == nodeFilter {
-			return args
-		}
-	}
-	return nil
 }
 
 // nodeFilterNotes say what NodeFilter's rules ask for and do not get, because it is enabled at some extension points
@@ -193,7 +184,7 @@ func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf 
 		p := &profiles[i]
 		if !pointsOf(nodeFilter, pluginsOf(p.SchedulerName)).Has("filter") {
 			without = append(without, p.SchedulerName)
-		} else if args := nodeFilterArgs(p); args != nil && hasRestrictedLabels(args) {
+		} else if args, ok := argsOf(nodeFilter, p).(*config.NodeFilterArgs); ok && hasRestrictedLabels(args) {
 			with = append(with, p.SchedulerName)
 		}
 	}
@@ -215,14 +206,9 @@ func hasRestrictedLabels(args *config.NodeFilterArgs) bool {
 
 // workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.
 func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
-	var args *config.WorkloadTopologyArgs
-	for _, pluginConfig := range p.PluginConfig {
-		if given, ok := pluginConfig.Args.(*config.WorkloadTopologyArgs); ok && pluginConfig.Name == workloadTopology {
-			args = given
-		}
-	}
+	args, ok := argsOf(workloadTopology, p).(*config.WorkloadTopologyArgs)
 	points := pointsOf(workloadTopology, plugins)
-	if args == nil || points.Len() == 0 {
+	if !ok || points.Len() == 0 {
 		return nil
 	}
 	var notes []string
