@@ -19,8 +19,8 @@ env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC
   hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/patched-tree.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-compile ./plugins "$work/plugins" "$ROOT/test/inprocess" "$TREE"
+use_tree "$work/plugins" "$ROOT/test/inprocess" "$TREE"
 # Without those tests of NodeLoad that watch a plugin which they make themselves: the tree has its own.
-(cd "$ROOT/test/inprocess/plugins" && "$work/plugins.test" -test.skip='^(TestManyPods|TestHotNodes|TestARestart)')
+test_with "$work/plugins" "$ROOT/test/inprocess" -count=1 -skip='^(TestManyPods|TestHotNodes|TestARestart)' ./plugins
 # Upstream's tests must leave the tree as the patches made it.
 refuse_edits
