@@ -130,7 +130,7 @@ update: ## Bring all generated files up to date
 ##@ Prove
 
 .PHONY: test
-test: ## Run every check and test that needs no root (TESTS=all: also those that do; or a step of test/steps.mk)
+test: ## Test what a newcomer needs to know, without root (TESTS=all: everything, as CI does; or a step of test/steps.mk)
 	@TESTS=$(TESTS) bash test/test.sh
 
 .PHONY: test-bare

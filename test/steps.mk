@@ -2,16 +2,15 @@
 # The steps of the tests, and what each of them needs to be done before. test.sh runs them and sets the variables: make
 # runs several at a time, because some compute while others wait, and prints what each of them prints in one piece.
 
-# Longest first.
+# What a person runs to know that it works here. Longest first, as below.
 .PHONY: test
-test: node-load integration scenarios patched-tree oracle unit verify load-trace scripts without-generators carried artifacts run
+test: unit patched-tree oracle verify monitoring
 
-# As root, on Debian.
+# What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e test applies full-disk add-module
+all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
-# What is not run each time. The other architecture; the kubeadm nodes of the tests themselves, as root, when they change;
-# the figures of Trimaran.
+# Not run each time: the other architecture; the tests' own kubeadm nodes, as root, when they change; the figures of Trimaran.
 .PHONY: long
 long: oci kubeadm-nodes oracle-traps trimaran
 
@@ -42,7 +41,7 @@ load-trace: tools ; $(step) $(call go-test,test/inprocess) -p=1 -v ./loadtrace .
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: without-generators patched-tree carried oracle artifacts run integration node-load scenarios
+.PHONY: without-generators patched-tree carried oracle artifacts run monitoring integration node-load scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -52,7 +51,9 @@ artifacts: servers ; $(step) bash -e -c '\
   $(call go-test,test) -skip TestLayout ./artifacts/... && \
   $(call go-test,build) -run TestLinkedModulesOfTheRealScheduler ./release'
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/nodeload %/scenarios,$(cluster-tests))
+# Pods are bound on a real API server by loads that a real Prometheus measured.
+monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/monitoring %/nodeload %/scenarios,$(cluster-tests))
 node-load: servers metrics-server ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
