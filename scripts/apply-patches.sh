@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Brings _output/kubernetes from upstream's commit to the patched tree: one commit with the packages of modules.yaml,
-# then one commit a patch, in the order of their names.
+# then one commit for each patch, in the order of their names.
 #
-# The series is applied in a scratch work tree first; the tree itself moves only when all of it applied.
+# The series is applied in a scratch work tree first. The tree itself only changes if all patches apply.
 # Inputs: the base that source.sh made; modules.yaml; patches/*.patch.
 # Exit: 0 applied or nothing to do; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -11,7 +11,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 SCRATCH=$OUTPUT/.patching
 
-# explain PATCH LOG: why git could not apply it, in the scratch tree that still shows the state before it.
+# explain PATCH LOG ends the script with the reason why git could not apply the patch. The scratch tree is still in the
+# state before it.
 explain() {
   local name=${1##*/} where file line hunk
   if git -C "$SCRATCH" apply --cached --reverse --check "$1" 2> /dev/null; then
@@ -26,16 +27,16 @@ explain() {
   else
     where=$(grep -m1 '^error: ' "$2" || tail -1 "$2")
   fi
-  fail "$name does not apply to $VERSION: $where; $TREE is as it was" \
+  fail "$name does not apply to $VERSION: $where; $TREE is unchanged" \
     "resolve it by hand: git -C $TREE checkout --detach $done_so_far && git -C $TREE am -3 $1  (docs/patches.md, 'Resolve')"
 }
 
 need git sha256sum awk
 lock
 base=$(recorded "base.$VERSION.tree")
-[[ -n $base ]] || fail "the source of $VERSION is not there yet" "make source"
+[[ -n $base ]] || fail "the source of $VERSION is missing" "make source"
 compgen -G "$PATCHES_DIR/*.patch" > /dev/null || fail "there are no patches in $PATCHES_DIR" "git checkout -- patches"
-[[ -f $MODULES_FILE ]] || fail "$MODULES_FILE is not there" "git checkout -- modules.yaml"
+[[ -f $MODULES_FILE ]] || fail "$MODULES_FILE does not exist" "git checkout -- modules.yaml"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 read_series "$build"
@@ -48,12 +49,12 @@ if [[ $(recorded applied.base) == "$base" && $(recorded applied.series) == "$hea
   exit 0
 fi
 
-# Made once for its inputs: the ref is there when all of the commit is.
+# Made once for its inputs. The ref exists only if the commit is complete.
 modules=$(modules_commit)
 if ! in_tree rev-parse --quiet --verify "$modules" > /dev/null; then
   "$build" source carry "$MODULES_FILE" "$TREE" "$base" "$modules" || exit 1
 fi
-# Patches at the beginning of the series that did not change are commits already, if what is below them did not either.
+# Unchanged patches at the beginning of the series already are commits, if their base is unchanged too.
 start=$modules
 read -ra old <<< "$(recorded applied.series)"
 if [[ $(recorded applied.base) == "$base" && ${old[0]:-} == "$head" ]]; then
@@ -68,7 +69,7 @@ fi
 
 rm -rf "$SCRATCH"
 in_tree worktree prune
-# Without a checkout: git takes from the index the few files that patches touch.
+# Without a checkout: git reads the few files that patches touch from the index.
 in_tree worktree add -q --no-checkout --detach "$SCRATCH" "$start"
 cleanup() { rm -rf "$SCRATCH" "$OUTPUT/.patching.log"; in_tree worktree prune; }
 trap cleanup EXIT

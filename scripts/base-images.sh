@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds stand-ins for upstream's base images, kube-cross and go-runner, where no registry can be reached: from Debian
+# Builds replacements for upstream's base images, kube-cross and go-runner, if no registry can be reached: from Debian
 # packages, the pinned Go, and the kube-log-runner of the patched tree.
 #
 # Inputs: _output/bin/linux/ARCH/kube-log-runner, which build-binary.sh made; ARCH; DEBIAN_SUITE, DEBIAN_MIRROR; BUILDX
@@ -14,7 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 IMAGES=$OUTPUT/base-images
 SUITE=${DEBIAN_SUITE:-bookworm}
 MIRROR=${DEBIAN_MIRROR:-}
-# On top of Debian's essential packages: what upstream's build runs inside the container, and what go-runner takes over.
+# In addition to Debian's essential packages: the programs that upstream's build runs in the container, and the files
+# that go-runner copies.
 PACKAGES=ca-certificates,git,iproute2,make,rsync,tzdata
 
 need tar
@@ -32,16 +33,16 @@ work=$(mktemp -d "$IMAGES/.work.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
 sum() { sha256sum "$@" | cut -d' ' -f1; }
-# Archives whose bytes depend on the names and contents of the files alone.
+# The bytes of archives only depend on the names and contents of their files.
 pack() { tar --create --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=gnu "$@"; }
 
-# image NAME FOLDER PLATFORM INPUTS builds an image from a folder, unless Docker has it from the same inputs. Docker has
-# it whole or not at all, so the inputs are kept as a label on the image itself.
+# image NAME DIRECTORY PLATFORM INPUTS builds an image from a directory, unless Docker has it from the same inputs.
+# Docker stores images atomically, so the inputs are a label of the image.
 image() {
   docker buildx build --load --pull=false --network=none --progress=plain --platform "$3" --label "kube-scheduler.inputs=$4" \
     --tag "$1" "$2" > "$work/log" 2>&1 || {
     cat "$work/log" >&2
-    fail "Docker could not build $1" "fix what is said above, then make base-images"
+    fail "Docker could not build $1" "fix the error above, then make base-images"
   }
   say "base-images: $1"
 }
@@ -56,12 +57,12 @@ if up_to_date "$debian.inputs" "$packages" debian.tar; then
   say "base-images: $debian is up to date: skipped"
 else
   need mmdebstrap
-  say "base-images: $PACKAGES and Debian's essential packages, $SUITE, from ${MIRROR:-the mirror that mmdebstrap takes by itself}, about a minute"
+  say "base-images: $PACKAGES and Debian's essential packages, $SUITE, from ${MIRROR:-the default mirror of mmdebstrap}, about a minute"
   SOURCE_DATE_EPOCH=0 mmdebstrap --quiet --variant=essential --include="$PACKAGES" --architectures="${host#*/}" \
     --dpkgopt='path-exclude=/usr/share/doc/*' --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
     --skip=output/dev --format=tar "$SUITE" "$work/debian.tar" ${MIRROR:+"$MIRROR"} > "$work/log" 2>&1 || {
     tail -20 "$work/log" >&2
-    fail "Debian $SUITE could not be put together" "see that ${MIRROR:-a mirror of Debian} can be reached (DEBIAN_MIRROR= takes another) and that debian-archive-keyring is installed, then make base-images"
+    fail "Debian $SUITE could not be installed" "check that ${MIRROR:-a mirror of Debian} is reachable (DEBIAN_MIRROR= selects another) and that debian-archive-keyring is installed, then make base-images"
   }
   mv "$work/debian.tar" "$debian"
   write_stamp "$debian.inputs" "$packages" debian.tar

@@ -111,7 +111,7 @@ run() {
   if ((status)) || ! times "$2" >> "$bench/$1.txt"; then
     mv "$memory/log" "$bench/log"
     grep -E -A5 '^(panic|---|F[0-9]{4} |    [a-z_]+\.go:)' "$bench/log" >&2 || true
-    fail "$2 failed with $1, exit status $status" "see above, and $bench/log"
+    fail "$2 failed with $1, exit status $status" "read the output above, and $bench/log"
   fi
 }
 

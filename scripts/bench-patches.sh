@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what each speed patch gains: the decision benchmark, compiled at the commit before the first of them and at
-# that of each, in the order of the series. Prints a table in Markdown for each patch, with the shapes whose time or
-# memory it changes by more than a tenth. The machine should have nothing else to do.
+# Measures the gain of each speed patch with the decision benchmark, compiled at the commit before the first of them and
+# at each of their commits, in the order of the series. Prints a Markdown table for each patch, with the shapes whose
+# time or memory it changes by more than a tenth. The machine should be idle otherwise.
 #
 # Inputs: the tree that apply-patches.sh made; (environment) those of bench.sh, but only one number each for NODES and
-# PARALLELISM; DECISIONS (60) and ROUNDS (2). Output: _output/bench-patches/. Exit: 0 measured; 1 a run failed, and said why.
+# PARALLELISM; DECISIONS (60) and ROUNDS (2). Output: _output/bench-patches/. Exit: 0 measured; 1 a run failed and
+# printed the reason.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what the records of decisions cost: the decision benchmark in the patched tree, compiled with records, as is
-# the default, and without, alternating; and for how long a what-if holds up scheduling (held-ns/op, each round by
-# itself). Prints a table in Markdown, with medians. The machine should have nothing else to do.
+# Measures the cost of decision records with the decision benchmark in the patched tree, compiled with records (the
+# default) and without, alternating; and the time that a what-if blocks scheduling (held-ns/op, for each round). Prints
+# a Markdown table with medians. The machine should be idle otherwise.
 #
-# Inputs: as bench.sh. Exit: 0 measured; 1 a run failed, and said why.
+# Inputs: as bench.sh. Exit: 0 measured; 1 a run failed and printed the reason.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 
@@ -23,7 +23,7 @@ test_with "$bench/without" "$ROOT/test/inprocess" -c -o "$bench/without.test" ./
 
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $DECISIONS decisions, medians of $ROUNDS rounds"
 for ((round = 1; round <= ROUNDS; round++)); do
-  # The second one finds another machine than the first one.
+  # The order alternates, because the second run finds the machine in a different state.
   if ((round % 2)); then order=(without with); else order=(with without); fi
   for side in "${order[@]}"; do measure_decisions "$bench/$side"; done
 done
@@ -34,6 +34,6 @@ medians "$bench/without.txt" "$bench/with.txt" 'ns/op 1000 1 ratio' 'cpu-ns/op 1
 
 "$bench/with.test" -test.run='^$' -test.bench="^BenchmarkWhatIf\$/^shape=.*($SHAPES)" -test.benchtime=20x -test.count="$ROUNDS" \
   -test.timeout=0 -nodes="$NODES" -parallelism="$PARALLELISM" > "$bench/what-if.log" 2>&1 ||
-  { cat "$bench/what-if.log" >&2; fail "the benchmark of what-ifs failed" "see above"; }
+  { cat "$bench/what-if.log" >&2; fail "the benchmark of what-ifs failed" "read the output above"; }
 say ""
 grep ^Benchmark "$bench/what-if.log"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Compares what a decision costs in stock Kubernetes and in the patched tree: the same benchmarks, compiled with the same
-# Go and flags, alternating. Prints a table in Markdown with medians. The benchmarks' own lines, which benchstat reads,
-# go to _output/bench/stock.txt and fork.txt. The machine should have nothing else to do.
+# Compares the cost of a decision in stock Kubernetes and in the patched tree: the same benchmarks, compiled with the
+# same Go and flags, alternating. Prints a Markdown table with medians. The benchmarks' output, in the format of
+# benchstat, goes to _output/bench/stock.txt and fork.txt. The machine should be idle otherwise.
 #
 # Inputs: the tree that apply-patches.sh made; (environment) NODES (5000) and PARALLELISM (1), numbers separated by
 # commas; SHAPES (.), a regular expression; DECISIONS (200) in each round; ROUNDS (6) of each.
-# Exit: 0 measured; 1 a run failed, and said why.
+# Exit: 0 measured; 1 a run failed and printed the reason.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 
@@ -18,7 +18,7 @@ compile_both ./benchmark "$bench"
 
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $DECISIONS decisions, medians of $ROUNDS rounds"
 for ((round = 1; round <= ROUNDS; round++)); do
-  # The second one finds another machine than the first one.
+  # The order alternates, because the second run finds the machine in a different state.
   if ((round % 2)); then order=(stock fork); else order=(fork stock); fi
   for side in "${order[@]}"; do measure_decisions "$bench/$side"; done
 done

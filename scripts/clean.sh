@@ -8,7 +8,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 
 lock
 if [[ -e $TREE ]]; then
-  [[ -f $TREE/.git/kube-scheduler ]] || fail "$TREE is not a tree that this project made" "move it away, then make clean"
+  [[ -f $TREE/.git/kube-scheduler ]] || fail "$TREE was not made by this project" "move it away, then make clean"
   refuse_edits
   # Branches and stashes are work too, wherever HEAD is.
   kept=$(in_tree for-each-ref --no-merged="$(in_tree rev-parse HEAD)" --format='%(refname)' refs/heads refs/stash)
@@ -21,5 +21,5 @@ rm -rf kubernetes bin tools release-images base-images release e2e test bench be
   0000-modules.patch 0000-modules.patch.new .source .patching .patching.log .registry \
   .registry.patch .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .apt.lock apt.log .lock
 cd "$ROOT"
-rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT holds other things too; they stay"
-say "clean: everything that was made is gone"
+rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT also holds other files; they stay"
+say "clean: all build results are deleted"

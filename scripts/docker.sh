@@ -1,23 +1,23 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts that use Docker share: is it there, with buildx, and what are the local base images called? Sourced
+# Functions of the scripts that use Docker: they check for Docker and buildx, and name the local base images. Sourced
 # after environment.sh.
 #
 # Inputs (environment): ARCH, BUILDX ("install": make the plugin from its Go module where it is missing), and those of
 #   Docker's client.
 
-# The names of the images that base-images.sh makes; Docker never looks for localhost/… in a registry on the network.
+# The names of the images that base-images.sh builds. Docker never looks for localhost/… in a registry on the network.
 # shellcheck disable=SC2034 # Read by the scripts that source this file.
 LOCAL_CROSS=localhost/kube-cross:$GO_VERSION
 # shellcheck disable=SC2034
 LOCAL_RUNNER=localhost/go-runner:$VERSION-$GO_VERSION-$ARCH
 
-# The first release line that talks to daemons old and new, and that Go's checksum database vouches for.
+# The first release line that supports old and new daemons, and that Go's checksum database lists.
 BUILDX_VERSION=v0.12.1
 
 has_image() { docker image inspect "$1" > /dev/null 2>&1; }
 
-# need_docker ends the script when there is no Docker that can build, and sets docker_platform (linux/amd64).
+# need_docker ends the script if Docker cannot build, and sets docker_platform (linux/amd64).
 need_docker() {
   local context
   command -v docker > /dev/null ||
@@ -28,11 +28,11 @@ need_docker() {
   docker_platform=${docker_platform##*$'\n'}
   if ! docker buildx version > /dev/null 2>&1; then
     [[ ${BUILDX:-} == install ]] ||
-      fail "Docker has no buildx plugin, which upstream's build calls" \
+      fail "Docker has no buildx plugin, which upstream's build needs" \
         "install docker-buildx or docker-buildx-plugin with your system's package manager, or have it made from its Go module: run the same command again with BUILDX=install"
     install_buildx
   fi
-  # The builder inside the daemon sees the daemon's images; any other that the user may have chosen does not.
+  # The daemon's own builder sees the daemon's images; another builder of the user does not.
   context=$(docker context show 2> /dev/null) || context=default
   export BUILDX_BUILDER=$context
 }
@@ -43,12 +43,12 @@ install_buildx() {
   work=$(mktemp -d "$OUTPUT/.buildx.XXXXXX")
   GOBIN=$work GOWORK=off GOFLAGS='' CGO_ENABLED=0 go install -trimpath "github.com/docker/buildx/cmd/buildx@$BUILDX_VERSION" || {
     rm -rf "$work"
-    fail "buildx $BUILDX_VERSION could not be made" "see that the module proxy (go env GOPROXY) can be reached, then run the same command again"
+    fail "buildx $BUILDX_VERSION does not build" "check that the module proxy (go env GOPROXY) is reachable, then run the same command again"
   }
   mkdir -p "$folder"
   cp "$work/buildx" "$folder/.docker-buildx.new"
   mv "$folder/.docker-buildx.new" "$folder/docker-buildx"
   rm -rf "$work"
-  docker buildx version > /dev/null || fail "Docker does not take the plugin $folder/docker-buildx" "docker buildx version"
+  docker buildx version > /dev/null || fail "Docker does not accept the plugin $folder/docker-buildx" "docker buildx version"
   say "buildx: $folder/docker-buildx"
 }

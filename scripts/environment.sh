@@ -31,7 +31,7 @@ fail() {
 }
 # A command that fails with no word of ours has printed its own just above.
 # Commands in $(…) leave it to the script itself to speak.
-trap '((BASH_SUBSHELL)) || fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "fix what is said above, then run the same command again; finished steps are kept"' ERR
+trap '((BASH_SUBSHELL)) || fail "${0##*/}: line $LINENO stopped: ${BASH_COMMAND%%$'"'\n'"'*}" "fix the error above, then run the same command again; finished steps are kept"' ERR
 set -o errtrace
 
 say() { printf '%s\n' "$*"; }

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the commit that modules.yaml adds to upstream's tree as a patch: git am takes it in any clone of Kubernetes, and
-# the series after it.
+# Writes the commit that modules.yaml adds to upstream's tree as a patch. git am applies it to any clone of Kubernetes,
+# before the series.
 #
-# Inputs: the tree that apply-patches.sh made. Output: _output/0000-modules.patch; none where nothing is carried.
+# Inputs: the tree that apply-patches.sh made. Output: _output/0000-modules.patch; none if modules.yaml lists no
+# modules.
 # Exit: 0 written; 1 the tree is not made from modules.yaml as it is now.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -14,5 +15,5 @@ if [[ -f $patch ]]; then
   say "modules: $patch"
   say "next:    git -C YOUR_CLONE am $patch $PATCHES_DIR/*.patch"
 else
-  say "modules: $MODULES_FILE names none, and the series needs none"
+  say "modules: $MODULES_FILE lists none, and the series needs none"
 fi

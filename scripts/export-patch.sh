@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Writes the commit that _output/kubernetes is at as a patch of the series.
+# Writes the current commit of _output/kubernetes as a patch of the series.
 #
 # Inputs: PATCH, the file's name (0400-what-it-does.patch); a commit of yours in the tree. Output: patches/PATCH.
-# Exit: 0 written; 1 the message or the name is not as it must be, another patch has that name, or a commit of yours
-# below is in no patch, and nothing was changed.
+# Exit: 0 written; 1 nothing was changed: the message or the name is invalid, another patch has that name, or one of
+# your commits below is in no patch.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
-[[ -n ${PATCH:-} && $PATCH != */* && $PATCH == *.patch ]] || fail "PATCH is not the name of a patch" "make export-patch PATCH=0400-what-it-does.patch"
+[[ -n ${PATCH:-} && $PATCH != */* && $PATCH == *.patch ]] || fail "PATCH is not a patch file name" "make export-patch PATCH=0400-what-it-does.patch"
 [[ $PATCH != 0200-plugin-* ]] || fail "$PATCH is made from plugins/" "edit plugins/, then make patches"
 lock
 use_pinned_go
@@ -20,13 +20,13 @@ export_patch "$TREE" HEAD > "$work/$PATCH"
 subject() { sed -n '/^Subject: /,/^[^ ]/ { /^Subject: / p; /^ / p }' "$1"; }
 if [[ -e $PATCHES_DIR/$PATCH && $(subject "$PATCHES_DIR/$PATCH") != "$(subject "$work/$PATCH")" ]]; then
   fail "patches/$PATCH is another patch: its $(subject "$PATCHES_DIR/$PATCH" | head -n 1)" \
-    "take another number; or rm $PATCHES_DIR/$PATCH first, if this one takes its place"
+    "choose another number; or rm $PATCHES_DIR/$PATCH first, if this patch replaces it"
 fi
-# The next step goes back to the series: what lies between it and this commit must be in patches already.
+# The next step returns to the series: commits between it and this commit must already be in patches.
 missing=()
 for ((commit = 1; ; commit++)); do
   below=$(git -C "$TREE" rev-parse -q --verify "HEAD~$commit") || break
-  # Those that apply-patches.sh made.
+  # Commits of apply-patches.sh end the search.
   [[ $(git -C "$TREE" log -1 --format=%ce "$below") != build@localhost ]] || break
   export_patch "$TREE" "$below" > "$work/below"
   found=

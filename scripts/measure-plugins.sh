@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures what each plugin costs in the patched tree, and Coscheduling with CapacityScheduling: a decision of the default
-# profile with and without it, alternating, each in a process of its own; and calls per node of this project's plugins.
-# Prints two tables in Markdown. Takes about ten minutes; the machine should have nothing else to do.
+# Measures the cost of each plugin in the patched tree, and of Coscheduling with CapacityScheduling: a decision of the
+# default profile with and without it, alternating, each in its own process; and calls per node of this project's
+# plugins. Prints two Markdown tables. Takes about ten minutes; the machine should be idle otherwise.
 #
 # Inputs: the tree that apply-patches.sh made; (environment) NODES (5000), DECISIONS (1000) in each run, ROUNDS (6) of a
-# run with and one without each plugin. Exit: 0 measured; 1 a run failed, and said why.
+# run with and one without each plugin. Exit: 0 measured; 1 a run failed and printed the reason.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 
@@ -17,13 +17,13 @@ trap 'rm -rf "$work"' EXIT
 compile ./plugins "$work/decision" "$ROOT/test/inprocess" "$TREE"
 cd "$ROOT/plugins"
 
-# benchmarks BINARY ARGUMENT…: the lines of the benchmarks, without the number of processors behind their names.
+# benchmarks BINARY ARGUMENT… prints the lines of the benchmarks, without the number of processors after their names.
 benchmarks() {
-  "$@" > "$work/log" 2> "$work/errors" || { cat "$work/log" "$work/errors" >&2; fail "${1##*/} failed" "see above"; }
+  "$@" > "$work/log" 2> "$work/errors" || { cat "$work/log" "$work/errors" >&2; fail "${1##*/} failed" "read the output above"; }
   sed -En 's/^Benchmark([^ \t]*[^0-9 \t-])(-[0-9]+)?[ \t]/\1 /p' "$work/log"
 }
 
-# decision NAME prints the ns of a decision.
+# decision NAME prints the time of a decision in ns.
 decision() {
   benchmarks "$work/decision.test" -test.run='^$' -test.bench="^BenchmarkDecision\$/^$1\$" -test.benchtime="${DECISIONS}x" -nodes="$NODES" |
     awk '{ for (i = 2; i < NF; i++) if ($(i + 1) == "ns/op") print $i }'
@@ -35,7 +35,7 @@ names=$(benchmarks "$work/decision.test" -test.run='^$' -test.bench='^BenchmarkD
 say "$(nproc) cores, $GO_VERSION, $(uname -m), load $(cut -d' ' -f1 /proc/loadavg) at the start; $NODES nodes, $DECISIONS decisions, medians of $ROUNDS rounds"
 for ((round = 1; round <= ROUNDS; round++)); do
   for name in $names; do
-    # The second one finds another machine than the first one.
+    # The order alternates, because the second run finds the machine in a different state.
     ((round % 2)) || with=$(decision "$name")
     without=$(decision default)
     ((round % 2 == 0)) || with=$(decision "$name")
@@ -56,7 +56,7 @@ printf '\n| plugin | call | ns per node | allocations per node |\n|---|---|---:|
 for name in $names; do
   [[ -d $ROOT/plugins/${name,,} ]] || continue
   go test -c -o "$work/calls" "./${name,,}"
-  # The number of nodes in an operation is what its time per operation is of its time per node.
+  # The number of nodes in an operation is its time per operation divided by its time per node.
   benchmarks "$work/calls" -test.run='^$' -test.bench=. -test.skip=Refresh -test.benchtime=200x | awk -v plugin="$name" '{
     delete value
     for (i = 3; i < NF; i += 2) value[$(i + 1)] = $i
@@ -64,7 +64,7 @@ for name in $names; do
   }'
 done
 
-# The collector has one core at most, however many there are.
+# The collector uses at most one core.
 go test -c -o "$work/calls" ./nodeload
 benchmarks "$work/calls" -test.run='^$' -test.bench='^BenchmarkRefresh$' -test.cpu=1 -test.benchtime=20x |
   awk '{ for (i = 3; i < NF; i++) if ($(i + 1) == "ms/refresh") printf "\nA refresh of NodeLoad, 5,000 nodes and 5 resources, on one core: %s ms\n", $i }'

@@ -1,10 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Times the steps from nothing to an image, with an empty and with a full module cache, and the loop that a plugin
-# author lives in: edit one file of a plugin, get a new kube-scheduler.tar, and see pods placed. Prints a table. Takes
-# about 20 minutes.
+# Times the steps to an image, with an empty and with a full module cache, and the loop of a plugin author: edit one
+# file of a plugin, build a new kube-scheduler.tar, and see pods placed. Prints a table. Takes about 20 minutes.
 #
-# Inputs: a checkout, copied to a folder of its own; COLD=no leaves out the run with an empty module cache.
+# Inputs: a checkout, which is copied to a temporary directory; COLD=no skips the run with an empty module cache.
 # Exit: 0 measured; 1 a step failed, and said why.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -17,12 +16,12 @@ git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t 
 export SOURCE=module ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT=$work/main/_output
 unset UPSTREAM VERSION_SUFFIX REGISTRY GOFLAGS UPSTREAM_VERSION_FILE MODULES_FILE PATCHES_DIR
 
-# timed NAME COMMAND…: runs it, and adds a row.
+# timed NAME COMMAND… runs the command, and adds a row.
 timed() {
   local name=$1 begin end
   shift
   begin=$(date +%s%N)
-  "$@" > "$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name failed" "see above"; }
+  "$@" > "$work/log" 2>&1 || { cat "$work/log" >&2; fail "$name failed" "read the output above"; }
   end=$(date +%s%N)
   printf '%-52s %7s s\n' "$name" "$(((end - begin) / 1000000000)).$((((end - begin) / 100000000) % 10))"
 }
@@ -45,7 +44,7 @@ fi
 steps 'full module cache'
 timed 'nothing changed: make image' make -C "$work/main" image
 timed 'servers for make run, and a first run' make -C "$work/main" run
-# edit ROUND: what the compiler cannot take for the same code.
+# edit ROUND makes a change that the compiler cannot ignore.
 edit() { printf '\nconst round%s = %s\n' "$1" "$1" >> "$work/main/plugins/myscoreplugin/score.go"; }
 for round in 1 2 3; do
   edit "$round"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Begins a plugin: its folder under plugins/, its entry in the registry patch, its own patch.
+# Creates a plugin: its directory under plugins/, its entry in the registry patch, and its patch.
 #
-# Inputs: NAME (MyPlugin), POINTS (filter,score), and those of make tree: the patched tree that it makes is where the
+# Inputs: NAME (MyPlugin), POINTS (filter,score), and those of make tree, which makes the patched tree in which the
 #   registry patch is edited.
-# Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 begun; 1 nothing was changed.
+# Output: plugins/<name>, patches/0310-…, patches/0200-plugin-<name>.patch. Exit: 0 created; 1 nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
@@ -12,11 +12,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 [[ -n ${NAME:-} && -n ${POINTS:-} ]] || fail "NAME or POINTS is not given" "make new-plugin NAME=MyPlugin POINTS=filter,score"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
-# What needs no tree is checked before one is made.
+# Checks that need no tree come first.
 "$build" new-plugin check "$NAME" "$POINTS" || exit
 package=${NAME,,}
 ! registered | grep -qx "$package" ||
-  fail "a plugin $package is registered already" "choose another NAME, or make remove-plugin NAME=$NAME"
+  fail "a plugin $package is already registered" "choose another NAME, or make remove-plugin NAME=$NAME"
 ! sed -n 's/^ *- name: //p' "$MODULES_FILE" | grep -qixF -- "$NAME" ||
   fail "$MODULES_FILE has a plugin $NAME of another project" "choose another NAME"
 make --no-print-directory -C "$ROOT" tree
@@ -24,13 +24,13 @@ lock
 refuse_edits
 edited_registry_patch "$build" register "$NAME"
 ! in_tree cat-file -e "$(recorded applied.base):${REGISTRY_FILE%/*}/$package" 2> /dev/null ||
-  fail "NAME=$NAME: upstream itself has a plugin folder $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
-# All that can fail is done. A run that is cut off between the next two leaves a folder that is not registered, and the
-# message of the next run says so.
+  fail "NAME=$NAME: upstream already has a plugin directory $package" "make new-plugin NAME=My$NAME POINTS=$POINTS"
+# Nothing can fail from here on. A run that is interrupted between the next two steps leaves an unregistered directory,
+# which the next run reports.
 if [[ -d $ROOT/plugins/$package ]]; then
-  say "plugin: plugins/$package is there and not registered: registering it"
+  say "plugin: plugins/$package exists but is not registered: registering it"
   done="registered; plugins/$package stays as it is, and POINTS is not used"
-  # That would delete a folder that was not made here.
+  # That would delete a directory that this script did not create.
   back=
 else
   "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compares the placements of stock Kubernetes with those of the patched tree: both run the same generated scenarios with
-# one worker, and must give the same traces. The patched tree's has the plugins of other projects registered, as the
-# command has them. A scenario that differs is made small, and printed as a Go test.
+# one worker, and must produce the same traces. The patched scheduler has the plugins of other projects registered, like
+# the command. A scenario with a difference is shrunk, and printed as a Go test.
 #
-# Inputs: the tree that apply-patches.sh made; (environment) FIRST (1), the first scenario's number; SCENARIOS (100), how
-# many; DURATION, such as 1h: go on for so long. Exit: 0 no difference; 1 a difference, or a run failed.
+# Inputs: the tree that apply-patches.sh made; (environment) FIRST (1), the first scenario's number; SCENARIOS (100),
+# their number; DURATION, such as 1h, runs for that long. Exit: 0 no difference; 1 a difference, or a run failed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 

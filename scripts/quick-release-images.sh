@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the image with upstream's own quick-release-images, in Docker, and says whether it holds the binary that
-# build-binary.sh made.
+# Builds the image with upstream's own quick-release-images, in Docker, and compares its binary with that of
+# build-binary.sh.
 #
 # Inputs: the tree that apply-patches.sh made; a Docker daemon with buildx; the images of base-images.sh where Docker
 #   has them, upstream's otherwise (KUBE_CROSS_IMAGE, KUBE_CROSS_VERSION, KUBE_GORUNNER_IMAGE name others); ARCH,
 #   GOFLAGS, REGISTRY, VERSION_SUFFIX; BUILDX (see scripts/docker.sh).
 # Output: _output/kubernetes/_output/release-images/ARCH/kube-scheduler.tar.
-# Exit: 0 made or up to date; 1 not, or it holds another binary though the same Go compiled it.
+# Exit: 0 made or up to date; 1 not, or the same Go compiled a different binary.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
@@ -16,10 +16,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/docker.sh"
 binary=$OUTPUT/bin/linux/$ARCH/kube-scheduler
 archive=$TREE/_output/release-images/$ARCH/kube-scheduler.tar
 
-# Upstream's scripts ask for all of these, some only after minutes.
+# Upstream's scripts need all of these, some only after minutes.
 need git make rsync tar which md5sum paste
 [[ -e /etc/localtime ]] ||
-  fail "/etc/localtime, which upstream copies into its build image, is not there" "install tzdata, or: ln -s /usr/share/zoneinfo/UTC /etc/localtime"
+  fail "/etc/localtime, which upstream copies into its build image, is missing" "install tzdata, or: ln -s /usr/share/zoneinfo/UTC /etc/localtime"
 lock
 [[ -n $(recorded applied.head) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
   fail "the patches are not applied to $VERSION" "make tree"
@@ -29,7 +29,7 @@ need_docker
 version=$(recorded_version "$(build_tool kube-scheduler-build)")
 
 work=$(mktemp -d "$OUTPUT/.docker.XXXXXX")
-# Upstream names its containers after the machine and the folder, and leaves them running when it is interrupted.
+# Upstream names its containers after the machine and the directory, and leaves them running when it is interrupted.
 hash=$(printf '%s' "$HOSTNAME:$TREE:" | md5sum | head -c 10)
 cleanup() {
   local containers
@@ -49,7 +49,7 @@ if [[ -z ${KUBE_GORUNNER_IMAGE:-}${KUBE_SCHEDULER_BASE_IMAGE:-} ]] && has_image 
   KUBE_GORUNNER_IMAGE=$LOCAL_RUNNER
 fi
 
-# A clean environment, as in build-binary.sh, and what Docker's client and upstream's build take from it besides.
+# A clean environment, as in build-binary.sh, plus the variables of Docker's client and upstream's build.
 environment=(PATH="$PATH" HOME="${HOME:-$OUTPUT}" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off
   GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$work/version.sh"
   SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH"
@@ -60,7 +60,7 @@ for name in "${!DOCKER_@}" "${!BUILDX_@}" "${!BUILDKIT_@}" "${!KUBE_RSYNC_@}" SS
   [[ ! -v $name ]] || environment+=("$name=${!name}")
 done
 
-# The names that upstream itself arrives at. Pulled here, not in the middle of its build, so that progress can be seen.
+# The image names that upstream computes. They are pulled here, not in the middle of its build, to show progress.
 # shellcheck disable=SC2016 # Expanded by the shell that reads upstream's script.
 names=$(env -i "${environment[@]}" bash -c 'cd "$1" && source build/common.sh && printf "%s:%s %s\n" "$KUBE_CROSS_IMAGE" "$KUBE_CROSS_VERSION" "$KUBE_SCHEDULER_BASE_IMAGE"' - "$TREE")
 read -r cross runner <<< "$names"
@@ -96,11 +96,11 @@ else
     head -20 <<< "$changes" >&2
     fail "upstream's target has left changes in $TREE (listed above)" "git -C $TREE reset --hard && git -C $TREE clean -fd, and report it"
   }
-  [[ -s $archive ]] || fail "upstream's target ended well, and $archive is not there" "make quick-release-images KUBE_VERBOSE=5"
+  [[ -s $archive ]] || fail "upstream's target succeeded, but $archive is missing" "make quick-release-images KUBE_VERBOSE=5"
   write_stamp "$stamp" "$inputs" "${archive##*/}"
 fi
 
-# The verdict is on the archive itself: it is loaded again, and what Docker finds in it is read.
+# The archive itself is checked: it is loaded again, and Docker lists its contents.
 image=k8s.gcr.io/kube-scheduler-$ARCH:${version/+/_}
 docker load --quiet --input "$archive" > "$work/names"
 container=$(docker create --network=none --platform "linux/$ARCH" "$image")
@@ -112,7 +112,7 @@ say "image: $archive"
 sed -n 's/^Loaded image: /image:   /p' "$work/names"
 made=$(sha256sum < "$work/kube-scheduler" | cut -d' ' -f1)
 if ! made_with "${binary%/*}/.kube-scheduler.inputs" "version $version" "flags ${GOFLAGS:-}"; then
-  say "binary: sha256 $made; compared with nothing, because make binary ARCH=$ARCH has not built $version with the same GOFLAGS"
+  say "binary: sha256 $made; not compared, because make binary ARCH=$ARCH has not built $version with the same GOFLAGS"
 elif cmp -s "$binary" "$work/kube-scheduler"; then
   say "binary: sha256 $made, byte for byte the same as $binary"
 else

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# How new-plugin.sh and remove-plugin.sh change the patch that registers plugins. Sourced after environment.sh and
-# tree.sh.
+# Functions of new-plugin.sh and remove-plugin.sh that change the patch that registers plugins. Sourced after
+# environment.sh and tree.sh.
 REGISTRY_PATCH=$PATCHES_DIR/0310-registry-add-our-plugins.patch
 REGISTRY_FILE=pkg/scheduler/framework/plugins/registry.go
 REGISTRY_SCRATCH=$OUTPUT/.registry
@@ -11,8 +11,8 @@ forget_registry_scratch() {
   in_tree worktree prune
 }
 
-# edited_registry_patch BUILD COMMAND ARGUMENT… writes $OUTPUT/.registry.patch: the registry patch that is applied, with
-# what `BUILD new-plugin COMMAND <file> ARGUMENT…` makes of the registry; BUILD is the path of kube-scheduler-build.
+# edited_registry_patch BUILD COMMAND ARGUMENT… writes $OUTPUT/.registry.patch: the applied registry patch after `BUILD
+# new-plugin COMMAND <file> ARGUMENT…` edited the registry. BUILD is the path of kube-scheduler-build.
 edited_registry_patch() {
   local subject commit
   subject=$(sed -n 's/^Subject: \[PATCH\] //p' "$REGISTRY_PATCH")
@@ -29,7 +29,7 @@ edited_registry_patch() {
   export_patch "$REGISTRY_SCRATCH" HEAD > "$OUTPUT/.registry.patch"
 }
 
-# registered prints the folders of the plugins that the registry patch registers, one a line.
+# registered prints the directories of the plugins in the registry patch, one per line.
 registered() {
   sed -n 's#^+.*"k8s.io/kubernetes/pkg/scheduler/framework/plugins/\([a-z0-9]*\)"$#\1#p' "$REGISTRY_PATCH" 2> /dev/null || true
 }

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the release bundle: the image archive, kube-scheduler-swap, kubectl-scheduling, manifests, the
-# CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all that is linked, sums.
+# Builds the release bundle: the image archive, kube-scheduler-swap, kubectl-scheduling, manifests, the
+# CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all linked modules, and
+# checksums.
 #
 # Inputs: image archives that build-image.sh made; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
-# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM beside it (.spdx.json), SHA256SUMS over
-#   all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
+# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json), SHA256SUMS
+#   over all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
@@ -24,7 +25,7 @@ export_modules "$modules_patch"
 
 tools=(kube-scheduler-swap kubectl-scheduling)
 
-# compile_tools ARCH compiles what is beside the image, for machines of that architecture.
+# compile_tools ARCH compiles the bundle's programs for that architecture.
 compile_tools() {
   local folder=$OUTPUT/bin/linux/$1 name
   mkdir -p "$folder"

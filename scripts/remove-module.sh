@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Takes a module with plugins of another project out of modules.yaml. Patches for it are left out of the series from then
-# on.
+# Removes a module with plugins of another project from modules.yaml. The series then leaves out its patches.
 #
-# Inputs (environment): MODULE, its path. Exit: 0 removed; 1 it is not there.
+# Inputs (environment): MODULE, its path. Exit: 0 removed; 1 modules.yaml does not list it.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 [[ -n ${MODULE:-} ]] || fail "MODULE is not given" "make remove-module MODULE=sigs.k8s.io/scheduler-plugins"

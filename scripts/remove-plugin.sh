@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Removes a plugin: its entry in the registry patch, its folder under plugins/, its own patch.
+# Removes a plugin: its entry in the registry patch, its directory under plugins/, and its patch.
 #
-# Inputs: NAME (MyPlugin, or its folder), DISCARD (yes: also work in the folder that is not committed); the source that
-#   source.sh put in place. Exit: 0 removed; 1 nothing was changed, or an interrupted run is to be repeated.
+# Inputs: NAME (MyPlugin, or its directory), DISCARD (yes: also delete uncommitted work there); the source that
+#   source.sh installed. Exit: 0 removed; 1 nothing was changed, or an interrupted run must be repeated.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 
 [[ -n ${NAME:-} ]] || fail "NAME is not given" "make remove-plugin NAME=MyPlugin"
-[[ $NAME =~ ^[A-Za-z][A-Za-z0-9]*$ ]] || fail "NAME=$NAME is no name of a plugin" \
+[[ $NAME =~ ^[A-Za-z][A-Za-z0-9]*$ ]] || fail "NAME=$NAME is not a valid plugin name" \
   "ls plugins, then make remove-plugin NAME=MyPlugin"
 package=${NAME,,}
 folder=$ROOT/plugins/$package
@@ -19,19 +19,19 @@ case $package in
 esac
 is_registered=$(registered | grep -x "$package" || true)
 [[ -n $is_registered || -d $folder || -f $PATCHES_DIR/0200-plugin-$package.patch ]] ||
-  fail "there is no plugin $NAME: neither a folder plugins/$package nor an entry in the registry" \
+  fail "there is no plugin $NAME: neither a directory plugins/$package nor an entry in the registry" \
     "ls plugins, then make remove-plugin NAME=MyPlugin"
 users=$(grep -rlE --include='*.go' "plugins/$package(/.*)?\"" "$ROOT/plugins" | grep -v "^$folder/" || true)
 [[ -z $users ]] ||
   fail "plugins/$package is used by ${users//$'\n'/, }" "remove its import there, then run the same command again"
-# A file that git would not give back. What is deleted already is no work.
+# Files that git cannot restore. Files that are already deleted do not count.
 if [[ -d $folder && ${DISCARD:-} != yes ]]; then
   work=$(git -C "$ROOT" status --porcelain --untracked-files=all --ignored -- "$folder" 2> /dev/null ||
-    echo "?? plugins/$package (this is no git repository)")
+    echo "?? plugins/$package (not in a git repository)")
   work=$(grep -v '^ \?D' <<< "$work" || true)
   if [[ -n $work ]]; then
     head -20 <<< "$work" >&2
-    fail "plugins/$package holds work that is not committed (listed above)" \
+    fail "plugins/$package has uncommitted work (listed above)" \
       "keep it: git add plugins/$package && git commit  |  delete it too: make remove-plugin NAME=$NAME DISCARD=yes"
   fi
 fi
@@ -42,7 +42,7 @@ use_pinned_go
 refuse_edits
 build=$(build_tool kube-scheduler-build)
 edited_registry_patch "$build" unregister "$package"
-# Cut off from here on, it is repeated: what is gone already is no longer asked for.
+# A run that is interrupted from here on can be repeated: it skips what is already gone.
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 rm -rf "$folder"
 flock --unlock 9
@@ -51,5 +51,5 @@ bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is removed"
 left=$(grep -rliw --exclude-dir=.git --exclude-dir=_output -e "$package" -e "${package}args" "$ROOT" |
   sed "s#^$ROOT/##" | sort || true)
-[[ -z $left ]] || say "note:   these name it still: ${left//$'\n'/, }"
+[[ -z $left ]] || say "note:   these still name it: ${left//$'\n'/, }"
 say "next:   make image"

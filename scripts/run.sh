@@ -11,13 +11,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
 # need_file NAME FILE NEXT ends the script where there is no such file.
 need_file() {
-  [[ -e $2 ]] || fail "$1$2 is not there" "$3"
-  [[ -f $2 ]] || fail "$1$2 is no file" "$3"
+  [[ -e $2 ]] || fail "$1$2 does not exist" "$3"
+  [[ -f $2 ]] || fail "$1$2 is not a file" "$3"
 }
 need_file CONFIG= "$config" "ls manifests/config; make run CONFIG=manifests/config/my-scheduler.yaml"
 [[ ${NODES:-5} =~ ^[1-9][0-9]*$ && ${PODS:-10} =~ ^[0-9]+$ ]] ||
   fail "NODES=${NODES:-5} PODS=${PODS:-10} are not numbers of nodes and pods" "make run NODES=5 PODS=10"
-[[ ${TIMEOUT:-1m} =~ ^([0-9]+[hms])+$ ]] || fail "TIMEOUT=${TIMEOUT:-} is not a time" "make run TIMEOUT=5m"
+[[ ${TIMEOUT:-1m} =~ ^([0-9]+[hms])+$ ]] || fail "TIMEOUT=${TIMEOUT:-} is not a duration" "make run TIMEOUT=5m"
 # Blanks divide the names of files, as they do for make.
 for manifest in ${MANIFEST:-}; do
   need_file 'MANIFEST: ' "$manifest" "ls manifests/examples/run, and give a file that exists"

@@ -122,7 +122,7 @@ case $SOURCE in auto | git | module) ;; *) fail "SOURCE=$SOURCE is unknown" "mak
 need git
 lock
 if [[ (-e $TREE || -L $TREE) && ! -f $TREE/.git/kube-scheduler ]]; then
-  fail "$TREE is not a tree that this project made" "move it away, then run the same command again"
+  fail "$TREE was not made by this project" "move it away, then run the same command again"
 fi
 if in_place; then
   say "source: $VERSION ($(recorded "base.$VERSION.from")) is in place: skipped"

@@ -1,15 +1,17 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# Tells whether files are still what a step made, and from what. Sourced after environment.sh.
+# Functions that check whether files are still those that a step made, and from which inputs. Sourced after
+# environment.sh.
 #
-# A stamp is a text file beside what a step made: its inputs, one a line, then the sums of the files. It is written last
-# and by a rename. An old stamp may stay while a step runs: once a file is replaced, its sum is no longer the one there.
+# A stamp is a text file next to a step's output: its inputs, one per line, then the sums of the files. It is written
+# last, by a rename. An old stamp may stay while a step runs: once a file is replaced, its sum no longer matches.
 need find sha256sum sort sed
 
-# sums STAMP PATH...: the sums of files, and of all files in folders. Paths are relative to the stamp's folder.
+# sums STAMP PATH... prints the sums of files, and of all files in directories. Paths are relative to the stamp's
+# directory.
 sums() { (cd "${1%/*}" && find "${@:2}" -type f -print0 | sort -z | xargs -r0 sha256sum); }
 
-# up_to_date STAMP INPUTS PATH...: the step made these files from these inputs, and they are as it left them.
+# up_to_date STAMP INPUTS PATH... reports whether the step made these files from these inputs, and they are unchanged.
 up_to_date() { [[ -f $1 && $(< "$1") == "$2"$'\nmade:\n'"$(sums "$1" "${@:3}" 2> /dev/null)" ]]; }
 
 # write_stamp STAMP INPUTS PATH...
@@ -20,10 +22,10 @@ write_stamp() {
   mv "$1.new" "$1"
 }
 
-# stamped_sums STAMP: the sums in a stamp.
+# stamped_sums STAMP prints the sums in a stamp.
 stamped_sums() { sed '1,/^made:$/d' "$1"; }
 
-# made_with STAMP INPUT...: the step had these lines among its inputs, and the files are as it left them.
+# made_with STAMP INPUT... reports whether the step's inputs include these lines, and its files are unchanged.
 made_with() {
   local input
   for input in "${@:2}"; do

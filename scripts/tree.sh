@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the scripts that use _output/kubernetes share: is it ours, whole, and free of a user's edits? Sourced after
-# environment.sh.
+# Functions of the scripts that use _output/kubernetes: they check that it is ours, complete, and free of a user's
+# edits. Sourced after environment.sh.
 
 in_tree() { git -C "$TREE" "$@"; }
 
-# restore_kinds restores symbolic links and executable bits that a copy through Windows or a zip file lost: files whose
-# content is upstream's and only whose kind differs. What cannot be restored shows up as an edit right after.
+# restore_kinds restores symbolic links and executable bits that a copy through Windows or a zip file lost: files with
+# upstream's content and another kind. Files that cannot be restored are then reported as edits.
 restore_kinds() {
   local fields path restored=0
   while IFS= read -r -d '' fields && IFS= read -r -d '' path; do
@@ -19,8 +19,8 @@ restore_kinds() {
   ((restored == 0)) || say "tree: $restored symbolic links and executable bits were lost (a copy through Windows or a zip file?): restored"
 }
 
-# finish_interrupted_checkout completes a change of the tree that was cut off. The tree was free of edits when it began,
-# so a file is ours if it is the old one, the new one, or the beginning of the new one; anything else came later.
+# finish_interrupted_checkout completes an interrupted change of the tree. The tree had no edits when the change began,
+# so a file is ours if it is the old one, the new one, or the beginning of the new one. Anything else is a later edit.
 finish_interrupted_checkout() {
   local wanted path size
   wanted=$(recorded pending.head)
@@ -39,7 +39,7 @@ finish_interrupted_checkout() {
   say "tree: an interrupted change was completed"
 }
 
-# refuse_edits ends the script when the tree holds work of the user's, and says how to keep it and how to drop it.
+# refuse_edits ends the script if the tree holds work of the user, and prints how to keep it and how to discard it.
 refuse_edits() {
   local head changes
   finish_interrupted_checkout
@@ -62,6 +62,6 @@ refuse_edits() {
   fi
   [[ -z $changes ]] && return
   head -20 <<< "$changes" >&2
-  fail "$TREE has edits that are not of the series ($(wc -l <<< "$changes") files, listed above)" \
+  fail "$TREE has edits that are not in the series ($(wc -l <<< "$changes") files, listed above)" \
     "export them: git -C $TREE add -A && git -C $TREE diff --cached --binary > my-edits.patch  |  discard them: git -C $TREE reset --hard && git -C $TREE clean -fd"
 }

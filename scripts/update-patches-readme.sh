@@ -14,9 +14,9 @@ made=${made%x}
 if [[ -f $page && "$(cat "$page"; printf x)" == "${made}x" ]]; then
   say "patches: README.md is up to date: skipped"
 elif [[ ${1:-} == --check ]]; then
-  fail "patches/README.md is not what modules.yaml and the patches' messages say" "make update"
+  fail "patches/README.md differs from modules.yaml and the patches' messages" "make update"
 else
   printf '%s' "$made" > "$page.new"
   mv "$page.new" "$page"
-  say "patches: README.md made"
+  say "patches: README.md written"
 fi

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Makes the patches that add plugin directories to the tree, one for each folder of plugins/: byte for byte the same
-# files, at pkg/scheduler/framework/plugins. The patch that says which release of Go the binary takes its run-time
-# defaults from is made to say the one of upstream.version.
+# Writes the patches that add plugin directories to the tree, one for each directory of plugins/: byte for byte the same
+# files, at pkg/scheduler/framework/plugins. Also updates the patch that selects the Go release of the binary's run-time
+# defaults to the one in upstream.version.
 #
 # Inputs: plugins/, upstream.version; arguments: --check (change nothing, fail on a difference).
-# Output: patches/0200-plugin-<folder>.patch, and the line //go:debug default= of the patch that has one.
+# Output: patches/0200-plugin-<directory>.patch, and the line //go:debug default= of the patch that has one.
 # Exit: 0 up to date or updated; 1 a difference (--check), or nothing was changed.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -19,16 +19,16 @@ while IFS= read -r name; do
 done < <(registered)
 if ((${#gone[@]})); then
   printf -v next '; make remove-plugin NAME=%s' "${gone[@]}"
-  next="take it out there too: ${next#; }"
+  next="remove it from the registry: ${next#; }"
   for name in "${gone[@]}"; do
     patch=$PATCHES_DIR/0200-plugin-$name.patch
     if [[ -n $(git -C "$ROOT" ls-files -- "plugins/$name" 2> /dev/null) ]]; then
-      next+="  |  get the folder back: git checkout -- plugins/$name"
+      next+="  |  restore the directory: git checkout -- plugins/$name"
     elif [[ -f $patch ]]; then
-      next+="  |  get its last content back, which remove-plugin would delete: git apply -p5 --directory=plugins $patch"
+      next+="  |  restore its last content, which remove-plugin would delete: git apply -p5 --directory=plugins $patch"
     fi
   done
-  fail "the folder of a plugin is gone, and the registry still has it: ${gone[*]/#/plugins/}" "$next"
+  fail "the registry has plugins without a directory: ${gone[*]/#/plugins/}" "$next"
 fi
 use_pinned_go
 rm -rf "$OUTPUT"/.patches.*
@@ -37,22 +37,22 @@ trap 'rm -rf "$work"' EXIT
 mkdir "$work/made"
 export GIT_DIR=$work/git GIT_INDEX_FILE=$work/index
 git init -q --bare "$GIT_DIR"
-# Sources are not executable, whatever a Windows mount or a zip file made of them.
+# Sources are not executable, even on a Windows mount or after unpacking a zip file.
 git config core.fileMode false
 empty=$(git commit-tree "$(git hash-object -t tree -w --stdin < /dev/null)" -m empty)
-# Scratch files of editors do not belong in a patch, nor does anything else that the project's .gitignore leaves out.
+# Scratch files of editors, and other files that the project's .gitignore excludes, do not belong in a patch.
 git --work-tree="$ROOT/plugins" -c core.excludesFile="$ROOT/.gitignore" add -A -- .
-# "<folder>/<package> <what its comment says it is for>", a line for each package.
+# "<directory> <synopsis>", one line per package.
 packages=$(GOWORK=off GOFLAGS='' go list -C "$ROOT/plugins" -find -f '{{.Dir}} {{.Doc}}' ./...) || exit
 
 for folder in "$ROOT"/plugins/*/; do
   name=$(basename "$folder")
-  # What is left of a folder when another branch is checked out.
+  # A directory may remain when another branch is checked out.
   [[ -n $(find "$folder" -name '*.go' -print -quit) ]] || continue
-  # A plugin's package says what the plugin is; in a folder of several packages, each says what it is for.
+  # The synopsis of the plugin's package, or those of all packages in the directory.
   about=$(sed -n "s#^$ROOT/plugins/$name ##p" <<< "$packages")
   [[ -n $about ]] || about=$(sed -n "s#^$ROOT/plugins/$name/[^ ]* ##p" <<< "$packages" | sed '/^$/d')
-  [[ -n $about ]] || fail "no package in plugins/$name has a comment that says what it is for" "begin one of its files with '// Package …'"
+  [[ -n $about ]] || fail "no package in plugins/$name has a package comment" "begin one of its files with '// Package …'"
   tree=$(git write-tree --prefix="$name/")
   for above in "$name" plugins framework scheduler pkg; do
     tree=$(printf '040000 tree %s\t%s\n' "$tree" "$above" | git mktree)
@@ -72,7 +72,7 @@ EOF
   export_patch "$work" "$commit" > "$work/made/0200-plugin-$name.patch"
 done
 
-# So a newer Go brings its own defaults, and never keeps old ones without a word.
+# A newer Go thus brings its own defaults, and never silently keeps old ones.
 [[ $GO_VERSION =~ ^go1\.[0-9]+ ]]
 while IFS= read -r patch; do
   sed "s|^+//go:debug default=.*|+//go:debug default=${BASH_REMATCH[0]}|" "$patch" > "$work/made/${patch##*/}"
@@ -95,7 +95,7 @@ for name in "${changed[@]}"; do
     say "patches: $name brought up to date"
   else
     rm "$PATCHES_DIR/$name"
-    say "patches: $name removed, its folder is gone from plugins/"
+    say "patches: $name removed: plugins/ has no such directory"
   fi
 done
 ((${#changed[@]})) || say "patches: the plugin patches are up to date: skipped"
