@@ -3,8 +3,7 @@
 # Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
 # network, none of its files is changed, and everything ends with this script, even by kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: e2e (if none is given), or kubeadmnode: the nodes themselves
-#                                        ARGUMENT: of go's test binary, such as -test.run NAME
+# Usage: e2e.sh [ARGUMENT...]            runs the tests; ARGUMENT: of go's test binary, such as -test.run NAME
 #        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
 #
@@ -44,13 +43,9 @@ if [[ ${1:-} == --in ]]; then
     KUBECONFIG=/etc/kubernetes/admin.conf bash -c 'cd && exec "$@"' bash "${@:3}"
 fi
 
-declare -A folder=([kubeadmnode]=e2e/kubeadmnode [e2e]=e2e)
-packages=(e2e) arguments=(-test.timeout 30m)
-if [[ ${1:-} == --keep ]]; then
-  packages=(kubeadmnode) arguments=(-keep "${2:-1}")
-elif (($#)); then
-  packages=("$1") arguments+=("${@:2}")
-fi
+package=e2e arguments=(-test.v -test.timeout 30m "$@")
+[[ ${1:-} != --keep ]] || package=e2e/kubeadmnode arguments=(-keep "${2:-1}")
+program=$FOLDER/${package##*/}.test logs=$FOLDER/logs/${package##*/}
 
 mkdir -p "$FOLDER"
 exec {running}> "$FOLDER/.lock"
@@ -64,7 +59,7 @@ version=''
 build_server kube-{apiserver,controller-manager,scheduler} kube{let,adm,ctl} etcd kwok
 export GOWORK=off GOFLAGS='' CGO_ENABLED=0
 go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./e2e/kubeadmnode/pause
-if [[ " ${packages[*]} " == *' e2e '* ]]; then
+if [[ $package == e2e ]]; then
   # What an operator gets, and an image with a fault.
   for script in build-binary build-image release; do ARCH=$HOST_ARCH ARCHES=$HOST_ARCH bash "$ROOT/scripts/$script.sh"; done
   go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/crash" ./e2e/crash
@@ -72,7 +67,7 @@ if [[ " ${packages[*]} " == *' e2e '* ]]; then
   version=$(recorded_version "$build") || exit
 fi
 # Compiled as the tools were; vetted by verify.sh.
-for package in "${packages[@]}"; do go test -C "$ROOT/test" -trimpath -vet=off -c -o "$FOLDER/$package.test" "./${folder[$package]}"; done
+go test -C "$ROOT/test" -trimpath -vet=off -c -o "$program" "./$package"
 
 # Ends what this script started; the rest is the cleaner's.
 finish() {
@@ -89,24 +84,22 @@ cleaner=$!
 trap finish EXIT
 trap 'exit 130' INT TERM HUP
 
-for package in "${packages[@]}"; do
-  say "e2e: $package"
-  rm -rf "${FOLDER:?}/logs/$package"
-  # Each program of this line ends when the one before it does: the script, unshare, the first process of the PID
-  # namespace. That is a shell, because it has to wait for processes that lost their parent.
-  # shellcheck disable=SC2016
-  env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
-    KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
-    KUBEADM_NODE_LOGS="$FOLDER/logs/$package" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$KUBERNETES_VERSION" \
-    KUBEADM_NODE_PROGRAMS="$OUTPUT/tools" KUBEADM_NODE_PLUGINS="$PLUGINS" \
-    E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
-    setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
-    bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/test/${folder[$package]}" "$FOLDER/$package.test" -test.v "${arguments[@]}" \
-    {alive}>&- {running}>&- &
-  hub=$!
-  echo "$hub" > "$FOLDER/hub.pid"
-  status=0
-  wait "$hub" || status=$?
-  hub=''
-  ((status == 0)) || fail "$package: status $status" "see the output above, and $FOLDER/logs/$package"
-done
+say "e2e: $package"
+rm -rf "${logs:?}"
+# Each program of this line ends when the one before it does: the script, unshare, the first process of the PID
+# namespace. That is a shell, because it has to wait for processes that lost their parent.
+# shellcheck disable=SC2016
+env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
+  KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \
+  KUBEADM_NODE_LOGS="$logs" KUBEADM_NODE_CGROUP="$cgroup" KUBEADM_NODE_VERSION="$KUBERNETES_VERSION" \
+  KUBEADM_NODE_PROGRAMS="$OUTPUT/tools" KUBEADM_NODE_PLUGINS="$PLUGINS" \
+  E2E_BUNDLE="$OUTPUT/release/kube-scheduler-${version/+/_}-linux-$HOST_ARCH.tar.gz" E2E_CRASH="$OUTPUT/tools/crash" \
+  setpriv --pdeathsig KILL unshare --mount --propagation private --net --pid --fork --mount-proc --ipc --uts --kill-child \
+  bash -c 'cd "$1"; shift; "$@"; exit $?' bash "$ROOT/test/$package" "$program" "${arguments[@]}" \
+  {alive}>&- {running}>&- &
+hub=$!
+echo "$hub" > "$FOLDER/hub.pid"
+status=0
+wait "$hub" || status=$?
+hub=''
+((status == 0)) || fail "$package: status $status" "see the output above, and $logs"

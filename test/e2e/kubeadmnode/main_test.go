@@ -4,6 +4,7 @@ package kubeadmnode
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -12,41 +13,30 @@ import (
 	"testing"
 )
 
-// keep makes the test binary start nodes to work on by hand, instead of testing.
-var keep = flag.Int("keep", 0, "start a cluster of so many nodes, and keep it until Ctrl-C")
+// keep is a flag, so that the one way to start nodes is this test binary in the hub that test/e2e.sh makes.
+var keep = flag.Int("keep", 1, "start a cluster of this many nodes, and keep it until Ctrl-C")
 
-// hub is where the tests start nodes.
-var hub *Hub
-
-func TestMain(m *testing.M) {
+func TestMain(*testing.M) {
 	flag.Parse()
-	code, err := runAll(m)
-	if err != nil {
+	if err := keepOpen(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
-		code = 1
+		os.Exit(1)
 	}
-	os.Exit(code)
 }
 
-func runAll(m *testing.M) (code int, err error) {
+func keepOpen() (err error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	if hub, err = Open(ctx); err != nil {
-		return 0, err
+	hub, err := Open(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() {
-		if closeErr := hub.Close(); err == nil {
-			err = closeErr
-		}
-	}()
-	if *keep == 0 {
-		return m.Run(), nil
-	}
-	return 0, keepCluster(ctx, *keep)
+	defer func() { err = errors.Join(err, hub.Close()) }()
+	return keepCluster(ctx, hub, *keep)
 }
 
 // keepCluster starts a cluster for a person.
-func keepCluster(ctx context.Context, count int) error {
+func keepCluster(ctx context.Context, hub *Hub, count int) error {
 	var first *Node
 	for number := range count {
 		node, err := hub.Start(ctx, NodeOptions{Name: fmt.Sprintf("cp%d", number+1)})
