@@ -3,9 +3,7 @@
 package extender
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"reflect"
@@ -19,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
 // modes are the two ways in which a scheduler sends nodes.
@@ -69,27 +66,6 @@ func passed(t testing.TB, mode string, result extenderv1.ExtenderFilterResult) [
 		t.Fatalf("%s were sent, and the answer has nodes %v, names %v", mode, result.Nodes, result.NodeNames)
 	}
 	return names
-}
-
-func TestFilterByOurOwnPlugin(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("ssd", "ssd"), bareNode("bare"), diskNode("hdd", "hdd")}
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, byDiskType, generous, objects(nodes)...)
-			var result extenderv1.ExtenderFilterResult
-			if status := f.post(t, "filter", args(nodes...), &result); status != http.StatusOK {
-				t.Errorf("status %d", status)
-			}
-			if got := passed(t, mode, result); !slices.Equal(got, []string{"ssd", "hdd"}) {
-				t.Errorf("passed %v", got)
-			}
-			// The plugin says that no preemption could help.
-			want := extenderv1.FailedNodesMap{"bare": `node(s) didn't have the label "disktype"`}
-			if !reflect.DeepEqual(result.FailedAndUnresolvableNodes, want) || len(result.FailedNodes) != 0 {
-				t.Errorf("failed %v, unresolvable %v", result.FailedNodes, result.FailedAndUnresolvableNodes)
-			}
-		})
-	}
 }
 
 func TestFilterCountsThePodsThatRunOnTheNodes(t *testing.T) {
@@ -194,21 +170,6 @@ func TestNodesGoBackAsTheyCame(t *testing.T) {
 	}
 }
 
-func TestNoHalfFilterResult(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("whole", "ssd"), diskNode("broken", "ssd")}
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, enabling("name: Broken"), generous, objects(nodes)...)
-			var result extenderv1.ExtenderFilterResult
-			f.post(t, "filter", args(nodes...), &result)
-			if result.Error == "" || result.Nodes != nil || result.NodeNames != nil ||
-				len(result.FailedNodes)+len(result.FailedAndUnresolvableNodes) > 0 {
-				t.Errorf("got %+v, want an error alone", result)
-			}
-		})
-	}
-}
-
 func TestScoresAreWeightedMeansFrom0To10(t *testing.T) {
 	node := func(name, score, other string) *corev1.Node {
 		return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"score": score, "other": other}}}
@@ -264,44 +225,6 @@ func TestScoresAreWeightedMeansFrom0To10(t *testing.T) {
 					t.Errorf("got %v, want %v", got, want)
 				}
 			})
-		}
-	}
-}
-
-func TestNoHalfScores(t *testing.T) {
-	// A plugin fails that finds no number.
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
-	for mode, args := range modes {
-		t.Run(mode, func(t *testing.T) {
-			f := newFixture(t, enabling("name: Labelled"), generous, objects(nodes)...)
-			var failure errorBody
-			if status := f.post(t, "prioritize", args(nodes...), &failure); status != 500 || !strings.Contains(failure.Error, "Labelled") {
-				t.Errorf("status %d, error %q", status, failure.Error)
-			}
-		})
-	}
-}
-
-// TestNothingIsSaidAfterTheDeadline asks a plugin that has nothing against any node once the deadline is over.
-func TestNothingIsSaidAfterTheDeadline(t *testing.T) {
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
-	f := newFixture(t, enabling("name: Patient"), generous, objects(nodes, onNode("on-a", "a"), onNode("on-b", "b"))...)
-	question := encode(t, modes["names"](nodes...))
-	preemption := encode(t, &extenderv1.ExtenderPreemptionArgs{Pod: newPod(), NodeNameToMetaVictims: map[string]*extenderv1.MetaVictims{
-		"a": {Pods: []*extenderv1.MetaPod{{UID: "on-a"}}},
-	}})
-	for verb, ask := range map[string]func(context.Context) (any, error){
-		"filter":     func(ctx context.Context) (any, error) { return f.decider.Filter(ctx, question) },
-		"prioritize": func(ctx context.Context) (any, error) { return f.decider.Prioritize(ctx, question) },
-		"preempt":    func(ctx context.Context) (any, error) { return f.decider.Preempt(ctx, preemption) },
-	} {
-		ctx, cancel := context.WithTimeout(t.Context(), soon)
-		if answer, err := ask(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: got %+v, %v", verb, answer, err)
-		}
-		cancel()
-		if answer, err := ask(ctx); !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s, too late from the start: got %+v, %v", verb, answer, err)
 		}
 	}
 }
@@ -436,19 +359,4 @@ func TestAnswersNameOnlyWhatWasAsked(t *testing.T) {
 		}
 	}
 	group.Wait()
-}
-
-func TestServesNamesPluginsByExtensionPoint(t *testing.T) {
-	f := newFixture(t, enabling("name: Alone", "{name: Labelled, weight: 3}"), generous)
-	preFilter, filter, preScore, score := f.decider.Serves()
-	for name, test := range map[string]struct {
-		got  []schedulerconfig.Plugin
-		want string
-	}{
-		"preFilter": {preFilter, "Alone"}, "filter": {filter, "Alone"}, "preScore": {preScore, "-"}, "score": {score, "Labelled (weight 3)"},
-	} {
-		if got := listed(test.got); got != test.want {
-			t.Errorf("%s: %s, want %s", name, got, test.want)
-		}
-	}
 }

@@ -57,6 +57,23 @@ func TestMalformedRequestsGetAnErrorAlone(t *testing.T) {
 	}
 }
 
+func TestFailureOfAPlugin(t *testing.T) {
+	nodes := []*corev1.Node{diskNode("whole", "ssd"), diskNode("broken", "ssd")}
+	for mode, args := range modes {
+		t.Run(mode, func(t *testing.T) {
+			f := newFixture(t, enabling("name: Broken", "name: Labelled"), generous, objects(nodes)...)
+			if text := checkFailure(t, f, "filter", args(nodes...), 0); !strings.Contains(text, "broken") {
+				t.Errorf("filter: %q, want the plugin's reason", text)
+			}
+			// No node has the label that Labelled reads.
+			text := checkFailure(t, f, "prioritize", args(nodes...), http.StatusInternalServerError)
+			if !strings.Contains(text, "Labelled") {
+				t.Errorf("prioritize: %q, want the name of the plugin", text)
+			}
+		})
+	}
+}
+
 // TestErrorsAreWrittenForTheScheduler reads an error as upstream's client does, which takes it for a format.
 func TestErrorsAreWrittenForTheScheduler(t *testing.T) {
 	f := newFixture(t, enabling("name: Broken"), generous, diskNode("broken", "ssd"))

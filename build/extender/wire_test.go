@@ -3,9 +3,7 @@
 package extender
 
 import (
-	"encoding/json"
 	"errors"
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -109,17 +107,6 @@ func checkMalformed(t *testing.T, err error, want string) {
 	}
 }
 
-func TestQuestionKeepsNodesAsTheyCame(t *testing.T) {
-	node := `{"metadata":{"name":"a","labels":{"x":"<&>"}},"spec":{"fieldOfALaterRelease":[1.50]}}`
-	q, err := decodeQuestion([]byte(`{"Pod":` + podJSON + `,"Nodes":{"metadata":{},"items":[` + node + `]}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(q.names) != 1 || q.names[0] != "a" || q.nodes[0].Labels["x"] != "<&>" || string(q.sent[0]) != node {
-		t.Errorf("names %v, nodes %v, sent %s", q.names, q.nodes, q.sent)
-	}
-}
-
 func TestQuestionAboutNoNodes(t *testing.T) {
 	for name, test := range map[string]struct {
 		body  string
@@ -167,66 +154,5 @@ func TestFilterResultIsUpstreams(t *testing.T) {
 		if name := upstreams.Field(i).Name; ours.NumField() != upstreams.NumField() || ours.Field(i).Name != name {
 			t.Errorf("field %d is not %s", i, name)
 		}
-	}
-}
-
-// fuzzSeeds are bodies of each kind, good and bad.
-var fuzzSeeds = []string{
-	``, `null`, `{}`, `[]`, `{"Pod":null}`,
-	`{"Pod":` + podJSON + `,"NodeNames":["a","b"]}`,
-	`{"Pod":` + podJSON + `,"NodeNames":["a","a"]}`,
-	`{"Pod":` + podJSON + `,"Nodes":{"items":[{"metadata":{"name":"a"},"status":{"allocatable":{"cpu":"1e3"}}}]}}`,
-	`{"Pod":` + podJSON + `,"NodeNameToMetaVictims":{"n":{"Pods":[{"UID":"a"}],"NumPDBViolations":1}}}`,
-	`{"Pod":` + podJSON + `,"NodeNameToVictims":{"n":{"Pods":[` + podJSON + `]}}}`,
-	`{"PodName":"p","PodNamespace":"default","PodUID":"u","Node":"n"}`,
-}
-
-// FuzzDecode looks for a body that makes a decoder panic, or that it takes although something is wrong with it.
-func FuzzDecode(f *testing.F) {
-	for _, seed := range fuzzSeeds {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, body []byte) {
-		if q, err := decodeQuestion(body); err == nil {
-			checkQuestion(t, q)
-		} else if !errors.As(err, new(malformed)) {
-			t.Errorf("question: %T %v", err, err)
-		}
-		if p, err := decodePreemption(body); err == nil {
-			for _, candidate := range p.candidates {
-				if candidate.node == "" || len(candidate.victims) == 0 || candidate.victims[0] == "" {
-					t.Errorf("candidate %+v", candidate)
-				}
-			}
-		} else if !errors.As(err, new(malformed)) {
-			t.Errorf("preemption: %T %v", err, err)
-		}
-		args, err := decodeBinding(body)
-		if err == nil && (args.PodName == "" || args.PodNamespace == "" || args.PodUID == "" || args.Node == "") {
-			t.Errorf("binding %+v", args)
-		}
-	})
-}
-
-func checkQuestion(t *testing.T, q *question) {
-	if q.pod == nil || q.pod.Name == "" || q.pod.UID == "" {
-		t.Errorf("pod %v", q.pod)
-	}
-	seen := map[string]bool{}
-	for i, name := range q.names {
-		if name == "" || seen[name] {
-			t.Errorf("names %q", q.names)
-		}
-		seen[name] = true
-		if q.nodes != nil && q.nodes[i].Name != name {
-			t.Errorf("names %q, nodes %v", q.names, q.nodes)
-		}
-	}
-	if q.nodes != nil && (len(q.nodes) != len(q.names) || len(q.sent) != len(q.names)) {
-		t.Error(fmt.Sprint(len(q.names), len(q.nodes), len(q.sent)))
-	}
-	// What goes back is JSON.
-	if _, err := json.Marshal(q.answer(nil)); err != nil {
-		t.Error(err)
 	}
 }

@@ -3,13 +3,11 @@
 package supervisor
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"os/signal"
 	"sync/atomic"
 	"syscall"
@@ -31,9 +29,6 @@ const (
 	roleStubborn = "stubborn"
 	// rolePanic logs, and panics.
 	rolePanic = "panic"
-	// roleOwner makes a run's folder in a directory, starts a child that would live for an hour, says the child's
-	// process id, and lives on.
-	roleOwner = "owner"
 )
 
 func TestMain(m *testing.M) {
@@ -52,8 +47,6 @@ func TestMain(m *testing.M) {
 	case rolePanic:
 		fmt.Fprintln(os.Stderr, "I0101 a line before")
 		panic("what is wrong")
-	case roleOwner:
-		err = playOwner(os.Args[1])
 	default:
 		err = fmt.Errorf("no such role: %s", role)
 	}
@@ -94,24 +87,5 @@ func playReady(address string) error {
 	server.Listener.Close()
 	server.Listener = listener
 	server.StartTLS()
-	select {}
-}
-
-func playOwner(parent string) error {
-	s, err := New(parent, nil, nil)
-	if err != nil {
-		return err
-	}
-	sleep, err := exec.LookPath("sleep")
-	if err != nil {
-		return err
-	}
-	p, _, err := s.Start(context.Background(), Component{
-		Name: "sleep", Executable: sleep, Arguments: func(int) []string { return []string{"3600"} },
-	})
-	if err != nil {
-		return err
-	}
-	fmt.Println(p.pid())
 	select {}
 }

@@ -3,7 +3,6 @@
 package supervisor
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -229,52 +227,6 @@ func TestLeftFolderIsRemovedAndNothingElse(t *testing.T) {
 		if _, err := os.Lstat(kept); err != nil {
 			t.Errorf("%s should be there: %v", kept, err)
 		}
-	}
-}
-
-// A parent that is killed cannot clean up: the kernel ends its child, and the next run removes the folder.
-func TestKilledParentLeavesNoChildAndItsFolderIsRemoved(t *testing.T) {
-	parent := t.TempDir()
-	owner := exec.Command(os.Args[0], parent)
-	owner.Env = append(os.Environ(), roleVariable+"="+roleOwner)
-	owner.Stderr = os.Stderr
-	output, err := owner.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := owner.Start(); err != nil {
-		t.Fatal(err)
-	}
-	var child int
-	if _, err := fmt.Fscan(bufio.NewReader(output), &child); err != nil {
-		t.Fatalf("the owner did not say its child's process id: %v", err)
-	}
-	folders, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
-	if err != nil || len(folders) != 1 {
-		t.Fatalf("folders: %v, %v, want one", folders, err)
-	}
-	if err := syscall.Kill(child, 0); err != nil {
-		t.Fatalf("the child does not run: %v", err)
-	}
-	if removed, err := removeLeftFolders(parent); err != nil || len(removed) != 0 {
-		t.Fatalf("removed %v, %v while the owner runs", removed, err)
-	}
-	if err := owner.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = owner.Wait() // "signal: killed"
-	// The child holds the lock too, so getting it means that the child is gone.
-	lock, err := lockFolder(folders[0], syscall.LOCK_EX)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lock.Close()
-	content, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", child))
-	if err == nil && strings.HasSuffix(string(content), "3600\x00") {
-		t.Errorf("the child %d is still there: %q", child, content)
-	}
-	if removed, err := removeLeftFolders(parent); err != nil || !reflect.DeepEqual(removed, folders) {
-		t.Errorf("removed %v, %v, want %v", removed, err, folders)
 	}
 }
 
