@@ -6,6 +6,7 @@ package localcluster
 
 import (
 	"bufio"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +21,32 @@ const (
 	config = "../../../manifests/config/my-scheduler.yaml"
 	pod    = "../../../manifests/examples/nginx-pod.yaml"
 )
+
+// programs is the directory of the command kube-scheduler-run.
+var programs string
+
+func TestMain(m *testing.M) {
+	code, err := build(m.Run)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// build compiles the command with the flags of scripts/environment.sh, so that most of it comes from the cache.
+func build(run func() int) (code int, err error) {
+	if programs, err = os.MkdirTemp("", "kube-scheduler-run-test-"); err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(programs)
+	build := exec.Command("go", "build", "-C", "../../../build", "-trimpath", "-buildvcs=false", "-o", programs, "./cmd/kube-scheduler-run")
+	build.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return 1, fmt.Errorf("%v: %w: %s", build, err, output)
+	}
+	return run(), nil
+}
 
 func TestCommandThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -108,13 +135,8 @@ type run struct {
 
 func newRun(t *testing.T, flags ...string) *run {
 	t.Helper()
-	program := filepath.Join(t.TempDir(), "kube-scheduler-run")
-	build := exec.Command("go", "build", "-C", "../../../build", "-o", program, "./cmd/kube-scheduler-run")
-	if output, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, output)
-	}
 	r := &run{temporary: t.TempDir()}
-	r.command = exec.Command(program, append([]string{
+	r.command = exec.Command(filepath.Join(programs, "kube-scheduler-run"), append([]string{
 		"--kube-scheduler=" + cluster.Program(t, "KUBE_SCHEDULER"),
 		"--kube-apiserver=" + cluster.Program(t, "KUBE_APISERVER"),
 		"--etcd=" + cluster.Program(t, "ETCD"), "--kwok=" + cluster.Program(t, "KWOK"), "--config=" + config,
