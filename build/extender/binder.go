@@ -17,8 +17,8 @@ type Binder struct {
 	client kubernetes.Interface
 }
 
-// Bind binds a pod to a node. To bind it there again is a success, so a scheduler that did not get the answer may ask
-// again. The API server checks the UID: a new pod that has an old one's name is left alone.
+// Bind binds a pod to a node. Binding it there again succeeds, so a scheduler that missed the answer may retry. The API
+// server checks the UID, so a new pod with the name of an old one is not bound.
 func (b *Binder) Bind(ctx context.Context, body []byte) error {
 	args, err := decodeBinding(body)
 	if err != nil {
@@ -34,7 +34,7 @@ func (b *Binder) Bind(ctx context.Context, body []byte) error {
 		return nil
 	}
 	name := klog.KRef(args.PodNamespace, args.PodName)
-	// Whatever the error, a lost answer or a refusal, what counts is where the pod is.
+	// The pod may be bound even so, for example if the API server's answer was lost.
 	pod, err := pods.Get(ctx, args.PodName, metav1.GetOptions{})
 	switch {
 	case err != nil || pod.UID != args.PodUID || pod.Spec.NodeName == "":

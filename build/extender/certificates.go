@@ -10,18 +10,18 @@ import (
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 )
 
-// tlsConfig is what TLS is served with. Until the context ends, files that are replaced are read again; a new file that
-// cannot be used is logged, and what was read before stays in use.
+// tlsConfig returns the configuration to serve TLS with. Until the context ends, replaced files are read again; a new
+// file that is invalid is logged, and the last valid one stays in use.
 func (o *Options) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	base := &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
-		// A session that goes on would go on with the authorities of its beginning.
+		// A resumed session would keep the authorities of its start.
 		SessionTicketsDisabled: true,
 	}
 	serving, err := dynamiccertificates.NewDynamicServingContentFromFiles("serving", o.CertificateFile, o.KeyFile)
 	if err != nil {
-		return nil, fmt.Errorf("cannot serve with %s and %s: %w; next: give a certificate and its key, both PEM, "+
+		return nil, fmt.Errorf("cannot serve with %s and %s: %w; next: give a PEM certificate and its PEM key "+
 			"with --tls-cert-file and --tls-private-key-file", o.CertificateFile, o.KeyFile, err)
 	}
 	controllers := []dynamiccertificates.ControllerRunner{serving}
@@ -37,7 +37,7 @@ func (o *Options) tlsConfig(ctx context.Context) (*tls.Config, error) {
 	}
 	current := dynamiccertificates.NewDynamicServingCertificateController(base, authorities, serving, nil, nil)
 	if err := current.RunOnce(); err != nil {
-		return nil, fmt.Errorf("cannot serve TLS: %w; next: see what --tls-cert-file and --client-ca-file hold", err)
+		return nil, fmt.Errorf("cannot serve TLS: %w; next: check the files of --tls-cert-file and --client-ca-file", err)
 	}
 	serving.AddListener(current)
 	if authorities != nil {

@@ -19,20 +19,19 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// byNode is the index of the pods by the node that they are bound to.
+// byNode is the name of the index of pods by node.
 const byNode = "node"
 
-// cluster is what is known of the cluster by watching it: its nodes, and the pods that are bound and have not ended.
-// Pods that the scheduler has only just placed are not among them before their binding is seen.
+// cluster holds the watched nodes, and the watched pods that are bound and have not ended. A pod that the scheduler has
+// just assumed is missing until its binding is watched.
 type cluster struct {
 	nodes corelisters.NodeLister
 	pods  cache.Indexer
-	// synced are the informers that must have seen all that there is.
+	// synced report whether each informer's cache has synced.
 	synced []cache.InformerSynced
 }
 
-// newInformerFactory makes informers of which the one for pods leaves out those that have ended, as the scheduler's
-// does.
+// newInformerFactory returns a factory whose informer for pods leaves out ended pods, as the scheduler's does.
 func newInformerFactory(client kubernetes.Interface) informers.SharedInformerFactory {
 	factory := informers.NewSharedInformerFactory(client, 0)
 	factory.InformerFor(&corev1.Pod{}, func(client kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
@@ -45,8 +44,8 @@ func newInformerFactory(client kubernetes.Interface) informers.SharedInformerFac
 	return factory
 }
 
-// nodeOf is the index function of byNode. A pod that has ended is passed over here too: not every source of pods knows
-// field selectors.
+// nodeOf is the index function of byNode. It also skips ended pods, because not every source of pods supports field
+// selectors.
 func nodeOf(object interface{}) ([]string, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -58,7 +57,7 @@ func nodeOf(object interface{}) ([]string, error) {
 	return []string{pod.Spec.NodeName}, nil
 }
 
-// newCluster watches with the informers of a factory made by newInformerFactory, once that is started.
+// newCluster returns a cluster that is watched with a factory of newInformerFactory, which is started later.
 func newCluster(factory informers.SharedInformerFactory) *cluster {
 	nodes, pods := factory.Core().V1().Nodes(), factory.Core().V1().Pods()
 	return &cluster{
@@ -68,7 +67,7 @@ func newCluster(factory informers.SharedInformerFactory) *cluster {
 	}
 }
 
-// hasSynced tells whether all that there is was seen once.
+// hasSynced reports whether the caches of nodes and pods have synced.
 func (c *cluster) hasSynced() bool {
 	for _, synced := range c.synced {
 		if !synced() {
@@ -78,16 +77,16 @@ func (c *cluster) hasSynced() bool {
 	return true
 }
 
-// node gives the node with a name, or nil if none is known.
+// node returns the node with a name, or nil if it is unknown.
 func (c *cluster) node(name string) *corev1.Node {
 	node, err := c.nodes.Get(name)
-	if err != nil { // the only reason there is: not found
+	if err != nil { // not found is the only error
 		return nil
 	}
 	return node
 }
 
-// nodeInfo describes a node, with the pods that are known to be on it, in the form that plugins read.
+// nodeInfo returns the NodeInfo of a node with its known pods.
 func (c *cluster) nodeInfo(node *corev1.Node) (*framework.NodeInfo, error) {
 	pods, err := c.pods.ByIndex(byNode, node.Name)
 	if err != nil {
@@ -101,7 +100,7 @@ func (c *cluster) nodeInfo(node *corev1.Node) (*framework.NodeInfo, error) {
 	return info, nil
 }
 
-// others describes the nodes of the cluster whose names are not among some, in the order of their names.
+// others returns the NodeInfos of all nodes except some, sorted by name.
 func (c *cluster) others(than map[string]*framework.NodeInfo) ([]*framework.NodeInfo, error) {
 	nodes, err := c.nodes.List(labels.Everything())
 	if err != nil {

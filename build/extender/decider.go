@@ -22,10 +22,9 @@ import (
 
 // Decider answers filter, prioritize and preempt with the plugins of a profile.
 //
-// The plugins are made once and read the one snapshot that they were made with, so one request is answered at a time;
-// the next ones wait. To a scheduler that costs nothing: it decides about one pod at a time, and asks one question
-// after the other. Several schedulers wait for each other. (A set of plugins for each request would have them all count
-// attempts, and index pods, for themselves.)
+// The plugins are created once and share one snapshot, so requests are answered one at a time. A scheduler loses
+// nothing by this, because it schedules one pod at a time and sends one request after the other; several schedulers
+// wait for each other. (Plugins created for each request would each count attempts, and index pods, on their own.)
 type Decider struct {
 	framework framework.Framework
 	cluster   *cluster
@@ -36,7 +35,7 @@ type Decider struct {
 	turn chan struct{}
 }
 
-// connections are what plugins may use of the cluster.
+// connections are the clients that plugins may use.
 type connections struct {
 	client  kubernetes.Interface
 	config  *restclient.Config
@@ -44,8 +43,8 @@ type connections struct {
 	events  events.EventRecorder
 }
 
-// newDecider makes the plugins of a profile. The factory is from newInformerFactory, and is started afterwards, when
-// the plugins have said what they watch.
+// newDecider creates the plugins of a profile. The factory is from newInformerFactory. It is started afterwards, when
+// the plugins have added their informers.
 func newDecider(profile *Profile, with connections) (*Decider, error) {
 	current := &currentSnapshot{}
 	made, err := frameworkruntime.NewFramework(profile.registry, &profile.profile,
@@ -58,15 +57,15 @@ func newDecider(profile *Profile, with connections) (*Decider, error) {
 		frameworkruntime.WithParallelism(profile.parallelism),
 	)
 	if err != nil {
-		return nil, fmt.Errorf("the plugins of the profile %s cannot be made: %w; next: correct the configuration",
+		return nil, fmt.Errorf("cannot create the plugins of the profile %s: %w; next: correct the configuration",
 			profile.profile.SchedulerName, err)
 	}
 	survivePanics()
 	d := &Decider{framework: made, cluster: newCluster(with.factory), current: current, turn: make(chan struct{}, 1)}
 	for _, plugin := range made.ListPlugins().Score.Enabled {
-		// The scheduler itself takes such a weight; the mean that an extender answers with makes no sense with it.
+		// The scheduler accepts a negative weight, but a weighted mean needs positive ones.
 		if plugin.Weight < 0 {
-			return nil, fmt.Errorf("the plugin %s has the weight %d: scores of 0 to 10 cannot be made of it; "+
+			return nil, fmt.Errorf("the plugin %s has the weight %d, which an extender's scores of 0 to 10 cannot express; "+
 				"next: give it a weight of 1 or more in the configuration", plugin.Name, plugin.Weight)
 		}
 		d.weights += int64(plugin.Weight)
@@ -74,14 +73,14 @@ func newDecider(profile *Profile, with connections) (*Decider, error) {
 	return d, nil
 }
 
-// Serves gives the plugins by extension point.
+// Serves returns the plugins by extension point.
 func (d *Decider) Serves() (preFilter, filter, preScore, score []schedulerconfig.Plugin) {
 	plugins := d.framework.ListPlugins()
 	return plugins.PreFilter.Enabled, plugins.Filter.Enabled, plugins.PreScore.Enabled, plugins.Score.Enabled
 }
 
-// inTurn waits until no other request is answered, and then decodes and answers this one. The answer may outlive the
-// request: the next one waits all the same.
+// inTurn waits for its turn, and then decodes and answers a request. The turn ends with the answer, even if the request
+// has timed out before.
 func inTurn[Question, Answer any](
 	ctx context.Context, d *Decider, body []byte,
 	decode func([]byte) (*Question, error), answer func(context.Context, *Question) (Answer, error),
@@ -92,7 +91,7 @@ func inTurn[Question, Answer any](
 		return none, ctx.Err()
 	}
 	defer func() { <-d.turn }()
-	// The wait may have taken all of the time.
+	// The deadline may have passed while waiting.
 	if err := ctx.Err(); err != nil {
 		return none, err
 	}
@@ -103,7 +102,7 @@ func inTurn[Question, Answer any](
 	return answer(ctx, question)
 }
 
-// Filter answers which of the nodes the plugins let the pod onto, and why not the others.
+// Filter returns the nodes that pass the plugins' filters, and the reasons of the others.
 func (d *Decider) Filter(ctx context.Context, body []byte) (*filterResult, error) {
 	return inTurn(ctx, d, body, decodeQuestion, d.filter)
 }
@@ -123,7 +122,7 @@ func (d *Decider) filter(ctx context.Context, q *question) (*filterResult, error
 	return q.answer(verdicts), nil
 }
 
-// nodesOf gives the nodes that a question is about, and the names of those that are not known.
+// nodesOf returns the nodes of a request, and the names of unknown ones.
 func (d *Decider) nodesOf(q *question) (nodes []*corev1.Node, unknown []string) {
 	if q.nodes != nil {
 		return q.nodes, nil
@@ -138,7 +137,7 @@ func (d *Decider) nodesOf(q *question) (nodes []*corev1.Node, unknown []string) 
 	return nodes, unknown
 }
 
-// look makes a snapshot with some nodes the one that the plugins see.
+// look sets the plugins' snapshot to one of these nodes.
 func (d *Decider) look(nodes []*corev1.Node) error {
 	snapshot, err := newSnapshot(d.cluster, nodes)
 	if err != nil {
@@ -148,8 +147,7 @@ func (d *Decider) look(nodes []*corev1.Node) error {
 	return nil
 }
 
-// verdicts runs the filter plugins on nodes of the current snapshot. A node without a verdict passed, as does one whose
-// verdict is nil.
+// verdicts runs the filter plugins on nodes of the current snapshot. A node with no verdict, or with nil, has passed.
 func (d *Decider) verdicts(
 	ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node,
 ) (map[string]*framework.Status, error) {
@@ -164,13 +162,13 @@ func (d *Decider) verdicts(
 	infos := d.current.snapshot.Load().asked
 	statuses := make([]*framework.Status, len(infos))
 	for i := range statuses {
-		// Until it is known better: nil would be a success.
+		// nil would be a success.
 		statuses[i] = framework.AsStatus(errNotDone)
 	}
 	d.framework.Parallelizer().Until(ctx, len(infos), func(i int) {
 		statuses[i] = d.framework.RunFilterPlugins(ctx, state, pod, infos[i]).Merge()
 	})
-	// Work that stops at the deadline leaves nodes that were not looked at. They must not pass as looked at.
+	// At the deadline some nodes have not been filtered, and must not pass.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -183,7 +181,7 @@ func (d *Decider) verdicts(
 	return verdicts, nil
 }
 
-// rejected gives the error of a status that is neither a success nor a rejection.
+// rejected returns the error of a status that is neither a success nor a rejection.
 func rejected(status *framework.Status) error {
 	if status.IsSuccess() || status.IsUnschedulable() {
 		return nil
@@ -191,7 +189,7 @@ func rejected(status *framework.Status) error {
 	return status.AsError()
 }
 
-// answer puts every node that was sent into one of the three places.
+// answer sorts the nodes of the request into those that pass, fail, and fail for good.
 func (q *question) answer(verdicts map[string]*framework.Status) *filterResult {
 	result := &filterResult{FailedNodes: extenderv1.FailedNodesMap{}, FailedAndUnresolvableNodes: extenderv1.FailedNodesMap{}}
 	names, sent := []string{}, []json.RawMessage{}
@@ -215,7 +213,7 @@ func (q *question) answer(verdicts map[string]*framework.Status) *filterResult {
 	return result
 }
 
-// Prioritize answers with a score from 0 to 10 for every node.
+// Prioritize returns a score from 0 to 10 for every node.
 func (d *Decider) Prioritize(ctx context.Context, body []byte) (extenderv1.HostPriorityList, error) {
 	return inTurn(ctx, d, body, decodeQuestion, d.prioritize)
 }
@@ -223,8 +221,8 @@ func (d *Decider) Prioritize(ctx context.Context, body []byte) (extenderv1.HostP
 func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostPriorityList, error) {
 	nodes, unknown := d.nodesOf(q)
 	if len(unknown) > 0 {
-		// A score of 0 would say that the node is the worst of all, when nothing can be said about it.
-		return nil, fmt.Errorf("node(s) not known to the extender (yet): %d of %d, %s for one",
+		// A score of 0 would make an unknown node the worst.
+		return nil, fmt.Errorf("node(s) not known to the extender (yet): %d of %d, for example %s",
 			len(unknown), len(q.names), unknown[0])
 	}
 	if err := d.look(nodes); err != nil {
@@ -241,11 +239,11 @@ func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostP
 	return scores, nil
 }
 
-// sums runs the score plugins on the nodes of the current snapshot, and gives for each the sum of weight × score.
+// sums runs the score plugins on the nodes of the current snapshot, and returns the sum of weight × score of each.
 func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) ([]int64, error) {
 	state := framework.NewCycleState()
-	// Score plugins may read what PreFilter prepares. What filter prepared is gone: nothing says how long to keep it,
-	// and for which of several schedulers.
+	// Score plugins may read state of PreFilter. That of the filter request is not kept, because nothing tells how long
+	// it would be needed, and by which of several schedulers.
 	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		return nil, status.AsError()
 	}
@@ -256,7 +254,7 @@ func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Nod
 	if !status.IsSuccess() {
 		return nil, status.AsError()
 	}
-	// Nodes that were not reached before the deadline have no scores.
+	// At the deadline some nodes have no score.
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -272,8 +270,8 @@ func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Nod
 	return sums, nil
 }
 
-// scaled brings a sum of weight × score, with scores from 0 to 100, to an extender's range of 0 to 10: the weighted
-// mean score, divided by 10, rounded to the nearest and from the middle up. With no plugin every node scores 0.
+// scaled returns a sum of weight × score, with scores from 0 to 100, as an extender's score of 0 to 10: the weighted
+// mean divided by 10, rounded half up. Without plugins every node scores 0.
 func scaled(sum, weights int64) int64 {
 	if weights == 0 {
 		return extenderv1.MinExtenderPriority
@@ -283,8 +281,7 @@ func scaled(sum, weights int64) int64 {
 	return (sum + step/2) / step
 }
 
-// Preempt answers which of the candidates the plugins would let the pod onto once the victims are gone, with all of
-// their victims: it spares none.
+// Preempt returns the candidates that pass the plugins' filters without their victims, each with all of its victims.
 func (d *Decider) Preempt(ctx context.Context, body []byte) (*extenderv1.ExtenderPreemptionResult, error) {
 	return inTurn(ctx, d, body, decodePreemption, d.preempt)
 }
@@ -294,7 +291,7 @@ func (d *Decider) preempt(ctx context.Context, p *preemption) (*extenderv1.Exten
 	var candidates []candidate
 	var nodes []*corev1.Node
 	for _, candidate := range p.candidates {
-		// Of a node that is not known, nothing can be said, so the pod does not get onto it.
+		// An unknown node cannot be filtered, so it is left out.
 		if node := d.cluster.node(candidate.node); node != nil {
 			candidates, nodes = append(candidates, candidate), append(nodes, node)
 		}
@@ -322,14 +319,14 @@ func (d *Decider) preempt(ctx context.Context, p *preemption) (*extenderv1.Exten
 	return result, nil
 }
 
-// without runs the filter plugins on a node without some of its pods. It changes the state and the node.
+// without runs the filter plugins on a node after removing some of its pods. It modifies the state and the node.
 func (d *Decider) without(
 	ctx context.Context, state *framework.CycleState, pod *corev1.Pod, info *framework.NodeInfo, victims []types.UID,
 ) (*framework.Status, error) {
 	for _, uid := range victims {
 		victim := podOn(info, uid)
 		if victim == nil {
-			// It may be gone by now, or not be seen here yet. Other nodes can still do, so this one is left out.
+			// It may have ended, or not have been watched yet. The node is left out; others may pass.
 			return framework.NewStatus(framework.Unschedulable, fmt.Sprintf("the victim with the UID %q is not known to be on the node", uid)), nil
 		}
 		if err := info.RemovePod(victim.Pod); err != nil {
@@ -360,10 +357,10 @@ func metaVictims(c candidate) *extenderv1.MetaVictims {
 	return victims
 }
 
-// errNotSynced is the error of a question that comes too early.
-var errNotSynced = errors.New("the cluster's nodes and pods are not known yet; next: ask again in a moment")
+// errNotSynced is the error of a request that comes too early.
+var errNotSynced = errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment")
 
-// Ready tells, by nil, that questions can be answered.
+// Ready returns nil if requests can be answered.
 func (d *Decider) Ready() error {
 	if !d.cluster.hasSynced() {
 		return errNotSynced
@@ -371,8 +368,8 @@ func (d *Decider) Ready() error {
 	return nil
 }
 
-// noNominations is the nominator of an extender, which is not told which pods wait for their victims to end on which
-// node. The scheduler that asks counts them in its own plugins.
+// noNominations is the nominator of an extender, which does not know the nominated pods. The scheduler counts them in
+// its own plugins.
 type noNominations struct{}
 
 func (noNominations) AddNominatedPod(*framework.PodInfo, *framework.NominatingInfo) {}

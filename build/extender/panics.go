@@ -11,16 +11,16 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// survivePanics keeps a plugin that panics in one of the framework's workers from ending the process, on which all pods
-// depend. The worker ends, and its stack is logged; what it has not done is found out by verdicts and sums.
+// survivePanics keeps the process running when a plugin panics in one of the framework's workers. The worker ends and
+// its stack is logged; verdicts and sums detect the nodes that it has not finished.
 //
-// Once only: the parallelizer says that a worker is done before its panic has been handled, which reads the variable.
+// It runs once only, because the handler of an earlier panic may still read the variable when its worker is done.
 var survivePanics = sync.OnceFunc(func() { utilruntime.ReallyCrash = false })
 
-// errNotDone is what is said of a node that no worker came to the end with.
+// errNotDone is the error of a node that no worker has finished.
 var errNotDone = errors.New("a plugin panicked; next: see the extender's log")
 
-// withoutPanic does something, and makes an error of a panic.
+// withoutPanic calls a function and returns a panic as an error.
 func withoutPanic(do func() error) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {

@@ -65,9 +65,9 @@ func LoadProfile(file, name string, plugins frameworkruntime.Registry) (*Profile
 	if len(enabled) == 0 {
 		why := ""
 		if strings.HasSuffix(config.APIVersion, "/v1beta2") {
-			why = " (of v1beta2, Kubernetes 1.23 does not read multiPoint)"
+			why = " (Kubernetes 1.23 ignores multiPoint in v1beta2)"
 		}
-		return nil, fmt.Errorf("the profile %s in %s enables no plugin that can be served at preFilter, filter, preScore or score%s; "+
+		return nil, fmt.Errorf("the profile %s in %s enables no plugin of this project at preFilter, filter, preScore or score%s; "+
 			"next: enable one or more of %s", chosen.SchedulerName, file, why, strings.Join(sorted(plugins), ", "))
 	}
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New}
@@ -106,8 +106,7 @@ func loadConfiguration(file string) (*schedulerconfig.KubeSchedulerConfiguration
 	return config, nil
 }
 
-// validateArgs checks the arguments of this project's plugins in all profiles, which upstream's validation does not
-// know.
+// validateArgs validates the arguments of this project's plugins in all profiles; upstream's validation skips them.
 func validateArgs(profiles []schedulerconfig.KubeSchedulerProfile) []error {
 	validators := argsvalidation.Functions()
 	var errs []error
@@ -132,7 +131,7 @@ func validateArgs(profiles []schedulerconfig.KubeSchedulerProfile) []error {
 	return errs
 }
 
-// wrong gives every error of a configuration file a line.
+// wrong returns an error with a line for every error of a configuration file.
 func wrong(file string, err error) error {
 	lines := []string{err.Error()}
 	var aggregate utilerrors.Aggregate
@@ -158,21 +157,21 @@ func chooseProfile(
 		names = append(names, profiles[i].SchedulerName)
 	}
 	if name == "" {
-		return nil, fmt.Errorf("%s has %d profiles; next: say which one with --profile: %s",
+		return nil, fmt.Errorf("%s has %d profiles; next: choose one with --profile: %s",
 			file, len(names), strings.Join(names, ", "))
 	}
-	return nil, fmt.Errorf("%s has no profile %s; next: give one that it has with --profile: %s",
+	return nil, fmt.Errorf("%s has no profile %s; next: choose one with --profile: %s",
 		file, name, strings.Join(names, ", "))
 }
 
-// pluginSets are the extension points that are served: those whose calls together make a filter and a score.
+// pluginSets returns the extension points that an extender serves.
 func pluginSets(plugins *schedulerconfig.Plugins) []*schedulerconfig.PluginSet {
 	return []*schedulerconfig.PluginSet{
 		&plugins.MultiPoint, &plugins.PreFilter, &plugins.Filter, &plugins.PreScore, &plugins.Score,
 	}
 }
 
-// otherPluginSets are the extension points that an extender is not asked for.
+// otherPluginSets returns the extension points that an extender does not serve.
 func otherPluginSets(plugins *schedulerconfig.Plugins) []*schedulerconfig.PluginSet {
 	return []*schedulerconfig.PluginSet{
 		&plugins.QueueSort, &plugins.PostFilter, &plugins.Reserve, &plugins.Permit, &plugins.PreBind, &plugins.Bind,
@@ -180,7 +179,7 @@ func otherPluginSets(plugins *schedulerconfig.Plugins) []*schedulerconfig.Plugin
 	}
 }
 
-// checkNames looks for plugins that no scheduler would know, as after a slip of the pen.
+// checkNames refuses plugins that are unknown to any scheduler, such as mistyped names.
 func checkNames(file string, plugins *schedulerconfig.Plugins, ours frameworkruntime.Registry) error {
 	var unknown []string
 	for _, set := range append(pluginSets(plugins), otherPluginSets(plugins)...) {
@@ -197,8 +196,8 @@ func checkNames(file string, plugins *schedulerconfig.Plugins, ours frameworkrun
 		"next: correct the names; this project's are %s", file, strings.Join(unknown, ", "), strings.Join(sorted(ours), ", "))
 }
 
-// onlyServed keeps of a profile's plugins those of a registry at the extension points that are served. What is disabled
-// stays disabled, since it can be one of them that multiPoint enables.
+// onlyServed returns a profile's plugins of a registry at the served extension points. Disabled plugins stay disabled,
+// because multiPoint may enable them.
 func onlyServed(plugins *schedulerconfig.Plugins, ours frameworkruntime.Registry) *schedulerconfig.Plugins {
 	served := plugins.DeepCopy()
 	for _, set := range pluginSets(served) {
@@ -211,13 +210,13 @@ func onlyServed(plugins *schedulerconfig.Plugins, ours frameworkruntime.Registry
 		// Against multiPoint.
 		*set = schedulerconfig.PluginSet{Disabled: []schedulerconfig.Plugin{{Name: "*"}}}
 	}
-	// A framework cannot be made without these two; neither is ever called.
+	// A framework needs these two; neither is ever called.
 	served.QueueSort.Enabled = []schedulerconfig.Plugin{{Name: queuesort.Name}}
 	served.Bind.Enabled = []schedulerconfig.Plugin{{Name: defaultbinder.Name}}
 	return served
 }
 
-// enabledIn names the plugins that are enabled at an extension point that is served.
+// enabledIn returns the names of the plugins that are enabled at a served extension point.
 func enabledIn(plugins *schedulerconfig.Plugins) []string {
 	var names []string
 	for _, set := range pluginSets(plugins) {

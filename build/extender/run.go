@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extender is a reference scheduler extender: it serves the plugins of this project to a scheduler that does
-// not have them, over HTTPS, so that a plugin can be tried before anything is swapped.
+// Package extender is a reference scheduler extender: it serves the plugins of this project over HTTPS to a stock
+// scheduler, so that a plugin can be tried before a swap.
 //
-// It answers all four verbs, filter, prioritize, preempt and bind, both for whole nodes and for names of nodes
-// (nodeCacheCapable). It watches nodes and pods as a scheduler does. Every answer is whole or an error; none names a
-// node that the request did not.
+// It serves the verbs filter, prioritize, preempt and bind, for whole nodes and for names of nodes (nodeCacheCapable),
+// and watches nodes and pods as a scheduler does. Every answer is complete or an error, and names only nodes of the
+// request.
 package extender
 
 import (
@@ -28,35 +28,35 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 )
 
-// name is what the extender calls itself, in events and to the API server.
+// name is the extender's name in events and in its user agent.
 const name = "scheduler-extender"
 
-// Options say what an extender serves, and where.
+// Options are the flags of an extender.
 type Options struct {
-	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it; empty
-	// is the only one.
+	// Config is the file with the KubeSchedulerConfiguration, and Profile the schedulerName of the profile in it, which
+	// may be empty if there is only one.
 	Config, Profile string
-	// Kubeconfig says how to reach the API server; empty is as Config says, and if it does not, as a pod does.
+	// Kubeconfig is the kubeconfig file. If it is empty, that of Config is used, and without one the service account of
+	// the pod.
 	Kubeconfig string
 	// Listen is the address to listen on, HOST:PORT.
 	Listen string
-	// CertificateFile and KeyFile are what TLS is served with; empty is HTTP without TLS.
+	// CertificateFile and KeyFile are used to serve TLS; without them HTTP is served.
 	CertificateFile, KeyFile string
-	// ClientCAFile holds the authorities that clients must have a certificate of.
+	// ClientCAFile holds the authorities of the clients' certificates, which are then required.
 	ClientCAFile string
-	// AllowAnyone lets anyone who reaches the address ask, and bind pods if Bind says so, without a certificate.
+	// AllowAnyone allows requests from any client without a certificate, and with Bind also to bind pods.
 	AllowAnyone bool
-	// Bind serves the verb bind: anyone who may ask can then bind any pod to any node, with the rights of the
-	// kubeconfig.
+	// Bind serves the verb bind: any client can then bind any pod to any node, with the rights of the kubeconfig.
 	Bind bool
 
 	Limits
 
-	// Out receives the lines that say what is served.
+	// Out receives a summary of the served plugins.
 	Out io.Writer
 }
 
-// Run serves until the context ends, and then ends what it is answering.
+// Run serves until the context ends, and then finishes the requests in progress.
 func Run(ctx context.Context, options Options) error {
 	if err := options.check(); err != nil {
 		return err
@@ -99,37 +99,35 @@ func Run(ctx context.Context, options Options) error {
 	return serve(ctx, server, listener, options.RequestTimeout)
 }
 
-// check refuses what cannot be, and what is not safe unless it is asked for by name.
+// check refuses invalid flags, and unsafe ones unless AllowAnyone is set.
 func (o *Options) check() error {
 	host, _, err := net.SplitHostPort(o.Listen)
 	switch {
 	case err != nil:
 		return fmt.Errorf("cannot listen on %q: %w; next: give HOST:PORT with --listen", o.Listen, err)
 	case o.RequestTimeout <= 0 || o.MaxBodyBytes <= 0:
-		return errors.New("a request cannot have no time or no bytes; " +
-			"next: give more than 0 with --request-timeout and --max-body-bytes")
+		return errors.New("--request-timeout or --max-body-bytes is not positive; next: give both a value greater than 0")
 	case (o.CertificateFile == "") != (o.KeyFile == ""):
-		return errors.New("a certificate without its key, or a key without its certificate; " +
-			"next: give both --tls-cert-file and --tls-private-key-file")
+		return errors.New("TLS needs a certificate and its key; next: give both --tls-cert-file and --tls-private-key-file")
 	case o.ClientCAFile != "" && o.CertificateFile == "":
-		return errors.New("clients can show a certificate only over TLS; " +
+		return errors.New("--client-ca-file needs TLS; " +
 			"next: give --tls-cert-file and --tls-private-key-file too")
 	case o.ClientCAFile != "" && o.AllowAnyone:
 		return errors.New("--client-ca-file and --insecure-allow-anyone contradict each other; next: leave one of them out")
 	case o.ClientCAFile == "" && !isLoopback(host) && !o.AllowAnyone:
-		return fmt.Errorf("anyone who reaches %s could ask, and bind pods with --bind; "+
-			"next: give --client-ca-file, --tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1, or say --insecure-allow-anyone", o.Listen)
+		return fmt.Errorf("any client that reaches %s could send requests, and bind pods with --bind; next: give --client-ca-file, "+
+			"--tls-cert-file and --tls-private-key-file, or listen on 127.0.0.1, or give --insecure-allow-anyone", o.Listen)
 	}
 	return nil
 }
 
-// isLoopback tells whether only this machine can reach a host. A name could lead anywhere.
+// isLoopback reports whether a host is a loopback address. A name could resolve to any address.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return ip != nil && ip.IsLoopback()
 }
 
-// clientConfig says how to reach the API server: with the limits that the configuration file has for it.
+// clientConfig returns the connection to the API server, with the rate limits of the configuration file.
 func (o *Options) clientConfig(profile *Profile) (*restclient.Config, error) {
 	file := o.Kubeconfig
 	if file == "" {
@@ -143,8 +141,7 @@ func (o *Options) clientConfig(profile *Profile) (*restclient.Config, error) {
 		config, err = restclient.InClusterConfig()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("it is not known how to reach the API server: %w; "+
-			"next: give --kubeconfig, a file that exists", err)
+		return nil, fmt.Errorf("cannot load the connection to the API server: %w; next: give an existing file with --kubeconfig", err)
 	}
 	config.QPS, config.Burst = profile.connection.QPS, int(profile.connection.Burst)
 	config.ContentType, config.AcceptContentTypes = profile.connection.ContentType, profile.connection.AcceptContentTypes
@@ -155,8 +152,8 @@ func (o *Options) server(handler http.Handler) *http.Server {
 	return &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: o.RequestTimeout,
-		// Also for a body that is not read, because what it is about is refused: it must come before the answer goes
-		// out.
+		// This also limits a body that is never read, because its request is refused: the server reads it before it
+		// answers.
 		ReadTimeout:    o.RequestTimeout,
 		WriteTimeout:   o.RequestTimeout + writeGrace,
 		IdleTimeout:    idleTimeout,
@@ -164,7 +161,7 @@ func (o *Options) server(handler http.Handler) *http.Server {
 	}
 }
 
-// listen opens the port, with TLS or without. Certificates are read again until the context ends.
+// listen opens the port, with TLS or without. Replaced certificates are read again until the context ends.
 func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	listener, err := net.Listen("tcp", o.Listen)
 	if err != nil {
@@ -180,9 +177,9 @@ func (o *Options) listen(ctx context.Context) (net.Listener, error) {
 	return tls.NewListener(listener, config), nil
 }
 
-// announce says what is served, where and to whom.
+// announce prints the address, the allowed clients and the served plugins.
 func (o *Options) announce(profile *Profile, decider *Decider, address net.Addr) {
-	scheme, clients := "http", "anyone who reaches it"
+	scheme, clients := "http", "any client"
 	if o.CertificateFile != "" {
 		scheme = "https"
 	}
@@ -199,12 +196,12 @@ func (o *Options) announce(profile *Profile, decider *Decider, address net.Addr)
 		fmt.Fprintf(o.Out, "%-10s %s\n", point.name, listed(point.plugins))
 	}
 	if decider.weights > 0 {
-		fmt.Fprintf(o.Out, "the weights sum to %d: with weight: %d the scheduler counts these plugins as if it ran them itself\n",
+		fmt.Fprintf(o.Out, "the weights sum to %d: with weight: %d these plugins count as if the scheduler ran them itself\n",
 			decider.weights, decider.weights)
 	}
 }
 
-// listed names plugins, with their weights where they have some.
+// listed returns the names of plugins, with their weights.
 func listed(plugins []schedulerconfig.Plugin) string {
 	if len(plugins) == 0 {
 		return "-"
@@ -220,8 +217,7 @@ func listed(plugins []schedulerconfig.Plugin) string {
 	return strings.Join(names, ", ")
 }
 
-// serve answers requests until the context ends, and then waits for those that have begun, no longer than they may
-// take.
+// serve answers requests until the context ends, and then waits for those in progress until they time out.
 func serve(ctx context.Context, server *http.Server, listener net.Listener, requestTimeout time.Duration) error {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
@@ -230,7 +226,7 @@ func serve(ctx context.Context, server *http.Server, listener net.Listener, requ
 		return err
 	case <-ctx.Done():
 	}
-	klog.InfoS("Ending; the requests that have begun are answered first")
+	klog.InfoS("Shutting down after the requests in progress")
 	deadline, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout+writeGrace)
 	defer cancel()
 	if err := server.Shutdown(deadline); err != nil {

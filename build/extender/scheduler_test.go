@@ -402,8 +402,8 @@ func TestPreemptThatFails(t *testing.T) {
 	}
 }
 
-// TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole nodes
-// are sent; this project's scheduler drops it. If names are sent, it is an error: see test/integration/extender.
+// TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole
+// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see test/integration/extender.
 func TestNodeThatWasNotSent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"Nodes":{"items":[{"metadata":{"name":"stranger"}}]}}`)

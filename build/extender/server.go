@@ -19,40 +19,39 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// Limits bound what a request may cost.
+// Limits bound the cost of a request.
 type Limits struct {
-	// RequestTimeout is how long a request may take from its first line to the answer. It should be less than the
-	// scheduler's own (httpTimeout, 5 s by default): an answer that comes later is lost.
+	// RequestTimeout limits the time from a request's first line to the answer. It should be less than the scheduler's
+	// httpTimeout, 5 s by default, after which the answer is lost.
 	RequestTimeout time.Duration
-	// MaxBodyBytes is how long a request may be.
+	// MaxBodyBytes limits the size of a request.
 	MaxBodyBytes int64
 }
 
 const (
-	// writeGrace is how long the scheduler may take to read an answer that was ready at the last moment.
+	// writeGrace is the time to read an answer that was ready just before the deadline.
 	writeGrace = 500 * time.Millisecond
-	// maxHeaderBytes is how long a request's header may be: many times as long as a scheduler's.
+	// maxHeaderBytes limits a request's header to many times the size of a scheduler's.
 	maxHeaderBytes = 32 << 10
-	// maxTrustedBytes is up to where memory is set aside for a request because its header says how long it is.
+	// maxTrustedBytes limits the memory that is allocated because of a Content-Length.
 	maxTrustedBytes = 1 << 20
-	// idleTimeout is how long a connection is kept for the next request: longer than a scheduler keeps it.
+	// idleTimeout is longer than a scheduler keeps an idle connection.
 	idleTimeout = 2 * time.Minute
 )
 
-// answerFunc gives the body of the answer to a body.
+// answerFunc returns the body of the answer to a request's body.
 type answerFunc func(ctx context.Context, body []byte) (any, error)
 
-// verb is one of the things that a scheduler asks.
+// verb is one kind of request.
 type verb struct {
 	answer answerFunc
-	// failure gives the body that says what went wrong, where the type of the answer has a field for it; then the
-	// scheduler shows it to anyone who looks at the pod. Where there is none, the scheduler sees the status alone,
-	// whatever the body.
+	// failure returns the body of an error, if the type of the answer has a field for it; the scheduler shows it in the
+	// pod's event. It is nil for the other types, of which the scheduler reads the HTTP status only.
 	failure func(message string) any
 }
 
-// NewHandler gives the handler of an extender's requests: POST /filter, /prioritize, /preempt and /bind, and GET
-// /healthz. Without a binder, bind is refused.
+// NewHandler returns the handler of POST /filter, /prioritize, /preempt and /bind, and of GET /healthz. Without a
+// binder it refuses bind.
 func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 	verbs := map[string]verb{
 		"/filter": {
@@ -68,7 +67,7 @@ func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 		"/bind": {
 			answer: func(ctx context.Context, body []byte) (any, error) {
 				if binder == nil {
-					return nil, errors.New("this extender binds no pods; next: start it with --bind, or leave bindVerb out of the scheduler's configuration")
+					return nil, errors.New("this extender does not bind pods; next: start it with --bind, or remove bindVerb from the scheduler's configuration")
 				}
 				return extenderv1.ExtenderBindingResult{}, binder.Bind(ctx, body)
 			},
@@ -92,13 +91,13 @@ func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 		}
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		write(w, http.StatusNotFound, errorBody{"there is nothing at " + r.URL.Path +
-			"; next: the verbs are filter, prioritize, preempt and bind, and urlPrefix has no path"})
+		write(w, http.StatusNotFound, errorBody{"nothing is served at " + r.URL.Path +
+			"; next: use the verbs filter, prioritize, preempt and bind, and a urlPrefix without a path"})
 	})
 	return mux
 }
 
-// whenReady refuses what comes before the cluster is known.
+// whenReady refuses requests until the caches have synced.
 func whenReady(decider *Decider, answer answerFunc) answerFunc {
 	return func(ctx context.Context, body []byte) (any, error) {
 		if err := decider.Ready(); err != nil {
@@ -108,7 +107,7 @@ func whenReady(decider *Decider, answer answerFunc) answerFunc {
 	}
 }
 
-// serve answers one request, with all or nothing, and before the deadline even if a plugin does not end by then.
+// serve writes a complete answer or an error before the deadline, even if a plugin is still running.
 func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) {
 	if status, err := checkHeader(w.Header(), r); err != nil {
 		write(w, status, errorBody{err.Error()})
@@ -127,14 +126,14 @@ func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) {
 	}
 	klog.ErrorS(err, "A request failed", "verb", strings.TrimPrefix(r.URL.Path, "/"), "client", r.RemoteAddr)
 	if v.failure != nil {
-		// The scheduler takes the text for a format and would print %!d(MISSING) and the like.
+		// The scheduler uses the text as a format string and would print %!d(MISSING) and the like.
 		write(w, http.StatusOK, v.failure(strings.ReplaceAll(err.Error(), "%", "%%")))
 		return
 	}
 	write(w, statusOf(err), errorBody{err.Error()})
 }
 
-// checkHeader checks what can be checked before the body is read. No scheduler fails here.
+// checkHeader checks a request before its body is read. Requests of a scheduler always pass.
 func checkHeader(answer http.Header, r *http.Request) (status int, err error) {
 	if r.Method != http.MethodPost {
 		answer.Set("Allow", http.MethodPost)
@@ -147,12 +146,12 @@ func checkHeader(answer http.Header, r *http.Request) (status int, err error) {
 			fmt.Errorf("the Content-Type %q is not application/json", r.Header.Get("Content-Type"))
 	}
 	if encoding := r.Header.Get("Content-Encoding"); encoding != "" {
-		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Encoding %q is not understood", encoding)
+		return http.StatusUnsupportedMediaType, fmt.Errorf("the Content-Encoding %q is not supported", encoding)
 	}
 	return 0, nil
 }
 
-// ask reads the body and asks the verb, but does not wait for it beyond the deadline.
+// ask reads the body and waits for the verb's answer until the deadline.
 func (v verb) ask(
 	ctx context.Context, w http.ResponseWriter, r *http.Request, maxBodyBytes int64, deadline time.Time,
 ) (any, error) {
@@ -181,7 +180,7 @@ func (v verb) ask(
 	}
 }
 
-// read reads the body, which must be there by the deadline.
+// read reads the body until the deadline.
 func read(w http.ResponseWriter, r *http.Request, maxBytes int64, deadline time.Time) ([]byte, error) {
 	if r.ContentLength > maxBytes {
 		return nil, tooLong{maxBytes}
@@ -194,17 +193,17 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, deadline time.
 	body.Grow(int(min(max(r.ContentLength, 0), maxTrustedBytes)) + bytes.MinRead)
 	switch _, err := body.ReadFrom(http.MaxBytesReader(w, r.Body, maxBytes)); {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, fmt.Errorf("the request did not come in time: %w", context.DeadlineExceeded)
+		return nil, fmt.Errorf("the request was not received in time: %w", context.DeadlineExceeded)
 	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, tooLong{maxBytes}
 	case err != nil:
-		return nil, malformedf("the request did not come whole: %w", err)
+		return nil, malformedf("the request is incomplete: %w", err)
 	}
-	// From here on only the answer is awaited, and reading goes on just to see whether the scheduler goes away.
+	// From here on reads only detect that the scheduler has closed the connection.
 	return body.Bytes(), control.SetReadDeadline(time.Time{})
 }
 
-// tooLong is the error of a request with more bytes than are read.
+// tooLong is the error of a request that exceeds MaxBodyBytes.
 type tooLong struct{ limit int64 }
 
 func (t tooLong) Error() string {
@@ -212,7 +211,7 @@ func (t tooLong) Error() string {
 		"so that it sends the names of nodes only, or give the extender a higher --max-body-bytes", t.limit)
 }
 
-// statusOf gives the status of a failure that the answer's type has no field for.
+// statusOf returns the HTTP status of an error, for answers whose type has no field for it.
 func statusOf(err error) int {
 	switch {
 	case errors.As(err, new(malformed)):
@@ -225,19 +224,19 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// errorBody is the body of an answer that says nothing else.
+// errorBody is the body of any other error.
 type errorBody struct {
 	Error string
 }
 
-// write sends an answer once it is there as a whole.
+// write encodes an answer and then sends it.
 func write(w http.ResponseWriter, status int, answer any) {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body)
-	// Nodes go back as they came.
+	// Nodes are returned unchanged.
 	encoder.SetEscapeHTML(false)
 	if err := encoder.Encode(answer); err != nil {
-		klog.ErrorS(err, "An answer cannot be written")
+		klog.ErrorS(err, "Failed to encode an answer")
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}

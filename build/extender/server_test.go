@@ -104,11 +104,11 @@ func TestWhatNoSchedulerSends(t *testing.T) {
 		"another charset":   {"POST", "/filter", header{"Content-Type": "application/json; charset=utf-16"}, 415, "is not application/json"},
 		"compressed":        {"POST", "/filter", header{"Content-Type": "application/json", "Content-Encoding": "gzip"}, 415, "gzip"},
 		"no such verb":      {"POST", "/permit", header{"Content-Type": "application/json"}, 404, "filter, prioritize, preempt and bind"},
-		"below a verb":      {"POST", "/filter/x", header{"Content-Type": "application/json"}, 404, "nothing at /filter/x"},
-		"root":              {"GET", "/", nil, 404, "nothing at /"},
+		"below a verb":      {"POST", "/filter/x", header{"Content-Type": "application/json"}, 404, "nothing is served at /filter/x"},
+		"root":              {"GET", "/", nil, 404, "nothing is served at /"},
 		"health":            {"GET", "/healthz", nil, 200, "ok"},
 		"health, by POST":   {"POST", "/healthz", header{"Content-Type": "application/json"}, 405, "POST is not GET"},
-		"health, by a slip": {"GET", "/healthy", nil, 404, "nothing at"},
+		"health, by a slip": {"GET", "/healthy", nil, 404, "nothing is served at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			request, err := http.NewRequest(test.method, f.url+test.path, strings.NewReader(body))
@@ -187,7 +187,7 @@ func TestClientThatIsSlow(t *testing.T) {
 	}
 	defer response.Body.Close()
 	var result extenderv1.ExtenderFilterResult
-	if err := json.NewDecoder(response.Body).Decode(&result); err != nil || !strings.Contains(result.Error, "did not come in time") {
+	if err := json.NewDecoder(response.Body).Decode(&result); err != nil || !strings.Contains(result.Error, "not received in time") {
 		t.Errorf("%v, %+v", err, result)
 	}
 }
@@ -279,7 +279,7 @@ func TestNothingIsAnsweredBeforeTheClusterIsKnown(t *testing.T) {
 	f := &fixture{url: server.URL}
 	for _, verb := range []string{"filter", "prioritize", "preempt"} {
 		text := checkFailure(t, f, verb, modes["names"](diskNode("a", "ssd")), http.StatusServiceUnavailable)
-		if !strings.Contains(text, "not known yet") {
+		if !strings.Contains(text, "not synced yet") {
 			t.Errorf("%s: %s", verb, text)
 		}
 	}

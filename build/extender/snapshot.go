@@ -11,18 +11,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// snapshot is what the plugins see of the cluster during one request: first the nodes that the request is about, then
-// all others that are known. It does not change.
+// snapshot is the plugins' immutable view of the cluster during one request: first the nodes of the request, then all
+// other known nodes.
 //
-// Describing a node costs about a microsecond for each of its pods, so the others are described only when a plugin asks
-// for them, which those that look at one node at a time never do.
+// A NodeInfo costs about a microsecond for each of its pods, so those of the other nodes are built only when a plugin
+// lists them. Plugins that look at one node at a time never do.
 type snapshot struct {
 	asked  []*framework.NodeInfo
 	byName map[string]*framework.NodeInfo
 	all    func() ([]*framework.NodeInfo, error)
 }
 
-// newSnapshot describes the nodes that a request is about; their names are different.
+// newSnapshot builds the NodeInfos of a request's nodes, whose names are distinct.
 func newSnapshot(cluster *cluster, nodes []*corev1.Node) (*snapshot, error) {
 	s := &snapshot{byName: make(map[string]*framework.NodeInfo, len(nodes))}
 	for _, node := range nodes {
@@ -43,10 +43,10 @@ func newSnapshot(cluster *cluster, nodes []*corev1.Node) (*snapshot, error) {
 // NodeInfos returns the lister of the nodes.
 func (s *snapshot) NodeInfos() framework.NodeInfoLister { return s }
 
-// List gives all nodes.
+// List returns all nodes.
 func (s *snapshot) List() ([]*framework.NodeInfo, error) { return s.all() }
 
-// Get gives the node with a name.
+// Get returns the node with a name.
 func (s *snapshot) Get(name string) (*framework.NodeInfo, error) {
 	if info := s.byName[name]; info != nil {
 		return info, nil
@@ -63,12 +63,12 @@ func (s *snapshot) Get(name string) (*framework.NodeInfo, error) {
 	return nil, fmt.Errorf("nodeinfo not found for node name %q", name)
 }
 
-// HavePodsWithAffinityList gives the nodes with pods that have an affinity.
+// HavePodsWithAffinityList returns the nodes with pods that have an affinity.
 func (s *snapshot) HavePodsWithAffinityList() ([]*framework.NodeInfo, error) {
 	return s.having(func(info *framework.NodeInfo) bool { return len(info.PodsWithAffinity) > 0 })
 }
 
-// HavePodsWithRequiredAntiAffinityList gives the nodes with pods that must not run beside some others.
+// HavePodsWithRequiredAntiAffinityList returns the nodes with pods that have a required anti-affinity.
 func (s *snapshot) HavePodsWithRequiredAntiAffinityList() ([]*framework.NodeInfo, error) {
 	return s.having(func(info *framework.NodeInfo) bool { return len(info.PodsWithRequiredAntiAffinity) > 0 })
 }
@@ -87,8 +87,8 @@ func (s *snapshot) having(condition func(*framework.NodeInfo) bool) ([]*framewor
 	return having, nil
 }
 
-// currentSnapshot is the one lister that plugins are made with: it gives the snapshot of the request that is being
-// answered. There is one such request at a time; see Decider.
+// currentSnapshot is the lister that plugins are created with: it returns the snapshot of the current request. There is
+// one such request at a time; see Decider.
 type currentSnapshot struct {
 	snapshot atomic.Pointer[snapshot]
 }

@@ -18,37 +18,35 @@ import (
 )
 
 const (
-	// maxNodes is how many nodes one request may be about: several times as many as Kubernetes supports in a cluster. A
-	// node takes a few bytes in a request and a thousand in memory, so without it a small request could take all of the
-	// memory.
+	// maxNodes limits the nodes of one request to several times what Kubernetes supports in a cluster. A node takes a
+	// few bytes in a request and a thousand in memory, so without a limit a small request could exhaust the memory.
 	maxNodes = 50_000
-	// maxObjectBytes is how big a pod or a node may be: nothing bigger can be stored, since etcd takes 1.5 MiB.
+	// maxObjectBytes limits a pod or a node. Nothing larger can be stored, because etcd's limit is 1.5 MiB.
 	maxObjectBytes = 3 << 20
 )
 
-// malformed is the error of a request that cannot be understood, or that asks for something that cannot be.
+// malformed is the error of an invalid request.
 type malformed struct{ error }
 
 func malformedf(format string, arguments ...any) error {
 	return malformed{fmt.Errorf(format, arguments...)}
 }
 
-// question is what a scheduler asks of filter and of prioritize.
+// question is a request to filter or to prioritize.
 type question struct {
 	pod *corev1.Pod
-	// names are the names of the nodes, each once, in the order in which they were sent.
+	// names are the distinct names of the nodes, in the order of the request.
 	names []string
-	// nodes are the same nodes if they were sent whole, and nil if only their names were.
+	// nodes are the same nodes if whole nodes were sent, and nil if names were.
 	nodes []*corev1.Node
-	// sent are the same nodes just as they came. They go back like that: no field gets lost that a newer scheduler
-	// knows.
+	// sent are the same nodes as raw JSON. They are returned unchanged, so that no field of a newer scheduler is lost.
 	sent []json.RawMessage
 }
 
 // decodeQuestion reads an ExtenderArgs.
 //
-// What it is made of must be known and there once: a question that is not understood as a whole is not answered. Pods
-// and nodes in it may have fields that this release of Kubernetes does not know.
+// It refuses unknown and duplicate fields, except in pods and nodes, which may have fields of a newer release of
+// Kubernetes.
 func decodeQuestion(body []byte) (*question, error) {
 	var args struct {
 		Pod, Nodes json.RawMessage
@@ -101,22 +99,21 @@ func (q *question) decodeNodes(list json.RawMessage) error {
 	return nil
 }
 
-// preemption is what a scheduler asks of preempt: whether the pod would get onto each of some nodes without some pods
-// there.
+// preemption is a request to preempt: would the pod fit on each candidate without its victims?
 type preemption struct {
 	pod        *corev1.Pod
 	candidates []candidate
 }
 
-// candidate is a node with the pods that the scheduler would remove from it, at least one.
+// candidate is a node with at least one victim.
 type candidate struct {
 	node       string
 	victims    []types.UID
 	violations int64
 }
 
-// decodePreemption reads an ExtenderPreemptionArgs. The candidates are in the order of their names. Of victims that
-// were sent whole, only their UIDs are looked at: the rest is known.
+// decodePreemption reads an ExtenderPreemptionArgs. The candidates are sorted by name. Of whole victims it reads only
+// the UIDs, because the cache has the rest.
 func decodePreemption(body []byte) (*preemption, error) {
 	var args struct {
 		Pod                   json.RawMessage
@@ -154,7 +151,7 @@ func decodePreemption(body []byte) (*preemption, error) {
 	return p, nil
 }
 
-// decodeCandidate reads a Victims or a MetaVictims, which differ in where a pod has its UID.
+// decodeCandidate reads a Victims or a MetaVictims, which have the UID of a pod in different places.
 func decodeCandidate(node string, victims json.RawMessage, uid func(json.RawMessage) (types.UID, error)) (candidate, error) {
 	var decoded struct {
 		Pods             []json.RawMessage
@@ -164,7 +161,7 @@ func decodeCandidate(node string, victims json.RawMessage, uid func(json.RawMess
 		return candidate{}, malformedf("the victims on node %q: %w", node, err)
 	}
 	if len(decoded.Pods) == 0 {
-		return candidate{}, malformedf("there is no victim on node %q", node)
+		return candidate{}, malformedf("no victim is given for node %q", node)
 	}
 	c := candidate{node: node, violations: decoded.NumPDBViolations}
 	seen := sets.NewString()
@@ -173,7 +170,7 @@ func decodeCandidate(node string, victims json.RawMessage, uid func(json.RawMess
 		if err == nil && uid == "" {
 			err = errors.New("it has no UID")
 		} else if err == nil && seen.Has(string(uid)) {
-			err = fmt.Errorf("the UID %q is there twice", uid)
+			err = fmt.Errorf("the UID %q occurs twice", uid)
 		}
 		if err != nil {
 			return candidate{}, malformedf("victim %d on node %q: %w", i, node, err)
@@ -200,7 +197,7 @@ func metaVictimUID(pod json.RawMessage) (types.UID, error) {
 	return decoded.UID, err
 }
 
-// decodeBinding reads an ExtenderBindingArgs, of which nothing may be missing.
+// decodeBinding reads an ExtenderBindingArgs, in which every field is required.
 func decodeBinding(body []byte) (*extenderv1.ExtenderBindingArgs, error) {
 	args := &extenderv1.ExtenderBindingArgs{}
 	if err := decodeStrictly(body, args); err != nil {
@@ -216,7 +213,7 @@ func decodeBinding(body []byte) (*extenderv1.ExtenderBindingArgs, error) {
 	return args, nil
 }
 
-// decodePod reads the pod to be scheduled, which has a name, a namespace and a UID as every pod in a cluster has.
+// decodePod reads the pod to schedule. Its name, namespace and UID are required.
 func decodePod(content json.RawMessage) (*corev1.Pod, error) {
 	if isNull(content) {
 		return nil, malformedf("no Pod is given")
@@ -231,16 +228,15 @@ func decodePod(content json.RawMessage) (*corev1.Pod, error) {
 	return pod, nil
 }
 
-// decodeObject reads a pod or a node. Fields that it does not know are passed over.
+// decodeObject reads a pod or a node. It ignores unknown fields.
 func decodeObject(content json.RawMessage, into any) error {
 	if len(content) > maxObjectBytes {
-		return fmt.Errorf("it has %d bytes, more than the %d that can be stored of anything", len(content), maxObjectBytes)
+		return fmt.Errorf("it has %d bytes, more than the %d that the API server can store", len(content), maxObjectBytes)
 	}
 	return kjson.UnmarshalCaseSensitivePreserveInts(content, into)
 }
 
-// decodeStrictly reads one JSON value and nothing after it. It refuses fields that it does not know, and keys that are
-// there twice.
+// decodeStrictly reads one JSON value and nothing after it. It refuses unknown and duplicate fields.
 func decodeStrictly(content []byte, into any) error {
 	unknown, err := kjson.UnmarshalStrict(content, into)
 	if err == nil {
@@ -256,13 +252,12 @@ func isNull(content json.RawMessage) bool { return len(content) == 0 || string(c
 
 func checkCount(nodes int) error {
 	if nodes > maxNodes {
-		return malformedf("there are %d nodes; no more than %d are looked at in one request", nodes, maxNodes)
+		return malformedf("the request has %d nodes, more than the %d allowed", nodes, maxNodes)
 	}
 	return nil
 }
 
-// checkNodeNames checks that each name could be a node's and is there once. What else a name may be made of is not for
-// an extender to say.
+// checkNodeNames checks that no name is empty or occurs twice. The API server has checked the rest.
 func checkNodeNames(names []string) error {
 	if err := checkCount(len(names)); err != nil {
 		return err
@@ -273,14 +268,14 @@ func checkNodeNames(names []string) error {
 			return malformedf("node %d has no name", i)
 		}
 		if _, twice := seen[name]; twice {
-			return malformedf("node %q is there twice", name)
+			return malformedf("node %q occurs twice", name)
 		}
 		seen[name] = struct{}{}
 	}
 	return nil
 }
 
-// filterResult is an ExtenderFilterResult whose nodes are just as they came.
+// filterResult is an ExtenderFilterResult with the nodes as raw JSON.
 type filterResult struct {
 	Nodes                      *nodeList
 	NodeNames                  *[]string

@@ -35,17 +35,17 @@ type Options struct {
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
-	// Commit is upstream's commit; empty where a module proxy does not tell it.
+	// Commit is upstream's commit, or empty if a module proxy does not know it.
 	Commit string
-	// Created stands in the image and on its files. It is an input, not the time of the build.
+	// Created is the time of the image and of its files. It is an input, not the time of the build.
 	Created time.Time
 }
 
 // machines are the ELF machine types of the architectures.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// New assembles an image that stands in for the official one: kube-scheduler on PATH in /usr/local/bin, started by
-// /go-runner, which can redirect its output to a file, on top of certificates, time zones and users.
+// New returns a replacement for the official image: kube-scheduler in /usr/local/bin, on PATH, started by /go-runner,
+// which can redirect its output to a file, with certificates, time zones and users.
 func New(options Options) (v1.Image, error) {
 	base, err := baseFiles(options.Zoneinfo)
 	if err != nil {
@@ -108,7 +108,7 @@ func New(options Options) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// program reads a binary and refuses one that would not start in the image: of another architecture, or dynamic.
+// program reads a binary, and refuses one of another architecture or a dynamic one, which would not start in the image.
 func program(path, target, architecture string) (file, error) {
 	machine, known := machines[architecture]
 	if !known {
@@ -137,13 +137,13 @@ func program(path, target, architecture string) (file, error) {
 	return file{path: target, mode: 0o755, content: content}, nil
 }
 
-// Tag is a version as an image tag, in which no "+" may stand: upstream's own rule.
+// Tag returns a version as an image tag, with "_" for "+", as upstream does.
 func Tag(version string) string {
 	return strings.ReplaceAll(version, "+", "_")
 }
 
-// Names are the names of an image in an archive: the one that kubeadm uses, the one that upstream's release archives
-// use, and, if registry is not empty, the one in the user's own registry.
+// Names returns the names of an image in an archive: that of kubeadm, that of upstream's release archives, and, if
+// registry is not empty, that in the user's registry.
 func Names(version, architecture, registry string) ([]name.Tag, error) {
 	repositories := []string{"registry.k8s.io/kube-scheduler", "k8s.gcr.io/kube-scheduler-" + architecture}
 	if registry != "" {
@@ -161,13 +161,12 @@ func Names(version, architecture, registry string) ([]name.Tag, error) {
 	return names, nil
 }
 
-// WriteArchive writes an image as an archive that docker, containerd, podman and nerdctl load. The file is there whole
-// or not at all.
+// WriteArchive writes an image, atomically, as an archive that docker, containerd, podman and nerdctl can load.
 func WriteArchive(path string, image v1.Image, names []name.Tag) error {
 	references := map[name.Reference]v1.Image{}
 	for _, tag := range names {
-		// The library writes the names of one image in a random order, and different images in the order of their
-		// names: each name gets an image of its own, with the same content.
+		// The library writes the names of one image in random order, and different images in the order of their names,
+		// so each name gets its own copy of the image.
 		references[tag] = &struct{ v1.Image }{image}
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -181,8 +180,8 @@ func WriteArchive(path string, image v1.Image, names []name.Tag) error {
 	return os.Rename(temporary, path)
 }
 
-// WriteLayout writes an OCI image layout whose index holds one manifest list named by the version's tag, over all given
-// images. An older layout at that path is replaced.
+// WriteLayout writes an OCI image layout with one manifest list of all images, named by the version's tag. It replaces
+// an older layout.
 func WriteLayout(path, version string, images []v1.Image) error {
 	index, err := newIndex(version, images)
 	if err != nil {
@@ -223,11 +222,11 @@ func newIndex(version string, images []v1.Image) (v1.ImageIndex, error) {
 	return mutate.Annotations(index, map[string]string{"org.opencontainers.image.version": version}).(v1.ImageIndex), nil
 }
 
-// ReadLayout gives the manifest list of a layout that WriteLayout wrote, and its tag.
+// ReadLayout returns the manifest list of a layout of WriteLayout, and its tag.
 func ReadLayout(path string) (v1.ImageIndex, string, error) {
 	root, err := layout.ImageIndexFromPath(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, "", nextstep.With(fmt.Errorf("%s is not there", path), "make oci")
+		return nil, "", nextstep.With(fmt.Errorf("%s does not exist", path), "make oci")
 	} else if err != nil {
 		return nil, "", err
 	}

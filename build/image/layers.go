@@ -22,19 +22,19 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// compressionLevel of gzip: for the scheduler's binary, 8 takes twice as long as 6 and saves a third of a percent. A
-// plugin's author waits for it after each edit.
+// compressionLevel of gzip: for the scheduler's binary, 8 takes twice as long as 6 and saves 0.3 %, and an author waits
+// for it after each edit.
 const compressionLevel = 6
 
-// file is one file, or folder, of a layer. Everything belongs to root.
+// file is a file or a directory of a layer, owned by root.
 type file struct {
 	path    string // absolute
 	mode    fs.FileMode
 	content []byte
 }
 
-// newLayer packs files, and the folders they lie in, in the order of their paths and with one time for all of them, so
-// that the same files make the same bytes.
+// newLayer packs files and their directories, sorted by path and with one time, so that the same files give the same
+// bytes.
 func newLayer(files []file, modified time.Time) (v1.Layer, error) {
 	all := map[string]file{}
 	for _, f := range files {
@@ -82,7 +82,7 @@ func newLayer(files []file, modified time.Time) (v1.Layer, error) {
 		tarball.WithCompressedCaching, tarball.WithCompressionLevel(compressionLevel), tarball.WithMediaType(types.OCILayer))
 }
 
-// baseFiles is what a static binary expects of a system: users, certificate authorities, time zones, a /tmp.
+// baseFiles returns the files that a static binary expects: users, certificate authorities, time zones, a /tmp.
 // zoneinfo is the path of Go's own zoneinfo.zip.
 func baseFiles(zoneinfo string) ([]file, error) {
 	files := []file{
@@ -98,8 +98,8 @@ func baseFiles(zoneinfo string) ([]file, error) {
 	return append(files, zones...), err
 }
 
-// certificateAuthorities is the list of roots that Mozilla trusts, as PEM. Roots that Mozilla trusts only for
-// certificates issued before some date are left out: a PEM file cannot say so.
+// certificateAuthorities returns the roots that Mozilla trusts, as PEM, without those that Mozilla trusts only for
+// certificates issued before some date, which PEM cannot express.
 func certificateAuthorities() []byte {
 	var buffer bytes.Buffer
 	for root := range bundle.Roots() {

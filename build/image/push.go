@@ -17,7 +17,7 @@ import (
 )
 
 // Push uploads a manifest list and its images to registry/kube-scheduler:tag, with the credentials that docker login or
-// podman login stored, and returns the reference by digest. A registry on the loopback interface may speak plain HTTP.
+// podman login stored, and returns the reference by digest. A registry on loopback may use plain HTTP.
 func Push(ctx context.Context, registry, tag string, index v1.ImageIndex) (name.Digest, error) {
 	if registry == "" {
 		return name.Digest{}, nextstep.With(errors.New("no registry is given"),

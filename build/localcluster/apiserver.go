@@ -18,11 +18,11 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// nextAPIServer is what to do when the API server does not run.
+// nextAPIServer is the next step when the API server does not start.
 const nextAPIServer = "build it in the patched tree with: make all WHAT=cmd/kube-apiserver; " +
 	"if it is there, correct what the last log lines say and run again"
 
-// startAPIServer starts the API server and waits until the namespaces exist that pods and node leases live in.
+// startAPIServer starts the API server and waits until the namespaces of pods and of node leases exist.
 func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string, more []string) error {
 	certificate, key, err := c.writeServerPair("kube-apiserver")
 	if err != nil {
@@ -53,7 +53,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 			return append([]string{
 				"--bind-address=" + supervisor.Loopback,
 				"--secure-port=" + strconv.Itoa(port),
-				// Else it looks for an address on the machine's interfaces, and fails on a machine that has none.
+				// Without it the API server fails on a machine whose interfaces have no address.
 				"--advertise-address=" + supervisor.Loopback,
 				// No pod needs the service "kubernetes", and a loopback address would be refused as its endpoint.
 				"--endpoint-reconciler-type=none",
@@ -69,8 +69,9 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 				"--service-account-issuer=https://kubernetes.default.svc",
 				"--service-account-key-file=" + serviceAccounts,
 				"--service-account-signing-key-file=" + serviceAccounts,
-				// A controller manager would make the service account "default", which ServiceAccount asks of every
-				// pod, and take away the not-ready taint that TaintNodesByCondition gives to every new node.
+				// Without a controller manager, nothing creates the service account "default", which ServiceAccount
+				// requires of every pod, and nothing removes the not-ready taint that TaintNodesByCondition adds to
+				// every new node.
 				"--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
 			}, more...)
 		},
@@ -98,8 +99,8 @@ func (c *ControlPlane) waitNamespace(ctx context.Context, name string) error {
 	})
 }
 
-// until watches objects, those that exist included, until a condition holds. It gives up after
-// supervisor.StartDeadline, and when a component ends.
+// until watches objects, including existing ones, until a condition holds, a component ends, or
+// supervisor.StartDeadline has passed.
 func (c *ControlPlane) until(
 	ctx context.Context, list *cache.ListWatch, object runtime.Object, condition watchtools.ConditionFunc,
 ) error {

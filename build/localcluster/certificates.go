@@ -20,11 +20,11 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// certificateLife is how long the certificates of a run are valid: longer than a run is kept.
+// certificateLife is longer than any run.
 const certificateLife = 30 * 24 * time.Hour
 
-// Authority signs the certificates of one run. Everything that listens has one and asks for one, because loopback is
-// shared with every user of the machine.
+// Authority signs the certificates of one run. Every server has one and requires one of its clients, because all users
+// of the machine share loopback.
 type Authority struct {
 	certificate *x509.Certificate
 	key         crypto.Signer
@@ -35,7 +35,7 @@ type KeyPair struct {
 	Certificate, Key []byte
 }
 
-// NewAuthority makes an authority of a name.
+// NewAuthority creates an authority.
 func NewAuthority(name string) (*Authority, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -49,14 +49,14 @@ func NewAuthority(name string) (*Authority, error) {
 	return a, err
 }
 
-// PEM is the authority's certificate, as programs read it.
+// PEM returns the authority's certificate.
 func (a *Authority) PEM() []byte {
-	// An error would say that there is no certificate.
+	// Encoding fails only without a certificate.
 	content, _ := cert.EncodeCertificates(a.certificate)
 	return content
 }
 
-// Server gives a key pair for a program that listens on loopback, and that is itself a client of others.
+// Server returns a key pair for a program that listens on loopback and is also a client of others.
 func (a *Authority) Server(name string) (KeyPair, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *Authority) Server(name string) (KeyPair, error) {
 	return a.pair(template)
 }
 
-// Client gives a key pair that the API server knows as a user in some groups.
+// Client returns a key pair that identifies a user and its groups to the API server.
 func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	template, err := certificateTemplate(pkix.Name{CommonName: user, Organization: groups})
 	if err != nil {
@@ -78,7 +78,7 @@ func (a *Authority) Client(user string, groups ...string) (KeyPair, error) {
 	return a.pair(template)
 }
 
-// ClientConfig is how a client talks TLS that trusts this authority alone, and is known as a user in some groups.
+// ClientConfig returns the TLS configuration of a client that trusts only this authority, as a user with groups.
 func (a *Authority) ClientConfig(user string, groups ...string) (*tls.Config, error) {
 	pair, err := a.Client(user, groups...)
 	if err != nil {
@@ -106,7 +106,7 @@ func (a *Authority) pair(template *x509.Certificate) (KeyPair, error) {
 	return pair, err
 }
 
-// sign makes a key and a certificate for it. Without a key of its own yet, the authority's is signed with the new one.
+// sign creates a key and its certificate, which the authority signs; its own is signed with the new key.
 func (a *Authority) sign(template *x509.Certificate) (*x509.Certificate, crypto.Signer, error) {
 	key, err := newKey()
 	if err != nil {
@@ -133,7 +133,7 @@ func certificateTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		// The clock of a machine without one of its own may be set back a little while it runs.
+		// The clock of a virtual machine may be set back a little.
 		NotBefore: now.Add(-time.Hour),
 		NotAfter:  now.Add(certificateLife),
 		KeyUsage:  x509.KeyUsageDigitalSignature,

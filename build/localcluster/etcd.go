@@ -10,18 +10,18 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// nextEtcd is what to do when etcd does not run.
+// nextEtcd is the next step when etcd does not start.
 const nextEtcd = "build it with: GOWORK=off go -C build/pins/etcd build -o FILE go.etcd.io/etcd/server/v3; " +
 	"if it is there, look whether the disk is full: df -h \"${TMPDIR:-/tmp}\""
 
-// startEtcd starts a single etcd that only the holders of this run's certificates can talk to, and gives its address.
+// startEtcd starts a single etcd that requires the certificates of this run, and returns its address.
 func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string, error) {
 	certificate, key, err := c.writeServerPair("etcd")
 	if err != nil {
 		return "", err
 	}
 	address := func(port int) string { return "https://" + net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)) }
-	// A single member has no peers, but etcd insists on listening for some: a socket in the run's folder needs no port.
+	// A single member has no peers, but etcd always listens for them: a socket in the run's directory needs no port.
 	// (The ":0" belongs to the socket's name.)
 	const peer = "unix://peer:0"
 	_, port, err := c.supervisor.Start(ctx, supervisor.Component{
@@ -35,9 +35,9 @@ func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string
 		Arguments: func(port int) []string {
 			return []string{
 				"--name=local",
-				// One folder an attempt: a member remembers the addresses it was first started with.
+				// One directory for each attempt, because a member keeps the addresses that it was first started with.
 				"--data-dir=" + c.file("etcd-"+strconv.Itoa(port)),
-				// The data is thrown away with the folder, so it need not survive the machine.
+				// The data is deleted with the directory, so it need not survive a crash of the machine.
 				"--unsafe-no-fsync",
 				"--listen-client-urls=" + address(port),
 				"--advertise-client-urls=" + address(port),

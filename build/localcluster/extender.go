@@ -12,32 +12,30 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// DocumentedExtender is the address at which the project's documents and its own configurations have the reference
-// extender.
+// DocumentedExtender is the address of the reference extender in the project's pages and configurations.
 const DocumentedExtender = "https://" + supervisor.Loopback + ":8888"
 
-// nextExtender is what to do when the extender does not run.
+// nextExtender is the next step when the extender does not start.
 const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender; " +
 	"if it is there, correct what the last log lines say and run again"
 
-// Extender is a scheduler-extender that runs against a control plane. It asks for a client certificate of the run's
-// authority.
+// Extender is a running scheduler-extender, which requires client certificates of the run's authority.
 type Extender struct {
 	plane   *ControlPlane
 	process *supervisor.Process
 	url     string
-	// certificate, key and authority are the files with which a scheduler may talk to it.
+	// certificate, key and authority are the files that a scheduler needs to connect to it.
 	certificate, key, authority string
 }
 
 // StartExtender starts a scheduler-extender with the plugins of a profile in a scheduler's configuration, and waits
-// until it knows the cluster. There can be one at a time.
+// until its caches have synced. There can be one at a time.
 func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile, profile string) (*Extender, error) {
 	const name = "scheduler-extender"
 	if err := checkExecutable(name, executable, nextExtender); err != nil {
 		return nil, err
 	}
-	// It takes the place of a scheduler, and needs no more than one.
+	// It needs no more rights than a scheduler.
 	kubeconfig, err := c.writeKubeconfig(name+".kubeconfig", "system:kube-scheduler")
 	if err != nil {
 		return nil, err
@@ -78,13 +76,13 @@ func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile
 	return e, nil
 }
 
-// URL is where it serves.
+// URL returns its address.
 func (e *Extender) URL() string { return e.url }
 
-// Stop ends the extender; the control plane goes on.
+// Stop ends the extender; the control plane keeps running.
 func (e *Extender) Stop() error { return e.plane.supervisor.End(e.process) }
 
-// redirect changes an extender in a scheduler's configuration so that it is this one.
+// redirect makes an extender in a scheduler's configuration refer to this one.
 func (e *Extender) redirect(extender map[string]any) {
 	path := ""
 	if address, err := url.Parse(fmt.Sprint(extender["urlPrefix"])); err == nil {
@@ -95,8 +93,8 @@ func (e *Extender) redirect(extender map[string]any) {
 	extender["tlsConfig"] = map[string]any{"caFile": e.authority, "certFile": e.certificate, "keyFile": e.key}
 }
 
-// ReadExtenders gives the addresses of the extenders in a KubeSchedulerConfiguration that are said to listen on
-// loopback, or only those at one address, https://host:port: those for which WithExtender puts another one.
+// ReadExtenders returns the addresses of the extenders on loopback in a KubeSchedulerConfiguration, or only those at
+// one address, https://host:port. WithExtender replaces these.
 func ReadExtenders(configFile, only string) ([]string, error) {
 	config, err := readSchedulerConfig(configFile)
 	if err != nil {

@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// authorityFile is the certificate that everybody trusts, in the run's folder.
+	// authorityFile is the run's trusted certificate, in its directory.
 	authorityFile = "ca.crt"
-	// adminUser and adminGroup are who asks on behalf of the person who runs this.
+	// adminUser and adminGroup are the user and the group of the administrator.
 	adminUser  = "admin"
 	adminGroup = "system:masters"
 )
 
-// writeKubeconfig writes a kubeconfig with a new client certificate into the folder, and gives its path. It refers to
-// no other file, so it can be copied.
+// writeKubeconfig writes a kubeconfig with a new client certificate to the directory, and returns its path. It refers
+// to no other file, so it can be copied.
 func (c *ControlPlane) writeKubeconfig(name, user string, groups ...string) (string, error) {
 	pair, err := c.authority.Client(user, groups...)
 	if err != nil {
@@ -27,7 +27,7 @@ func (c *ControlPlane) writeKubeconfig(name, user string, groups ...string) (str
 	})
 }
 
-// writeTokenKubeconfig writes a kubeconfig with a bearer token into the folder, and gives its path.
+// writeTokenKubeconfig writes a kubeconfig with a bearer token to the directory, and returns its path.
 func (c *ControlPlane) writeTokenKubeconfig(name, token string) (string, error) {
 	return c.writeKubeconfigFor(name, "token", &clientcmdapi.AuthInfo{Token: token})
 }
@@ -43,7 +43,7 @@ func (c *ControlPlane) writeKubeconfigFor(name, user string, credentials *client
 	return path, clientcmd.WriteToFile(*config, path)
 }
 
-// writeServerPair writes the key pair with which a component serves, NAME.crt and NAME.key, and gives both paths.
+// writeServerPair writes the serving key pair of a component, NAME.crt and NAME.key, and returns both paths.
 func (c *ControlPlane) writeServerPair(name string) (certificate, key string, err error) {
 	pair, err := c.authority.Server(name)
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *ControlPlane) writeServerPair(name string) (certificate, key string, er
 	return c.writePair(name, pair)
 }
 
-// writeClientPair writes the key pair by which a user is known, NAME.crt and NAME.key, and gives both paths.
+// writeClientPair writes the client key pair of a user, NAME.crt and NAME.key, and returns both paths.
 func (c *ControlPlane) writeClientPair(name, user string) (certificate, key string, err error) {
 	pair, err := c.authority.Client(user)
 	if err != nil {

@@ -20,16 +20,16 @@ import (
 )
 
 const (
-	// nextKWOK is what to do when KWOK does not run.
+	// nextKWOK is the next step when KWOK does not start.
 	nextKWOK = "build it with: GOWORK=off go -C build/pins/kwok build -o FILE sigs.k8s.io/kwok/cmd/kwok"
-	// fakeNode and fakeNodeValue are the annotation of the nodes that KWOK plays the kubelet of.
+	// fakeNode and fakeNodeValue are the annotation of the nodes that KWOK manages.
 	fakeNode      = "kwok.x-k8s.io/node"
 	fakeNodeValue = "fake"
-	// DiskType is a node label of no meaning to Kubernetes, for the examples to choose nodes by: "ssd" or "hdd".
+	// DiskType is a node label for the examples, "ssd" or "hdd"; Kubernetes does not use it.
 	DiskType = "disktype"
 )
 
-// startKWOK starts KWOK. It comes up when it makes nodes ready, so AddNodes waits for it.
+// startKWOK starts KWOK and does not wait: AddNodes waits until KWOK has made its nodes ready.
 func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	kubeconfig, err := c.writeKubeconfig("kwok.kubeconfig", "kwok", adminGroup)
 	if err != nil {
@@ -46,9 +46,9 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 				"--kubeconfig=" + kubeconfig,
 				"--manage-all-nodes=false",
 				"--manage-nodes-with-annotation-selector=" + fakeNode + "=" + fakeNodeValue,
-				// Leases as a kubelet has them; else KWOK rewrites each node's status all the time.
+				// With leases, as of a kubelet, KWOK does not rewrite each node's status all the time.
 				"--node-lease-duration-seconds=40",
-				// The addresses of pods are invented; the one of the nodes is asked for logs, and must not lead off
+				// The addresses of pods are fake. The address of the nodes is used for logs, and must be on
 				// this machine.
 				"--cidr=10.244.0.0/16",
 				"--node-ip=" + supervisor.Loopback,
@@ -58,9 +58,8 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	return err
 }
 
-// AddNodes makes fake nodes, node-1 and so on, and waits until they are ready; it returns their names. They have 8
-// CPUs, 32 GiB and room for 110 pods; the zones zone-a, zone-b and zone-c take turns, and so do the disk types ssd and
-// hdd.
+// AddNodes creates fake nodes, node-1 and so on, waits until they are ready, and returns their names. They have 8 CPUs,
+// 32 GiB and room for 110 pods, the zones zone-a, zone-b and zone-c in turn, and the disk types ssd and hdd in turn.
 func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error) {
 	var nodes []*corev1.Node
 	var names []string
@@ -72,8 +71,8 @@ func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error
 	return names, c.CreateNodes(ctx, nodes...)
 }
 
-// CreateNodes makes fake nodes and waits until they are ready. What they do not say is as AddNodes has it, but for the
-// zone and the disk type: the resources, and the labels that a kubelet gives to its node.
+// CreateNodes creates fake nodes and waits until they are ready. Resources and the labels of a kubelet default to those
+// of AddNodes; zone and disk type do not.
 func (c *ControlPlane) CreateNodes(ctx context.Context, nodes ...*corev1.Node) error {
 	waiting := sets.NewString()
 	for _, node := range nodes {
@@ -93,13 +92,13 @@ func (c *ControlPlane) CreateNodes(ctx context.Context, nodes ...*corev1.Node) e
 		return waiting.Len() == 0, nil
 	})
 	if err != nil {
-		return fmt.Errorf("kwok does not make %d of %d nodes ready (%s the first): %w",
+		return fmt.Errorf("%d of %d nodes are not ready (%s is the first): %w",
 			waiting.Len(), len(nodes), waiting.List()[0], err)
 	}
 	return nil
 }
 
-// newNode describes the fake node with a number, counted from 0.
+// newNode returns the fake node with a number, counted from 0.
 func newNode(number int) *corev1.Node {
 	diskType := "ssd"
 	if number%2 == 1 {
@@ -114,7 +113,7 @@ func newNode(number int) *corev1.Node {
 	}}
 }
 
-// completeNode gives a copy of a node that is a fake one, with what every node has.
+// completeNode returns a copy of a node as a fake node, with the defaults of CreateNodes.
 func completeNode(node *corev1.Node) *corev1.Node {
 	node = node.DeepCopy()
 	metav1.SetMetaDataAnnotation(&node.ObjectMeta, fakeNode, fakeNodeValue)
@@ -143,7 +142,7 @@ func completeNode(node *corev1.Node) *corev1.Node {
 	return node
 }
 
-// NodeReady tells whether a node says that it is ready.
+// NodeReady reports whether a node is ready.
 func NodeReady(node *corev1.Node) bool {
 	_, condition := nodeutil.GetNodeCondition(&node.Status, corev1.NodeReady)
 	return condition != nil && condition.Status == corev1.ConditionTrue

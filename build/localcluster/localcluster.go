@@ -4,14 +4,13 @@
 // kube-apiserver, fake nodes (KWOK), and one or more kube-schedulers. It needs neither root nor containers nor a
 // network.
 //
-// Everything it writes is in one folder, and everything it starts is a child process. Stop ends both; after a crash
-// of the parent, kill -9 included, the kernel ends the children and the next Start removes the folder.
+// All its files are in one directory, and all its processes are children. Stop removes and ends them. After a crash of
+// the parent, including kill -9, the kernel ends the children and the next Start removes the directory.
 //
 // There is no controller manager: nodes, pods and their bindings are all that a scheduler needs.
 //
-// envtest of sigs.k8s.io/controller-runtime starts etcd and kube-apiserver, too. It is not used: its etcd takes
-// requests from every user of the machine, its programs outlive a parent that is killed, and schedulers and KWOK would
-// need the supervisor all the same.
+// envtest of sigs.k8s.io/controller-runtime is not used: its etcd accepts requests from every user of the machine, its
+// programs outlive a killed parent, and schedulers and KWOK would still need the supervisor.
 package localcluster
 
 import (
@@ -30,16 +29,15 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// Options say what a control plane is made of.
+// Options are the programs and settings of a control plane.
 type Options struct {
 	// Etcd, KubeAPIServer and KWOK are the programs to run.
 	Etcd, KubeAPIServer, KWOK string
-	// APIServerArguments follow the API server's own; of a flag that is there twice, the last one counts.
+	// APIServerArguments follow the API server's own, which they override.
 	APIServerArguments []string
-	// Parent is the directory in which the folder of the run is made; empty is the system's directory for temporary
-	// files.
+	// Parent is the directory for that of the run; empty is the system's directory for temporary files.
 	Parent string
-	// Progress receives a line for each thing that starts or ends; it may be nil.
+	// Progress receives a line for each start; it may be nil.
 	Progress io.Writer
 }
 
@@ -50,17 +48,17 @@ type ControlPlane struct {
 	server     string
 	kubeconfig string
 	client     kubernetes.Interface
-	// environment is what etcd, the API server and KWOK get: nothing of the caller's, which may hold ETCD_… or KWOK_…
-	// settings, or point to configuration in the home directory.
+	// environment is that of etcd, the API server and KWOK. It has nothing of the caller's, which may hold ETCD_… or
+	// KWOK_… settings, or refer to configuration in the home directory.
 	environment []string
 
 	mutex sync.Mutex
-	// schedulers are those that run.
+	// schedulers are the running ones.
 	schedulers []*Scheduler
 }
 
-// Start starts etcd, the API server and KWOK, and returns when the API answers. When ctx ends before that, or something
-// fails, it leaves nothing behind; later on ctx has no meaning. The caller calls Stop.
+// Start starts etcd, the API server and KWOK, and returns when the API is ready. If it fails, or ctx ends before,
+// nothing is left; later ctx is not used. The caller must call Stop.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	for _, program := range []struct{ name, path, next string }{
 		{"etcd", options.Etcd, nextEtcd},
@@ -81,7 +79,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 	return c, nil
 }
 
-// checkExecutable says what is wrong with the path of a program before anything is started.
+// checkExecutable returns an error for the path of a program that cannot be started.
 func checkExecutable(name, path, next string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -98,7 +96,7 @@ func checkExecutable(name, path, next string) error {
 	return nil
 }
 
-// newControlPlane makes a control plane in which nothing runs yet.
+// newControlPlane returns a control plane without running components.
 func newControlPlane(options Options) (*ControlPlane, error) {
 	authority, err := NewAuthority("local control plane")
 	if err != nil {
@@ -130,7 +128,7 @@ func (c *ControlPlane) start(ctx context.Context, options Options) error {
 	return c.startKWOK(ctx, options.KWOK)
 }
 
-// connect makes the administrator's kubeconfig and the client for the API server.
+// connect creates the administrator's kubeconfig and client.
 func (c *ControlPlane) connect(port int) error {
 	c.server = "https://" + net.JoinHostPort(supervisor.Loopback, fmt.Sprint(port))
 	var err error
@@ -141,38 +139,38 @@ func (c *ControlPlane) connect(port int) error {
 	if err != nil {
 		return err
 	}
-	// The client's own limit is there to protect a shared API server, and would be what is measured here.
+	// The client's rate limit protects shared API servers, and would distort measurements here.
 	config.QPS = -1
 	c.client, err = kubernetes.NewForConfig(config)
 	return err
 }
 
-// Kubeconfig is the path of the administrator's kubeconfig.
+// Kubeconfig returns the path of the administrator's kubeconfig.
 func (c *ControlPlane) Kubeconfig() string { return c.kubeconfig }
 
-// Client is an administrator's client without a rate limit.
+// Client returns an administrator's client without a rate limit.
 func (c *ControlPlane) Client() kubernetes.Interface { return c.client }
 
-// Folder is the directory that holds every file of this run, logs included (NAME.log).
+// Folder returns the directory with all files of this run, including logs (NAME.log).
 func (c *ControlPlane) Folder() string { return c.supervisor.Folder() }
 
-// file gives the path of a file in the folder.
+// file returns the path of a file in the directory.
 func (c *ControlPlane) file(name string) string { return filepath.Join(c.Folder(), name) }
 
-// write puts a file that only the owner can read into the folder, and gives its path.
+// write writes a file to the directory, readable by the owner only, and returns its path.
 func (c *ControlPlane) write(name string, content []byte) (string, error) {
 	path := c.file(name)
 	return path, os.WriteFile(path, content, 0o600)
 }
 
-// Processes gives the process ids of the components that run, by name.
+// Processes returns the process ids of the running components by name.
 func (c *ControlPlane) Processes() map[string]int { return c.supervisor.Processes() }
 
-// Failed is closed when a component ended that should run; then Failure says which and why.
+// Failed returns a channel that is closed when a component fails; Failure then returns which and why.
 func (c *ControlPlane) Failed() <-chan struct{} { return c.supervisor.Failed() }
 
-// Failure is why the control plane does not work any more, or nil.
+// Failure returns the reason why the control plane has failed, or nil.
 func (c *ControlPlane) Failure() error { return c.supervisor.Failure() }
 
-// Stop ends every component and removes the folder. It may be called more than once.
+// Stop ends all components and removes the directory. It may be called more than once.
 func (c *ControlPlane) Stop() error { return c.supervisor.Stop() }

@@ -17,22 +17,21 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// strictly decodes objects; a field that there is none of is an error that names it, since a pod without it is another
-// pod.
+// strictly decodes objects. An unknown field is an error, because it may be mistyped.
 var strictly = serializer.NewCodecFactory(scheme.Scheme, serializer.EnableStrict).UniversalDeserializer()
 
-// Manifest is what a file describes.
+// Manifest holds the objects of a file.
 type Manifest struct {
-	// Nodes are fake nodes beside those of AddNodes; CreateNodes makes them.
+	// Nodes are fake nodes for CreateNodes.
 	Nodes []*corev1.Node
-	// Objects are those of CustomResourceDefinitions, as plugins read them; CreateObjects makes them.
+	// Objects are custom objects for CreateObjects.
 	Objects []*unstructured.Unstructured
-	// Pods are for Place. There is at least one.
+	// Pods are for Place; there is at least one.
 	Pods []*corev1.Pod
 }
 
 // ReadManifest reads the pods, the nodes and the custom objects of a manifest, YAML or JSON, of one or more documents.
-// Anything else is refused: there are no controllers here that would make pods of it.
+// It refuses other kinds, because no controller would create their pods.
 func ReadManifest(file string) (*Manifest, error) {
 	open, err := os.Open(file)
 	if err != nil {
@@ -54,12 +53,12 @@ func ReadManifest(file string) (*Manifest, error) {
 		}
 	}
 	if len(manifest.Pods) == 0 {
-		return nil, fmt.Errorf("%s holds no pod; next: give a manifest with kind: Pod", file)
+		return nil, fmt.Errorf("%s contains no pod; next: give a manifest with kind: Pod", file)
 	}
 	return manifest, nil
 }
 
-// add reads one document; one without content is passed over.
+// add reads one document, and skips an empty one.
 func (m *Manifest) add(document []byte) error {
 	json, err := yaml.YAMLToJSONStrict(document)
 	if err != nil {
@@ -82,7 +81,7 @@ func (m *Manifest) add(document []byte) error {
 		m.Nodes = append(m.Nodes, object)
 	case *corev1.Pod:
 		if object.Spec.NodeName != "" {
-			return fmt.Errorf("the pod names its node, %s, so no scheduler is asked; next: remove spec.nodeName",
+			return fmt.Errorf("spec.nodeName is %s, so no scheduler would place the pod; next: remove spec.nodeName",
 				object.Spec.NodeName)
 		}
 		if object.Namespace == "" {

@@ -25,15 +25,14 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// servedPatience is how long the API server may take to serve the objects of a CustomResourceDefinition.
+// servedPatience limits the time until the API server serves a CustomResourceDefinition.
 const servedPatience = time.Minute
 
-// ReadObjects reads the objects that a file describes, YAML, of one or more documents, or those of all *.yaml files of a
-// folder.
+// ReadObjects reads the objects of a YAML file with one or more documents, or of all *.yaml files in a directory.
 func ReadObjects(path string) ([]*unstructured.Unstructured, error) {
 	files := []string{path}
 	if info, err := os.Stat(path); err != nil {
-		return nil, fmt.Errorf("cannot read objects: %w; next: give a file or a folder that exists", err)
+		return nil, fmt.Errorf("cannot read objects: %w; next: give a file or a directory that exists", err)
 	} else if info.IsDir() {
 		if files, err = filepath.Glob(filepath.Join(path, "*.yaml")); err != nil {
 			return nil, err
@@ -71,8 +70,8 @@ func ReadObjects(path string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// CreateObjects creates objects of any kind, in their order, with the namespaces that are missing. One that is there
-// already stays as it is. The objects of a CustomResourceDefinition can be created as soon as it returns.
+// CreateObjects creates objects of any kind, in order, and missing namespaces. Existing objects are not changed. When
+// it returns, the API server serves the objects of new CustomResourceDefinitions.
 func (c *ControlPlane) CreateObjects(ctx context.Context, objects ...*unstructured.Unstructured) error {
 	config, err := clientcmd.BuildConfigFromFlags("", c.kubeconfig)
 	if err != nil {
@@ -135,7 +134,7 @@ func (c *ControlPlane) createObject(ctx context.Context, client dynamic.Interfac
 	return nil
 }
 
-// served gives the resource of a group and version that is the wanted one.
+// served returns the API resource of a kind.
 func (c *ControlPlane) served(
 	version schema.GroupVersion, wanted func(metav1.APIResource) bool,
 ) (*metav1.APIResource, error) {

@@ -20,42 +20,42 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// scheduledReason is the reason of the event that a scheduler sends when it has bound a pod.
+// scheduledReason is the reason of a scheduler's event for a bound pod.
 const scheduledReason = "Scheduled"
 
-// Placement is what became of a pod.
+// Placement is the result for a pod.
 type Placement struct {
 	// Namespace and Name are the pod's.
 	Namespace, Name string
-	// Asked is the scheduler that the pod asks for.
+	// Asked is the schedulerName of the pod.
 	Asked string
-	// Served says that a profile of a running scheduler has that name. No scheduler looks at a pod that is not served.
+	// Served reports whether a profile of a running scheduler has that name.
 	Served bool
-	// Node is where the pod was bound to; empty if it is not bound.
+	// Node is the pod's node, or empty if it is not bound.
 	Node string
-	// Profile is which profile bound the pod, as its Scheduled event says; empty if there is no such event.
+	// Profile is the profile of the pod's Scheduled event, or empty without such an event.
 	Profile string
-	// After is the time from the request to create the pod until it was seen bound.
+	// After is the time from the creation request until the pod was seen bound.
 	After time.Duration
-	// Message is what the scheduler says about a pod that it did not bind.
+	// Message is the scheduler's message about a pod that is not bound.
 	Message string
-	// NotCreated says that the time ran out before the pod was created.
+	// NotCreated reports whether the deadline passed before the pod was created.
 	NotCreated bool
 }
 
-// Err is what is wrong with the placement of a pod that should be bound by the profile it asks for, or nil.
+// Err returns an error if the pod was not bound by the profile that it asks for.
 func (p Placement) Err() error {
 	pod := p.Namespace + "/" + p.Name
 	switch {
 	case p.NotCreated:
-		return fmt.Errorf("pod %s was not created: the time ran out before; "+
-			"next: see to the pods before it, or run again with more time (TIMEOUT=5m)", pod)
+		return fmt.Errorf("pod %s was not created before the timeout; "+
+			"next: look at the pods before it, or run again with more time (TIMEOUT=5m)", pod)
 	case p.Profile != "" && p.Profile != p.Asked:
 		return fmt.Errorf("pod %s asks for %s, but its Scheduled event says that %s bound it to %s; "+
 			"next: run again with KEEP=yes and look at: kubectl get events -A -o yaml",
 			pod, p.Asked, p.Profile, p.Node)
 	case p.Node != "" && p.Profile == "":
-		return fmt.Errorf("pod %s is bound to %s, but no Scheduled event says by whom; "+
+		return fmt.Errorf("pod %s is bound to %s, but no Scheduled event names the profile; "+
 			"next: run again with more time (TIMEOUT=5m)", pod, p.Node)
 	case p.Node != "":
 		return nil
@@ -66,24 +66,23 @@ func (p Placement) Err() error {
 		return fmt.Errorf("pod %s is not bound: %s; "+
 			"next: run again with KEEP=yes and look at: kubectl describe pod -n %s %s", pod, p.Message, p.Namespace, p.Name)
 	}
-	return fmt.Errorf("pod %s is not bound, and the scheduler says nothing about it; "+
+	return fmt.Errorf("pod %s is not bound, and the scheduler reported no reason; "+
 		"next: run again with KEEP=yes and look into kube-scheduler.log", pod)
 }
 
-// observation is what was seen of a pod so far.
+// observation is the watched state of a pod.
 type observation struct {
 	pod *corev1.Pod
-	// bound is when the pod was first seen with a node; zero before.
+	// bound is the time when the pod was first seen with a node.
 	bound   time.Time
 	profile string
-	// nominated says that room was made for the pod on a node, now or before.
+	// nominated reports whether the pod has, or had, a nominated node.
 	nominated bool
 }
 
-// settled tells whether there is nothing more to wait for: the pod is bound and it is known by whom, or the scheduler
-// found no node for it, or no scheduler looks at it. An attempt that failed otherwise (reason SchedulerError, as of an
-// extender that does not answer) is made again soon, and so is one after which room is made on a node, so only the
-// deadline ends the wait for that pod.
+// settled reports whether the placement is final: the pod is bound and has its event, or the scheduler found no node,
+// or no scheduler serves it. After another failure (reason SchedulerError, for example of an extender) or a preemption
+// the scheduler soon tries again, so only the deadline ends the wait for that pod.
 func (o *observation) settled(served bool) bool {
 	switch {
 	case o.pod == nil:
@@ -107,11 +106,11 @@ func scheduledCondition(pod *corev1.Pod) *corev1.PodCondition {
 	return nil
 }
 
-// observer keeps what is seen of pods and of their Scheduled events, for one that waits for it.
+// observer keeps the watched states of pods and their Scheduled events.
 type observer struct {
 	mutex sync.Mutex
 	seen  map[types.UID]observation
-	// changed holds one token when something was noted since it was last taken.
+	// changed holds one token after a change.
 	changed chan struct{}
 }
 
@@ -119,7 +118,7 @@ func newObserver() *observer {
 	return &observer{seen: map[types.UID]observation{}, changed: make(chan struct{}, 1)}
 }
 
-// note changes what is known of a pod.
+// note updates the observation of a pod.
 func (o *observer) note(uid types.UID, change func(*observation)) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -132,7 +131,7 @@ func (o *observer) note(uid types.UID, change func(*observation)) {
 	}
 }
 
-// of gives what is known of a pod.
+// of returns the observation of a pod.
 func (o *observer) of(uid types.UID) observation {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -160,8 +159,7 @@ func (o *observer) event(object any) {
 	o.note(event.InvolvedObject.UID, func(seen *observation) { seen.profile = boundBy(event) })
 }
 
-// boundBy gives the profile that sent an event. Which of the two fields holds it depends on the events API that the
-// scheduler uses.
+// boundBy returns the profile that sent an event. The field depends on the events API that the scheduler uses.
 func boundBy(event *corev1.Event) string {
 	if event.ReportingController != "" {
 		return event.ReportingController
@@ -169,15 +167,15 @@ func boundBy(event *corev1.Event) string {
 	return event.Source.Component
 }
 
-// Place creates pods, with the namespaces that are missing, and waits until each of them is bound and its Scheduled
-// event is there, or its scheduler has found no node for it. Pods for which no running scheduler has a profile are
-// created but not waited for. When ctx reaches its deadline, the placements say what is missing, pods that were not
-// created among it; they are in the order of the pods. An error means that the placements are not known.
+// Place creates pods and missing namespaces, and waits until each pod is bound and has its Scheduled event, or its
+// scheduler found no node for it. It does not wait for pods that no running scheduler serves. The placements are in the
+// order of the pods. At ctx's deadline they show what is missing, including pods that were not created. After an error
+// the placements are unknown.
 func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placement, error) {
 	ctx, cancel := c.supervisor.WhileAlive(ctx)
 	defer cancel()
 	if ctx.Err() != nil {
-		return nil, endOf(ctx, fmt.Sprintf("%d pods are not created", len(pods)))
+		return nil, endOf(ctx, fmt.Sprintf("%d pods were not created", len(pods)))
 	}
 	o := newObserver()
 	stop, err := c.observe(ctx, o)
@@ -232,30 +230,30 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	return placements, nil
 }
 
-// NotCreated is the placement of a pod for which the time ran out before it was created.
+// NotCreated returns the placement of a pod that was not created before the deadline.
 func NotCreated(pod *corev1.Pod) Placement {
 	return Placement{Namespace: pod.Namespace, Name: pod.Name, Asked: schedulerName(pod), NotCreated: true}
 }
 
-// late tells whether it is its deadline that ended a context.
+// late reports whether a context ended at its deadline.
 func late(ctx context.Context) bool { return errors.Is(context.Cause(ctx), context.DeadlineExceeded) }
 
-// endOf is why a context ended, for one that waited for something.
+// endOf returns the error of a wait whose context ended.
 func endOf(ctx context.Context, waitedFor string) error {
 	if late(ctx) {
-		return fmt.Errorf("%s: the time ran out (%w); "+
-			"next: run again with more time (TIMEOUT=5m), or with KEEP=yes to look around", waitedFor, context.Cause(ctx))
+		return fmt.Errorf("%s: timed out (%w); "+
+			"next: run again with more time (TIMEOUT=5m), or with KEEP=yes to inspect the cluster", waitedFor, context.Cause(ctx))
 	}
 	return context.Cause(ctx)
 }
 
-// createNamespaces creates namespaces, where they are missing.
+// createNamespaces creates missing namespaces.
 func (c *ControlPlane) createNamespaces(ctx context.Context, names ...string) error {
 	for _, name := range names {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		_, err := c.client.CoreV1().Namespaces().Create(ctx, namespace, metav1.CreateOptions{})
 		if err != nil && ctx.Err() != nil {
-			return endOf(ctx, "the namespace "+name+" is not created")
+			return endOf(ctx, "the namespace "+name+" was not created")
 		}
 		if err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("cannot create the namespace %s: %w; next: correct it", name, err)
@@ -264,7 +262,7 @@ func (c *ControlPlane) createNamespaces(ctx context.Context, names ...string) er
 	return nil
 }
 
-// AwaitRunning waits until the pods that were bound run on their fake nodes.
+// AwaitRunning waits until the bound pods are running on their fake nodes.
 func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement) error {
 	waiting := sets.NewString()
 	for _, placement := range placements {
@@ -285,7 +283,7 @@ func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement)
 	if err == nil {
 		return nil
 	}
-	what := fmt.Sprintf("%d pods that are bound do not run (%s the first)", waiting.Len(), waiting.List()[0])
+	what := fmt.Sprintf("%d bound pods are not running (%s is the first)", waiting.Len(), waiting.List()[0])
 	if late(ctx) {
 		return endOf(ctx, what)
 	}

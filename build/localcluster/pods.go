@@ -8,8 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NewPod describes a small pod that asks for a scheduler; with an empty name of the scheduler it asks for none, as most
-// pods do. Its container is never run.
+// NewPod returns a small pod with a schedulerName, which may be empty. Its container is never run.
 func NewPod(name, scheduler string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: corev1.NamespaceDefault},

@@ -17,13 +17,13 @@ import (
 	"kube-scheduler-fork/build/localcluster/supervisor"
 )
 
-// nextScheduler is what to do when there is no scheduler to run.
+// nextScheduler is the next step when there is no scheduler to run.
 const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
 
-// nextPanic is what to do after a panic of a program in which plugins run.
+// nextPanic is the next step after a panic of a program with plugins.
 const nextPanic = "fix the plugin that the lines above name, and run again"
 
-// Scheduler is a kube-scheduler that runs against a control plane.
+// Scheduler is a kube-scheduler of a control plane.
 type Scheduler struct {
 	plane    *ControlPlane
 	name     string
@@ -32,7 +32,7 @@ type Scheduler struct {
 	url      string
 }
 
-// schedulerOptions are what can be different about a scheduler.
+// schedulerOptions are the settings of a scheduler.
 type schedulerOptions struct {
 	name           string
 	token          string
@@ -209,7 +209,7 @@ func seesNodes(metrics []byte, nodes int) error {
 		}
 	}
 	if cached < float64(nodes) {
-		return fmt.Errorf("it sees %v of %d nodes", cached, nodes)
+		return fmt.Errorf("its cache has %v of %d nodes", cached, nodes)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func (s *schedulerConfig) writeLocalCopy(file string, settings localSettings) er
 	if settings.extender != nil {
 		extenders := localExtenders(local.Object, settings.replaces)
 		if len(extenders) == 0 {
-			return fmt.Errorf("%s names no extender on loopback, so no scheduler would ask the one that runs; "+
+			return fmt.Errorf("%s names no extender on loopback, so the scheduler would not call the one that runs; "+
 				"next: add one to its extenders, with urlPrefix: %s, or start none", s.file, DocumentedExtender)
 		}
 		for _, extender := range extenders {

@@ -47,12 +47,12 @@ func Package(name string) string {
 func Check(name string, points []string) error {
 	if !nameForm.MatchString(name) {
 		return nextstep.With(
-			fmt.Errorf("NAME=%q is no name for a plugin: letters and digits, the first a capital, 3 to 37 of them",
+			fmt.Errorf("NAME=%q is not a valid plugin name: it needs 3 to 37 letters and digits, the first a capital",
 				name),
 			"make new-plugin NAME=MyPlugin POINTS=filter,score")
 	}
 	if reserved[Package(name)] || token.IsKeyword(Package(name)) {
-		return nextstep.With(fmt.Errorf("NAME=%s would make the folder %s, which has another use", name, Package(name)),
+		return nextstep.With(fmt.Errorf("NAME=%s would use the directory %s, which is reserved", name, Package(name)),
 			"make new-plugin NAME=My%s POINTS=filter,score", name)
 	}
 	if len(points) == 0 {
@@ -60,7 +60,7 @@ func Check(name string, points []string) error {
 	}
 	for _, point := range points {
 		if !slices.Contains(Points, point) {
-			return nextstep.With(fmt.Errorf("POINTS: %q is none of %s", point, strings.Join(Points, ",")),
+			return nextstep.With(fmt.Errorf("POINTS: %q is not one of %s", point, strings.Join(Points, ",")),
 				"make new-plugin NAME=%s POINTS=filter,score", name)
 		}
 	}
@@ -79,7 +79,7 @@ func Write(plugins, name string, points []string) error {
 	}
 	folder := filepath.Join(plugins, Package(name))
 	if _, err := os.Stat(folder); err == nil {
-		return nextstep.With(fmt.Errorf("%s is there already", folder),
+		return nextstep.With(fmt.Errorf("%s already exists", folder),
 			"choose another NAME, or make remove-plugin NAME=%s", name)
 	}
 	data := map[string]any{"Name": name, "Package": Package(name), "On": chosen}

@@ -20,14 +20,14 @@ func TestWriteRefuses(t *testing.T) {
 		points []string
 		want   string
 	}{
-		{"lowercase", []string{"score"}, "is no name for a plugin"},
-		{"With-Dash", []string{"score"}, "is no name for a plugin"},
-		{"", []string{"score"}, "is no name for a plugin"},
-		{"Runtime", []string{"score"}, "has another use"},
-		{"Shared", []string{"score"}, "has another use"},
-		{"Func", []string{"score"}, "has another use"},
-		{"Taken", []string{"score"}, "is there already"},
-		{"MyPlugin", []string{"queue"}, "is none of prefilter,filter"},
+		{"lowercase", []string{"score"}, "is not a valid plugin name"},
+		{"With-Dash", []string{"score"}, "is not a valid plugin name"},
+		{"", []string{"score"}, "is not a valid plugin name"},
+		{"Runtime", []string{"score"}, "is reserved"},
+		{"Shared", []string{"score"}, "is reserved"},
+		{"Func", []string{"score"}, "is reserved"},
+		{"Taken", []string{"score"}, "already exists"},
+		{"MyPlugin", []string{"queue"}, "is not one of prefilter,filter"},
 		{"MyPlugin", nil, "no POINTS are given"},
 	} {
 		err := Write(dir, tt.name, tt.points)
@@ -155,7 +155,7 @@ func TestRegister(t *testing.T) {
 func TestRegisterRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ registry, plugin, want string }{
 		"registered": {
-			registry, "Chaos", "a plugin chaos is registered already, by Kubernetes itself; next: choose another NAME",
+			registry, "Chaos", "Kubernetes already has a plugin chaos; next: choose another NAME",
 		},
 		"no Go": {"package", "MyPlugin", "cannot be read"},
 		"no registry": {

@@ -33,7 +33,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
 				// One of this project's own is refused before: scripts/new-plugin.sh.
-				return nil, nextstep.With(fmt.Errorf("a plugin %s is registered already, by Kubernetes itself", Package(name)),
+				return nil, nextstep.With(fmt.Errorf("Kubernetes already has a plugin %s", Package(name)),
 					"choose another NAME")
 			}
 		case *ast.GenDecl:

@@ -56,7 +56,7 @@ func lint(patch Patch) []string {
 		report("the subject %q is not of the form \"area: what it does\": in lower case up to the colon, at least 4 characters after it, at most 72 in all, without a full stop", patch.Subject)
 	}
 	if patch.Body == "" {
-		report("the message says nothing between the subject and the trailers")
+		report("the message has no text between the subject and the trailers")
 	}
 	required := requiredTrailers
 	if patch.Trailer(speedTrailers[0]) != "" || patch.Trailer(speedTrailers[1]) != "" {
@@ -73,7 +73,7 @@ func lint(patch Patch) []string {
 			}
 		}
 		if count != 1 {
-			report("the trailer %s: stands there %d times, not once", key, count)
+			report("the trailer %s: occurs %d times, not once", key, count)
 		}
 	}
 	for _, trailer := range patch.Trailers {
@@ -87,7 +87,7 @@ func lint(patch Patch) []string {
 		for _, s := range statuses {
 			words = append(words, s.word)
 		}
-		report("Upstream-Status: %q is none of %s", status, strings.Join(words, ", "))
+		report("Upstream-Status: %q is not one of %s", status, strings.Join(words, ", "))
 	}
 	if applies := patch.Trailer("Applies-To"); !appliesForm.MatchString(applies) {
 		report("Applies-To: %q is not a range like \"v1.23.0 - v1.23.17\"", applies)
@@ -95,7 +95,7 @@ func lint(patch Patch) []string {
 	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(patch.Name, ".patch"), pluginPrefix); ok {
 		for _, file := range patch.Files {
 			if !strings.HasPrefix(file, "pkg/scheduler/framework/plugins/"+plugin+"/") {
-				report("it changes %s, outside its plugin's folder", file)
+				report("it changes %s, outside its plugin's directory", file)
 			}
 		}
 		if patch.Deleted > 0 {

@@ -29,10 +29,10 @@ import (
 // Account names a service account.
 type Account struct{ Namespace, Name string }
 
-// User is the name under which the API server knows it.
+// User returns its user name.
 func (a Account) User() string { return "system:serviceaccount:" + a.Namespace + ":" + a.Name }
 
-// CreateAccount makes a service account, unless it is there, with roles of its namespace and of the cluster.
+// CreateAccount ensures a service account with roles of its namespace and of the cluster.
 func (c *Cluster) CreateAccount(t testing.TB, account Account, roles ...rbacv1.RoleRef) {
 	t.Helper()
 	client, ctx := c.Client(), t.Context()
@@ -60,7 +60,7 @@ func (c *Cluster) CreateAccount(t testing.TB, account Account, roles ...rbacv1.R
 	}
 }
 
-// Token gives a bearer token of a service account.
+// Token returns a bearer token of a service account.
 func (c *Cluster) Token(t testing.TB, account Account) string {
 	t.Helper()
 	request, err := c.Client().CoreV1().ServiceAccounts(account.Namespace).CreateToken(
@@ -71,8 +71,8 @@ func (c *Cluster) Token(t testing.TB, account Account) string {
 	return request.Status.Token
 }
 
-// AwaitAllowed waits until the API server allows something. It learns of new rules a moment after it has stored them,
-// and a request in between would be refused.
+// AwaitAllowed waits until the API server allows a request, because new rules take effect a moment after they are
+// stored.
 func (c *Cluster) AwaitAllowed(t testing.TB, question authorizationv1.SubjectAccessReviewSpec) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: question}
@@ -86,7 +86,7 @@ func (c *Cluster) AwaitAllowed(t testing.TB, question authorizationv1.SubjectAcc
 	})
 }
 
-// Get asks a scheduler for a page as an administrator.
+// Get returns a page of a scheduler, as an administrator.
 func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
@@ -99,8 +99,7 @@ func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) {
 	return content, err
 }
 
-// GetAs asks a scheduler for a page as the owner of a token; an empty one is anonymous. It gives the status and the
-// page.
+// GetAs returns the status and the page of a scheduler, as the owner of a token; an empty one is anonymous.
 func (c *Cluster) GetAs(ctx context.Context, url, token string) (int, []byte, error) {
 	admin, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
@@ -130,15 +129,15 @@ func get(ctx context.Context, config *rest.Config, url string) (int, []byte, err
 	return response.StatusCode, content, err
 }
 
-// AllRequests is an AuditPolicy that logs who asked for what, once it is answered or, for a watch, begun.
+// AllRequests is an AuditPolicy that logs every request when it is answered, and a watch when it begins.
 const AllRequests = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
 rules: [{level: Metadata}]
 `
 
-// Audit gives what the API server's audit log has so far of requests that came since the test began. A line may come
-// late: the log is written after the answer.
+// Audit returns the API server's audit log since the test began. A line may come late, because the log is written after
+// the answer.
 func (c *Cluster) Audit(t testing.TB) []auditv1.Event {
 	t.Helper()
 	return slices.DeleteFunc(ReadAudit(t, c.auditLog), func(event auditv1.Event) bool {
@@ -146,7 +145,7 @@ func (c *Cluster) Audit(t testing.TB) []auditv1.Event {
 	})
 }
 
-// ReadAudit reads an audit log that may still be written to: half a line at its end is left out.
+// ReadAudit reads an audit log without an incomplete last line.
 func ReadAudit(t testing.TB, file string) []auditv1.Event {
 	t.Helper()
 	log, err := os.ReadFile(file)
@@ -164,7 +163,7 @@ func ReadAudit(t testing.TB, file string) []auditv1.Event {
 	return events
 }
 
-// Pod gives a pod as the API server has it.
+// Pod returns a pod.
 func (c *Cluster) Pod(t testing.TB, namespace, name string) (*corev1.Pod, error) {
 	return c.Client().CoreV1().Pods(namespace).Get(t.Context(), name, metav1.GetOptions{})
 }

@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// Patience is how long anything may take: many times what it takes on a slow, busy machine.
+	// Patience limits every wait: many times what anything takes on a slow, busy machine.
 	Patience = 3 * time.Minute
-	// poll is the time between two looks at something that is waited for.
+	// poll is the time between two checks of a condition.
 	poll = 100 * time.Millisecond
-	// tailLines is how much of each log is shown when something was waited for in vain.
+	// tailLines limits the log lines that are shown after a timeout.
 	tailLines = 20
 )
 
-// Await asks until a condition holds, which is when it gives no error. Its last error says in the end what was missing,
-// and the ends of the logs follow.
+// Await waits until a condition returns no error. After Patience the test fails with the last error and the ends of the
+// logs.
 func Await(t testing.TB, what string, condition func() error, logs ...string) {
 	t.Helper()
 	deadline := time.Now().Add(Patience)
@@ -42,7 +42,7 @@ func Await(t testing.TB, what string, condition func() error, logs ...string) {
 	}
 }
 
-// Unless is for conditions: no error if something holds, and else what is said.
+// Unless returns an error unless a condition holds.
 func Unless(holds bool, format string, arguments ...any) error {
 	if holds {
 		return nil
@@ -50,7 +50,7 @@ func Unless(holds bool, format string, arguments ...any) error {
 	return fmt.Errorf(format, arguments...)
 }
 
-// Await is Await with the logs of the schedulers, and more. It ends when a component of the control plane ends.
+// Await is Await with the logs of the schedulers. It also fails when a component of the control plane ends.
 func (c *Cluster) Await(t testing.TB, what string, condition func() error, logs ...string) {
 	t.Helper()
 	Await(t, what, func() error {
@@ -61,7 +61,7 @@ func (c *Cluster) Await(t testing.TB, what string, condition func() error, logs 
 	}, append(logs, c.logs...)...)
 }
 
-// Tails gives the ends of log files, each under its name.
+// Tails returns the ends of log files, each under its name.
 func Tails(files ...string) string {
 	var text strings.Builder
 	for _, file := range files {
@@ -74,7 +74,7 @@ func Tails(files ...string) string {
 	return text.String()
 }
 
-// AwaitBound waits until a pod is bound, and gives its node.
+// AwaitBound waits until a pod is bound, and returns its node.
 func (c *Cluster) AwaitBound(t testing.TB, pod *corev1.Pod) string {
 	t.Helper()
 	var node string
@@ -91,7 +91,7 @@ func (c *Cluster) AwaitBound(t testing.TB, pod *corev1.Pod) string {
 	return node
 }
 
-// WhyPending is what a scheduler says of a pod that it did not bind.
+// WhyPending returns the scheduler's message about a pod that is not bound.
 func WhyPending(pod *corev1.Pod) string {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cluster gives tests a local control plane, and what they all do with it: schedulers, accounts and tokens, the
-// audit log, waiting.
+// Package cluster provides tests with a local control plane, schedulers, accounts, tokens, the audit log, and waiting.
 //
-// The tests of a package have one control plane, one after the other: see Shared. Its programs come from the
-// environment: ETCD, KUBE_APISERVER and KWOK.
+// The tests of a package share one control plane, one after the other: see Shared. The variables ETCD, KUBE_APISERVER
+// and KWOK name its programs.
 package cluster
 
 import (
@@ -25,15 +24,14 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// Shared is a control plane that is started for the first test that wants it, and stopped when all tests of the package
-// have run. Parallel tests cannot share one.
+// Shared is a control plane that is started for the first test that needs it, and stopped after all tests of the
+// package. Parallel tests cannot share one.
 type Shared struct {
 	// AuditPolicy is the policy of the API server's audit log; without, there is no log.
 	AuditPolicy string
-	// Aggregation lets the API server pass requests on to API servers of others, which an APIService names.
+	// Aggregation enables the API server to forward requests to the API servers of APIServices.
 	Aggregation bool
-	// AdmissionConfiguration is a file that configures the API server's admission plugins; without, they have their
-	// defaults.
+	// AdmissionConfiguration is a file that configures the API server's admission plugins, or empty.
 	AdmissionConfiguration string
 
 	folder string
@@ -41,7 +39,7 @@ type Shared struct {
 	mutex  sync.Mutex
 }
 
-// Main runs the tests of a package, and stops what they shared. It is for TestMain, and does not return.
+// Main runs the tests of a package and stops the shared control planes. It is for TestMain, and does not return.
 func Main(m *testing.M, shared ...*Shared) {
 	code := m.Run()
 	for _, s := range shared {
@@ -60,18 +58,17 @@ func (s *Shared) stop() error {
 	return errors.Join(s.plane.Stop(), os.RemoveAll(s.folder))
 }
 
-// Cluster is a shared control plane in the hands of one test.
+// Cluster is a shared control plane that one test uses.
 type Cluster struct {
 	*localcluster.ControlPlane
 	auditLog string
 	began    time.Time
-	// logs are those of the schedulers that the test has started.
+	// logs are those of the test's schedulers.
 	logs []string
 }
 
-// Get gives the control plane to a test, without nodes, pods, events and leases. At the end of the test the schedulers
-// that it has started are stopped, and those objects are removed; what else the test has made stays, or the test
-// removes it.
+// Get returns the control plane for a test, without nodes, pods, events and leases. At the end of the test its
+// schedulers are stopped, and those objects are removed; the test removes other objects itself.
 func (s *Shared) Get(t *testing.T) *Cluster {
 	t.Helper()
 	if !s.mutex.TryLock() {
@@ -93,7 +90,7 @@ func (s *Shared) start(t *testing.T) {
 		Progress: os.Stdout,
 	}
 	var err error
-	// Not the test's own folder: others need it, too.
+	// Other tests need it too, so it is not the test's directory.
 	if s.folder, err = os.MkdirTemp("", "cluster-"); err != nil {
 		t.Fatal(err)
 	}
@@ -115,8 +112,8 @@ func (s *Shared) start(t *testing.T) {
 	}
 }
 
-// aggregation writes what other API servers know this one by: an authority of its own, and a certificate of that. It
-// gives the arguments that name them, and the headers in which it says who asks.
+// aggregation writes the front-proxy authority and certificate by which other API servers trust this one, and returns
+// the arguments for them and for the headers with the user.
 func aggregation(t *testing.T, folder string) []string {
 	t.Helper()
 	const user = "front-proxy-client"
@@ -144,7 +141,7 @@ func aggregation(t *testing.T, folder string) []string {
 	}
 }
 
-// clear removes what tests have in common: what would be there for the next one, too.
+// clear removes the objects that would disturb the next test.
 func (c *Cluster) clear(t *testing.T) {
 	t.Helper()
 	if err := c.Failure(); err != nil {
@@ -211,14 +208,14 @@ func (c *Cluster) StartScheduler(
 func (c *Cluster) Kubectl(t testing.TB, ctx context.Context, arguments ...string) {
 	t.Helper()
 	command := exec.CommandContext(ctx, Program(t, "KUBECTL"), arguments...)
-	// It keeps what it learns about an API server in the home directory.
+	// It caches the API server's resources in the home directory.
 	command.Env = []string{"KUBECONFIG=" + c.Kubeconfig(), "HOME=" + c.Folder()}
 	if output, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("kubectl %s: %v\n%s", strings.Join(arguments, " "), err, output)
 	}
 }
 
-// AddNodes makes fake nodes, node-1 and so on.
+// AddNodes creates fake nodes, node-1 and so on.
 func (c *Cluster) AddNodes(t testing.TB, count int) []string {
 	t.Helper()
 	names, err := c.ControlPlane.AddNodes(t.Context(), count)
@@ -228,7 +225,7 @@ func (c *Cluster) AddNodes(t testing.TB, count int) []string {
 	return names
 }
 
-// CreateNodes makes fake nodes as they are described.
+// CreateNodes creates fake nodes.
 func (c *Cluster) CreateNodes(t testing.TB, nodes ...*corev1.Node) {
 	t.Helper()
 	if err := c.ControlPlane.CreateNodes(t.Context(), nodes...); err != nil {
@@ -236,7 +233,7 @@ func (c *Cluster) CreateNodes(t testing.TB, nodes ...*corev1.Node) {
 	}
 }
 
-// CreatePod creates a pod, and gives it as the API server has it.
+// CreatePod creates a pod and returns the API server's copy.
 func (c *Cluster) CreatePod(t testing.TB, pod *corev1.Pod) *corev1.Pod {
 	t.Helper()
 	created, err := c.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{})

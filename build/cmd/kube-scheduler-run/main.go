@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
-// fake nodes, lets the scheduler place some pods, and prints where each one went, by which profile.
+// fake nodes, creates pods, and prints the node and the profile of each.
 //
 // Exit codes: 0 every pod that should be bound is bound, by the profile it asks for, and no other; 1 not so, or
 // something failed; 128 and the signal's number after a signal, 130 for Ctrl-C.
@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// untilSignal gives a context that the first Ctrl-C, SIGTERM or SIGHUP ends. A second one ends the program on the spot:
-// the kernel ends its children then, and the next run removes its folder.
+// untilSignal returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. A second one ends the program at once:
+// the kernel then ends its children, and the next run removes its directory.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -67,7 +67,7 @@ func newCommand() *cobra.Command {
 		Short: "Start a local control plane with fake nodes and show where a scheduler places pods",
 		Long: "Start etcd, kube-apiserver, fake nodes and a kube-scheduler on loopback, create pods, " +
 			"and print where each of them went and which profile bound it. Everything is removed at the end. " +
-			"COMMAND makes the kube-scheduler; it runs while the rest starts.",
+			"COMMAND builds the kube-scheduler while the rest starts.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		RunE: func(command *cobra.Command, build []string) error {
@@ -82,22 +82,22 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.Etcd, "etcd", "", "the etcd `FILE` to run")
 	flags.StringVar(&o.KWOK, "kwok", "", "the kwok `FILE` to run")
 	flags.StringVar(&o.Config, "config", "", "the scheduler's configuration `FILE` (KubeSchedulerConfiguration); it is not changed")
-	flags.StringVar(&o.Extender, "scheduler-extender", "", "the scheduler-extender `FILE` to run, if one is started")
+	flags.StringVar(&o.Extender, "scheduler-extender", "", "the scheduler-extender `FILE` to run, if an extender is started")
 	flags.StringVar(&o.ExtenderConfig, "extender-config", "", "start an extender with the plugins of this configuration `FILE`, "+
 		"for all extenders on loopback in --config; none: start none, not even with --default-extender-config")
 	flags.StringVar(&o.DefaultExtenderConfig, "default-extender-config", "", "without --extender-config, start an extender with the "+
 		"plugins of this configuration `FILE` for those in --config at "+localcluster.DocumentedExtender+", if there are any")
 	flags.StringVar(&o.ExtenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
 		"if its configuration has several")
-	flags.IntVar(&o.Nodes, "nodes", 5, "how many fake nodes there are")
-	flags.IntVar(&o.Pods, "pods", 10, "how many pods are created, dealt out to the profiles in turn")
-	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods, nodes and custom objects of this `FILE` too, the pods when those "+
-		"before run; may be given more than once")
-	flags.StringArrayVar(&o.Objects, "objects", nil, "create what this `FILE`, or the files of this folder, describe before the scheduler "+
-		"starts: CustomResourceDefinitions, rights; may be given more than once")
+	flags.IntVar(&o.Nodes, "nodes", 5, "the number of fake nodes")
+	flags.IntVar(&o.Pods, "pods", 10, "the number of pods; they ask for the profiles in turn")
+	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods, nodes and custom objects of this `FILE` too, the pods after those "+
+		"before them run; may be given more than once")
+	flags.StringArrayVar(&o.Objects, "objects", nil, "create the objects of this `FILE`, or of the files in this directory, before the "+
+		"scheduler starts: CustomResourceDefinitions, RBAC; may be given more than once")
 	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")
-	flags.StringVar(&o.ShowLog, "show-log", "", "print the lines of the scheduler's log that hold this `TEXT`, after the table")
-	flags.BoolVar(&o.Keep, "keep", false, "leave everything running after the table, until Ctrl-C")
+	flags.StringVar(&o.ShowLog, "show-log", "", "print the lines of the scheduler's log that contain this `TEXT`, after the table")
+	flags.BoolVar(&o.Keep, "keep", false, "keep everything running after the table, until Ctrl-C")
 	for _, name := range []string{"kube-apiserver", "kube-scheduler", "etcd", "kwok", "config"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // a flag that was not defined above

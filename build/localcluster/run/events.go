@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// printEvents prints what the events say that the table has not said: all but where a pod was bound to, and why it is
+// printEvents prints the events of the pods, except those that the table shows: the node of a bound pod, and why one is
 // Pending.
 func printEvents(out io.Writer, results []result, events []corev1.Event) error {
 	byPod := map[types.NamespacedName][]corev1.Event{}
@@ -50,7 +50,7 @@ func printEvents(out io.Writer, results []result, events []corev1.Event) error {
 	return err
 }
 
-// printLog prints the lines of a log that hold a text.
+// printLog prints the lines of a log that contain a text.
 func printLog(out io.Writer, file, text string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -64,7 +64,7 @@ func printLog(out io.Writer, file, text string) error {
 			found = append(found, line...)
 		}
 	}
-	_, err = fmt.Fprintf(out, "%d lines of the scheduler's log hold %q\n%s\n", lines, text, found)
+	_, err = fmt.Fprintf(out, "%d lines of the scheduler's log contain %q\n%s\n", lines, text, found)
 	return err
 }
 

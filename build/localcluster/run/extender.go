@@ -11,23 +11,23 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// noExtender is the value of EXTENDER with which none is started.
+// noExtender is the value of EXTENDER that starts none.
 const noExtender = "none"
 
-// extenderPlan is which extender a run starts, for which of those that the scheduler's configuration asks.
+// extenderPlan is the extender that a run starts, and the extenders of the scheduler's configuration that it replaces.
 type extenderPlan struct {
-	// config is the file with its plugins; empty if none is started.
+	// config is the file with its plugins, or empty if none is started.
 	config, profile string
-	// replaces is the one address whose extenders it replaces; empty means all on loopback.
+	// replaces is the address of the extenders that it replaces; empty means all on loopback.
 	replaces string
-	// replaced are the URLs of these, as the configuration has them.
+	// replaced are the URLs of these in the configuration.
 	replaced []string
-	// notes are for the user.
+	// notes are printed.
 	notes []string
 }
 
-// planExtender decides what is started, and checks all that can be checked before it is. An extender takes the place of
-// the user's own only if the user says so with EXTENDER; without, only of those at the documented address.
+// planExtender chooses the extender to start, and checks its inputs. It replaces the user's own extenders only with
+// EXTENDER, and otherwise only those at the documented address.
 func (o *Options) planExtender() (extenderPlan, error) {
 	local, err := localcluster.ReadExtenders(o.Config, "")
 	if err != nil {
@@ -47,7 +47,7 @@ func (o *Options) planExtender() (extenderPlan, error) {
 		}
 	default:
 		if len(local) == 0 {
-			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so no scheduler would ask the one with %s; "+
+			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so the scheduler would not call one with %s; "+
 				"next: add one to its extenders, with urlPrefix: %s, or leave EXTENDER out",
 				o.Config, p.config, localcluster.DocumentedExtender)
 		}
@@ -63,7 +63,7 @@ func (o *Options) planExtender() (extenderPlan, error) {
 	return p, o.checkExtender(p)
 }
 
-// extenderNotes says what may come as a surprise.
+// extenderNotes returns notes about extenders that are not started.
 func (o *Options) extenderNotes(p extenderPlan, local []string) []string {
 	var alone []string
 	for _, url := range local {
@@ -73,11 +73,11 @@ func (o *Options) extenderNotes(p extenderPlan, local []string) []string {
 	}
 	switch {
 	case len(alone) > 0:
-		return []string{fmt.Sprintf("note: the configuration asks an extender on this machine (%s), and none is started for it;\n"+
-			"  the cure, if it is not yours: make run EXTENDER=FILE with the scheduler configuration whose plugins one should serve",
+		return []string{fmt.Sprintf("note: the configuration names an extender on this machine (%s), and make run does not start it;\n"+
+			"  next, if it is not running either: make run EXTENDER=FILE, with the scheduler configuration whose plugins it should serve",
 			strings.Join(alone, ", "))}
 	case p.config == "" && o.Extender != "" && o.ExtenderConfig != noExtender:
-		return []string{fmt.Sprintf("note: no extender is started: %s asks none at %s", o.Config, localcluster.DocumentedExtender)}
+		return []string{fmt.Sprintf("note: no extender is started: %s names none at %s", o.Config, localcluster.DocumentedExtender)}
 	}
 	return nil
 }
@@ -85,7 +85,7 @@ func (o *Options) extenderNotes(p extenderPlan, local []string) []string {
 // checkExtender checks the files and the profile of the extender that is started.
 func (o *Options) checkExtender(p extenderPlan) error {
 	if o.Extender == "" {
-		return fmt.Errorf("an extender with %s is to be started, and it is not said which program that is; "+
+		return fmt.Errorf("cannot start an extender with %s: no program was given; "+
 			"next: make run, which builds it, or EXTENDER=%s", p.config, noExtender)
 	}
 	if _, err := exec.LookPath(o.Extender); err != nil {

@@ -41,17 +41,17 @@ func TestExtenderIsStartedIfItIsGivenOrAskedAtTheDocumentedAddress(t *testing.T)
 		"documented":                {asks(documented), "", "", program, byDefault, "", ""},
 		"documented and own":        {asks(documented, own), "", "", program, byDefault, own, ""},
 		"own":                       {asks(own), "", "", program, extenderPlan{}, own, ""},
-		"remote":                    {asks(remote), "", "", program, extenderPlan{}, "asks none at", ""},
-		"empty list":                {asksNone, "", "", program, extenderPlan{}, "asks none at", ""},
+		"remote":                    {asks(remote), "", "", program, extenderPlan{}, "names none at", ""},
+		"empty list":                {asksNone, "", "", program, extenderPlan{}, "names none at", ""},
 		"nothing of the kind":       {asksNone, "", "", "", extenderPlan{}, "", ""},
 		"none":                      {asks(documented), "none", "", "", extenderPlan{}, documented, ""},
 		"given":                     {asks(documented, own, remote), given, "", program, start(given, "", documented, own), "", ""},
-		"given, none is asked":      {asks(remote), given, "", program, extenderPlan{}, "", "no scheduler would ask"},
+		"given, none is asked":      {asks(remote), given, "", program, extenderPlan{}, "", "would not call"},
 		"given, several profiles":   {asks(own), several, "", program, extenderPlan{}, "", "several profiles (a, b)"},
 		"given, one of several":     {asks(own), several, "b", program, named, "", ""},
 		"given, another profile":    {asks(own), several, "c", program, extenderPlan{}, "", "no profile c"},
 		"given, not there":          {asks(own), given + "x", "", program, extenderPlan{}, "", "no such file"},
-		"no program":                {asks(documented), "", "", "", extenderPlan{}, "", "not said which program"},
+		"no program":                {asks(documented), "", "", "", extenderPlan{}, "", "no program was given"},
 		"program is not there":      {asks(documented), "", "", program + "x", extenderPlan{}, "", "the extender's program"},
 		"profile without extender":  {asks(own), "", "a", program, extenderPlan{}, "", "no extender is started"},
 		"profile, and none started": {asks(documented), "none", "a", program, extenderPlan{}, "", "no extender is started"},
@@ -83,7 +83,7 @@ func TestPodsWhoseTurnNeverCameStandInTheTable(t *testing.T) {
 	if err := printTable(&out, results, nil); err != nil {
 		t.Fatal(err)
 	}
-	if len(results) != 2 || strings.Count(out.String(), "not created: the time ran out") != 2 {
+	if len(results) != 2 || strings.Count(out.String(), "not created: timed out") != 2 {
 		t.Errorf("the table is\n%s\nwant both pods in it, as not created", out.String())
 	}
 	if judge(results) == nil {

@@ -14,9 +14,9 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// load is what was placed on a node.
+// load is the sum of the pods on a node.
 type load struct {
-	// pods counts them by profile.
+	// pods are counted by profile.
 	pods map[string]int
 	cpu  resource.Quantity
 }
@@ -40,8 +40,8 @@ func loads(results []result) map[string]*load {
 	return byNode
 }
 
-// printNodes prints a line for each node: how many pods each profile has bound to it, and what they request; and then
-// how many nodes have any.
+// printNodes prints a line for each node, with the number of pods by profile and their CPU requests, and then the
+// number of nodes with pods.
 func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result) error {
 	byNode := loads(results)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
@@ -69,7 +69,7 @@ func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results [
 	return err
 }
 
-// usage says how many nodes have pods: "3 of 5", and with more than one profile "3 of 5 (a 3, b 1)".
+// usage returns the number of nodes with pods: "3 of 5", and with more than one profile "3 of 5 (a 3, b 1)".
 func usage(nodes, inUse int, profiles []string, used []int) string {
 	text := fmt.Sprintf("%d of %d", inUse, nodes)
 	if len(profiles) < 2 {

@@ -13,29 +13,28 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// staysPending is the annotation, "true", of an example pod that the configuration should leave Pending: it is wrong
-// only if it is bound.
+// staysPending is the annotation, with the value "true", of an example pod that should stay Pending.
 const staysPending = "kube-scheduler-run/stays-pending"
 
-// plan is what a run creates.
+// plan holds the objects that a run creates.
 type plan struct {
-	// nodes are those of the manifests, beside the usual ones.
+	// nodes are those of the manifests, in addition to the usual ones.
 	nodes []*corev1.Node
-	// objects are the custom ones of the manifests, which are there before the scheduler starts.
+	// objects are the custom objects of the manifests, which are created before the scheduler starts.
 	objects []*unstructured.Unstructured
-	// waves are pods that are created together: a wave when the pods of the one before run.
+	// waves are pods that are created together, after the pods of the wave before are running.
 	waves [][]*corev1.Pod
-	// orphan says that the first wave has a pod that names no scheduler, and that no profile is there for it.
+	// orphan reports whether the first wave has a pod without a schedulerName, and no profile serves it.
 	orphan bool
 }
 
-// newPlan reads the manifests. The first wave are count pods that ask for the profiles in turn; each manifest is one
-// more.
+// newPlan reads the manifests. The first wave has count pods, which ask for the profiles in turn; each manifest is
+// another wave.
 func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 	p := &plan{orphan: !slices.Contains(profiles, corev1.DefaultSchedulerName)}
 	dealt := dealPods(count, profiles)
 	if p.orphan {
-		// It shows what happens to the pods of everybody else on a cluster with this configuration.
+		// It shows what this configuration does to pods that name no scheduler, as most do.
 		pod := localcluster.NewPod("names-no-scheduler", "")
 		pod.Annotations = map[string]string{staysPending: "true"}
 		dealt = append(dealt, pod)
@@ -55,7 +54,7 @@ func newPlan(profiles []string, count int, manifests []string) (*plan, error) {
 	return p, nil
 }
 
-// dealPods makes pods that ask for the profiles in turn.
+// dealPods returns pods that ask for the profiles in turn.
 func dealPods(count int, profiles []string) []*corev1.Pod {
 	width := len(fmt.Sprint(count))
 	var pods []*corev1.Pod
@@ -67,27 +66,27 @@ func dealPods(count int, profiles []string) []*corev1.Pod {
 
 func (p *plan) pods() []*corev1.Pod { return slices.Concat(p.waves...) }
 
-// result is a pod and what became of it.
+// result is a pod and its placement.
 type result struct {
 	pod *corev1.Pod
 	localcluster.Placement
 }
 
-// err is what is wrong with it, or nil.
+// err returns an error if the pod is not where it should be.
 func (r result) err() error {
 	switch {
 	case r.NotCreated || r.pod.Annotations[staysPending] != "true":
 		return r.Err()
 	case r.Node != "":
 		return fmt.Errorf("pod %s/%s should stay Pending, as its annotation %s says, but is bound to %s; "+
-			"next: see whether it asks for the right profile, and what that one enables", r.Namespace, r.Name, staysPending, r.Node)
+			"next: check its schedulerName and the plugins of that profile", r.Namespace, r.Name, staysPending, r.Node)
 	case r.Served && r.Message == "":
 		return r.Err() // no scheduler has looked at it yet
 	}
 	return nil
 }
 
-// judge gives all that is wrong with the results.
+// judge returns the errors of all results.
 func judge(results []result) error {
 	var failures []error
 	for _, result := range results {

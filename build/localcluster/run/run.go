@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package run is what `make run` does: it lets a scheduler place pods on a local control plane, and prints where each
-// one went.
+// Package run implements `make run`: a scheduler places pods on a local control plane, and the node of each is printed.
 package run
 
 import (
@@ -24,10 +23,10 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// versionDeadline bounds how long a program may take to say its version.
+// versionDeadline limits the time a program takes to print its version.
 const versionDeadline = 30 * time.Second
 
-// Options say what is run; kube-scheduler-run --help explains each.
+// Options are the flags of kube-scheduler-run, whose --help explains them.
 type Options struct {
 	KubeAPIServer, KubeScheduler, Etcd, KWOK, Config string
 	Extender                                         string
@@ -35,18 +34,18 @@ type Options struct {
 	ExtenderProfile                                  string
 	Nodes, Pods                                      int
 	Manifests                                        []string
-	// Objects are files, or folders of files, with what has to be there before: CustomResourceDefinitions and rights.
+	// Objects are files, or directories of files, with objects to create first: CustomResourceDefinitions and RBAC.
 	Objects []string
 	Timeout time.Duration
 	ShowLog string
 	Keep    bool
-	// Build is the command that makes KubeScheduler, if it has to be made; it runs while the control plane starts.
+	// Build is the command that builds KubeScheduler, if there is one; it runs while the control plane starts.
 	Build []string
 
 	Out io.Writer
 }
 
-// prepared is all that can be read before anything is started.
+// prepared holds the inputs that are read before anything is started.
 type prepared struct {
 	profiles []string
 	extender extenderPlan
@@ -56,7 +55,7 @@ type prepared struct {
 
 func (o *Options) prepare() (p prepared, err error) {
 	if o.Nodes < 1 || o.Pods < 0 {
-		return p, fmt.Errorf("NODES=%d PODS=%d: there must be at least one node, and no fewer than no pods; "+
+		return p, fmt.Errorf("NODES=%d PODS=%d: NODES must be at least 1 and PODS at least 0; "+
 			"next: make run NODES=5 PODS=10", o.Nodes, o.Pods)
 	}
 	if p.profiles, err = localcluster.ReadProfiles(o.Config); err != nil {
@@ -79,7 +78,7 @@ func (o *Options) prepare() (p prepared, err error) {
 	return p, nil
 }
 
-// Run does everything, from the versions to the table, and leaves nothing behind.
+// Run starts everything, prints versions and tables, and removes everything.
 func (o *Options) Run(ctx context.Context) (err error) {
 	prepared, err := o.prepare()
 	if err != nil {
@@ -88,7 +87,7 @@ func (o *Options) Run(ctx context.Context) (err error) {
 	var plane *localcluster.ControlPlane
 	defer func() {
 		if plane != nil {
-			fmt.Fprintln(o.Out, "ending everything that was started, and removing "+plane.Folder())
+			fmt.Fprintln(o.Out, "stopping everything and removing "+plane.Folder())
 			err = errors.Join(err, plane.Stop())
 		}
 	}()
@@ -119,23 +118,23 @@ func (o *Options) Run(ctx context.Context) (err error) {
 	return o.schedule(ctx, plane, prepared, nodes)
 }
 
-// build runs the command that makes the scheduler.
+// build runs the command that builds the scheduler.
 func (o *Options) build(ctx context.Context) error {
 	if len(o.Build) == 0 {
 		return nil
 	}
 	command := exec.CommandContext(ctx, o.Build[0], o.Build[1:]...)
 	command.Stdout, command.Stderr = o.Out, os.Stderr
-	// make ends what it has started; killed, it could not.
+	// On SIGTERM make ends its children, on SIGKILL it could not.
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	if err := command.Run(); err != nil {
-		return fmt.Errorf("there is no new scheduler to run (%s: %w); next: fix what is said above, then run the same command again",
+		return fmt.Errorf("the scheduler was not built (%s: %w); next: fix the errors above, then run the same command again",
 			strings.Join(o.Build, " "), err)
 	}
 	return nil
 }
 
-// On does the same on a control plane that runs already and has no nodes, and leaves on it nodes and pods.
+// On does the same on a running control plane without nodes, and keeps the nodes and pods on it.
 func (o *Options) On(ctx context.Context, plane *localcluster.ControlPlane) error {
 	prepared, err := o.prepare()
 	if err != nil {
@@ -148,7 +147,7 @@ func (o *Options) On(ctx context.Context, plane *localcluster.ControlPlane) erro
 	return o.schedule(ctx, plane, prepared, nodes)
 }
 
-// furnish makes the fake nodes, of which it gives the names, and the objects.
+// furnish creates the fake nodes and the objects, and returns the names of the nodes.
 func (o *Options) furnish(ctx context.Context, plane *localcluster.ControlPlane, prepared prepared) ([]string, error) {
 	nodes, err := plane.AddNodes(ctx, o.Nodes)
 	if err != nil {
@@ -167,7 +166,7 @@ func (o *Options) furnish(ctx context.Context, plane *localcluster.ControlPlane,
 	return nodes, nil
 }
 
-// schedule starts the scheduler, lets it place the pods on the nodes, and prints where each one went.
+// schedule starts the scheduler, creates the pods, and prints the tables.
 func (o *Options) schedule(
 	ctx context.Context, plane *localcluster.ControlPlane, prepared prepared, nodes []string,
 ) (err error) {
@@ -182,7 +181,7 @@ func (o *Options) schedule(
 	if plan.orphan {
 		fmt.Fprintf(o.Out, "note: pods that name no scheduler will stay Pending, "+
 			"because the configuration has no profile default-scheduler;\n"+
-			"  the cure: add to the profiles in %s:\n    - schedulerName: %s\n", o.Config, corev1.DefaultSchedulerName)
+			"  to fix this, add to the profiles in %s:\n    - schedulerName: %s\n", o.Config, corev1.DefaultSchedulerName)
 	}
 	results, late := o.place(ctx, plane, plan.waves)
 	if results == nil && late != nil {
@@ -198,8 +197,7 @@ func (o *Options) schedule(
 	return verdict
 }
 
-// startScheduler starts the scheduler, and before it the extender that it asks, if there is one. What it gives stops
-// both.
+// startScheduler starts the extender, if there is one, and the scheduler. The returned function stops both.
 func (o *Options) startScheduler(
 	ctx context.Context, plane *localcluster.ControlPlane, planned extenderPlan,
 ) (scheduler *localcluster.Scheduler, stop func() error, err error) {
@@ -226,8 +224,8 @@ func (o *Options) startScheduler(
 	return scheduler, func() error { return errors.Join(scheduler.Stop(), stopExtender()) }, nil
 }
 
-// place places the waves one after the other; all of them together have the time of the flag --timeout. When it runs
-// out, there are results for all pods nevertheless, beside the error, if there is one.
+// place creates one wave after the other, and waits for its placements, within --timeout for all. After a timeout it
+// also returns results for all pods.
 func (o *Options) place(ctx context.Context, plane *localcluster.ControlPlane, waves [][]*corev1.Pod) ([]result, error) {
 	deadline, cancel := context.WithTimeout(ctx, o.Timeout)
 	defer cancel()
@@ -257,7 +255,7 @@ func (o *Options) place(ctx context.Context, plane *localcluster.ControlPlane, w
 	return results, nil
 }
 
-// notCreated gives the results of waves whose turn never came.
+// notCreated returns the results of waves that were never created.
 func notCreated(waves [][]*corev1.Pod) []result {
 	var results []result
 	for _, pod := range slices.Concat(waves...) {
@@ -266,7 +264,7 @@ func notCreated(waves [][]*corev1.Pod) []result {
 	return results
 }
 
-// show prints what became of the pods. The nodes are named in the order in which they are shown.
+// show prints the tables, with the nodes in the order of names.
 func (o *Options) show(
 	ctx context.Context, plane *localcluster.ControlPlane, scheduler *localcluster.Scheduler, names []string, results []result,
 ) error {
@@ -296,7 +294,7 @@ func (o *Options) show(
 	return printLog(o.Out, scheduler.LogFile(), o.ShowLog)
 }
 
-// printVersions prints what each program says about its version.
+// printVersions prints the version of each program.
 func (o *Options) printVersions(ctx context.Context) error {
 	for _, program := range []struct{ name, file string }{
 		{"kube-scheduler", o.KubeScheduler},
@@ -320,12 +318,12 @@ func (o *Options) printVersions(ctx context.Context) error {
 	return nil
 }
 
-// stay leaves everything running until a signal comes, which is then no error, or until a component ends.
+// stay keeps everything running until a signal, which is not an error, or until a component ends.
 func (o *Options) stay(ctx context.Context, plane *localcluster.ControlPlane, verdict error) error {
 	if verdict != nil {
 		fmt.Fprintf(o.Out, "%v\n", verdict)
 	}
-	fmt.Fprintf(o.Out, "everything keeps running until Ctrl-C; logs are in %s; to look around:\n  export KUBECONFIG=%s\n",
+	fmt.Fprintf(o.Out, "everything keeps running until Ctrl-C; logs are in %s; to inspect it:\n  export KUBECONFIG=%s\n",
 		plane.Folder(), plane.Kubeconfig())
 	select {
 	case <-ctx.Done():

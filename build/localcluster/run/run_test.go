@@ -189,7 +189,7 @@ func TestLinesOfTheLogThatHoldATextArePrinted(t *testing.T) {
 	if err := printLog(&out, writeFile(t, "one x\ntwo\nthree x\n"), "x"); err != nil {
 		t.Fatal(err)
 	}
-	expect(t, out.String(), "2 lines of the scheduler's log hold \"x\"\none x\nthree x\n\n")
+	expect(t, out.String(), "2 lines of the scheduler's log contain \"x\"\none x\nthree x\n\n")
 }
 
 func expect(t *testing.T, got, want string) {

@@ -14,10 +14,10 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// absent stands in a cell that has nothing to say.
+// absent is the text of an empty cell.
 const absent = "-"
 
-// printTable prints a line for each pod: which profile bound it, to which node, and after which time; or why not.
+// printTable prints a line for each pod: its profile, its node and the time to bind it, or why it is Pending.
 func printTable(out io.Writer, results []result, nodes []corev1.Node) error {
 	diskTypes := map[string]string{}
 	for _, node := range nodes {
@@ -40,18 +40,18 @@ func row(p localcluster.Placement, diskTypes map[string]string) []string {
 	name := podName(p)
 	switch {
 	case p.NotCreated:
-		return []string{name, absent, absent, absent, "not created: the time ran out"}
+		return []string{name, absent, absent, absent, "not created: timed out"}
 	case p.Node != "":
 		return []string{name, boundBy(p), p.Node, orAbsent(diskTypes[p.Node]), p.After.Round(time.Millisecond).String()}
 	case !p.Served:
-		return []string{name, absent, absent, absent, "Pending: no profile is called " + p.Asked}
+		return []string{name, absent, absent, absent, "Pending: no profile is named " + p.Asked}
 	case p.Message == "":
-		return []string{name, absent, absent, absent, "Pending: " + p.Asked + " says nothing"}
+		return []string{name, absent, absent, absent, "Pending: no message from " + p.Asked}
 	}
 	return []string{name, absent, absent, absent, "Pending: " + oneLine(p.Message)}
 }
 
-// podName names a pod, with its namespace if it is not the usual one.
+// podName returns a pod's name, with its namespace if it is not default.
 func podName(p localcluster.Placement) string {
 	if p.Namespace == corev1.NamespaceDefault {
 		return p.Name
@@ -59,7 +59,7 @@ func podName(p localcluster.Placement) string {
 	return p.Namespace + "/" + p.Name
 }
 
-// boundBy names the profile that the pod's event names, loudly if it is not the one that the pod asks for.
+// boundBy returns the profile of the pod's event, with a warning if the pod asks for another.
 func boundBy(p localcluster.Placement) string {
 	switch p.Profile {
 	case p.Asked:

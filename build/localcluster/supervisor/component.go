@@ -16,52 +16,50 @@ import (
 )
 
 const (
-	// Loopback is the one address that anything listens on.
+	// Loopback is the only address that components listen on.
 	Loopback = "127.0.0.1"
-	// StartDeadline is how long a component may take to come up: many times what it takes on a slow, busy machine.
+	// StartDeadline limits the time until a component is ready: many times what it takes on a slow, busy machine.
 	StartDeadline = 2 * time.Minute
-	// stopGrace is how long a component may take to end before it is killed. Nothing of a run is kept, so nothing is
-	// lost by that; and the API server, though it stops serving at once, would wait up to a minute for watches of its
-	// own.
+	// stopGrace is the time between SIGTERM and SIGKILL. It is short because nothing of a run is kept, and because the
+	// API server would wait up to a minute for its own watches.
 	stopGrace = time.Second
-	// probeInterval is how often a component is asked whether it is ready.
+	// probeInterval is the time between two readiness probes.
 	probeInterval = 50 * time.Millisecond
-	// probeDeadline is how long one of these questions may take.
+	// probeDeadline limits one probe.
 	probeDeadline = 5 * time.Second
-	// portAttempts is how often a component is started again because another program took its port first.
+	// portAttempts limits the starts of a component whose port another program has taken.
 	portAttempts = 5
 )
 
-// errNotReady is the cause of a context that ended because a component was not ready by the StartDeadline.
+// errNotReady is the cause of a context that ended at the StartDeadline.
 var errNotReady = errors.New("not ready")
 
 // Component is a program of a run.
 type Component struct {
-	// Name is what messages call it; its log is NAME.log in the run's folder. No two that run have the same.
+	// Name is unique among the running components; the log is NAME.log in the run's directory.
 	Name string
 	// Executable is the path of the program.
 	Executable string
-	// Arguments gives its arguments when it has to listen on a port of Loopback; 0 for one that does not listen.
+	// Arguments returns its arguments for a port of Loopback, which is 0 for one that does not listen.
 	Arguments func(port int) []string
-	// Listens says that it needs a port.
+	// Listens reports whether it needs a port.
 	Listens bool
-	// Ready is the path that answers 200 over HTTPS when the component is ready; only for one that listens.
+	// Ready is the HTTPS path that returns 200 when the component is ready, for one that listens.
 	Ready string
-	// Also, if it is not nil, must hold besides: it gets pages of the component, by path, and its error says what is
-	// missing.
+	// Also, if it is not nil, is a further condition of readiness; get returns a page of the component by path.
 	Also func(get func(path string) ([]byte, error)) error
-	// Environment is all that it gets of one; nil is the caller's own.
+	// Environment is its whole environment; nil is the caller's.
 	Environment []string
-	// Directory is its working directory; empty is the caller's own.
+	// Directory is its working directory; empty is the caller's.
 	Directory string
-	// Next is what a person should do when it does not come up.
+	// Next is the next step for a user if it does not start.
 	Next string
-	// NextPanic is what to do instead when it ended by a panic; empty is Next.
+	// NextPanic is the next step after a panic; empty is Next.
 	NextPanic string
 }
 
-// freePort finds a port of loopback on which no program listens. Until the component does, another one can take
-// it; Start starts the component again on another one then.
+// freePort returns a free port of loopback. Another program can take it before the component listens; Start then tries
+// another port.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", net.JoinHostPort(Loopback, "0"))
 	if err != nil {
@@ -70,10 +68,10 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// Start starts a component and waits until it is ready; it returns its port, 0 for one that does not listen. From then
-// on its end is a failure of the whole. The error is a Failure when the component does not start, ends, or is not ready
-// within StartDeadline; else it is why ctx ended, or the Failure of another component that ended meanwhile. After an
-// error nothing of the component runs.
+// Start starts a component, waits until it is ready, and returns its port, 0 for one that does not listen. From then on
+// its end is a Failure of the run. The error is a Failure if the component does not start, ends, or is not ready within
+// StartDeadline; otherwise it is the cause of ctx's end, or the Failure of another component. After an error the
+// component is not running.
 func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, int, error) {
 	for attempt := 1; ; attempt++ {
 		port := 0
@@ -95,7 +93,7 @@ func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, 
 	}
 }
 
-// portTaken tells whether a component ended because another program listens on its port.
+// portTaken reports whether a component ended because another program listens on its port.
 func portTaken(failure *Failure) bool {
 	return strings.Contains(strings.Join(failure.LogTail, "\n"), syscall.EADDRINUSE.Error())
 }
@@ -129,15 +127,13 @@ func (s *Supervisor) startOn(ctx context.Context, component Component, port int)
 	return p, nil
 }
 
-// waitReady asks a component at an address until it is ready. It gives up when the component, or one that was started
-// before it, ends.
+// waitReady probes a component until it is ready, or until it or another component ends.
 func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Process, address string) error {
 	ctx, cancel := s.WhileAlive(ctx)
 	defer cancel()
 	ctx, cancelDeadline := context.WithTimeoutCause(ctx, StartDeadline, errNotReady)
 	defer cancelDeadline()
-	// A program that took the port first may accept the connection and never answer: a probe must not outlive the
-	// component.
+	// Another program on the port may accept the connection and never answer, so a probe must end with the component.
 	probing, cancelProbes := context.WithCancel(ctx)
 	defer cancelProbes()
 	go func() {
@@ -174,7 +170,7 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 	}
 }
 
-// get asks a component for a page. Any status but 200 is an error.
+// get returns a page of a component. Any status other than 200 is an error.
 func (s *Supervisor) get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

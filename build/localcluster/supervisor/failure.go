@@ -10,21 +10,21 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// tailLines bounds how much of a component's log a Failure shows.
+// tailLines limits the log lines in a Failure.
 const tailLines = 15
 
-// Failure says that a component did not come up, or ended when it should not have.
+// Failure is the error of a component that did not start or that ended early.
 type Failure struct {
 	// Component is its name.
 	Component string
-	// Reason is why it is taken for failed.
+	// Reason is the reason of the failure.
 	Reason string
-	// Panicked says that it ended by a panic.
+	// Panicked reports whether it ended by a panic.
 	Panicked bool
-	// LogTail is the end of what it wrote, at most 15 lines and 16 KiB; its log file is gone when the error is read.
-	// After a panic it begins with that, and has the first frames of plugins besides.
+	// LogTail is the end of its log, at most 15 lines and 16 KiB, because the log file is removed with the run. After a
+	// panic it begins with the panic, and has the first frames of plugins too.
 	LogTail []string
-	// Next is what to do.
+	// Next is the next step for a user.
 	Next string
 }
 
@@ -42,7 +42,7 @@ func (f *Failure) Error() string {
 	return text.String()
 }
 
-// failure reads the end of a component's log for a Failure.
+// failure returns a Failure with the end of the component's log.
 func (p *Process) failure(reason string, component Component) *Failure {
 	failure := &Failure{Component: p.name, Reason: reason, Next: component.Next}
 	content, err := os.ReadFile(p.logFile)

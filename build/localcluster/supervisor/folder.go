@@ -10,47 +10,46 @@ import (
 	"syscall"
 )
 
-// folderPrefix starts the name of every run's folder; what removeLeftFolders looks for.
+// folderPrefix starts the name of every run's directory.
 const folderPrefix = "kube-scheduler-run-"
 
-// folder is the one directory that holds every file of a run: keys, data, logs.
+// folder is the directory with all files of a run: keys, data, logs.
 //
-// Its owner holds an flock on the directory itself, and every child inherits that lock. So a folder that can be
-// locked by another process belongs to a run of which no process is left, whatever became of its process ids.
+// The run holds an flock on the directory, which every child inherits. So if another process can lock it, no process of
+// that run is left.
 type folder struct {
 	path string
 	lock *os.File
 }
 
-// newFolder makes a locked folder, mode 0700, in parent.
+// newFolder creates and locks a directory, mode 0700, in parent.
 func newFolder(parent string) (*folder, error) {
 	for {
 		path, err := os.MkdirTemp(parent, folderPrefix)
 		if err != nil {
-			return nil, fmt.Errorf("cannot make the folder of this run: %w; "+
-				"next: run again with TMPDIR set to a directory that you may write to", err)
+			return nil, fmt.Errorf("cannot create the directory of this run: %w; "+
+				"next: run again with TMPDIR set to a writable directory", err)
 		}
 		lock, err := lockFolder(path, syscall.LOCK_EX)
 		if err == nil {
 			return &folder{path: path, lock: lock}, nil
 		}
-		// A run that started at the same moment took the folder for a left one before it was locked.
+		// Another run may have removed the directory before it was locked.
 		if !errors.Is(err, os.ErrNotExist) {
-			return nil, errors.Join(fmt.Errorf("cannot lock the folder of this run: %w; next: run again with TMPDIR "+
+			return nil, errors.Join(fmt.Errorf("cannot lock the directory of this run: %w; next: run again with TMPDIR "+
 				"set to a directory on a local disk", err), os.RemoveAll(path))
 		}
 	}
 }
 
-// remove deletes the folder with everything in it, and only then lets go of the lock.
+// remove deletes the directory and then releases the lock.
 func (f *folder) remove() error {
 	return errors.Join(os.RemoveAll(f.path), f.lock.Close())
 }
 
-// lockFolder opens and locks a directory. It answers os.ErrNotExist when the path is not, or no longer, the directory
-// that was locked.
+// lockFolder opens and locks a directory. The error is os.ErrNotExist if the path is no longer the locked directory.
 func lockFolder(path string, how int) (*os.File, error) {
-	// Never through a symbolic link: in a shared temporary directory another user could have put one there.
+	// Another user could have created a symbolic link in a shared temporary directory.
 	lock, err := os.OpenFile(path, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW, 0)
 	if err != nil {
 		return nil, err
@@ -72,7 +71,7 @@ func lockFolder(path string, how int) (*os.File, error) {
 	return lock, nil
 }
 
-// flock waits for a lock; signals of the Go runtime interrupt the wait, so it is taken up again.
+// flock waits for a lock, and retries when signals of the Go runtime interrupt it.
 func flock(file *os.File, how int) error {
 	for {
 		err := syscall.Flock(int(file.Fd()), how)
@@ -82,8 +81,8 @@ func flock(file *os.File, how int) error {
 	}
 }
 
-// removeLeftFolders removes from parent the folders of runs that crashed, and names them. Folders that are in use, or
-// that belong to another user, are left alone. What could not be removed is in the error.
+// removeLeftFolders removes the directories of crashed runs from parent, and returns their paths. It skips those in use
+// and those of other users. The error names those that could not be removed.
 func removeLeftFolders(parent string) (removed []string, err error) {
 	candidates, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
 	if err != nil {
@@ -104,7 +103,7 @@ func removeLeftFolders(parent string) (removed []string, err error) {
 			continue
 		}
 		if err := (&folder{path: path, lock: lock}).remove(); err != nil {
-			failures = append(failures, fmt.Errorf("cannot remove the left folder of a crashed run: %w; next: rm -r %s", err, path))
+			failures = append(failures, fmt.Errorf("cannot remove the directory of a crashed run: %w; next: rm -r %s", err, path))
 			continue
 		}
 		removed = append(removed, path)
@@ -112,5 +111,5 @@ func removeLeftFolders(parent string) (removed []string, err error) {
 	return removed, errors.Join(failures...)
 }
 
-// ownerOf gives the user id that a file belongs to.
+// ownerOf returns the user id of a file's owner.
 func ownerOf(info os.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// forker starts child processes, all from one thread of its own.
+// forker starts all child processes from one thread of its own.
 //
 // Linux sends a child its parent-death signal when the *thread* that forked it ends, not the process. The Go runtime
-// may end a thread at any time while the program goes on (when a goroutine that is locked to it returns), and a
-// child that was forked there would be killed out of the blue. So the forker owns a thread that does nothing else.
-// It ends with close, or with the program however that is ended, kill -9 included; the children end with it.
+// may end a thread while the program is running, when a goroutine that is locked to it returns, and would kill the
+// children that were forked there. So the forker owns a thread that does nothing else. The thread ends with close, or
+// with the program, including kill -9; the children end with it.
 type forker struct {
 	starts chan func()
 }
@@ -44,19 +44,19 @@ func (f *forker) start(cmd *exec.Cmd) error {
 // close ends the thread. No start may follow.
 func (f *forker) close() { close(f.starts) }
 
-// command is what a child process is started with.
+// command holds the parameters of a child process.
 type command struct {
-	// name is the component's, as in messages.
+	// name is the component's name in messages.
 	name       string
 	executable string
 	args       []string
-	// environment is all that the child gets; nil is the parent's own.
+	// environment is the child's whole environment; nil is the parent's.
 	environment []string
-	// directory is the working directory; empty is the parent's own.
+	// directory is the working directory; empty is the parent's.
 	directory string
 	// logFile receives standard output and standard error.
 	logFile string
-	// inherit is an open file that stays open in the child: the lock of the run's folder.
+	// inherit is an open file that the child inherits: the lock of the run's directory.
 	inherit *os.File
 }
 
@@ -64,7 +64,7 @@ type command struct {
 type Process struct {
 	command
 	cmd *exec.Cmd
-	// exited is closed when the child has ended and was waited for; then exit says how, nil for status 0.
+	// exited is closed when the child has ended; exit is then its error, nil for status 0.
 	exited chan struct{}
 	exit   error
 }
@@ -97,14 +97,15 @@ func startProcess(forker *forker, command command) (*Process, error) {
 	return p, nil
 }
 
-// LogFile is the path of the file that receives its standard output and standard error; it goes with the run's folder.
+// LogFile returns the path of the file with its standard output and standard error; it is removed with the run's
+// directory.
 func (p *Process) LogFile() string { return p.logFile }
 
-// pid is the child's process id; it may be another process's once exited is closed.
+// pid returns the child's process id, which another process may have once exited is closed.
 func (p *Process) pid() int { return p.cmd.Process.Pid }
 
-// stop asks the child to end (SIGTERM), ends it (SIGKILL) when it has not done so within the grace period, and returns
-// when it is gone. It signals that one child, never a group or a name.
+// stop sends SIGTERM, and SIGKILL after the grace period, and returns when the child has ended. It signals that one
+// process, never a group or a name.
 func (p *Process) stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
@@ -119,7 +120,7 @@ func (p *Process) stop(grace time.Duration) error {
 	return p.kill()
 }
 
-// kill ends the child at once (SIGKILL), and returns when it is gone.
+// kill sends SIGKILL and returns when the child has ended.
 func (p *Process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
@@ -128,7 +129,7 @@ func (p *Process) kill() error {
 	return nil
 }
 
-// ending says in words how the child ended.
+// ending returns a sentence about the end of the child.
 func (p *Process) ending() string {
 	if p.exit == nil {
 		return "it ended by itself (exit status 0)"

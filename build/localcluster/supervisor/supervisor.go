@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package supervisor starts the programs of a run, waits until each answers, watches them, and ends them. Everything
-// they write is in one folder.
+// Package supervisor starts the programs of a run, waits until each is ready, watches them, and ends them. All their
+// files are in one directory.
 //
-// The programs are child processes that listen on loopback only. Stop ends them and removes the folder; after a crash
-// of the parent, kill -9 included, the kernel ends the children and the next New removes the folder.
+// The programs are child processes that listen on loopback only. Stop ends them and removes the directory. After a
+// crash of the parent, including kill -9, the kernel ends the children and the next New removes the directory.
 package supervisor
 
 import (
@@ -24,27 +24,26 @@ type Supervisor struct {
 	folder   *folder
 	forker   *forker
 	progress io.Writer
-	// client asks components whether they are ready.
+	// client probes components for readiness.
 	client *http.Client
-	// pickPort is freePort, but in tests.
+	// pickPort is freePort, except in tests.
 	pickPort func() (int, error)
 
-	// alive ends when a component ended that should run; the cause is its Failure.
+	// alive ends when a component fails; the cause is its Failure.
 	alive context.Context
 	fail  context.CancelCauseFunc
 
 	mutex sync.Mutex
-	// running are the components in the order in which they were started.
+	// running are the components, in start order.
 	running []*Process
 
 	stopped sync.Once
 	stopErr error
 }
 
-// New makes the folder of a run, mode 0700, in which nothing runs yet, and removes those that runs that crashed left in
-// parent; an empty parent is the system's directory for temporary files. Components are asked whether they are ready
-// with the roots and the certificate of probing. Progress receives a line for each thing that starts or ends; it may be
-// nil. The caller calls Stop.
+// New creates the directory of a run, mode 0700, in parent, and removes those of crashed runs from it; an empty parent
+// is the system's directory for temporary files. Components are probed with the roots and the certificate of probing.
+// Progress, which may be nil, receives a line for each start. The caller must call Stop.
 func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, error) {
 	if parent == "" {
 		parent = os.TempDir()
@@ -55,7 +54,7 @@ func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, e
 	}
 	s := &Supervisor{progress: progress, pickPort: freePort, client: &http.Client{
 		Timeout: probeDeadline,
-		// Each component is asked only until it answers; there is nothing to keep a connection for.
+		// A component is probed only until it is ready, so no connection is kept.
 		Transport: &http.Transport{TLSClientConfig: probing, DisableKeepAlives: true},
 	}}
 	removed, err := removeLeftFolders(parent)
@@ -63,7 +62,7 @@ func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, e
 		s.report("removed %s, left by a run that crashed", path)
 	}
 	if err != nil {
-		// Not a reason to stop: the folders of two runs have nothing in common.
+		// This run can go on: the directories of two runs are independent.
 		s.report("%v", err)
 	}
 	if s.folder, err = newFolder(parent); err != nil {
@@ -74,10 +73,10 @@ func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, e
 	return s, nil
 }
 
-// Folder is the path of the directory that holds every file of this run, logs included (NAME.log).
+// Folder returns the path of the directory with all files of this run, including logs (NAME.log).
 func (s *Supervisor) Folder() string { return s.folder.path }
 
-// Processes gives the process ids of the components that run, by name.
+// Processes returns the process ids of the running components by name.
 func (s *Supervisor) Processes() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -88,14 +87,14 @@ func (s *Supervisor) Processes() map[string]int {
 	return processes
 }
 
-// Failed is closed when a component ended that should run; then Failure says which and why.
+// Failed returns a channel that is closed when a component fails; Failure then returns which and why.
 func (s *Supervisor) Failed() <-chan struct{} { return s.alive.Done() }
 
-// Failure is the Failure of the first component that ended and should run, or nil.
+// Failure returns the Failure of the first component that failed, or nil.
 func (s *Supervisor) Failure() error { return context.Cause(s.alive) }
 
-// Stop ends every component and removes the folder. It may be called more than once; no Start may follow. The error
-// says what could not be ended or removed.
+// Stop ends all components and removes the directory. It may be called more than once; no Start may follow. The error
+// names each component that could not be ended.
 func (s *Supervisor) Stop() error {
 	s.stopped.Do(func() {
 		s.mutex.Lock()
@@ -103,7 +102,7 @@ func (s *Supervisor) Stop() error {
 		s.running = nil
 		s.mutex.Unlock()
 		failures := make([]error, len(ending))
-		// All at once: with the data thrown away there is no order to keep, and each may use up its grace period.
+		// In parallel, because the data is deleted anyway, and each may need its grace period.
 		var group sync.WaitGroup
 		for i, p := range ending {
 			group.Go(func() { failures[i] = p.stop(stopGrace) })
@@ -115,21 +114,19 @@ func (s *Supervisor) Stop() error {
 	return s.stopErr
 }
 
-// End takes a component off the list, so that its end is no failure, and ends it: it may take a second to end by
-// itself. The error says why it could not be ended.
+// End stops a component, which is then not a failure: it sends SIGTERM, and SIGKILL after a second.
 func (s *Supervisor) End(p *Process) error {
 	s.disown(p)
 	return p.stop(stopGrace)
 }
 
-// Kill takes a component off the list, so that its end is no failure, and ends it without a word to it, as a crash
-// would. The error says why it could not be ended.
+// Kill stops a component with SIGKILL, as a crash would; this is not a failure.
 func (s *Supervisor) Kill(p *Process) error {
 	s.disown(p)
 	return p.kill()
 }
 
-// adopt makes a component part of the run: from now on its end is a failure of the whole.
+// adopt adds a component to the run: from now on its end is a Failure.
 func (s *Supervisor) adopt(component Component, p *Process) {
 	s.mutex.Lock()
 	s.running = append(s.running, p)
@@ -142,7 +139,7 @@ func (s *Supervisor) adopt(component Component, p *Process) {
 	}()
 }
 
-// disown takes a component off the list, and tells whether it was on it.
+// disown removes a component from the run, and reports whether it was part of it.
 func (s *Supervisor) disown(p *Process) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -155,7 +152,7 @@ func (s *Supervisor) disown(p *Process) bool {
 	return false
 }
 
-// WhileAlive derives a context that also ends when a component ends that should run; its cause is that Failure.
+// WhileAlive returns a context that also ends when a component fails; its cause is then the Failure.
 func (s *Supervisor) WhileAlive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(s.alive, func() { cancel(context.Cause(s.alive)) })

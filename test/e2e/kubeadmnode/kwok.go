@@ -85,7 +85,7 @@ func (n *Node) startKWOK() error {
 		"--kubeconfig="+fmt.Sprintf("/proc/%d/root/etc/kubernetes/admin.conf", n.first.Process.Pid),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+FakeNode+"="+fakeNodeValue,
-		// Leases as a kubelet has them; else KWOK rewrites each node's status all the time.
+		// With leases, as of a kubelet, KWOK does not rewrite each node's status all the time.
 		"--node-lease-duration-seconds=40",
 		// The addresses of its pods are invented: no real pod has one of these.
 		"--cidr=10.99.0.0/16",

@@ -55,10 +55,10 @@ var checks = map[string]func(*testing.T, *outcome){
 		}
 	},
 	"no-default-scheduler.yaml": func(t *testing.T, o *outcome) {
-		o.expectPending(t, "names-no-scheduler", "no profile is called default-scheduler")
+		o.expectPending(t, "names-no-scheduler", "no profile is named default-scheduler")
 		for _, plain := range []string{
 			"note: pods that name no scheduler will stay Pending, because the configuration has no profile default-scheduler",
-			"the cure: add to the profiles in ", "    - schedulerName: default-scheduler\n",
+			"to fix this, add to the profiles in ", "    - schedulerName: default-scheduler\n",
 		} {
 			if !strings.Contains(o.text, plain) {
 				t.Errorf("it does not say %q", plain)

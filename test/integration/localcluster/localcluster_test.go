@@ -85,7 +85,7 @@ func TestSchedulerIsMadeWhileTheRestStartsAndAFailureLeavesNothingBehind(t *test
 
 	bad := newRun(t, append(flags, "--", "false")...)
 	output, err := bad.command.CombinedOutput()
-	if err == nil || !strings.Contains(string(output), "there is no new scheduler to run (false: exit status 1); next: ") {
+	if err == nil || !strings.Contains(string(output), "the scheduler was not built (false: exit status 1); next: ") {
 		t.Errorf("with a build that fails: %v: %s", err, output)
 	}
 	bad.checkNothingLeft(t)

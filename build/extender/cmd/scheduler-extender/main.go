@@ -53,21 +53,21 @@ func newCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&o.Config, "config", "", "the KubeSchedulerConfiguration `FILE` whose plugins are served")
-	flags.StringVar(&o.Profile, "profile", "", "the schedulerName of the profile in it; not needed if there is only one")
+	flags.StringVar(&o.Profile, "profile", "", "the schedulerName of the profile to serve; not needed if there is only one")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "",
-		"the kubeconfig `FILE`; without, as clientConnection.kubeconfig says, or as a pod")
+		"the kubeconfig `FILE`; the default is clientConnection.kubeconfig, then the service account of the pod")
 	flags.StringVar(&o.Listen, "listen", "127.0.0.1:8888", "the `HOST:PORT` to listen on")
 	flags.StringVar(&o.CertificateFile, "tls-cert-file", "",
 		"the PEM `FILE` with the certificate to serve with; read again when it changes")
 	flags.StringVar(&o.KeyFile, "tls-private-key-file", "", "the PEM `FILE` with its key")
 	flags.StringVar(&o.ClientCAFile, "client-ca-file", "",
-		"the PEM `FILE` with the authorities of which clients must have a certificate; "+
-			"anyone who has one may bind pods, so it should not be the cluster's")
-	flags.BoolVar(&o.AllowAnyone, "insecure-allow-anyone", false, "let anyone who can reach the address ask, and bind pods if --bind is given")
-	flags.BoolVar(&o.Bind, "bind", false, "bind pods, too, for a scheduler whose configuration has bindVerb")
+		"the PEM `FILE` with the authorities that sign client certificates; "+
+			"a client may bind pods, so do not use the cluster's authority")
+	flags.BoolVar(&o.AllowAnyone, "insecure-allow-anyone", false, "allow any client that can reach the address to send requests, and to bind pods with --bind")
+	flags.BoolVar(&o.Bind, "bind", false, "also bind pods, for a scheduler whose configuration has bindVerb")
 	flags.DurationVar(&o.RequestTimeout, "request-timeout", defaultRequestTimeout,
-		"how long a request may take; less than the scheduler's httpTimeout")
-	flags.Int64Var(&o.MaxBodyBytes, "max-body-bytes", defaultMaxBodyBytes, "how long a request may be")
+		"the time limit of a request; less than the scheduler's httpTimeout")
+	flags.Int64Var(&o.MaxBodyBytes, "max-body-bytes", defaultMaxBodyBytes, "the size limit of a request")
 	if err := command.MarkFlagRequired("config"); err != nil {
 		panic(err) // a flag that was not defined above
 	}
