@@ -5,8 +5,6 @@ package scheduling
 import (
 	"context"
 	"fmt"
-	"path"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,25 +13,21 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// defaultPort is the one on which kube-scheduler serves unless --secure-port says otherwise.
-const defaultPort = 10259
-
-// lease names the object by which schedulers agree on who leads.
-type lease struct{ namespace, name string }
+// lease names the object by which schedulers elect their leader.
+type lease = schedulerpod.Lease
 
 // schedulersLease is that of kubeadm's scheduler, and of one in its place.
-var schedulersLease = lease{metav1.NamespaceSystem, "kube-scheduler"}
-
-func (l lease) String() string { return l.namespace + "/" + l.name }
+var schedulersLease = schedulerpod.DefaultLease
 
 func parseLease(text string) (lease, error) {
 	namespace, name, found := strings.Cut(text, "/")
 	if !found || namespace == "" || name == "" || strings.Contains(name, "/") {
 		return lease{}, nextstep.With(fmt.Errorf("--lease %q is not NAMESPACE/NAME", text), "kubectl get leases --all-namespaces")
 	}
-	return lease{namespace, name}, nil
+	return lease{Namespace: namespace, Name: name}, nil
 }
 
 // leader is the scheduler that holds a lease, and where it serves.
@@ -49,19 +43,19 @@ func (l leader) String() string { return l.namespace + "/" + l.pod }
 
 // find reads who holds a lease, and looks for its pod.
 func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader, error) {
-	found, err := client.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
+	found, err := client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return leader{}, nextstep.With(fmt.Errorf("there is no lease %s, by which schedulers agree on who leads", lease),
 			"kubectl get leases --all-namespaces, and name the scheduler's with --lease NAMESPACE/NAME")
 	case apierrors.IsForbidden(err):
-		return leader{}, missing(err, lease.namespace, "get", "leases.coordination.k8s.io/"+lease.name)
+		return leader{}, missing(err, lease.Namespace, "get", "leases.coordination.k8s.io/"+lease.Name)
 	case err != nil:
-		return leader{}, nextstep.With(fmt.Errorf("the scheduler's lease %s: %w", lease, err), "kubectl --namespace %s get lease %s", lease.namespace, lease.name)
+		return leader{}, nextstep.With(fmt.Errorf("the scheduler's lease %s: %w", lease, err), "kubectl --namespace %s get lease %s", lease.Namespace, lease.Name)
 	}
 	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity == "" {
 		return leader{}, nextstep.With(fmt.Errorf("no scheduler holds the lease %s", lease),
-			"kubectl --namespace %s get pods --output wide, and see that a scheduler runs", lease.namespace)
+			"kubectl --namespace %s get pods --output wide, and see that a scheduler runs", lease.Namespace)
 	}
 	identity := *found.Spec.HolderIdentity
 	host := identity
@@ -75,7 +69,7 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	if pod == nil {
 		return leader{}, nextstep.With(
 			fmt.Errorf("%q holds the lease %s, and namespace %s has no pod of that name or node that runs kube-scheduler",
-				identity, lease, lease.namespace),
+				identity, lease, lease.Namespace),
 			"kubectl get pods --all-namespaces --output wide, and name the lease of a scheduler that runs in a pod with --lease")
 	}
 	if pod.Status.Phase != corev1.PodRunning {
@@ -89,11 +83,11 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 // podOf finds the pod of a host's scheduler; nil if there is none. The host's name is the node's for a pod in the host's
 // network, as kubeadm's is, which is named for its node; otherwise it is the pod's own.
 func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host string) (*corev1.Pod, error) {
-	pods := client.CoreV1().Pods(lease.namespace)
+	pods := client.CoreV1().Pods(lease.Namespace)
 	names := []string{"kube-scheduler-" + host, host}
 	if lease != schedulersLease {
 		// The other one has a pod of the first name there.
-		names = []string{host, lease.name + "-" + host}
+		names = []string{host, lease.Name + "-" + host}
 	}
 	// By name first: rights can be given for that, and not for a list.
 	var forbidden error
@@ -105,10 +99,10 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 		case apierrors.IsForbidden(err):
 			// One may be allowed another name.
 			if forbidden == nil {
-				forbidden = missing(err, lease.namespace, "get", "pods/"+name)
+				forbidden = missing(err, lease.Namespace, "get", "pods/"+name)
 			}
 		case err != nil && !apierrors.IsNotFound(err):
-			return nil, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s: %w", lease.namespace, name, err), "kubectl --namespace %s get pod %s", lease.namespace, name)
+			return nil, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s: %w", lease.Namespace, name, err), "kubectl --namespace %s get pod %s", lease.Namespace, name)
 		}
 	}
 	list, err := pods.List(ctx, metav1.ListOptions{})
@@ -116,9 +110,9 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 	case apierrors.IsForbidden(err) && forbidden != nil:
 		return nil, forbidden
 	case apierrors.IsForbidden(err):
-		return nil, missing(err, lease.namespace, "list", "pods")
+		return nil, missing(err, lease.Namespace, "list", "pods")
 	case err != nil:
-		return nil, nextstep.With(fmt.Errorf("the pods of namespace %s: %w", lease.namespace, err), "kubectl --namespace %s get pods", lease.namespace)
+		return nil, nextstep.With(fmt.Errorf("the pods of namespace %s: %w", lease.Namespace, err), "kubectl --namespace %s get pods", lease.Namespace)
 	}
 	var found []*corev1.Pod
 	for i := range list.Items {
@@ -142,53 +136,18 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 		"have them run on different nodes, or without hostNetwork")
 }
 
-// words are the command line of a container, also of one that a shell runs.
-func words(container *corev1.Container) []string {
-	var words []string
-	for _, list := range [][]string{container.Command, container.Args} {
-		for _, element := range list {
-			words = append(words, strings.Fields(element)...)
-		}
-	}
-	return words
-}
+func runsScheduler(pod *corev1.Pod) bool { return len(schedulerpod.Find(pod)) > 0 }
 
-func runsScheduler(pod *corev1.Pod) bool { return container(pod) != nil }
-
-// container is the one that runs kube-scheduler: by its command line or, if that is the image's own, by the image.
-func container(pod *corev1.Pod) *corev1.Container {
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		for _, word := range words(container) {
-			if !strings.HasPrefix(word, "-") && path.Base(word) == "kube-scheduler" {
-				return container
-			}
-		}
-		if len(container.Command) == 0 && strings.HasPrefix(path.Base(container.Image), "kube-scheduler") {
-			return container
-		}
-	}
-	return nil
-}
-
-// portOf is the port on which the pod's scheduler serves.
+// portOf returns the port on which the pod's scheduler serves.
 func portOf(pod *corev1.Pod) (int, error) {
-	value := strconv.Itoa(defaultPort)
-	words := words(container(pod))
-	for i, word := range words {
-		// The last one counts.
-		if set, found := strings.CutPrefix(word, "--secure-port="); found {
-			value = set
-		} else if word == "--secure-port" && i+1 < len(words) {
-			value = words[i+1]
-		}
-	}
-	port, err := strconv.ParseUint(value, 10, 16)
-	if err != nil || port == 0 {
+	scheduler := schedulerpod.Find(pod)[0]
+	port := scheduler.Port()
+	if port == 0 {
+		value, _ := scheduler.Flag("secure-port")
 		return 0, nextstep.With(fmt.Errorf("the scheduler in pod %s/%s serves nothing: its --secure-port is %q", pod.Namespace, pod.Name, value),
-			"have it run with --secure-port=%d", defaultPort)
+			"run it with --secure-port=%d", schedulerpod.DefaultPort)
 	}
-	return int(port), nil
+	return port, nil
 }
 
 // missing is the error of one who lacks a right to a resource, such as pods/NAME, or to what lies below it.

@@ -41,7 +41,7 @@ func TestLeaderIsFound(t *testing.T) {
 	byImage.Spec.Containers = []corev1.Container{{Name: "sidecar", Image: "other"}, {Image: "registry.k8s.io/kube-scheduler:v1.23.17", Args: []string{"--secure-port", "1", "--secure-port=2"}}}
 	pending := newPod("kube-scheduler-cp1", "cp1", "kube-scheduler")
 	pending.Status.Phase = corev1.PodPending
-	second := lease{"kube-system", "second-scheduler"}
+	second := lease{Namespace: "kube-system", Name: "second-scheduler"}
 	for _, tt := range []struct {
 		name    string
 		lease   lease
@@ -125,7 +125,7 @@ func TestAnotherNameThatIsAllowed(t *testing.T) {
 }
 
 func TestLeaseIsNamespaceAndName(t *testing.T) {
-	if got, err := parseLease("kube-system/second-scheduler"); err != nil || got != (lease{"kube-system", "second-scheduler"}) {
+	if got, err := parseLease("kube-system/second-scheduler"); err != nil || got != (lease{Namespace: "kube-system", Name: "second-scheduler"}) {
 		t.Errorf("got %v (%v)", got, err)
 	}
 	for _, wrong := range []string{"", "second-scheduler", "/a", "a/", "a/b/c"} {

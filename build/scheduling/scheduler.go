@@ -299,17 +299,17 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 		}
 		if !answer.Leader {
 			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
-				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.namespace, s.lease.name)}
+				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
 		}
 		if answer.LeaderIdentity != "" && answer.LeaderIdentity != leader.identity {
 			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads by another lease than %s, whose holder is %s", leader, s.lease, escape(leader.identity)),
-				"name its lease with --lease; or kubectl --namespace %s get lease %s, and when its holder stays the same, see where that runs", s.lease.namespace, s.lease.name)}
+				"name its lease with --lease; or kubectl --namespace %s get lease %s, and when its holder stays the same, see where that runs", s.lease.Namespace, s.lease.Name)}
 		}
 		return content, nil
 	case http.StatusServiceUnavailable:
 		if strings.HasPrefix(what, "this scheduler stands by") {
 			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
-				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.namespace, s.lease.name)}
+				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
 		}
 	case http.StatusUnauthorized:
 		return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s does not know who you are (401 Unauthorized): %s", leader, what),

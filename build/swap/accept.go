@@ -13,51 +13,10 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/yaml"
-
 	"kube-scheduler-fork/build/logtail"
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
-
-// schedulerConfig is what this tool needs of a KubeSchedulerConfiguration; v1beta2 and v1beta3 agree in it.
-type schedulerConfig struct {
-	metav1.TypeMeta  `json:",inline"`
-	ClientConnection struct {
-		Kubeconfig string `json:"kubeconfig"`
-	} `json:"clientConnection"`
-	LeaderElection struct {
-		LeaderElect       *bool  `json:"leaderElect"`
-		ResourceName      string `json:"resourceName"`
-		ResourceNamespace string `json:"resourceNamespace"`
-	} `json:"leaderElection"`
-	Profiles []struct {
-		SchedulerName string `json:"schedulerName"`
-	} `json:"profiles"`
-}
-
-// profiles are the names of the profiles; a configuration without any has the default one.
-func (c *schedulerConfig) profiles() []string {
-	if len(c.Profiles) == 0 {
-		return []string{defaultScheduler}
-	}
-	var names []string
-	for _, profile := range c.Profiles {
-		if profile.SchedulerName == "" {
-			profile.SchedulerName = defaultScheduler
-		}
-		names = append(names, profile.SchedulerName)
-	}
-	return names
-}
-
-func readConfig(content []byte) (*schedulerConfig, error) {
-	config := &schedulerConfig{}
-	if err := yaml.Unmarshal(content, config); err != nil {
-		return nil, err
-	}
-	return config, nil
-}
 
 // acceptTime is how long a scheduler may take to check a configuration. It takes a tenth of a second, and up to two
 // minutes for each plugin with sources of its own, such as Prometheus, that do not answer.
@@ -75,15 +34,15 @@ type scheduler struct {
 // the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. config is the
 // content of the configuration that the command line names; nil without one. The answer is what it says, and the
 // scheduler's warnings and notes.
-func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerConfig, []string, error) {
-	arguments := append(slices.Clone(pod.Command[pod.line.program+1:]), "--validate-config")
+func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerpod.Config, []string, error) {
+	arguments := append(slices.Clone(pod.Line.Arguments()), "--validate-config")
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, s.binary, arguments...)
 	var output, failures bytes.Buffer
 	command.Stdout, command.Stderr = &output, &failures
 	command.Env = []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
-	for _, variable := range pod.Env {
+	for _, variable := range pod.Container().Env {
 		command.Env = append(command.Env, variable.Name+"="+variable.Value)
 	}
 	var ended *exec.ExitError
@@ -123,12 +82,12 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, nextstep.With(errors.New(strings.Join(missing, "\n    ")),
 			"put it under a folder that the manifest mounts, or mount its folder")
 	}
-	if file, set := pod.Flag("config"); !set || file == "" {
-		accepted := &schedulerConfig{}
+	if pod.ConfigFile() == "" {
+		accepted := &schedulerpod.Config{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
 		return accepted, says, nil
 	}
-	accepted, err := readConfig(config)
+	accepted, err := schedulerpod.ReadConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its configuration: %w", err)
 	}
@@ -157,53 +116,13 @@ func linesWith(beginning, text string) []string {
 	return found
 }
 
-// leaseOf is the lease by which the scheduler of a pod is elected; nil without leader election. config is what its
-// configuration says; nil without one. Flags go before it: the scheduler's own rule. The two of older releases count
-// only without --config.
-func leaseOf(pod *Pod, config *schedulerConfig) *lease {
-	found := lease{namespace: "kube-system", name: "kube-scheduler"}
-	elect := true
-	if config != nil {
-		if config.LeaderElection.LeaderElect != nil {
-			elect = *config.LeaderElection.LeaderElect
-		}
-		if config.LeaderElection.ResourceName != "" {
-			found.name = config.LeaderElection.ResourceName
-		}
-		if config.LeaderElection.ResourceNamespace != "" {
-			found.namespace = config.LeaderElection.ResourceNamespace
-		}
-	}
-	if file, set := pod.Flag("config"); !set || file == "" {
-		if value, set := pod.Flag("lock-object-name"); set {
-			found.name = value
-		}
-		if value, set := pod.Flag("lock-object-namespace"); set {
-			found.namespace = value
-		}
-	}
-	if value, set := pod.Flag("leader-elect"); set {
-		elect = value != "false"
-	}
-	if value, set := pod.Flag("leader-elect-resource-name"); set {
-		found.name = value
-	}
-	if value, set := pod.Flag("leader-elect-resource-namespace"); set {
-		found.namespace = value
-	}
-	if !elect {
-		return nil
-	}
-	return &found
-}
-
 // configOf reads the configuration that a pod's command line names, where it lies on this host; nil if it names none.
-func configOf(pod *Pod) (*schedulerConfig, error) {
+func configOf(pod *Pod) (*schedulerpod.Config, error) {
 	content, err := configContent(pod)
 	if content == nil || err != nil {
 		return nil, err
 	}
-	config, err := readConfig(content)
+	config, err := schedulerpod.ReadConfig(content)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
 			"correct it, and kube-scheduler-swap install --config FILE")
@@ -213,8 +132,8 @@ func configOf(pod *Pod) (*schedulerConfig, error) {
 
 // configContent is the text of the configuration that a pod's command line names; nil if it names none.
 func configContent(pod *Pod) ([]byte, error) {
-	inside, set := pod.Flag("config")
-	if !set || inside == "" {
+	inside := pod.ConfigFile()
+	if inside == "" {
 		return nil, nil
 	}
 	path, mounted := pod.HostPath(inside)

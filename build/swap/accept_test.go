@@ -11,10 +11,11 @@ import (
 	"testing"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // ask has a script in the place of a scheduler check the command line of a pod.
-func ask(t *testing.T, script string, pod *Pod, config string) (*schedulerConfig, []string, error) {
+func ask(t *testing.T, script string, pod *Pod, config string) (*schedulerpod.Config, []string, error) {
 	t.Helper()
 	folder := t.TempDir()
 	binary := put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\n"+script)
@@ -33,10 +34,10 @@ echo "note: no profile is named default-scheduler: pods that name no scheduler s
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := config.profiles(); !slices.Equal(got, []string{"a", defaultScheduler}) {
+	if got := config.SchedulerNames(); !slices.Equal(got, []string{"a", defaultScheduler}) {
 		t.Errorf("its profiles are %q", got)
 	}
-	if got := leaseOf(pod, config); *got != (lease{"kube-system", "mine"}) {
+	if got := pod.Lease(config); *got != (schedulerpod.Lease{Namespace: "kube-system", Name: "mine"}) {
 		t.Errorf("its lease is %v", got)
 	}
 	if !slices.Equal(warnings, []string{"no answer", "the file has more than one YAML document: only the first is read"}) {
@@ -50,10 +51,10 @@ func TestWithoutAConfigurationTheFlagsCount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := config.profiles(); !slices.Equal(got, []string{defaultScheduler}) || config.ClientConnection.Kubeconfig != "/other.conf" {
+	if got := config.SchedulerNames(); !slices.Equal(got, []string{defaultScheduler}) || config.ClientConnection.Kubeconfig != "/other.conf" {
 		t.Errorf("its profiles are %q, its kubeconfig %s", got, config.ClientConnection.Kubeconfig)
 	}
-	if got := leaseOf(pod, config); *got != (lease{"kube-system", "old"}) {
+	if got := pod.Lease(config); *got != (schedulerpod.Lease{Namespace: "kube-system", Name: "old"}) {
 		t.Errorf("its lease is %v", got)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 const (
@@ -44,9 +45,9 @@ type wanted struct {
 	// imageID is what the container has to run; empty: whatever the manifest's image is.
 	imageID string
 	// health is where the scheduler answers.
-	health endpoint
+	health string
 	// lease is what the scheduler, or that of another control-plane node, has to renew; nil without leader election.
-	lease *lease
+	lease *schedulerpod.Lease
 }
 
 // failure is why a scheduler is not taken for working.
@@ -255,7 +256,7 @@ func (r *replacement) write() error {
 		}
 	}
 	r.found, r.tool.wrote = content, true
-	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Manifest.Annotations[RestartedAtAnnotation]
+	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Object.Annotations[RestartedAtAnnotation]
 	// Of this version nothing is known.
 	r.begun, r.asked, r.words = time.Time{}, time.Time{}, ""
 	if r.attempt == 1 {
@@ -287,7 +288,7 @@ func (r *replacement) observe(ctx context.Context) ([]sandbox, []container, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	containers, err := r.tool.runtime.containersOf(ctx, r.pod.Namespace, name, r.pod.Container)
+	containers, err := r.tool.runtime.containersOf(ctx, r.pod.Namespace, name, r.pod.ContainerName)
 	return sandboxes, containers, err
 }
 
@@ -373,7 +374,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.lastProblem = problem
 		return true, false, nil
 	}
-	r.once("it is healthy (%s)", r.want.health.url())
+	r.once("it is healthy (%s)", r.want.health)
 	if r.want.lease == nil {
 		r.leads = true
 		return true, true, nil
@@ -385,16 +386,16 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	}
 	switch here := isHere(holder.identity); {
 	case holder.identity == "" || holder.identity == r.holder.identity && here:
-		r.lastProblem = fmt.Sprintf("it does not get the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
+		r.lastProblem = fmt.Sprintf("it does not get the lease %s", *r.want.lease)
 		return true, false, nil
 	case holder.renewed.Equal(r.holder.renewed):
-		r.lastProblem = fmt.Sprintf("no scheduler renews the lease %s/%s, which %s holds", r.want.lease.namespace, r.want.lease.name, holder.identity)
+		r.lastProblem = fmt.Sprintf("no scheduler renews the lease %s, which %s holds", *r.want.lease, holder.identity)
 		return true, false, nil
 	case here:
 		r.leads = true
-		r.once("it holds the lease %s/%s", r.want.lease.namespace, r.want.lease.name)
+		r.once("it holds the lease %s", *r.want.lease)
 	default:
-		r.once("it stands by: %s holds and renews the lease %s/%s", holder.identity, r.want.lease.namespace, r.want.lease.name)
+		r.once("it stands by: %s holds and renews the lease %s", holder.identity, *r.want.lease)
 	}
 	return true, true, nil
 }
@@ -448,8 +449,8 @@ var prober = &http.Client{
 }
 
 // healthy says why a scheduler is not healthy; empty if it is.
-func healthy(ctx context.Context, where endpoint) string {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, where.url(), nil)
+func healthy(ctx context.Context, url string) string {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err.Error()
 	}
@@ -460,7 +461,7 @@ func healthy(ctx context.Context, where endpoint) string {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500))
-		return fmt.Sprintf("%s says %s: %s", where.url(), answer.Status, strings.TrimSpace(string(text)))
+		return fmt.Sprintf("%s says %s: %s", url, answer.Status, strings.TrimSpace(string(text)))
 	}
 	return ""
 }

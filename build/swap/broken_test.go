@@ -75,7 +75,7 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 				began := time.Now()
 				tool.runtime = &runtime{containers: &runtimeWith{created: began.Add(-c.made), runs: began.Add(c.starts)}}
 				pod := podWith(t, "--secure-port="+address.Port())
-				pod.Liveness = nil
+				pod.Container().LivenessProbe = nil
 				if err := tool.broken(context.Background(), pod); (err != nil) != c.broken {
 					t.Errorf("broken: %v, want %v", err, c.broken)
 				}

@@ -19,6 +19,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // minor is the minor release of Kubernetes that the scheduler is built for.
@@ -111,8 +113,8 @@ func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
 	if own, err := configContent(p.pod); err == nil && own != nil && !usesConfig(p.pod) && sum(own) != sum(after) {
 		file, _ := p.pod.Flag("config")
 		what := ""
-		if config, err := readConfig(own); err == nil {
-			what = ", with the profiles " + strings.Join(config.profiles(), ", ")
+		if config, err := schedulerpod.ReadConfig(own); err == nil {
+			what = ", with the profiles " + strings.Join(config.SchedulerNames(), ", ")
 		}
 		findings.unless(request.Accept, OwnConfiguration, "bring what it sets into the configuration that you install",
 			"the manifest names a configuration of your own, %s%s: another one replaces it", file, what)
@@ -247,7 +249,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 // control-plane nodes.
 func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) {
 	config, _ := configOf(pod)
-	now := leaseOf(pod, config)
+	now := pod.Lease(config)
 	if now == nil {
 		findings.warn(
 			"take --leader-elect=false out of "+t.manifest+", and leaderElect: false out of its configuration",
@@ -257,15 +259,15 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 	if p == nil || p.refusal != nil {
 		return
 	}
-	switch then := leaseOf(p.afterPod, p.accepted); {
+	switch then := p.afterPod.Lease(p.accepted); {
 	case now == nil && then == nil:
 		findings.warn("take it out before the install; flags count more than the configuration",
 			"the new scheduler would run without leader election, too")
 	case now != nil && (then == nil || *now != *then):
-		findings.problem(fmt.Sprintf("leave leaderElection at %s/%s", now.namespace, now.name),
-			"the new scheduler would not share the lease %s/%s with those of the other %d control-plane nodes: two would "+
+		findings.problem(fmt.Sprintf("leave leaderElection at %s", now),
+			"the new scheduler would not share the lease %s with those of the other %d control-plane nodes: two would "+
 				"schedule the same pods",
-			now.namespace, now.name, others)
+			now, others)
 	}
 }
 
@@ -422,7 +424,7 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
 	if p.config != nil {
 		// The scheduler's own messages for these do not say where it has to stand, or what the file is.
-		config, err := readConfig(p.config)
+		config, err := schedulerpod.ReadConfig(p.config)
 		switch {
 		case len(bytes.TrimSpace(p.config)) == 0:
 			findings.problem("name a KubeSchedulerConfiguration with --config", "%s is empty", request.Config)
@@ -445,7 +447,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		findings.warn("see to it; the scheduler starts all the same", "the new scheduler says: %s", warning)
 	}
 	served := map[string]bool{}
-	for _, profile := range p.accepted.profiles() {
+	for _, profile := range p.accepted.SchedulerNames() {
 		served[profile] = true
 	}
 	for _, name := range request.Probe {
@@ -499,5 +501,5 @@ func (t *Tool) servesNow(pod *Pod, name string) bool {
 	if config == nil || err != nil {
 		return name == defaultScheduler
 	}
-	return slices.Contains(config.profiles(), name)
+	return slices.Contains(config.SchedulerNames(), name)
 }

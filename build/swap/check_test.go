@@ -5,6 +5,8 @@ package swap
 import (
 	"strings"
 	"testing"
+
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
@@ -60,7 +62,7 @@ func TestASchedulerThatIsNotElectedIsFound(t *testing.T) {
 			tool := toolFor(t, stock)
 			var p *plan
 			if c.then != "" {
-				p = &plan{afterPod: podWith(t, "--leader-elect="+c.then), accepted: &schedulerConfig{}}
+				p = &plan{afterPod: podWith(t, "--leader-elect="+c.then), accepted: &schedulerpod.Config{}}
 			}
 			var found Findings
 			tool.checkElection(&found, podWith(t, "--leader-elect="+c.now), p, 1)

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // requestTimeout is how long one answer of the API server may take.
@@ -53,9 +54,6 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 	return &cluster{client: client, kubeconfig: kubeconfig}, nil
 }
 
-// lease names the object by which schedulers agree on who works.
-type lease struct{ namespace, name string }
-
 // holder is who holds a lease, and when it was last renewed.
 type holder struct {
 	identity string
@@ -66,13 +64,13 @@ type holder struct {
 }
 
 // holder gives the zero holder if no scheduler has ever held the lease, or its last holder has released it.
-func (c *cluster) holder(ctx context.Context, lease lease) (holder, error) {
-	found, err := c.client.CoordinationV1().Leases(lease.namespace).Get(ctx, lease.name, metav1.GetOptions{})
+func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder, error) {
+	found, err := c.client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return holder{}, nil
 	} else if err != nil {
-		return holder{}, nextstep.With(fmt.Errorf("the scheduler's lease %s/%s: %w", lease.namespace, lease.name, err),
-			"kubectl -n %s get lease %s", lease.namespace, lease.name)
+		return holder{}, nextstep.With(fmt.Errorf("the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
+			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
 	}
 	return holderOf(&found.Spec), nil
 }
@@ -96,9 +94,9 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 
 // release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now.
 // The API server refuses it if another program has written the lease since it was read.
-func (c *cluster) release(ctx context.Context, lease lease, dead string) (bool, error) {
-	leases := c.client.CoordinationV1().Leases(lease.namespace)
-	found, err := leases.Get(ctx, lease.name, metav1.GetOptions{})
+func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead string) (bool, error) {
+	leases := c.client.CoordinationV1().Leases(lease.Namespace)
+	found, err := leases.Get(ctx, lease.Name, metav1.GetOptions{})
 	if err != nil {
 		return false, err
 	}

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 const (
@@ -101,7 +102,7 @@ func Restart(manifest []byte, at time.Time) (Edit, error) {
 // WithoutPull has kubelet use the image that is on the node, and changes nothing else.
 func WithoutPull(manifest []byte) (Edit, error) {
 	plan := func(t tree, pod Pod) {
-		t.set(place{"spec", "containers", pod.containerIndex, "imagePullPolicy"}, scalar(string(corev1.PullIfNotPresent)))
+		t.set(place{"spec", "containers", pod.Index, "imagePullPolicy"}, scalar(string(corev1.PullIfNotPresent)))
 	}
 	return edit(manifest, plan, func(before, after Pod) error {
 		if after.pulls() || after.Swap != before.Swap {
@@ -176,10 +177,10 @@ func (s Swap) plan(t tree, pod Pod) {
 			t.drop(annotations.with(e.key))
 		}
 	}
-	container := place{"spec", "containers", pod.containerIndex}
-	s.planConfig(t, container, pod.line)
+	container := place{"spec", "containers", pod.Index}
+	s.planConfig(t, container, pod.Line)
 	t.set(container.with("image"), scalar(s.Image))
-	if pod.pulls() || (Pod{Image: s.Image, ImagePullPolicy: pod.ImagePullPolicy}).pulls() {
+	if pod.pulls() || pulls(s.Image, pod.Container().ImagePullPolicy) {
 		// The image is on the node; a registry may not have it, or not answer.
 		t.set(container.with("imagePullPolicy"), scalar(string(corev1.PullIfNotPresent)))
 	}
@@ -198,23 +199,23 @@ func (s Swap) plan(t tree, pod Pod) {
 }
 
 // planConfig brings --config into the command line, or takes ours out of it.
-func (s Swap) planConfig(t tree, container place, line commandLine) {
-	existing := line.find("config")
+func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine) {
+	existing := line.Find("config")
 	at := func(index int) place {
-		if index < line.command {
+		if index < line.Command {
 			return container.with("command", index)
 		}
-		return container.with("args", index-line.command)
+		return container.with("args", index-line.Command)
 	}
-	remove := func(f flagPlace) {
+	remove := func(f schedulerpod.FlagPlace) {
 		// From the end, since each removal moves what follows.
-		for index := f.last; index >= f.first; index-- {
+		for index := f.Last; index >= f.First; index-- {
 			t.drop(at(index))
 		}
 	}
 	if s.ConfigFolder == "" {
 		for _, f := range slices.Backward(existing) {
-			if path.Clean(f.value) == ContainerConfigPath {
+			if path.Clean(f.Value) == ContainerConfigPath {
 				remove(f)
 			}
 		}
@@ -224,7 +225,7 @@ func (s Swap) planConfig(t tree, container place, line commandLine) {
 	if len(existing) == 0 {
 		// Where the flags are: a command line in both keys has them in args.
 		end := t.find(container.with("command"))
-		if len(line.elements) > line.command {
+		if len(line.Elements) > line.Command {
 			end = t.find(container.with("args"))
 		}
 		end.Content = append(end.Content, argument)
@@ -234,10 +235,10 @@ func (s Swap) planConfig(t tree, container place, line commandLine) {
 		remove(f)
 	}
 	// "--config" and the path in two elements stay two elements.
-	if f := existing[0]; f.first == f.last {
-		t.set(at(f.first), argument)
+	if f := existing[0]; f.First == f.Last {
+		t.set(at(f.First), argument)
 	} else {
-		t.set(at(f.last), scalar(ContainerConfigPath))
+		t.set(at(f.Last), scalar(ContainerConfigPath))
 	}
 }
 
@@ -274,23 +275,23 @@ func (s Swap) proof(before, after Pod) error {
 
 // withoutSwap gives a pod without everything that a swap may change. What is left has to stay the same.
 func withoutSwap(described Pod) *corev1.Pod {
-	pod := described.Manifest.DeepCopy()
+	pod := described.Object.DeepCopy()
 	for _, name := range []string{ConfigSHA256Annotation, VersionAnnotation, RestartedAtAnnotation} {
 		delete(pod.Annotations, name)
 	}
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == VolumeName })
-	container := &pod.Spec.Containers[described.containerIndex]
+	container := &pod.Spec.Containers[described.Index]
 	container.Image, container.ImagePullPolicy = "", ""
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == VolumeName || path.Clean(m.MountPath) == ContainerConfigFolder
 	})
 	// The command line without --config, still split into command and args.
 	container.Command, container.Args = nil, nil
-	existing := described.line.find("config")
-	for index, element := range described.line.elements {
+	existing := described.Line.Find("config")
+	for index, element := range described.Line.Elements {
 		switch {
-		case slices.ContainsFunc(existing, func(f flagPlace) bool { return f.first <= index && index <= f.last }):
-		case index < described.line.command:
+		case slices.ContainsFunc(existing, func(f schedulerpod.FlagPlace) bool { return f.First <= index && index <= f.Last }):
+		case index < described.Line.Command:
 			container.Command = append(container.Command, element)
 		default:
 			container.Args = append(container.Args, element)

@@ -409,10 +409,10 @@ func TestManifestsThatCannotBeSwapped(t *testing.T) {
 		"no name":          {replace("  name: kube-scheduler\n", "  labels: {}\n"), "no metadata.name"},
 		"wrong type":       {replace("- kube-scheduler\n", "- kube-scheduler\n    - 7\n"), "cannot be decoded as a pod"},
 		"no containers":    {minimal[:strings.Index(minimal, "  containers:")] + "  hostNetwork: true\n", "no container of the pod runs"},
-		"other program":    {strings.ReplaceAll(minimal, "kube-scheduler", "kube-apiserver"), `(there is: "kube-apiserver")`},
+		"other program":    {strings.ReplaceAll(minimal, "kube-scheduler", "kube-apiserver"), `(containers: "kube-apiserver")`},
 		"no command":       {replace("    command:\n    - kube-scheduler\n", ""), "does not name the program"},
 		"shell":            {replace("- kube-scheduler\n", "- sh\n    - -c\n    - exec kube-scheduler --v=2 >log\n"), "inside a shell command"},
-		"end of flags":     {replace("- kube-scheduler\n", "- kube-scheduler\n    - --\n"), `holds "--"`},
+		"end of flags":     {replace("- kube-scheduler\n", "- kube-scheduler\n    - --\n"), `contains "--"`},
 		"two schedulers":   {minimal + "  - {name: b, image: c, command: [kube-scheduler]}\n", "several containers"},
 		"flow is not JSON": {"{apiVersion: v1, kind: Pod}", "is not JSON"},
 		"JSON escapes":     {`{"apiVersion": "v1", "kind": "Pod\/"}`, "jq . FILE"},
@@ -519,7 +519,7 @@ spec:
 		t.Errorf("what comes from an anchor was changed:\n%s", edited.Manifest)
 	}
 	pod, err := Describe(edited.Manifest)
-	if err != nil || pod.Swap != withConfig || len(pod.Manifest.Spec.Containers[1].VolumeMounts) != 1 {
+	if err != nil || pod.Swap != withConfig || len(pod.Object.Spec.Containers[1].VolumeMounts) != 1 {
 		t.Errorf("%v\n%s", err, edited.Manifest)
 	}
 }
@@ -560,14 +560,14 @@ func TestASwappedImageIsNeverPulled(t *testing.T) {
 			t.Errorf("kubelet would pull the image of\n%s", manifest)
 		}
 		if after := describe(t, string(apply(t, []byte(manifest), withConfig).Manifest)); after.pulls() {
-			t.Errorf("imagePullPolicy is %q", after.ImagePullPolicy)
+			t.Errorf("imagePullPolicy is %q", after.Container().ImagePullPolicy)
 		}
 		edit, err := WithoutPull([]byte(manifest))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if after := describe(t, string(edit.Manifest)); after.pulls() || after.Image != describe(t, manifest).Image {
-			t.Errorf("imagePullPolicy is %q, the image %s", after.ImagePullPolicy, after.Image)
+			t.Errorf("imagePullPolicy is %q, the image %s", after.Container().ImagePullPolicy, after.Image)
 		}
 	}
 	if before := describe(t, stock); before.pulls() {

@@ -164,7 +164,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	for _, adopted := range p.adopted {
 		t.say("the configuration gets %s, for %s of the manifest, which has no effect any more", adopted.line(), adopted)
 	}
-	want := wanted{imageID: p.imageID, health: healthOf(p.afterPod), lease: leaseOf(p.afterPod, p.accepted)}
+	want := wanted{imageID: p.imageID, health: p.afterPod.HealthURL(), lease: p.afterPod.Lease(p.accepted)}
 
 	if err := t.load(ctx, p); err != nil {
 		return err
@@ -492,13 +492,13 @@ const restartTime = 45 * time.Second
 // something to do for it, or has begun with it: the manifest was written, or a sandbox was made.
 func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed time.Time, err error) {
 	name := t.podName(pod)
-	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.Container)
+	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.ContainerName)
 	if err != nil {
 		return "", time.Time{}, err
 	}
 	problem = "none of its containers runs"
 	if slices.ContainsFunc(containers, func(c container) bool { return c.running }) {
-		problem = healthy(ctx, healthOf(pod))
+		problem = healthy(ctx, pod.HealthURL())
 	}
 	if problem == "" {
 		return "", time.Time{}, nil
@@ -606,7 +606,7 @@ func (t *Tool) unfinished() (*journal, error) {
 // works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds
 // the lease, or needs none.
 func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, err error) {
-	r := &replacement{tool: t, pod: pod, want: want, version: pod.Manifest.Annotations[RestartedAtAnnotation], leaseFree: true}
+	r := &replacement{tool: t, pod: pod, want: want, version: pod.Object.Annotations[RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {
 		if r.holder, err = t.cluster.holder(ctx, *want.lease); err != nil {
 			return false, err
@@ -701,7 +701,7 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	config, _ := configOf(&pod)
 	t.options.Timeout = timeout
 	change := &replacement{tool: t, pod: &pod, found: found, versions: marked(manifest),
-		want: wanted{imageID: id, health: healthOf(&pod), lease: leaseOf(&pod, config)}}
+		want: wanted{imageID: id, health: pod.HealthURL(), lease: pod.Lease(config)}}
 	err = change.run(ctx)
 	if change.attempt == 0 {
 		return nil, err

@@ -64,7 +64,7 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 			if !strings.Contains(test.manifest, RestartedAtAnnotation) {
 				swap.RestartedAt = Swap{}.RestartedAt
 			}
-			want := describe(t, string(apply(t, []byte(test.manifest), swap).Manifest)).Manifest
+			want := describe(t, string(apply(t, []byte(test.manifest), swap).Manifest)).Object
 			inOneOrder(got)
 			inOneOrder(want)
 			if change := Diff("Apply", yamlOf(t, want), "kubeadm", yamlOf(t, got)); change != nil {

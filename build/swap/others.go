@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // otherScheduler is a scheduler of the cluster that is no static pod: a second scheduler, for one.
@@ -19,7 +20,7 @@ type otherScheduler struct {
 	// pod is its namespace and name.
 	pod      string
 	profiles []string
-	lease    *lease
+	lease    *schedulerpod.Lease
 }
 
 // otherSchedulers looks at the pods of the cluster. A configuration that is in no ConfigMap is not known; such a
@@ -39,29 +40,27 @@ func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error)
 		if _, static := item.Annotations[corev1.MirrorPodAnnotationKey]; static {
 			continue
 		}
-		for index := range item.Spec.Containers {
-			line := newCommandLine(&item.Spec.Containers[index])
-			if line.program < 0 {
+		for _, pod := range schedulerpod.Find(item) {
+			if pod.Line.Program < 0 {
 				continue
 			}
-			pod := &Pod{Manifest: item, Command: line.elements, line: line, containerIndex: index}
 			config, known := c.configOfPod(ctx, pod)
 			if !known {
 				continue
 			}
-			found = append(found, otherScheduler{item.Namespace + "/" + item.Name, config.profiles(), leaseOf(pod, config)})
+			found = append(found, otherScheduler{item.Namespace + "/" + item.Name, config.SchedulerNames(), pod.Lease(config)})
 		}
 	}
 	return found, nil
 }
 
 // configOfPod reads the configuration of a scheduler from the ConfigMap that its pod mounts.
-func (c *cluster) configOfPod(ctx context.Context, pod *Pod) (config *schedulerConfig, known bool) {
-	file, set := pod.Flag("config")
-	if !set || file == "" {
-		return &schedulerConfig{}, true
+func (c *cluster) configOfPod(ctx context.Context, pod schedulerpod.Scheduler) (config *schedulerpod.Config, known bool) {
+	file := pod.ConfigFile()
+	if file == "" {
+		return &schedulerpod.Config{}, true
 	}
-	volume, key := pod.volumeAt(file)
+	volume, key := pod.VolumeAt(file)
 	if volume == nil || volume.ConfigMap == nil {
 		return nil, false
 	}
@@ -72,11 +71,11 @@ func (c *cluster) configOfPod(ctx context.Context, pod *Pod) (config *schedulerC
 			break
 		}
 	}
-	object, err := c.client.CoreV1().ConfigMaps(pod.Manifest.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
+	object, err := c.client.CoreV1().ConfigMaps(pod.Object.Namespace).Get(ctx, volume.ConfigMap.Name, metav1.GetOptions{})
 	if err != nil {
 		return nil, false
 	}
-	config, err = readConfig([]byte(object.Data[key]))
+	config, err = schedulerpod.ReadConfig([]byte(object.Data[key]))
 	return config, err == nil
 }
 
@@ -89,13 +88,13 @@ func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, acc
 		findings.warn(next, "%s", what)
 		return
 	}
-	ours := leaseOf(p.afterPod, p.accepted)
+	ours := p.afterPod.Lease(p.accepted)
 	told := map[string]bool{}
 	for _, other := range others {
 		if ours != nil && other.lease != nil && *ours == *other.lease {
 			continue
 		}
-		for _, profile := range p.accepted.profiles() {
+		for _, profile := range p.accepted.SchedulerNames() {
 			if !slices.Contains(other.profiles, profile) || told[profile] {
 				continue
 			}

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // schedulerPod is a scheduler that runs in the cluster, with its configuration in a ConfigMap.
@@ -36,7 +38,7 @@ func TestAnotherSchedulerOfTheSameNameIsFound(t *testing.T) {
 		})
 		tool := toolFor(t, stock)
 		tool.cluster = &cluster{client: client}
-		ours, err := readConfig([]byte(served))
+		ours, err := schedulerpod.ReadConfig([]byte(served))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,10 +9,11 @@ import (
 	"os"
 	"path/filepath"
 	goruntime "runtime"
-	"strings"
+	"slices"
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // Request is what a user asks for. What is empty stays as it is.
@@ -49,7 +50,7 @@ type plan struct {
 	reformatted bool
 	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why
 	// it does not accept it, or why its pod could not start, so that it was not asked.
-	accepted *schedulerConfig
+	accepted *schedulerpod.Config
 	warnings []string
 	refusal  error
 }
@@ -247,7 +248,7 @@ func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
 func (p *plan) unchanged() bool {
 	now, then := p.pod.Swap, p.afterPod.Swap
 	now.RestartedAt, then.RestartedAt = time.Time{}, time.Time{}
-	return p.pod.Swapped && now == then && strings.Join(p.pod.Command, "\x00") == strings.Join(p.afterPod.Command, "\x00")
+	return p.pod.Swapped && now == then && slices.Equal(p.pod.Line.Elements, p.afterPod.Line.Elements)
 }
 
 // wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // NoProbe is what a request names to have nothing probed.
@@ -86,7 +87,7 @@ func (u *unprovable) Error() string { return u.reason }
 
 // probeAll lets the scheduler that holds the lease bind a pod of each profile. Where that is another node's, it tells
 // nothing of the new one here; but a control plane on which nothing is bound is no place to go on.
-func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *lease, leads bool) error {
+func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.Lease, leads bool) error {
 	profiles := wanted.profiles
 	switch {
 	case len(profiles) == 0:
@@ -138,7 +139,7 @@ func (t *Tool) boundBefore(ctx context.Context, wanted probes) bool {
 
 // otherLeader gives who holds a lease, if it is another node's scheduler; empty: it is this one's, or there is none.
 // leads is what was known before.
-func (t *Tool) otherLeader(ctx context.Context, lease *lease, leads bool) string {
+func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads bool) string {
 	if lease == nil {
 		return ""
 	}

@@ -19,6 +19,8 @@ import (
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // schedulerThat is a cluster whose scheduler does something with each new pod, or whose API server refuses it.
@@ -187,7 +189,7 @@ func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
 				tool := toolFor(t, stock)
 				tool.cluster = schedulerThat(c.does, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"},
 					Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}})
-				err := tool.probeAll(context.Background(), c.probes, &lease{"kube-system", "kube-scheduler"}, c.leads)
+				err := tool.probeAll(context.Background(), c.probes, &schedulerpod.DefaultLease, c.leads)
 				if c.fails == "" && err != nil || c.fails != "" && (err == nil || !strings.Contains(err.Error(), c.fails)) {
 					t.Errorf("error %v, want %q", err, c.fails)
 				}

@@ -274,7 +274,7 @@ func swapOf(manifest []byte, pod *Pod) bool {
 		return false
 	}
 	expected, err := Describe(edit.Manifest)
-	return err == nil && equality.Semantic.DeepEqual(expected.Manifest, pod.Manifest)
+	return err == nil && equality.Semantic.DeepEqual(expected.Object, pod.Object)
 }
 
 // haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away
@@ -356,8 +356,8 @@ func inWords(manifest []byte) string {
 	if pod.Swapped {
 		text += " (" + version(pod.Swap.Version) + ")"
 	}
-	inside, set := pod.Flag("config")
-	if !set || inside == "" {
+	inside := pod.ConfigFile()
+	if inside == "" {
 		return text + " and no configuration"
 	}
 	if host, mounted := pod.HostPath(inside); mounted {

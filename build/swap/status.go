@@ -61,7 +61,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		ConfigSHA256: pod.Swap.ConfigSHA256}
 	note := func(format string, arguments ...any) { s.Notes = append(s.Notes, fmt.Sprintf(format, arguments...)) }
 
-	if inside, set := pod.Flag("config"); set {
+	if inside := pod.ConfigFile(); inside != "" {
 		s.Config = inside
 		if host, mounted := pod.HostPath(inside); mounted {
 			s.Config = host
@@ -81,10 +81,10 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	} else {
 		s.ImageID = id
 	}
-	if err := t.running(ctx, s, pod.Namespace, t.podName(pod), pod.Container, note); err != nil {
+	if err := t.running(ctx, s, pod.Namespace, t.podName(pod), pod.ContainerName, note); err != nil {
 		return nil, err
 	}
-	if s.Health = healthy(ctx, healthOf(pod)); s.Health == "" {
+	if s.Health = healthy(ctx, pod.HealthURL()); s.Health == "" {
 		s.Health = "ok"
 	}
 	config, err := configOf(pod)
@@ -92,8 +92,8 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	if err != nil && !halfSwapped(pod) {
 		note("%v", err)
 	}
-	if lease := leaseOf(pod, config); lease != nil {
-		s.Lease = lease.namespace + "/" + lease.name
+	if lease := pod.Lease(config); lease != nil {
+		s.Lease = lease.String()
 		if holder, err := t.cluster.holder(ctx, *lease); err != nil {
 			note("%v", err)
 			s.leaseUnknown = true

@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // StrayKind is what kubelet makes of another file in the manifests folder.
@@ -73,15 +74,16 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 			strings.Replace(reason, "the manifest ", "it ", 1))
 		return file
 	}
-	switch container := schedulerContainer(pod); {
+	found := schedulerpod.Find(pod)
+	switch {
 	case pod.Name == scheduler.Name && pod.Namespace == scheduler.Namespace:
 		file.Kind = SecondScheduler
 		file.Explanation = fmt.Sprintf("%s holds a pod with the scheduler's own name, %s/%s: kubelet runs only one of the two, "+
 			"whichever it read last", file.Name, pod.Namespace, pod.Name)
-	case container != "":
+	case len(found) > 0 && found[0].Sure:
 		file.Kind = SecondScheduler
 		file.Explanation = fmt.Sprintf("%s holds a second kube-scheduler, in container %q of pod %s/%s: "+
-			"the two want the same port and the same lease", file.Name, container, pod.Namespace, pod.Name)
+			"the two want the same port and the same lease", file.Name, found[0].Container().Name, pod.Namespace, pod.Name)
 	case backupName.MatchString(file.Name):
 		file.Kind = BackupPod
 		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the folder, whatever its file is "+
@@ -105,20 +107,4 @@ func decodeStray(content []byte) (*corev1.Pod, error) {
 		err = errors.New("it has no containers")
 	}
 	return pod, err
-}
-
-// schedulerContainer gives the name of a container that runs kube-scheduler; empty: there is none. Where the command
-// does not tell, the image's name does.
-func schedulerContainer(pod *corev1.Pod) string {
-	for i := range pod.Spec.Containers {
-		container := &pod.Spec.Containers[i]
-		line := newCommandLine(container)
-		repository, _, _ := strings.Cut(path.Base(container.Image), "@")
-		repository, _, _ = strings.Cut(repository, ":")
-		if line.program == 0 || len(line.elements) > 0 && line.program > 0 && container.Name == program ||
-			line.inShell() || len(container.Command) == 0 && repository == program {
-			return container.Name
-		}
-	}
-	return ""
 }

@@ -13,11 +13,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -158,28 +155,5 @@ func (t *Tool) refuseLink() error {
 
 // podName is the name under which the API server knows a static pod.
 func (t *Tool) podName(pod *Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
-
-// endpoint is where the scheduler of a pod answers.
-type endpoint struct{ scheme, host, port, path string }
-
-// healthOf gives the address that kubelet's own probe asks, and without a probe the one that the flags say.
-func healthOf(pod *Pod) endpoint {
-	e := endpoint{scheme: "https", host: "127.0.0.1", port: "10259", path: "/healthz"}
-	if port, set := pod.Flag("secure-port"); set && port != "0" {
-		e.port = port
-	}
-	if address, set := pod.Flag("bind-address"); set && net.ParseIP(address) != nil && !net.ParseIP(address).IsUnspecified() {
-		e.host = address
-	}
-	if probe := pod.Liveness; probe != nil {
-		e.scheme, e.port, e.path = strings.ToLower(probe.Scheme), strconv.Itoa(probe.Port), probe.Path
-		if probe.Host != "" {
-			e.host = probe.Host
-		}
-	}
-	return e
-}
-
-func (e endpoint) url() string { return e.scheme + "://" + net.JoinHostPort(e.host, e.port) + e.path }
 
 func parseTag(text string) (name.Tag, error) { return name.NewTag(text, name.WeakValidation) }

@@ -18,6 +18,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"kube-scheduler-fork/build/schedulerpod"
 )
 
 // The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs
@@ -261,32 +263,6 @@ func TestTheEndOfALogIsReadInBothFormats(t *testing.T) {
 	}
 }
 
-func TestTheLeaseIsFoundAsTheSchedulerFindsIt(t *testing.T) {
-	no := false
-	config := func(change func(*schedulerConfig)) *schedulerConfig {
-		c := &schedulerConfig{}
-		change(c)
-		return c
-	}
-	for name, c := range map[string]struct {
-		command []string
-		config  *schedulerConfig
-		want    *lease
-	}{
-		"nothing said":             {nil, nil, &lease{"kube-system", "kube-scheduler"}},
-		"by the configuration":     {nil, config(func(c *schedulerConfig) { c.LeaderElection.ResourceName = "mine" }), &lease{"kube-system", "mine"}},
-		"a flag goes before it":    {[]string{"--leader-elect-resource-name=flag"}, config(func(c *schedulerConfig) { c.LeaderElection.ResourceName = "mine" }), &lease{"kube-system", "flag"}},
-		"no election":              {nil, config(func(c *schedulerConfig) { c.LeaderElection.LeaderElect = &no }), nil},
-		"election, says the flag":  {[]string{"--leader-elect=true"}, config(func(c *schedulerConfig) { c.LeaderElection.LeaderElect = &no }), &lease{"kube-system", "kube-scheduler"}},
-		"no election, by the flag": {[]string{"--leader-elect=false"}, nil, nil},
-	} {
-		got := leaseOf(podWith(t, c.command...), c.config)
-		if (got == nil) != (c.want == nil) || got != nil && *got != *c.want {
-			t.Errorf("%s: %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 func TestOnlyTheLeaseOfTheDeadIsReleased(t *testing.T) {
 	dead, other := "cp1_1234", "cp2_5678"
 	for _, c := range []struct {
@@ -298,7 +274,7 @@ func TestOnlyTheLeaseOfTheDeadIsReleased(t *testing.T) {
 	} {
 		held := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "kube-scheduler"}, Spec: coordinationv1.LeaseSpec{HolderIdentity: &c.holder}}
 		client := fake.NewSimpleClientset(held)
-		free, err := (&cluster{client: client}).release(context.Background(), lease{"kube-system", "kube-scheduler"}, dead)
+		free, err := (&cluster{client: client}).release(context.Background(), schedulerpod.DefaultLease, dead)
 		if err != nil || !free {
 			t.Errorf("%s: free %v, %v", c.name, free, err)
 		}
@@ -375,21 +351,6 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 	}
 	if onlyRestarted([]byte(stock), []byte(strings.Replace(string(restarted), "v1.23.17", "v1.23.16", 1))) {
 		t.Error("a manifest with another image is taken for the same")
-	}
-}
-
-func TestHealthIsAskedWhereKubeletAsks(t *testing.T) {
-	pod, err := Describe([]byte(stock))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := healthOf(&pod).url(); got != "https://127.0.0.1:10259/healthz" {
-		t.Error(got)
-	}
-	other := podWith(t, "--secure-port=1234", "--bind-address=10.0.0.1")
-	other.Liveness = nil
-	if got := healthOf(other).url(); got != "https://10.0.0.1:1234/healthz" {
-		t.Error(got)
 	}
 }
 
@@ -640,9 +601,9 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 	mounted := podWith(t, "--config="+pipe)
-	mounted.Manifest.Spec.Volumes = []corev1.Volume{{Name: "pipe",
+	mounted.Object.Spec.Volumes = []corev1.Volume{{Name: "pipe",
 		VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: pipe}}}}
-	mounted.container().VolumeMounts = []corev1.VolumeMount{{Name: "pipe", MountPath: pipe}}
+	mounted.Container().VolumeMounts = []corev1.VolumeMount{{Name: "pipe", MountPath: pipe}}
 	for what, read := range map[string]func() error{
 		"an archive":                        func() error { _, err := openArchive(pipe); return err },
 		"a configuration":                   func() error { return tool.planConfig(&plan{pod: pod}, Request{Config: pipe}) },

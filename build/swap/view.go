@@ -121,10 +121,10 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 		return nil, err
 	}
 	defer inside.Close()
-	mounts := slices.Clone(pod.container().VolumeMounts)
+	mounts := slices.Clone(pod.Container().VolumeMounts)
 	slices.SortFunc(mounts, func(a, b corev1.VolumeMount) int { return cmp.Compare(len(a.MountPath), len(b.MountPath)) })
 	for _, mount := range mounts {
-		volume := pod.volume(mount.Name)
+		volume := pod.Volume(mount.Name)
 		if volume == nil {
 			return nil, nextstep.With(fmt.Errorf("the manifest mounts the volume %s and has none of that name", mount.Name),
 				"correct the manifest")
@@ -141,7 +141,7 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 			return nil, err
 		}
 	}
-	if pod.HostNetwork {
+	if pod.Object.Spec.HostNetwork {
 		// kubelet gives such a pod this host's names.
 		for _, file := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 			if _, err := os.Stat(file); err == nil && !v.covers(file) {
@@ -248,10 +248,10 @@ func (v *view) covers(target string) bool {
 // userOf is whom a pod's container runs as, if the manifest says it.
 func userOf(pod *Pod) *syscall.Credential {
 	user, group := int64(0), int64(0)
-	if s := pod.Manifest.Spec.SecurityContext; s != nil {
+	if s := pod.Object.Spec.SecurityContext; s != nil {
 		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
 	}
-	if s := pod.container().SecurityContext; s != nil {
+	if s := pod.Container().SecurityContext; s != nil {
 		user, group = value(s.RunAsUser, user), value(s.RunAsGroup, group)
 	}
 	if user == 0 && group == 0 {
