@@ -50,4 +50,4 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   say "applies: $release${MODULES:+, without plugins of other projects}"
   tried=$((tried + 1))
 done
-((2 * tried > last)) || fail "only $tried releases could be had" "see that the module proxy (go env GOPROXY) can be reached"
+((2 * tried > last)) || fail "only $tried releases are available" "check that the module proxy (go env GOPROXY) is reachable"

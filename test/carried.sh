@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests of the modules that patches change: their own, as released, and those that the patches add; with the
-# patched code, beside the patched Kubernetes.
+# Runs the tests of the modules that patches change, their released ones and those that the patches add, with the
+# patched code and the patched Kubernetes.
 #
 # Inputs: the tree that apply-patches.sh made; RACE, -race or nothing; RESULTS. Exit: 0 passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
@@ -12,7 +12,7 @@ use_tree "$RESULTS/carried" "$ROOT/test/inprocess" "$TREE"
 packages=()
 while read -r module; do
   grep -qF "+++ b/vendor/$module/" "$PATCHES_DIR"/*.patch || continue
-  # Those that the tree has and that have tests.
+  # Packages in the tree that have tests.
   tests=$(cd "$RESULTS/carried.modules" && find "$module" -name '*_test.go' -printf '%h\n' | sort -u)
   [[ -n $tests ]] || fail "$module has no tests" "read what use_tree does in scripts/stock-and-fork.sh"
   for package in $tests; do
@@ -20,7 +20,7 @@ while read -r module; do
   done
 done < <(cat "$RESULTS/carried.modules/list" 2> /dev/null)
 if ((${#packages[@]} == 0)); then
-  say "carried: no patch changes a module that is carried; nothing to test"
+  say "carried: no patch changes a vendored module; nothing to test"
   exit
 fi
 export CGO_ENABLED=$((${#RACE} > 0))

@@ -1,27 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests that take real kubeadm nodes, in private namespaces of this machine: nothing listens on or talks to its
-# network, none of its files is changed, and everything ends with this script, even by kill -9.
+# Runs the tests on real kubeadm nodes, in private namespaces of this machine: nothing uses its network, none of its
+# files is changed, and everything ends with this script, even after kill -9.
 #
-# Usage: e2e.sh [ARGUMENT...]            runs the tests; ARGUMENT: of go's test binary, such as -test.run NAME
-#        e2e.sh --keep [NODES]           starts a cluster to work on by hand, until Ctrl-C; meanwhile:
-#        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster, which are cp1, cp2 and so on
+# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: e2e (the default), or kubeadmnode: the nodes themselves
+#                                        ARGUMENT: for Go's test binary, such as -test.run NAME
+#        e2e.sh --keep [NODES]           starts a cluster for manual work, until Ctrl-C; meanwhile:
+#        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster: cp1, cp2 and so on
 #
 # On Debian and Ubuntu, missing packages are installed; services that come with them are not started. Inputs: root; the
-# tree that apply-patches.sh made. Output: _output/e2e/: images that the nodes run, logs of the last run. Exit: 0 all
+# tree that apply-patches.sh made. Output: _output/e2e/: the nodes' images, and logs of the last run. Exit: 0 all
 # passed; 1 the first package that failed; with --in that of the command.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 FOLDER=$OUTPUT/e2e
 PLUGINS=/usr/lib/cni
-[[ $(id -u) == 0 ]] || fail "kubeadm nodes take root" "sudo bash test/e2e.sh"
+[[ $(id -u) == 0 ]] || fail "kubeadm nodes require root" "sudo bash test/e2e.sh"
 
-# --clean CGROUP, for this script alone: outlives it, and removes what the kernel does not when processes end. It holds
-# the lock until then.
+# --clean CGROUP, only for this script: it outlives the script, removes what the kernel does not remove with the
+# processes, and holds the lock until then.
 if [[ ${1:-} == --clean ]]; then
   trap '' INT TERM HUP
-  # Ends when the script that holds the other end does, however that is ended.
+  # Ends when the script with the other end of the pipe ends for any reason.
   cat > /dev/null
   rm -f "$FOLDER"/*.pid
   for ((attempt = 0; attempt < 300; attempt++)); do
@@ -51,7 +52,7 @@ mkdir -p "$FOLDER"
 exec {running}> "$FOLDER/.lock"
 flock --nonblock "$running" || fail "another run is using $FOLDER" "wait for it, or set OUTPUT"
 install_packages containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace
-# Where drivers are modules, a network namespace does not load them.
+# A network namespace does not load drivers that are kernel modules.
 [[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter ||
   fail "kubeadm needs the driver br_netfilter, and this kernel has none" "run it on a kernel of Debian or Ubuntu"
 use_pinned_go
@@ -60,16 +61,16 @@ build_server kube-{apiserver,controller-manager,scheduler} kube{let,adm,ctl} etc
 export GOWORK=off GOFLAGS='' CGO_ENABLED=0
 go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./e2e/kubeadmnode/pause
 if [[ $package == e2e ]]; then
-  # What an operator gets, and an image with a fault.
+  # The operator's files, and a faulty image.
   for script in build-binary build-image release; do ARCH=$HOST_ARCH ARCHES=$HOST_ARCH bash "$ROOT/scripts/$script.sh"; done
   go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/crash" ./e2e/crash
   build=$(build_tool kube-scheduler-build)
   version=$(recorded_version "$build") || exit
 fi
-# Compiled as the tools were; vetted by verify.sh.
+# Compiled like the tools; verify.sh runs vet.
 go test -C "$ROOT/test" -trimpath -vet=off -c -o "$program" "./$package"
 
-# Ends what this script started; the rest is the cleaner's.
+# Ends the processes of this script; the cleaner removes the rest.
 finish() {
   trap - ERR
   set +o errexit
@@ -86,8 +87,8 @@ trap 'exit 130' INT TERM HUP
 
 say "e2e: $package"
 rm -rf "${logs:?}"
-# Each program of this line ends when the one before it does: the script, unshare, the first process of the PID
-# namespace. That is a shell, because it has to wait for processes that lost their parent.
+# Each program of this line ends with the one before it: the script, unshare, the first process of the PID namespace.
+# The first process is a shell, because it must reap orphaned processes.
 # shellcheck disable=SC2016
 env -i E2E_GO_ON="${E2E_GO_ON:-}" PATH="$PATH" HOME="$HOME" LC_ALL=C TZ=UTC \
   KUBEADM_NODE_CHECKOUT="$ROOT" KUBEADM_NODE_OUTPUT="$OUTPUT" KUBEADM_NODE_FOLDER="$FOLDER" \

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the first steps on a disk that is far too small, and then on one that is large enough: each must fail with one
+# Runs the first steps on a disk that is far too small, and then on one that is large enough. Each failure must have one
 # clear message, and leave nothing that the next run would trust.
 #
-# Inputs: root, for a mount. Exit: 0 as wanted; 1 not.
+# Inputs: root, for a mount. Exit: 0 passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
-[[ $(id -u) == 0 ]] || fail "a small disk takes root" "sudo bash test/full-disk.sh"
+[[ $(id -u) == 0 ]] || fail "a small disk requires root" "sudo bash test/full-disk.sh"
 use_pinned_go
 work=$(mktemp -d /tmp/full-disk.XXXXXX)
 disk=$work/disk log=$work/log
@@ -20,11 +20,11 @@ for attempt in first second; do
   fi
   if ! grep -q 'no space left on device' "$log" || ! grep -q '^next: ' "$log"; then
     cat "$log" >&2
-    fail "the $attempt run on a full disk does not say so, or not what is next (above)" "fix scripts/source.sh"
+    fail "the $attempt run on a full disk prints no reason or no next command (above)" "fix scripts/source.sh"
   fi
   [[ ! -e $OUTPUT/kubernetes && ! -e $OUTPUT/.source ]] || fail "the $attempt run on a full disk left something behind" "ls -a $OUTPUT"
 done
 mount -o remount,size=2g "$disk"
 bash "$ROOT/scripts/source.sh" > /dev/null
 git -C "$OUTPUT/kubernetes" fsck --no-dangling > /dev/null 2>&1 || fail "the tree made after a full disk is damaged" "fix scripts/source.sh"
-say "full disk: both failures were clear and left nothing; with room it works"
+say "full disk: both failures had a clear message and left nothing behind; with enough space it works"

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Shows that the oracle sees what it is there for: breaks a copy of upstream's tree in one way after the other, each a
-# change that a patch for speed might make by mistake, and asks that the oracle finds a difference from stock. Takes
-# about half a minute for each. What the patches make of the code does not matter here.
+# Tests that the oracle detects mistakes: plants one fault after the other in a copy of upstream's tree, each a likely
+# mistake of a speed patch, and checks that the oracle finds a difference from stock. Each takes about half a minute.
+# The patches themselves are not used.
 #
-# Inputs: the tree that apply-patches.sh made; SCENARIOS (200) for each; TRAPS (.), a regular expression of the mistakes
-# to plant. Exit: 0 each was found; 1 one was not.
+# Inputs: the tree that apply-patches.sh made; SCENARIOS (200) for each; TRAPS (.), a regular expression of the faults
+# to plant. Exit: 0 all were found; 1 one was not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
 use_pinned_go
@@ -21,7 +21,7 @@ go mod edit -replace "k8s.io/kubernetes=$work/tree" "$work/trap.mod"
 go test -C "$inprocess" -vet=off -c -o "$work/stock.test" ./oracle
 planted=0 missed=0
 
-# planted WHAT FILE SCRIPT: FILE below pkg/scheduler is changed by a script of sed.
+# planted WHAT FILE SCRIPT changes FILE below pkg/scheduler with a sed script, and runs the oracle.
 planted() {
   [[ $1 =~ ${TRAPS:-.} ]] || return 0
   planted=$((planted + 1))
@@ -37,7 +37,7 @@ planted() {
     say "found   $1: $(grep -o 'scenario [0-9]*' "$work/log" | head -n 1)"
   else
     cat "$work/log" >&2
-    fail "the oracle itself failed over '$1'" "see above"
+    fail "the oracle itself failed over '$1'" "read the output above"
   fi
 }
 
@@ -100,5 +100,5 @@ planted 'resources that the configuration ignores count' framework/plugins/noder
 planted 'the first profile is all that counts' scheduler.go \
   's/fwk, ok := sched.Profiles\[pod.Spec.SchedulerName\]/fwk, ok := sched.Profiles["default-scheduler"]/'
 
-((planted > 0)) || fail "no trap is called $TRAPS" "see the names in ${BASH_SOURCE[0]}"
+((planted > 0)) || fail "no trap matches $TRAPS" "read the names in ${BASH_SOURCE[0]}"
 ((missed == 0)) || fail "the oracle missed $missed traps" "make the generator in test/inprocess/oracle reach them"

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
-# What the tests that take root share: Debian packages they need. Sourced after environment.sh.
+# Installs Debian packages for the tests that need root. Sourced after environment.sh.
 
-# install_packages PACKAGE… installs the packages that are not there, and starts none of their services.
+# install_packages PACKAGE… installs missing packages, and starts none of their services.
 install_packages() {
   local missing=() package log=$OUTPUT/apt.log
-  # Two tests at once: the second waits.
+  # Only one test at a time; the second one waits.
   exec {apt_lock}> "$OUTPUT/.apt.lock"
   flock "$apt_lock"
   for package in "$@"; do
@@ -14,8 +14,9 @@ install_packages() {
   if ((${#missing[@]})); then
     need apt-get
     say "apt-get install ${missing[*]}"
-    apt-get update > "$log" 2>&1 || fail "apt-get update failed: see $log" "see that Debian's mirror can be reached, then run the same command again"
-    # Packages that do not see systemd do not start services with it; in single-user mode they do not without it either.
+    apt-get update > "$log" 2>&1 || fail "apt-get update failed: see $log" "check that Debian's mirror is reachable, then run the same command again"
+    # Packages do not start services with systemd if they do not see it; in single-user mode they do not start them
+    # otherwise either.
     # shellcheck disable=SC2016
     RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive unshare --mount bash -c '
       [[ ! -d /run/systemd/system ]] || mount -t tmpfs tmpfs /run/systemd

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs the patched tree's own tests of the packages that hand-made patches touch. The plugins' packages are the same
-# bytes as in plugins/, where they are tested; modules in vendor/ are tested by carried.sh. Then the plugins in whole
-# schedulers: the patched framework asks them less often, and in another way, than the pristine one of the step unit.
+# bytes as in plugins/, where they are tested; carried.sh tests modules in vendor/. Then tests the plugins in whole
+# schedulers: the patched framework calls them less often, and in another way, than the pristine one of the step unit.
 #
-# Inputs: the tree that apply-patches.sh made. Exit: 0 passed, and the tree is as it was; 1 not.
+# Inputs: the tree that apply-patches.sh made. Exit: 0 passed, and the tree is unchanged; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
@@ -12,15 +12,15 @@ source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 use_pinned_go
 mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' "$PATCHES_DIR"/0[^2]*.patch | sort -u)
 ((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "git checkout -- patches"
-# Without vet: today's finds old faults in upstream's code. Compiled as build-binary.sh compiles, so that what they have
-# in common is compiled once.
+# Without vet: the current one finds old faults in upstream's code. Compiled like in build-binary.sh, so that common
+# packages are compiled once.
 cd "$TREE"
 env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
   hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/patched-tree.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 use_tree "$work/plugins" "$ROOT/test/inprocess" "$TREE"
-# Without those tests of NodeLoad that watch a plugin which they make themselves: the tree has its own.
+# Without the tests of NodeLoad that observe a plugin they create themselves: the tree has its own plugin.
 test_with "$work/plugins" "$ROOT/test/inprocess" -count=1 -skip='^(TestManyPods|TestHotNodes|TestARestart)' ./plugins
 # Upstream's tests must leave the tree as the patches made it.
 refuse_edits

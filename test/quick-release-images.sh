@@ -1,24 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Proves the way through upstream's quick-release-images on a machine with no Docker daemon and no registry: the base
-# images are built here, the image holds the binary of `make binary`, and Docker and containerd take the archives of
-# both ways. Upstream's way runs in another folder, as another user, with another umask, time zone and locale, and with
-# empty build caches: the same bytes come out.
+# Tests upstream's quick-release-images on a machine without a Docker daemon and a registry: the base images are built
+# here, the image contains the binary of `make binary`, and Docker and containerd load the archives of both builds.
+# Upstream's build runs in another directory, as another user, with another umask, time zone and locale, and with empty
+# build caches, and must produce the same bytes.
 #
-# Inputs: root; Debian's package mirror and the Go module proxy. The daemons are the test's own, in a temporary folder.
-# Exit: 0 passed; 1 failed. Either way, and when interrupted, nothing of it keeps running.
+# Inputs: root; Debian's package mirror and the Go module proxy. The test starts its own daemons, in a temporary
+# directory.
+# Exit: 0 passed; 1 failed. No process keeps running in either case, nor after an interruption.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
-# What is started in the background is a process group of its own, and can be ended whole.
+# Each background process is its own process group, so that it can be ended as a whole.
 set -o monitor
 
-# No daemon of ours takes part in the machine's network; the one thing that upstream's build needs is a bridge, on which
-# it reaches rsync in a container. The addresses are of the range that is reserved for tests (RFC 2544).
+# The daemons do not use the machine's network. Upstream's build only needs a bridge to reach rsync in a container. The
+# addresses are from the range reserved for tests (RFC 2544).
 BRIDGE=ksched$$
 ADDRESS=198.18.0.1/24
 architecture=$(uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 
-[[ $(id -u) == 0 ]] || fail "this test starts a Docker daemon, which takes root" "sudo bash test/quick-release-images.sh"
+[[ $(id -u) == 0 ]] || fail "this test starts a Docker daemon, which requires root" "sudo bash test/quick-release-images.sh"
 packages=()
 for pair in dockerd:docker.io docker:docker.io containerd:containerd ctr:containerd mmdebstrap:mmdebstrap rsync:rsync ip:iproute2; do
   command -v "${pair%:*}" > /dev/null || packages+=("${pair#*:}")
@@ -51,7 +52,7 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
 
-# run COMMAND… leaves this shell free to hear a signal while the command runs.
+# run COMMAND… runs a command so that this shell can still handle signals.
 run() {
   local status=0
   "$@" &
@@ -61,7 +62,7 @@ run() {
   return "$status"
 }
 
-# answers PID LOG COMMAND… waits until the command succeeds, as long as the process lives.
+# answers PID LOG COMMAND… waits until the command succeeds, while the process is alive.
 answers() {
   local pid=$1 log=$2 tries=600
   shift 2
@@ -74,7 +75,7 @@ answers() {
   done
 }
 
-# refuses TEXT COMMAND… the command must fail, and its output must say TEXT.
+# refuses TEXT COMMAND… checks that the command fails, and that its output contains TEXT.
 refuses() {
   local text=$1
   shift
@@ -122,8 +123,8 @@ refuses "the Docker daemon does not answer" make --no-print-directory -C "$ROOT"
 containerd --config "$work/containerd.toml" > "$work/containerd.log" 2>&1 &
 containerd=$!
 answers "$containerd" "$work/containerd.log" ctr version
-# Nothing that reaches beyond the folder: no firewall rules, no forwarding. Without CAP_SYS_RESOURCE no process can be
-# shielded from the kernel's out-of-memory killer, so none asks for it.
+# Nothing affects the machine: no firewall rules, no forwarding. Without CAP_SYS_RESOURCE no process can be protected
+# from the kernel's out-of-memory killer, so none requests it.
 dockerd --config-file "$work/daemon.json" --host "$DOCKER_HOST" --data-root "$work/docker" --exec-root "$work/exec" \
   --pidfile "$work/dockerd.pid" --containerd "$CONTAINERD_ADDRESS" --bridge "$BRIDGE" --iptables=false --ip6tables=false \
   --ip-forward=false --oom-score-adjust=0 --shutdown-timeout=5 > "$work/dockerd.log" 2>&1 &
@@ -145,11 +146,11 @@ target base-images > "$work/again"
   fail "make base-images did its work twice" "read its output above"
 }
 passed "make base-images skips what is up to date"
-# A registry that refuses every connection, so that the answer is the same on every machine.
+# A registry that refuses every connection, so that the result is the same on every machine.
 refuses "make base-images" make --no-print-directory -C "$ROOT" quick-release-images KUBE_CROSS_IMAGE=127.0.0.1:1/kube-cross
 
-# Another user's checkout: what is not committed yet too, the patched tree, the binary to compare with. Downloaded
-# modules may be shared, builds not.
+# Another user's checkout, with uncommitted files, the patched tree, and the binary for the comparison. Downloaded
+# modules are shared, build results are not.
 other=$work/other
 mkdir -p "$other"/{home,modules,_output/bin/linux}
 (cd "$ROOT" && git ls-files -z --cached --others --exclude-standard | xargs -0 cp --parents -t "$other")
@@ -171,11 +172,11 @@ as_other() {
 started=$SECONDS
 run as_other make --no-print-directory "ARCH=$architecture" quick-release-images
 lap "make quick-release-images"
-grep -q '^binary: .* byte for byte the same as ' "$work/made" || fail "the two ways do not hold the same binary" "read the output above"
+grep -q '^binary: .* byte for byte the same as ' "$work/made" || fail "the two images contain different binaries" "read the output above"
 passed "the binary of quick-release-images is the binary of make binary"
 export GIT_CONFIG_COUNT=3 GIT_CONFIG_KEY_2=safe.directory GIT_CONFIG_VALUE_2="$other/_output/kubernetes"
-[[ -z $(git -C "$other/_output/kubernetes" status --porcelain --untracked-files=all) ]] || fail "the tree is not as it was" "make quick-release-images; git -C $TREE status"
-passed "the tree is as it was"
+[[ -z $(git -C "$other/_output/kubernetes" status --porcelain --untracked-files=all) ]] || fail "the tree has changed" "make quick-release-images; git -C $TREE status"
+passed "the tree is unchanged"
 
 # shellcheck source=/dev/null
 expected="Kubernetes $(source "$OUTPUT/version.sh" && printf '%s' "$KUBE_GIT_VERSION")"
@@ -185,7 +186,7 @@ for archive in "$OUTPUT" "$other/_output/kubernetes/_output"; do
   mapfile -t names < <(sed -n 's/^Loaded image: //p' "$work/names")
   ((${#names[@]})) || fail "docker load takes no image from $archive" "docker load --input $archive"
   for name in "${names[@]}"; do
-    # /go-runner says on its error output what it starts.
+    # /go-runner logs the started command to its error output.
     printed=$(docker run --rm --network=none "$name" kube-scheduler --version 2> "$work/run.log")
     [[ $printed == "$expected" ]] || fail "$name prints \"$printed\", not \"$expected\"" "docker run --rm $name kube-scheduler --version"
     passed "docker run $name prints \"$printed\""
@@ -195,7 +196,7 @@ for archive in "$OUTPUT" "$other/_output/kubernetes/_output"; do
   docker rm "$container" > /dev/null
   cmp "$OUTPUT/bin/linux/$architecture/kube-scheduler" "$work/kube-scheduler" || fail "$archive holds another binary than make binary made" "make image"
   passed "$archive holds the binary with sha256 $(sha256sum < "$work/kube-scheduler" | cut -d' ' -f1)"
-  # Both archives use some of the same names.
+  # The archives have some image names in common.
   docker rmi --force "${names[@]}" > /dev/null
 done
 
@@ -205,4 +206,4 @@ name=$(ctr --namespace k8s.io images list --quiet | grep -m1 '^registry.k8s.io/k
 printed=$(ctr --namespace k8s.io run --rm "$name" "$BRIDGE" kube-scheduler --version 2> "$work/run.log")
 [[ $printed == "$expected" ]] || fail "$name prints \"$printed\" under containerd, not \"$expected\"" "ctr --namespace k8s.io images import $archive"
 passed "ctr images import, and ctr run $name prints \"$printed\""
-say "test: the way through upstream's quick-release-images works"
+say "test: upstream's quick-release-images works"

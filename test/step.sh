@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs one step of steps.mk, and keeps what test.sh tells at the end: how long it took, and whether it passed.
+# Runs one step of steps.mk, and records its time and result for test.sh.
 #
-# Usage: step.sh NAME COMMAND…; input: RESULTS, the folder to keep it in. Exit: that of the command.
+# Usage: step.sh NAME COMMAND…; input: RESULTS, the directory for the records. Exit: that of the command.
 set -o nounset -o pipefail
 name=$1 began=$(date +%s) status=0 verdict=ok
 shift
-# Of the make that runs the steps; the project's own must not take its options for theirs.
+# Variables of the make that runs the steps; the project's own make must not inherit its options.
 unset MAKEFLAGS MFLAGS MAKELEVEL
 printf '== %s\n' "$name"
 "$@" < /dev/null 2>&1 | tee "$RESULTS/$name.log" || status=$?

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs the tests, on real parts, and builds what they need first. Ends with the time of each step, what could not be
-# checked here, and go test's own lines.
+# Runs the tests on real components, after building their prerequisites. Ends with the time of each step, the checks
+# that cannot run here, and go test's own lines.
 #
 # Inputs: the whole checkout; TESTS, the target of steps.mk: test (what a newcomer runs; no root), all (what CI runs;
 #   root, Debian), long, or one step; JOBS, how many steps at a time; CI=true makes a check that cannot run here a failure.
