@@ -3,8 +3,7 @@
 # Runs the tests on real kubeadm nodes, in private namespaces of this machine: nothing uses its network, none of its
 # files is changed, and everything ends with this script, even after kill -9.
 #
-# Usage: e2e.sh [PACKAGE [ARGUMENT...]]  PACKAGE: e2e (the default), or kubeadmnode: the nodes themselves
-#                                        ARGUMENT: for Go's test binary, such as -test.run NAME
+# Usage: e2e.sh [ARGUMENT...]            runs the tests; ARGUMENT: for Go's test binary, such as -test.run NAME
 #        e2e.sh --keep [NODES]           starts a cluster for manual work, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster: cp1, cp2 and so on
 #
