@@ -25,12 +25,12 @@ var (
 	runningFlag     = flag.Int("running", 1000, "how many pods are placed before the first decision is measured")
 )
 
-// mostPods bounds the pods of a shape whose pods need objects of their own.
+// mostPods bounds the pods of a shape whose pods need additional objects.
 const mostPods = 5000
 
-// BenchmarkDecision times decisions of the default profile. Run it a fixed number of times (-test.benchtime=200x): every
-// decision leaves a pod behind. Besides time and allocations it reports the processors' time of a decision, with that
-// of the garbage collector, in ns.
+// BenchmarkDecision times decisions of the default profile. Run it a fixed number of times (-test.benchtime=200x):
+// every decision adds a pod. In addition to time and allocations it reports the CPU time of a decision, including the
+// garbage collector, in ns.
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	for i := range shapes {
@@ -41,7 +41,7 @@ func BenchmarkDecision(b *testing.B) {
 				name := fmt.Sprintf("shape=%s/nodes=%d/parallelism=%d", shape.name, nodes, parallelism)
 				b.Run(name, func(sub *testing.B) {
 					if c == nil {
-						// Of the benchmark around it, because this function is called several times.
+						// The enclosing benchmark owns the cluster, because this function is called several times.
 						c = newCluster(b, shape, nodes, parallelism)
 					}
 					c.measure(sub)
@@ -59,22 +59,22 @@ func numbers(tb testing.TB, list string) []int {
 	for _, text := range strings.Split(list, ",") {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 {
-			tb.Fatalf("%q is no number of nodes or workers", text)
+			tb.Fatalf("%q is not a number of nodes or workers", text)
 		}
 		numbers = append(numbers, n)
 	}
 	return numbers
 }
 
-// cluster is a scheduler with nodes and pods of a shape.
+// cluster is a scheduler with the nodes and pods of a shape.
 type cluster struct {
 	*decision.Scheduler
 	shape *shape
 	nodes []*v1.Node
-	// made is how many pods there were, and placed are those that may be removed again.
+	// made is the number of pods so far, and placed are the pods that may be removed again.
 	made   int
 	placed []*v1.Pod
-	// changes is how often the cluster was changed between two decisions.
+	// changes is the number of changes of the cluster between decisions.
 	changes int
 }
 
@@ -86,7 +86,7 @@ func newCluster(tb testing.TB, shape *shape, nodes, parallelism int) *cluster {
 		objects = shape.objects(mostPods, len(c.nodes))
 	}
 	c.Scheduler = decision.New(tb, decision.Options{Nodes: c.nodes, Objects: objects, Parallelism: int32(parallelism)})
-	// Victims are chosen, and stay: each decision finds what the one before found.
+	// Victims are chosen but stay, so each decision finds the same cluster.
 	c.Client.PrependReactor("delete", "pods", func(clienttesting.Action) (bool, apiruntime.Object, error) {
 		return true, nil, nil
 	})
@@ -112,7 +112,7 @@ func newCluster(tb testing.TB, shape *shape, nodes, parallelism int) *cluster {
 	return c
 }
 
-// decided returns what makes the pods that are decided about.
+// decided returns a function that creates the pods to schedule.
 func (s *shape) decided() func(i, nodes int) *v1.Pod {
 	if s.pod == nil {
 		return basic
@@ -120,12 +120,12 @@ func (s *shape) decided() func(i, nodes int) *v1.Pod {
 	return s.pod
 }
 
-// decide has the scheduler decide about a pod, and fails if the outcome is not of the kind that is expected.
+// decide schedules a pod, and returns an error if the result is of an unexpected kind.
 func (c *cluster) decide(pod *v1.Pod, fails bool) error {
 	node, err := c.Decide(pod)
 	switch {
 	case fails && err == nil:
-		return fmt.Errorf("%s is placed on %s, and was to find no node", pod.Name, node)
+		return fmt.Errorf("%s is placed on %s, want no node", pod.Name, node)
 	case fails:
 		pod.Spec.NodeName = node
 		return nil
@@ -137,7 +137,7 @@ func (c *cluster) decide(pod *v1.Pod, fails bool) error {
 	return nil
 }
 
-// pods makes the pods that are next.
+// pods creates the next pods.
 func (c *cluster) pods(n int) []*v1.Pod {
 	var pods []*v1.Pod
 	for i := 0; i < n; i++ {
@@ -169,7 +169,7 @@ func (c *cluster) measure(b *testing.B) {
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
 }
 
-// change has a pod end, and at times a node go, or come back.
+// change deletes a pod, and sometimes removes a node or adds it again.
 func (c *cluster) change(tb testing.TB) {
 	oldest := c.placed[0]
 	c.placed = c.placed[1:]
@@ -189,7 +189,7 @@ func (c *cluster) change(tb testing.TB) {
 	c.changes++
 }
 
-// processorTime is that of all threads of this process, those of the garbage collector among them.
+// processorTime returns the CPU time of all threads of this process, including those of the garbage collector.
 func processorTime(tb testing.TB) time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
@@ -198,7 +198,7 @@ func processorTime(tb testing.TB) time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// TestEachShapeDecides keeps the benchmarks from measuring what they are not about.
+// TestEachShapeDecides checks that each shape has the result that its benchmark is meant to measure.
 func TestEachShapeDecides(t *testing.T) {
 	for i := range shapes {
 		shape := &shapes[i]

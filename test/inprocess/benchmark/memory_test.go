@@ -10,11 +10,11 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// podsPerNode are on each node when the memory at rest is read.
+// podsPerNode is the number of pods on each node when the memory at rest is measured.
 const podsPerNode = 10
 
-// BenchmarkAtRest reports the bytes that are alive, in a cluster with ten pods on each node, once the scheduler has
-// decided about pods of many kinds: what it keeps between decisions counts. Run it once (-test.benchtime=1x).
+// BenchmarkAtRest reports the live bytes in a cluster with ten pods on each node, after the scheduler has scheduled
+// pods of many kinds, so that its caches count. Run it once (-test.benchtime=1x).
 func BenchmarkAtRest(b *testing.B) {
 	decision.Quiet(b)
 	for _, nodes := range numbers(b, *nodesFlag) {
@@ -31,8 +31,8 @@ func BenchmarkAtRest(b *testing.B) {
 	}
 }
 
-// newResting returns a cluster whose pods are on their nodes, after some decisions of each kind that needs no objects of
-// its own.
+// newResting returns a cluster whose pods are on their nodes, after some decisions of each shape without additional
+// objects.
 func newResting(tb testing.TB, nodes int) *cluster {
 	running := *runningFlag
 	*runningFlag = 0
@@ -61,6 +61,6 @@ func newResting(tb testing.TB, nodes int) *cluster {
 func TestRestingClusterDecides(t *testing.T) {
 	c := newResting(t, 200)
 	if placed := len(c.placed); placed < 100 {
-		t.Errorf("%d pods are placed, too few to have kept anything", placed)
+		t.Errorf("%d pods are placed, too few to fill the caches", placed)
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package benchmark measures what decisions cost a scheduler, in clusters and with pods of many shapes. It imports
-// nothing but upstream's packages, so that it can be compiled with stock Kubernetes and with the patched tree.
+// Package benchmark measures the cost of scheduling decisions, for clusters and pods of many shapes. It only imports
+// upstream's packages, so that it compiles with stock Kubernetes and with the patched tree.
 package benchmark
 
 import (
@@ -18,43 +18,43 @@ import (
 
 const (
 	zones = 10
-	// group is how many pods are one application.
+	// group is the number of pods of one application.
 	group      = 100
 	gpu        = v1.ResourceName("example.com/gpu")
 	appLabel   = "app"
 	groupLabel = "group"
 )
 
-// shape is a kind of cluster with a kind of pods. All pods of a shape are made by number.
+// shape is a kind of cluster with a kind of pods. The pods of a shape are created by number.
 type shape struct {
 	name string
-	// node changes a node, of how many there are, before it is created; nil: nothing.
+	// node changes a node before it is created, given the number of nodes; nil changes nothing.
 	node func(i int, node *v1.Node)
-	// objects are in the cluster before the pods are: for the pods up to a number, and the nodes.
+	// objects returns the objects that are created before the pods: those for the nodes, and for pods up to a number.
 	objects func(pods, nodes int) []runtime.Object
-	// pod is what is decided about; nil: a basic one.
+	// pod returns the pod to schedule; nil means a basic one.
 	pod func(i, nodes int) *v1.Pod
-	// running is what runs on the nodes before: pods of the same kind if nil.
+	// running returns the pods that already run on the nodes; nil means pods of the same kind.
 	running func(i, nodes int) *v1.Pod
-	// onEach has one of them on each node; else they are placed by the scheduler.
+	// onEach places one of them on each node; otherwise the scheduler places them.
 	onEach bool
-	// fails says that no node fits, so that preemption is tried.
+	// fails is true if no node fits, so that preemption is tried.
 	fails bool
-	// churn has pods and nodes come and go between the decisions.
+	// churn adds and removes pods and nodes between decisions.
 	churn bool
 }
 
-// basic is a pod that has nothing but requests.
+// basic returns a pod that only has requests.
 func basic(i, _ int) *v1.Pod { return sized(i, "100m", 0) }
 
-// inEachZone is a basic pod, of which the first ones are in all zones, whatever the scheduler draws among equal nodes.
+// inEachZone returns a basic pod; the first ones cover all zones, independent of random ties.
 func inEachZone(i, nodes int) *v1.Pod {
 	pod := basic(i, nodes)
 	pod.Spec.NodeSelector = map[string]string{v1.LabelTopologyZone: fmt.Sprintf("zone-%d", i%zones)}
 	return pod
 }
 
-// sized is a pod with a request for processors and a priority.
+// sized returns a pod with a CPU request and a priority.
 func sized(i int, cpu string, priority int32) *v1.Pod {
 	return st.MakePod().Namespace(metav1.NamespaceDefault).Name(fmt.Sprintf("pod-%d", i)).Priority(priority).
 		Label(appLabel, "app").Label(groupLabel, fmt.Sprint(i/group)).
@@ -69,7 +69,7 @@ func selector(key, value string) *metav1.LabelSelector {
 	return &metav1.LabelSelector{MatchLabels: map[string]string{key: value}}
 }
 
-// with changes a basic pod.
+// with returns a changed basic pod.
 func with(change func(i int, pod *v1.Pod)) func(i, nodes int) *v1.Pod {
 	return func(i, nodes int) *v1.Pod {
 		pod := basic(i, nodes)
@@ -93,14 +93,17 @@ func inZones(zones ...string) *v1.NodeAffinity {
 }
 
 func pinned(term v1.NodeSelectorTerm) *v1.NodeAffinity {
-	return &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}}
+	selector := &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{term}}
+	return &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: selector}
 }
 
-func spread(maxSkew int32, topologyKey string, when v1.UnsatisfiableConstraintAction, selector *metav1.LabelSelector) v1.TopologySpreadConstraint {
-	return v1.TopologySpreadConstraint{MaxSkew: maxSkew, TopologyKey: topologyKey, WhenUnsatisfiable: when, LabelSelector: selector}
+func spread(maxSkew int32, topologyKey string, when v1.UnsatisfiableConstraintAction,
+	selector *metav1.LabelSelector) v1.TopologySpreadConstraint {
+	return v1.TopologySpreadConstraint{
+		MaxSkew: maxSkew, TopologyKey: topologyKey, WhenUnsatisfiable: when, LabelSelector: selector}
 }
 
-// shapes are those that are measured.
+// shapes are the measured shapes.
 var shapes = []shape{
 	{name: "basic"},
 	{name: "node-affinity", pod: with(func(_ int, pod *v1.Pod) {
@@ -142,7 +145,8 @@ var shapes = []shape{
 		}}
 	})},
 	{name: "spread-hard", pod: with(func(_ int, pod *v1.Pod) {
-		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{spread(5, v1.LabelTopologyZone, v1.DoNotSchedule, ofApp())}
+		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+			spread(5, v1.LabelTopologyZone, v1.DoNotSchedule, ofApp())}
 	})},
 	{name: "spread-soft", pod: with(func(_ int, pod *v1.Pod) {
 		pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
@@ -157,7 +161,8 @@ var shapes = []shape{
 	}},
 	{name: "images", node: func(i int, node *v1.Node) {
 		for n := 0; n < 20; n++ {
-			node.Status.Images = append(node.Status.Images, v1.ContainerImage{Names: []string{image(i + n)}, SizeBytes: int64(100+n) << 20})
+			node.Status.Images = append(node.Status.Images,
+				v1.ContainerImage{Names: []string{image(i + n)}, SizeBytes: int64(100+n) << 20})
 		}
 	}, pod: with(func(i int, pod *v1.Pod) { pod.Spec.Containers[0].Image = image(i / group) })},
 	{name: "taints", node: func(i int, node *v1.Node) {
@@ -217,7 +222,8 @@ var shapes = []shape{
 	{name: "mixed", churn: true, pod: with(func(i int, pod *v1.Pod) {
 		switch i % 10 {
 		case 0, 1:
-			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{spread(5, v1.LabelTopologyZone, v1.ScheduleAnyway, ofGroup(i))}
+			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+				spread(5, v1.LabelTopologyZone, v1.ScheduleAnyway, ofGroup(i))}
 		case 2:
 			pod.Spec.Affinity = &v1.Affinity{PodAntiAffinity: &v1.PodAntiAffinity{
 				PreferredDuringSchedulingIgnoredDuringExecution: preferred(v1.LabelHostname, ofGroup(i)),
@@ -225,12 +231,13 @@ var shapes = []shape{
 		case 3:
 			pod.Spec.Affinity = &v1.Affinity{NodeAffinity: inZones("zone-1", "zone-2")}
 		case 4:
-			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{spread(50, v1.LabelTopologyZone, v1.DoNotSchedule, ofApp())}
+			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
+				spread(50, v1.LabelTopologyZone, v1.DoNotSchedule, ofApp())}
 		}
 	})},
 }
 
-// teams is how many namespaces there are besides the default one.
+// teams is the number of namespaces in addition to the default one.
 const teams = 20
 
 func team(i int) string { return fmt.Sprintf("team-%d", i%teams) }
@@ -256,7 +263,7 @@ func (s *shape) cluster(n int) []*v1.Node {
 	return nodes
 }
 
-// volumes are a claim for each pod, with its volume, which can be used in one zone, and what kubelets say of the driver.
+// volumes returns a claim for each pod with a volume that is usable in one zone, and the CSINodes of the driver.
 func volumes(pods, nodes int) []runtime.Object {
 	var objects []runtime.Object
 	limit := int32(25)
@@ -275,8 +282,9 @@ func volumes(pods, nodes int) []runtime.Object {
 			ObjectMeta: metav1.ObjectMeta{Name: volume},
 			Spec: v1.PersistentVolumeSpec{
 				Capacity: size, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
-				PersistentVolumeSource: v1.PersistentVolumeSource{CSI: &v1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: volume}},
-				ClaimRef:               &v1.ObjectReference{Namespace: metav1.NamespaceDefault, Name: claim, UID: types.UID(claim)},
+				PersistentVolumeSource: v1.PersistentVolumeSource{
+					CSI: &v1.CSIPersistentVolumeSource{Driver: "csi.example.com", VolumeHandle: volume}},
+				ClaimRef: &v1.ObjectReference{Namespace: metav1.NamespaceDefault, Name: claim, UID: types.UID(claim)},
 				NodeAffinity: &v1.VolumeNodeAffinity{Required: &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 					MatchExpressions: []v1.NodeSelectorRequirement{
 						{Key: v1.LabelTopologyZone, Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("zone-%d", i%zones)}},
@@ -288,7 +296,8 @@ func volumes(pods, nodes int) []runtime.Object {
 				Namespace: metav1.NamespaceDefault, Name: claim, UID: types.UID(claim),
 				Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"},
 			},
-			Spec:   v1.PersistentVolumeClaimSpec{VolumeName: volume, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}},
+			Spec: v1.PersistentVolumeClaimSpec{
+				VolumeName: volume, AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce}},
 			Status: v1.PersistentVolumeClaimStatus{Phase: v1.ClaimBound, Capacity: size},
 		})
 	}

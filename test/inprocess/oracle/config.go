@@ -10,11 +10,11 @@ import (
 const (
 	// plainConfig is the default configuration.
 	plainConfig = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
-	// secondProfile is the name of a profile beside the default one, where there is one.
+	// secondProfile is the name of the profile next to the default one, if there is one.
 	secondProfile = "second-scheduler"
 )
 
-// config makes a configuration, and says in g how many profiles it has.
+// config returns a configuration, and stores its number of profiles in g.
 func (g *generator) config() string {
 	var b strings.Builder
 	b.WriteString(plainConfig)
@@ -37,11 +37,12 @@ func (g *generator) config() string {
 	return b.String()
 }
 
-// extender writes one of the extenders that startExtenders plays. Those of one configuration have different URLs.
+// extender writes one of the extenders that startExtenders serves. The extenders of a configuration have different
+// URLs.
 func (g *generator) extender(b *strings.Builder, number int) {
 	name, ignorable := fmt.Sprintf("steady-%d", number), g.one(2)
 	if number == 2 && g.one(2) {
-		// One that is not ignorable makes the pod fail.
+		// An error of an extender that is not ignorable fails the pod.
 		name, ignorable = "unsteady", !g.one(4)
 	}
 	fmt.Fprintf(b, "  - {urlPrefix: %s/%s, nodeCacheCapable: %v, ignorable: %v",
@@ -56,13 +57,13 @@ func (g *generator) extender(b *strings.Builder, number int) {
 		b.WriteString(", preemptVerb: preempt")
 	}
 	if number == 1 && g.one(3) {
-		// A resource has one manager.
+		// A resource has only one manager.
 		fmt.Fprintf(b, ", managedResources: [{name: example.com/gpu, ignoredByScheduler: %v}]", g.one(2))
 	}
 	b.WriteString("}\n")
 }
 
-// profile writes a profile; every second has no more than its name.
+// profile writes a profile; every second one only has a name.
 func (g *generator) profile(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "  - schedulerName: %s\n", name)
 	if g.one(2) {
@@ -124,10 +125,10 @@ func (g *generator) profile(b *strings.Builder, name string) {
 	}
 }
 
-// fit makes the arguments of NodeResourcesFit.
+// fit returns arguments for NodeResourcesFit.
 func (g *generator) fit() string {
 	strategy := g.of("LeastAllocated", "MostAllocated", "RequestedToCapacityRatio")
-	// BalancedAllocation, whose order of adding floats is that of a map, keeps its two.
+	// BalancedAllocation keeps its two resources, because it adds floats in the order of a map.
 	resources := g.of("{name: cpu, weight: 1}", "{name: cpu, weight: 2}, {name: memory, weight: 1}",
 		"{name: memory, weight: 1}, {name: example.com/gpu, weight: 3}")
 	shape := ""

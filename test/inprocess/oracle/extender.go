@@ -13,12 +13,12 @@ import (
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
-// extenderAddress stands in a scenario, and in a trace, for the address of the server that plays its extenders. The
-// next part of the URL is the extender's name.
+// extenderAddress is the placeholder, in scenarios and traces, for the address of the extenders' server. The next
+// part of the URL is the extender's name.
 const extenderAddress = "http://extenders.test"
 
-// startExtenders starts a server whose answers depend on nothing but the names of extender, pod and node. An extender
-// whose name is "unsteady" fails for some pods.
+// startExtenders starts a server whose answers only depend on the names of extender, pod and node. An extender named
+// "unsteady" fails for some pods.
 func startExtenders(tb testing.TB) *httptest.Server {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /{extender}/filter", func(w http.ResponseWriter, r *http.Request) {
@@ -105,7 +105,7 @@ func startExtenders(tb testing.TB) *httptest.Server {
 	return httptest.NewServer(mux)
 }
 
-// read decodes a request, and says whether the extender answers it.
+// read decodes a request, and reports whether the extender answers it.
 func read(tb testing.TB, w http.ResponseWriter, r *http.Request, args interface{}, pod func() string) bool {
 	if err := json.NewDecoder(r.Body).Decode(args); err != nil {
 		tb.Errorf("the extender reads a request: %v", err)
@@ -125,7 +125,7 @@ func answer(tb testing.TB, w http.ResponseWriter, result interface{}) {
 	}
 }
 
-// number is made from names alone.
+// number returns a hash of names.
 func number(names ...string) uint32 {
 	hash := fnv.New32a()
 	for _, name := range names {

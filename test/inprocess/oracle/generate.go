@@ -15,19 +15,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// generator makes scenarios. Values are few, so that pods and nodes meet.
+// generator creates scenarios from few values, so that pods and nodes often match.
 type generator struct {
 	*rand.Rand
 	nodes, pods int // made so far
-	// roomy is a large cluster, in which most pods fit on most nodes: more nodes than the scheduler looks for.
+	// roomy marks a large cluster in which most pods fit most nodes, so more nodes fit than the scheduler searches for.
 	roomy bool
-	// profiles are how many the configuration has.
+	// profiles is the number of profiles in the configuration.
 	profiles int
-	// claims are the names of claims for volumes, by namespace.
+	// claims are the names of volume claims by namespace.
 	claims map[string][]string
 }
 
-// Generate makes the scenario of a number.
+// Generate returns the scenario of a number.
 func Generate(seed int64) *Scenario {
 	if seed%100 == 50 {
 		return rounding(seed)
@@ -83,7 +83,7 @@ func Generate(seed int64) *Scenario {
 	return s
 }
 
-// size is how many nodes there are: rarely more than the 100 of which the scheduler looks at all.
+// size returns the number of nodes, rarely more than the 100 that the scheduler always searches.
 func (g *generator) size() int {
 	switch n := g.Intn(100); {
 	case n < 25:
@@ -112,7 +112,7 @@ func (g *generator) step(s *Scenario) Step {
 		return Step{DeletePod: fmt.Sprintf("%s/pod-%d", g.of(namespaces...), g.Intn(g.pods+1))}
 	default:
 		var pods []*v1.Pod
-		// Pods of a workload are alike.
+		// Pods of a workload are identical.
 		for len(pods) < 12 {
 			pod := g.pod()
 			if g.one(8) {
@@ -137,13 +137,13 @@ var (
 	images     = []string{
 		"registry.example.com/web:v1", "registry.example.com/db:latest", "registry.example.com/batch:v2",
 	}
-	// keys tell nodes apart; several nodes may lack one.
+	// keys are labels that distinguish nodes; several nodes may lack one.
 	keys = []string{v1.LabelTopologyZone, v1.LabelHostname, "rack", "disk"}
 )
 
 func (g *generator) of(values ...string) string { return values[g.Intn(len(values))] }
 
-// often is n, or four times as much where pods shall fit.
+// often returns n, or four times as much in a roomy cluster.
 func (g *generator) often(n int) int {
 	if g.roomy {
 		return 4 * n
@@ -151,7 +151,7 @@ func (g *generator) often(n int) int {
 	return n
 }
 
-// one says yes once in n times.
+// one returns true once in n times.
 func (g *generator) one(n int) bool { return g.Intn(n) == 0 }
 
 func (g *generator) node(number int) *v1.Node {
@@ -195,12 +195,14 @@ func (g *generator) node(number int) *v1.Node {
 	for g.one(g.often(4)) {
 		node.Spec.Taints = append(node.Spec.Taints, v1.Taint{
 			Key: g.of("dedicated", "old"), Value: g.of("web", "db"),
-			Effect: v1.TaintEffect(g.of(string(v1.TaintEffectNoSchedule), string(v1.TaintEffectPreferNoSchedule), string(v1.TaintEffectNoExecute))),
+			Effect: v1.TaintEffect(g.of(
+				string(v1.TaintEffectNoSchedule), string(v1.TaintEffectPreferNoSchedule), string(v1.TaintEffectNoExecute))),
 		})
 	}
 	for _, image := range images {
 		if g.one(3) {
-			node.Status.Images = append(node.Status.Images, v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
+			node.Status.Images = append(node.Status.Images,
+				v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
 		}
 	}
 	return node
@@ -297,12 +299,13 @@ func (g *generator) container(number int) v1.Container {
 		requests[v1.ResourceEphemeralStorage] = resource.MustParse("3Gi")
 	}
 	container := v1.Container{
-		// The container runtime adds the tag where there is none.
+		// The container runtime adds a missing tag.
 		Name: fmt.Sprintf("c%d", number), Image: strings.TrimSuffix(g.of(images...), ":latest"),
 		Resources: v1.ResourceRequirements{Requests: requests},
 	}
 	if g.one(12) {
-		container.Ports = []v1.ContainerPort{{ContainerPort: 80, HostPort: int32(8080 + g.Intn(2)), Protocol: v1.ProtocolTCP}}
+		container.Ports = []v1.ContainerPort{
+			{ContainerPort: 80, HostPort: int32(8080 + g.Intn(2)), Protocol: v1.ProtocolTCP}}
 	}
 	return container
 }
@@ -323,19 +326,22 @@ func (g *generator) nodeAffinity(pod *v1.Pod) {
 	term := func() v1.NodeSelectorTerm {
 		if g.one(6) {
 			return v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
+				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
 			}}}
 		}
 		return v1.NodeSelectorTerm{MatchExpressions: []v1.NodeSelectorRequirement{{
-			Key: g.of("disk", "rack"), Operator: v1.NodeSelectorOperator(g.of("In", "NotIn")), Values: []string{g.of("ssd", "1", "2")},
+			Key: g.of("disk", "rack"), Operator: v1.NodeSelectorOperator(g.of("In", "NotIn")),
+			Values: []string{g.of("ssd", "1", "2")},
 		}}}
 	}
 	affinity := &v1.NodeAffinity{}
 	if g.one(4) {
-		// As the pods of a DaemonSet.
+		// Like the pods of a DaemonSet.
 		affinity.RequiredDuringSchedulingIgnoredDuringExecution = &v1.NodeSelector{NodeSelectorTerms: []v1.NodeSelectorTerm{{
 			MatchFields: []v1.NodeSelectorRequirement{{
-				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn, Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
+				Key: metav1.ObjectNameField, Operator: v1.NodeSelectorOpIn,
+				Values: []string{fmt.Sprintf("node-%d", g.Intn(g.nodes+1))},
 			}},
 		}}}
 	} else if g.one(2) {
@@ -346,13 +352,14 @@ func (g *generator) nodeAffinity(pod *v1.Pod) {
 		}
 	}
 	for g.one(2) {
-		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(affinity.PreferredDuringSchedulingIgnoredDuringExecution,
+		affinity.PreferredDuringSchedulingIgnoredDuringExecution = append(
+			affinity.PreferredDuringSchedulingIgnoredDuringExecution,
 			v1.PreferredSchedulingTerm{Weight: int32(1 + g.Intn(50)), Preference: term()})
 	}
 	pod.Spec.Affinity.NodeAffinity = affinity
 }
 
-// terms are none but once in n times, and then one or two.
+// terms returns one or two terms once in n times, and none otherwise.
 func (g *generator) terms(n int) []v1.PodAffinityTerm {
 	var terms []v1.PodAffinityTerm
 	if g.one(n) {

@@ -13,19 +13,19 @@ import (
 )
 
 // PodTopologySpread adds up, for each soft constraint, the count of pods times ln(domains + 2), and maxSkew - 1, as
-// floats; the sum is cut to an integer. Random pods do not show the order in which it adds: sums of this size are exact
-// to 13 digits, and the chance that one is so near to an integer is about as small. With the largest maxSkew the sum
-// has 6 digits behind the point. A search found these counts, whose sum is 40 - 9e-7 before maxSkew is added: in the
-// order of the constraints it becomes 39, and in 97 % of all orders 40.
+// floats, and truncates the sum to an integer. Random pods do not reveal the order of the sum: sums of this size are
+// exact to 13 digits, and the chance that one is that close to an integer is about as small. With the largest maxSkew
+// the sum has 6 decimals. A search found these counts, whose sum is 40 - 9e-7 before maxSkew is added: in the order
+// of the constraints the result is 39, and in 97 % of all orders 40.
 var (
 	roundingDomains = []int{9, 10, 7, 3, 6, 4}
 	roundingCounts  = []int{1, 5, 2, 2, 5, 4}
-	// otherCounts give 40.3: 40 in any order.
+	// otherCounts have the sum 40.3, which is 40 in any order.
 	otherCounts = []int{2, 5, 2, 2, 4, 4}
 )
 
-// rounding is a scenario with one pod, for which the first node has the fewest points by one, or as many as the second:
-// the second is given 99 or 100 by that.
+// rounding is a scenario with one pod, for which the first node has one point less than the second or as many. The
+// second node's score is then 99 or 100.
 func rounding(seed int64) *Scenario {
 	s := &Scenario{Seed: seed, Config: plainConfig}
 	place := func(node *v1.Node, labels map[string]string) {
@@ -56,7 +56,7 @@ func rounding(seed int64) *Scenario {
 		}
 		node.Status.Allocatable = node.Status.Capacity
 		s.Nodes = append(s.Nodes, node)
-		// The first two nodes have domains of their own; all others have far more pods.
+		// The first two nodes have their own domains; all others have far more pods.
 		counts := []int{4, 4, 4, 4, 4, 4}
 		for i, domains := range roundingDomains {
 			domain := n

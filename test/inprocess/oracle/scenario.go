@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package oracle tells whether two schedulers place pods alike. A scenario is a cluster and what happens to it, made
-// from a number alone; running it gives a trace of all that the scheduler decided. Compiled with stock Kubernetes and
-// with the patched tree, the same scenarios must give the same traces. It imports nothing but upstream's packages.
+// Package oracle checks whether two schedulers place pods identically. A scenario is a cluster and a series of
+// events, generated from a number alone; running it returns a trace of all the scheduler's decisions. Compiled with
+// stock Kubernetes and with the patched tree, the same scenarios must return the same traces. The package only
+// imports upstream's packages.
 //
-// A pod is tried again by Retry alone, never because of an event: what handles an event of a pod changes the
-// scheduler's cache first and its queue afterwards, and nothing tells from outside that it has done the second, so
-// which pods come back before the next is tried would depend on time.
+// Only Retry retries pods, never an event: the handler of a pod's event changes the scheduler's cache first and its
+// queue afterwards, and the second step cannot be observed from outside, so the pods in the queue would depend on
+// timing.
 package oracle
 
 import (
@@ -16,13 +17,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Scenario is a cluster, a scheduler's configuration, and what happens.
+// Scenario is a cluster, a scheduler's configuration, and a series of events.
 type Scenario struct {
-	// Seed is that of the scheduler's random source.
+	// Seed is the seed of the scheduler's random source.
 	Seed int64 `json:"seed"`
-	// Config is a KubeSchedulerConfiguration. In it, extenderAddress stands for where the extenders answer.
+	// Config is a KubeSchedulerConfiguration, with extenderAddress instead of the extenders' real address.
 	Config string `json:"config"`
-	// Features are feature gates that are not as they are by default.
+	// Features are the feature gates with other values than the defaults.
 	Features   map[string]bool                 `json:"features,omitempty"`
 	Nodes      []*v1.Node                      `json:"nodes"`
 	Namespaces []*v1.Namespace                 `json:"namespaces"`
@@ -35,22 +36,22 @@ type Scenario struct {
 	Steps      []Step                          `json:"steps"`
 }
 
-// Step is one thing that happens; only one field of it is set.
+// Step is one event; only one field is set.
 type Step struct {
-	// Place creates a pod that has a node.
+	// Place creates a pod on a node.
 	Place *v1.Pod `json:"place,omitempty"`
-	// Schedule creates pods in this order, and has the scheduler try each of them once.
+	// Schedule creates pods in this order, and schedules each of them once.
 	Schedule []*v1.Pod `json:"schedule,omitempty"`
-	// Retry has the scheduler try all pods again that have no node.
+	// Retry schedules all pods without a node again.
 	Retry bool `json:"retry,omitempty"`
 	// PutNode creates or changes a node.
 	PutNode *v1.Node `json:"putNode,omitempty"`
-	// DeleteNode and DeletePod name what goes; a pod with its namespace. What is not there is passed over.
+	// DeleteNode and DeletePod name the deleted object; a pod with its namespace. Missing objects are ignored.
 	DeleteNode string `json:"deleteNode,omitempty"`
 	DeletePod  string `json:"deletePod,omitempty"`
 }
 
-// objects are what is in the cluster from the first.
+// objects are the objects that exist from the start.
 func (s *Scenario) objects() []runtime.Object {
 	var objects []runtime.Object
 	objects = add(objects, s.Namespaces)

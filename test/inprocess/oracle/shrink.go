@@ -8,8 +8,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 )
 
-// shrink returns a scenario that is as small as it can be made and still fails: of everything that can be taken away on
-// its own, nothing is left.
+// shrink returns a minimal scenario that still fails: no single part of it can be removed.
 func shrink(scenario *Scenario, fails func(*Scenario) bool) *Scenario {
 	small := *scenario
 	try := func(candidate Scenario) bool {
@@ -55,7 +54,7 @@ func shrinkObjects(small *Scenario, try func(Scenario) bool) bool {
 	return without(small, try, func(s *Scenario) *[]*storagev1.CSINode { return &s.CSINodes }) || smaller
 }
 
-// without takes pieces of a list away, large ones first, and says whether it could.
+// without removes pieces of a list, large ones first, and reports whether it removed any.
 func without[T any](small *Scenario, try func(Scenario) bool, list func(*Scenario) *[]T) bool {
 	smaller := false
 	for piece := len(*list(small)); piece > 0; piece /= 2 {
@@ -68,7 +67,7 @@ func without[T any](small *Scenario, try func(Scenario) bool, list func(*Scenari
 	return smaller
 }
 
-// withoutConfig has the default configuration, and so no second profile.
+// withoutConfig sets the default configuration, which has no second profile.
 func withoutConfig(scenario Scenario) Scenario {
 	scenario.Config = plainConfig
 	steps := scenario.Steps

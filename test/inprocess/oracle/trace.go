@@ -15,7 +15,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// Run runs a scenario in two ways, and returns what came of both.
+// Run runs a scenario in two ways, and returns both results.
 func Run(tb testing.TB, scenario *Scenario) []string {
 	gates := utilfeature.DefaultFeatureGate
 	for feature, on := range scenario.Features {
@@ -47,9 +47,9 @@ func run(tb testing.TB, scenario *Scenario, config string) []string {
 	return append(trace, evaluate(several, scenario)...)
 }
 
-// evaluate returns what the plugins say of every pod on every node, with several workers, and whether the scheduler
-// would choose one of the best. No pod is scheduled: each goes to the best node, and of several to the first by name.
-// Those that are nominated for a node stay so.
+// evaluate returns the plugins' results for every pod on every node, with several workers, and whether the scheduler
+// would choose one of the best nodes. No pod is scheduled: each is placed on the best node, and among several on the
+// first by name. Nominated pods stay nominated.
 func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
 	var trace []string
 	for number := range scenario.Steps {
@@ -86,7 +86,7 @@ func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
 	return trace
 }
 
-// happen has that happen of a step which no scheduler does.
+// happen applies the parts of a step that are independent of the scheduler.
 func happen(s *decision.Scheduler, step *Step) {
 	switch {
 	case step.Place != nil:
@@ -102,8 +102,8 @@ func happen(s *decision.Scheduler, step *Step) {
 	}
 }
 
-// decide runs a scenario with one worker, and returns all that was decided, one line each: where each pod goes or why it
-// does not, which node it is nominated for, and which pods have to go.
+// decide runs a scenario with one worker, and returns one line for each decision: the node of each pod or the reason
+// why it has none, its nominated node, and the victims.
 func decide(s *decision.Scheduler, scenario *Scenario) []string {
 	var trace []string
 	note := func(format string, args ...interface{}) { trace = append(trace, fmt.Sprintf(format, args...)) }
@@ -143,7 +143,7 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 	return trace
 }
 
-// changes are the pods that are gone, and the nodes that pods are nominated for.
+// changes returns the deleted pods, and the nominated nodes.
 func changes(before, now map[string]*v1.Pod) []string {
 	var lines []string
 	for name, pod := range before {
@@ -161,7 +161,7 @@ func changes(before, now map[string]*v1.Pod) []string {
 	return lines
 }
 
-// difference returns the first lines in which two traces differ; empty if they are equal.
+// difference returns the first lines that differ between two traces, or an empty string.
 func difference(one, other []string) string {
 	for i := 0; i < len(one) || i < len(other); i++ {
 		var a, b string

@@ -26,10 +26,10 @@ var (
 	againstFlag  = flag.String("against", "", "this test, compiled with another scheduler")
 )
 
-// batch is how many scenarios the other scheduler runs in one process.
+// batch is the number of scenarios that the other scheduler runs in one process.
 const batch = 20
 
-// TestSameInputSameTrace: what this scheduler decides depends on the scenario alone.
+// TestSameInputSameTrace checks that this scheduler's decisions only depend on the scenario.
 func TestSameInputSameTrace(t *testing.T) {
 	decision.Quiet(t)
 	for number := *firstFlag; number < *firstFlag+*countFlag; number++ {
@@ -40,10 +40,10 @@ func TestSameInputSameTrace(t *testing.T) {
 	}
 }
 
-// TestWriteTraces is what the other process of TestAgainst runs.
+// TestWriteTraces runs in the other process of TestAgainst.
 func TestWriteTraces(t *testing.T) {
 	if *traceFlag == "" {
-		t.Skip("without -trace, there is nothing to write")
+		t.Skip("without -trace there is nothing to write")
 	}
 	decision.Quiet(t)
 	var traces [][]string
@@ -77,8 +77,8 @@ func TestWriteTraces(t *testing.T) {
 	}
 }
 
-// TestAgainst runs scenarios here and with the scheduler that the other binary was compiled with, and compares the
-// traces. The first scenario with a difference is made as small as it can be, and printed.
+// TestAgainst runs scenarios here and with the scheduler in the other binary, and compares the traces. It shrinks and
+// prints the first scenario with a difference.
 func TestAgainst(t *testing.T) {
 	if *againstFlag == "" {
 		t.Skip("without -against, there is nothing to compare with")
@@ -105,7 +105,7 @@ func TestAgainst(t *testing.T) {
 			scenario := Generate(number + int64(i))
 			differs := func(s *Scenario) string { return difference(Run(t, s), other.run(t, s)) }
 			if differs(scenario) == "" {
-				t.Fatalf("scenario %d differs not always: %s", number+int64(i), difference(here[i], there))
+				t.Fatalf("scenario %d differs only sometimes: %s", number+int64(i), difference(here[i], there))
 			}
 			small := shrink(scenario, func(s *Scenario) bool { return differs(s) != "" })
 			encoded, err := json.Marshal(small)
@@ -123,11 +123,12 @@ func TestAgainst(t *testing.T) {
 // process runs scenarios with the other scheduler.
 type process struct{ binary, folder string }
 
-// start begins to run scenarios, and returns what waits for their traces.
+// start starts scenarios, and returns a function that waits for their traces.
 func (p *process) start(tb testing.TB, arguments ...string) func() [][]string {
 	tb.Helper()
 	trace := filepath.Join(p.folder, "trace.json")
-	command := exec.Command(p.binary, append([]string{"-test.run=^TestWriteTraces$", "-trace=" + trace}, arguments...)...)
+	arguments = append([]string{"-test.run=^TestWriteTraces$", "-trace=" + trace}, arguments...)
+	command := exec.Command(p.binary, arguments...)
 	var output strings.Builder
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Start(); err != nil {
@@ -163,7 +164,7 @@ func (p *process) run(tb testing.TB, scenario *Scenario) []string {
 	return p.start(tb, "-scenario", file)()[0]
 }
 
-// asTest writes a scenario as a Go test of this package: want is the trace.
+// asTest returns a scenario as a Go test of this package that expects the trace want.
 func asTest(number int64, scenario []byte, want []string) string {
 	return fmt.Sprintf("func TestScenario%d(t *testing.T) {\n\texpect(t, %s, []string{\n\t\t%s,\n\t})\n}\n",
 		number, quoted(string(scenario)), strings.Join(all(want, quoted), ",\n\t\t"))
@@ -179,7 +180,7 @@ func all(texts []string, change func(string) string) []string {
 	return changed
 }
 
-// expect is what printed tests call.
+// expect fails a printed test whose scenario has another trace.
 func expect(t *testing.T, scenario string, want []string) {
 	t.Helper()
 	decision.Quiet(t)
@@ -192,8 +193,8 @@ func expect(t *testing.T, scenario string, want []string) {
 	}
 }
 
-// TestAScenarioIsTheSameAfterJSON, in which it is printed and handed to the other process.
-func TestAScenarioIsTheSameAfterJSON(t *testing.T) {
+// TestScenarioRoundTripsThroughJSON checks the format in which scenarios are printed and passed to the other process.
+func TestScenarioRoundTripsThroughJSON(t *testing.T) {
 	decision.Quiet(t)
 	scenario := Generate(1)
 	encoded, err := json.Marshal(scenario)

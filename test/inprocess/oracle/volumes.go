@@ -14,12 +14,12 @@ import (
 
 const (
 	driver = "csi.example.com"
-	// bindCompleted is the annotation of a claim that is bound for good.
+	// bindCompleted is the annotation of a fully bound claim.
 	bindCompleted = "pv.kubernetes.io/bind-completed"
 )
 
-// volumes makes claims and their volumes, and what nodes can attach. A volume that is not bound stays so: no controller
-// would bind or provision it.
+// volumes creates claims and their volumes, and the attach limits of nodes. Unbound volumes stay unbound: no
+// controller binds or provisions them.
 func (g *generator) volumes(s *Scenario) {
 	if g.one(2) {
 		s.Features["ReadWriteOncePod"] = true
@@ -46,7 +46,7 @@ func (g *generator) volumes(s *Scenario) {
 	}
 }
 
-// claim makes a claim, and most often its volume.
+// claim creates a claim, and usually its volume.
 func (g *generator) claim(s *Scenario, name, volumeName string) {
 	namespace := g.of(namespaces...)
 	g.claims[namespace] = append(g.claims[namespace], name)
@@ -63,7 +63,7 @@ func (g *generator) claim(s *Scenario, name, volumeName string) {
 	s.Claims = append(s.Claims, claim)
 	switch g.Intn(12) {
 	case 0:
-		// Without a volume, and bound before any pod comes.
+		// The claim has no volume, and is bound before any pod is created.
 		return
 	case 1:
 		late := "late"
@@ -109,8 +109,7 @@ func (g *generator) claim(s *Scenario, name, volumeName string) {
 	s.Volumes = append(s.Volumes, volume)
 }
 
-// mount gives a pod volumes now and then: claims of its namespace, of which one may not be there, and disks that are
-// used without a claim.
+// mount sometimes adds volumes to a pod: claims of its namespace, which may be missing, and disks without a claim.
 func (g *generator) mount(pod *v1.Pod) {
 	add := func(source v1.VolumeSource) {
 		name := fmt.Sprintf("v%d", len(pod.Spec.Volumes))
