@@ -73,14 +73,14 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		case slices.ContainsFunc(knownNotes, func(beginning string) bool { return strings.HasPrefix(note, beginning) }):
 		case strings.Contains(note, missingNote):
 			// It may be another machine that the configuration is for, so this is no error of the scheduler's check.
-			missing = append(missing, strings.Replace(note, missingNote, "is nothing that its pod sees", 1))
+			missing = append(missing, strings.Replace(note, missingNote, "is not visible in its pod", 1))
 		default:
 			says = append(says, note)
 		}
 	}
 	if len(missing) > 0 {
 		return nil, nil, nextstep.With(errors.New(strings.Join(missing, "\n    ")),
-			"put it under a folder that the manifest mounts, or mount its folder")
+			"put it into a directory that the manifest mounts, or mount its directory")
 	}
 	if pod.ConfigFile() == "" {
 		accepted := &schedulerpod.Config{}
@@ -139,7 +139,7 @@ func configContent(pod *Pod) ([]byte, error) {
 	path, mounted := pod.HostPath(inside)
 	if !mounted {
 		return nil, nextstep.With(
-			fmt.Errorf("the manifest names --config=%s, and mounts no folder that holds it", inside),
+			fmt.Errorf("the manifest names --config=%s, and does not mount the directory that holds it", inside),
 			"kube-scheduler-swap rollback")
 	}
 	content, err := readRegular(path)

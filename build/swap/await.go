@@ -252,7 +252,7 @@ func (r *replacement) write() error {
 		// What fails after the rename has replaced it all the same.
 		if there, _ := readIfThere(r.tool.manifest); sum(there) != sum(content) {
 			return nextstep.With(fmt.Errorf("cannot write %s: %w", r.tool.manifest, err),
-				"see that its folder can be written to and its disk has room")
+				"make its directory writable, and make room on its disk")
 		}
 	}
 	r.found, r.tool.wrote = content, true
@@ -358,7 +358,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.begun = time.Now()
 	}
 	if ended > exitsAllowed {
-		return true, false, &failure{reason: "its container ended again and again", detail: r.lastWords(ctx)}
+		return true, false, &failure{reason: "its container ended repeatedly", detail: r.lastWords(ctx)}
 	}
 	if running == nil {
 		r.lastProblem = "its container does not run"

@@ -53,7 +53,7 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 }
 
 // otherwise is the next step of an error that has none.
-const otherwise = "fix what is said above, then run the same command again"
+const otherwise = "fix the problem above, then run the same command again"
 
 // check finds what would make a plan fail.
 func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, error) {
@@ -65,7 +65,7 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 	}
 	t.checkForm(&findings, p)
 	if p.pod.pulls() {
-		findings.warn("nothing; see that other tools that write this manifest keep it so",
+		findings.warn("nothing; make sure that other tools that write this manifest keep that",
 			"the manifest has the image pulled at every start; install sets imagePullPolicy: IfNotPresent, since it loads the image itself")
 	}
 	t.checkReplaced(&findings, p, request)
@@ -92,10 +92,10 @@ func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) erro
 					"would start that, too", name)
 		case !strings.Contains(repository, "scheduler"):
 			findings.problem("take an archive that has only the scheduler's name, as in the release bundle",
-				"the container runtime has another image under the name %s, which is no scheduler's: loading %s replaces it "+
+				"the container runtime has another image under the name %s, which is not a scheduler's: loading %s replaces it "+
 					"for all pods", name, p.archive.path)
 		default:
-			findings.warn("nothing, if that one is of no use any more; else take an archive made under another name",
+			findings.warn("nothing, if that image is no longer needed; otherwise use an archive made under another name",
 				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would "+
 					"run the new one", name, p.archive.path)
 		}
@@ -192,7 +192,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
 			t.manifest, pod.Image, at, last.Image)
 	default:
-		findings.warn("nothing, if that was meant", "%s was written again or edited since %s; its image and configuration are those that were installed", t.manifest, at)
+		findings.warn("nothing, if that was intended", "%s was written again or edited since %s; its image and configuration are those that were installed", t.manifest, at)
 	}
 	return nil
 }
@@ -240,7 +240,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		findings.problem("leave --manifest out", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
 	}
 	if err := writable(filepath.Dir(t.manifest)); err != nil {
-		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the folder of the manifests cannot be written to: %v", err)
+		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
 	}
 	return findings
 }
@@ -406,7 +406,7 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		} else if err != nil {
-			findings.warn("move it out of the manifests folder",
+			findings.warn("move it out of the manifests directory",
 				"kubelet cannot run %s: %v", filepath.Join(folder, entry.Name()), err)
 			continue
 		}
@@ -444,7 +444,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		return
 	}
 	for _, warning := range p.warnings {
-		findings.warn("see to it; the scheduler starts all the same", "the new scheduler says: %s", warning)
+		findings.warn("fix it; the scheduler starts nevertheless", "the new scheduler says: %s", warning)
 	}
 	served := map[string]bool{}
 	for _, profile := range p.accepted.SchedulerNames() {
@@ -482,13 +482,13 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	for _, name := range names {
 		pods := pending[name]
 		if t.servesNow(p.pod, name) {
-			findings.unless(request.Accept, PendingPods, "add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, %s for one",
+			findings.unless(request.Accept, PendingPods, "add a profile with schedulerName: "+name, "%d pending pods ask for the scheduler %s, which the running scheduler serves and the new one does not, for example %s",
 				len(pods), name, pods[0])
 			continue
 		}
 		// A second scheduler may serve it.
-		findings.warn("add a profile with schedulerName: "+name+", or see to the scheduler of that name",
-			"%d pending pods ask for the scheduler %s, which no profile serves, %s for one", len(pods), name, pods[0])
+		findings.warn("add a profile with schedulerName: "+name+", or start a scheduler of that name",
+			"%d pending pods ask for the scheduler %s, which no profile serves, for example %s", len(pods), name, pods[0])
 	}
 }
 

@@ -74,7 +74,7 @@ func refuseSpecial(path string) error {
 		// What cannot be looked at, or is not there, is for the one who opens it.
 		return nil
 	}
-	return nextstep.With(fmt.Errorf("%s is no regular file (%s)", path, info.Mode()),
+	return nextstep.With(fmt.Errorf("%s is not a regular file (%s)", path, info.Mode()),
 		"ls -ld %s; write what it gives to a file, and name that", path)
 }
 
@@ -98,7 +98,7 @@ func readIfThere(path string) ([]byte, error) {
 // keepFolder makes a folder that survives a power cut.
 func keepFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
-		return nextstep.With(err, "see that %s can be written to", filepath.Dir(path))
+		return nextstep.With(err, "make %s writable", filepath.Dir(path))
 	}
 	return syncFolder(filepath.Dir(path))
 }

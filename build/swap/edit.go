@@ -123,10 +123,10 @@ func (s Swap) check() error {
 			"give one like kube-scheduler:v1.23.17")
 	case (s.ConfigFolder == "") != (s.ConfigSHA256 == ""):
 		return nextstep.With(
-			errors.New("a swap needs both the folder of its configuration and the SHA-256, or neither"), nextDefect)
+			errors.New("a swap needs both the directory of its configuration and the SHA-256, or neither"), nextDefect)
 	case s.ConfigFolder != "" && (!path.IsAbs(s.ConfigFolder) || path.Clean(s.ConfigFolder) != s.ConfigFolder):
 		return nextstep.With(
-			fmt.Errorf("the folder of the configuration, %q, is not a clean absolute path", s.ConfigFolder), nextDefect)
+			fmt.Errorf("the directory of the configuration, %q, is not a clean absolute path", s.ConfigFolder), nextDefect)
 	case s.ConfigSHA256 != "" && !sha256Text.MatchString(s.ConfigSHA256):
 		return nextstep.With(fmt.Errorf("%q is not a SHA-256 in 64 hexadecimal digits", s.ConfigSHA256), nextDefect)
 	}

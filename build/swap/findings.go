@@ -73,10 +73,10 @@ func checkAccepted(kinds []string) error {
 // unless is a problem that the operator may accept.
 func (f *Findings) unless(accepted []string, kind, next, format string, arguments ...any) {
 	if slices.Contains(accepted, kind) {
-		f.warn("nothing, since it is accepted", format, arguments...)
+		f.warn("nothing: it is accepted", format, arguments...)
 		return
 	}
-	f.problem(next+"; if it is meant: --accept "+kind, format, arguments...)
+	f.problem(next+"; if it is intended: --accept "+kind, format, arguments...)
 }
 
 // Problems tells how many findings make a swap fail.

@@ -42,7 +42,7 @@ func (e *UndoneError) Error() string {
 	case e.Kept != "":
 		return fmt.Sprintf("%s\nthe old manifest could NOT be put back: %v", blame(e.Reason), e.Undo)
 	}
-	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not seen to work: %v",
+	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not confirmed to work: %v",
 		blame(e.Reason), e.Undo)
 }
 
@@ -162,7 +162,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
 	for _, adopted := range p.adopted {
-		t.say("the configuration gets %s, for %s of the manifest, which has no effect any more", adopted.line(), adopted)
+		t.say("the configuration gets %s, for %s of the manifest, which no longer has an effect", adopted.line(), adopted)
 	}
 	want := wanted{imageID: p.imageID, health: p.afterPod.HealthURL(), lease: p.afterPod.Lease(p.accepted)}
 
@@ -198,7 +198,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			return errInterruptedBefore
 		}
 		if problem == nil {
-			t.say("%s runs already, with this image and this configuration", p.swap.Image)
+			t.say("%s already runs with this image and this configuration", p.swap.Image)
 			err := t.probeAll(ctx, probes, want.lease, leads)
 			switch leader := leaderOf(err); {
 			case err == nil:
@@ -210,16 +210,16 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 				return errInterruptedBefore
 			case leader != "":
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; "+
+					fmt.Errorf("%s already runs with this image and this configuration, and was not changed; "+
 						"but %s holds the lease and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
 			default:
 				return nextstep.With(
-					fmt.Errorf("%s runs already, with this image and this configuration, and was left as it is; but %w",
+					fmt.Errorf("%s already runs with this image and this configuration, and was not changed; but %w",
 						p.swap.Image, err),
 					"kubectl get nodes; kube-scheduler-swap status; kube-scheduler-swap rollback")
 			}
 		}
-		t.say("what is asked for lies there already, and does not work: %v", problem)
+		t.say("the requested manifest is already in place, and does not work: %v", problem)
 		// Neither check nor the way back tells two forms of one manifest apart.
 		t.keepExact(p.before)
 	}
@@ -259,7 +259,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	}
 	if good == nil {
 		if errors.Is(err, context.Canceled) {
-			err = errors.New("it was interrupted before it was seen to work")
+			err = errors.New("it was interrupted before it was confirmed to work")
 		}
 		stuck := &StuckError{Reason: err}
 		if kept := t.state.stamped("broken", t.started); exists(kept) {
@@ -293,7 +293,7 @@ func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) 
 	}
 	if err := writeRecord(t.state.journalFile(), begun); err != nil {
 		return nextstep.With(fmt.Errorf("cannot write the journal: %w", err),
-			"see that there is room in %s", t.state.folder)
+			"make room in %s", t.state.folder)
 	}
 	return nil
 }
@@ -423,17 +423,17 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 	} else if problem := works(); problem != nil {
 		kept := t.state.stamped("broken", t.started)
 		if err := writeDurably(kept, p.before, 0o600); err != nil {
-			return nil, nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
-				"see that there is room in %s", t.state.folder)
+			return nil, nextstep.With(fmt.Errorf("cannot keep the current manifest: %w", err),
+				"make room in %s", t.state.folder)
 		}
-		t.say("the scheduler that is there does not work, so it is no way back: %v; its manifest is kept as %s",
+		t.say("the current scheduler does not work, so it cannot be used for a rollback: %v; its manifest is kept as %s",
 			problem, kept)
 		good = nil
 	}
 	write := func(path string, content []byte) error {
 		if err := writeDurably(path, content, 0o600); err != nil {
 			return nextstep.With(fmt.Errorf("cannot keep the way back: %w", err),
-				"see that there is room in %s", t.state.folder)
+				"make room in %s", t.state.folder)
 		}
 		return nil
 	}
@@ -569,7 +569,7 @@ func (t *Tool) keepEditedConfig(folder string) error {
 	path := t.state.stamped("edited-config-"+filepath.Base(folder), t.started)
 	if err := writeDurably(path, content, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot keep the configuration that was edited by hand: %w", err),
-			"see that there is room in %s", t.state.folder)
+			"make room in %s", t.state.folder)
 	}
 	t.say("the configuration in %s was edited since it was installed; kept as %s", folder, path)
 	return nil
@@ -638,7 +638,7 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	var failed *failure
 	switch {
 	case errors.Is(reason, context.Canceled):
-		reason = errors.New("it was interrupted before it was seen to work")
+		reason = errors.New("it was interrupted before it was confirmed to work")
 		t.say("interrupted")
 	case errors.As(reason, &failed):
 		// The rest of it stands in the error, last.
@@ -653,8 +653,8 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	if err == nil {
 		if err = t.undone(good, written); err != nil {
 			return nextstep.With(
-				fmt.Errorf("%s\nthe old one runs again, but that cannot be written down: %w", blame(reason), err),
-				"see that there is room in %s", t.state.folder)
+				fmt.Errorf("%s\nthe old one runs again, but that cannot be recorded: %w", blame(reason), err),
+				"make room in %s", t.state.folder)
 		}
 	}
 	undone := &UndoneError{Reason: reason, Undo: err}
@@ -752,8 +752,8 @@ func (t *Tool) keepExact(manifest []byte) {
 func (t *Tool) finish(p *plan, written []byte) error {
 	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version, Config: p.swap.ConfigSHA256}
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
-		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be written down: %w", err),
-			"see that there is room in %s, then run this again", t.state.folder)
+		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be recorded: %w", err),
+			"make room in %s, then run this again", t.state.folder)
 	}
 	kept, err := readIfThere(t.state.undo())
 	if err != nil {
@@ -771,7 +771,7 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	}
 	if err := errors.Join(t.updatePatch(p.swap), t.clear(written)); err != nil {
 		return nextstep.With(
-			fmt.Errorf("the new scheduler works and is written down, but kubeadm's patch or old configurations are as they were: %w",
+			fmt.Errorf("the new scheduler works and is recorded, but kubeadm's patch or old configurations are as they were: %w",
 				err),
 			"fix that, then run this again")
 	}

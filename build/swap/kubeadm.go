@@ -131,8 +131,8 @@ func (t *Tool) patchThere() bool {
 
 func (t *Tool) writePatch(folder string, swap Swap) error {
 	if inside(folder, filepath.Dir(t.manifest)) {
-		return nextstep.With(fmt.Errorf("the patch may not lie in %s: kubelet would run it", filepath.Dir(t.manifest)),
-			"name another folder with --folder")
+		return nextstep.With(fmt.Errorf("the patch must not be in %s: kubelet would run it", filepath.Dir(t.manifest)),
+			"name another directory with --folder")
 	}
 	content, err := KubeadmPatch(swap)
 	if err != nil {
@@ -151,11 +151,11 @@ func (t *Tool) writePatch(folder string, swap Swap) error {
 	}
 	if err := writeDurably(file, content, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot write kubeadm's patch: %w", err),
-			"see that there is room in %s", folder)
+			"make room in %s", folder)
 	}
 	if err := writeRecord(t.state.patchedFile(), patched{Folder: folder, Patch: sum(content)}); err != nil {
-		return nextstep.With(fmt.Errorf("cannot write down where kubeadm's patch lies: %w", err),
-			"see that there is room in %s", t.state.folder)
+		return nextstep.With(fmt.Errorf("cannot record where kubeadm's patch is: %w", err),
+			"make room in %s", t.state.folder)
 	}
 	return nil
 }
@@ -177,7 +177,7 @@ func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	kept := t.state.stamped("edited-kubeadm-patch-"+sum(patch)[:8], t.started)
 	if err := writeDurably(kept, patch, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
-			"see that there is room in %s", t.state.folder)
+			"make room in %s", t.state.folder)
 	}
 	t.say("kubeadm's patch is not as this tool wrote it; kept as %s", kept)
 	return nil

@@ -58,7 +58,7 @@ func parse(manifest []byte) (*yaml.Node, error) {
 		return nil, nextstep.With(
 			fmt.Errorf("the manifest holds a second document (line %d) and kubelet reads the first one only",
 				next.Content[0].Line),
-			"put the second one into a file of its own, or delete it")
+			"put the second one into its own file, or delete it")
 	}
 	if document.Kind != yaml.DocumentNode || len(document.Content) != 1 || document.Content[0].Kind != yaml.MappingNode {
 		return nil, nextstep.With(errors.New("the manifest is not a Kubernetes object"),
@@ -123,7 +123,7 @@ func normalize(manifest []byte) ([]byte, error) {
 	}
 	if comment := lostComment(string(manifest), string(text)); comment != "" {
 		return nil, nextstep.With(fmt.Errorf("the manifest cannot be changed without losing the comment %q", comment),
-			"put it on a line of its own before a key, or delete it")
+			"put it on a separate line before a key, or delete it")
 	}
 	return text, nil
 }
@@ -194,5 +194,5 @@ func encode(document *yaml.Node, like []byte) ([]byte, error) {
 		text = again
 	}
 	return nil, nextstep.With(errors.New("the manifest has comments that move whenever it is written"),
-		"put each on a line of its own before a key")
+		"put each on a separate line before a key")
 }

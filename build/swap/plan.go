@@ -116,7 +116,7 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 			os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
 			giveConfig(staged, userOf(p.afterPod)))
 		if err != nil {
-			return nextstep.With(err, "see that the disk has room")
+			return nextstep.With(err, "make room on the disk")
 		}
 		instead[p.swap.ConfigFolder] = staged
 	}
@@ -144,7 +144,7 @@ func scratchFolder(state string) (string, error) {
 		folder, err = os.MkdirTemp("", "kube-scheduler-swap-")
 	}
 	if err != nil {
-		return "", nextstep.With(err, "see that the disk has room")
+		return "", nextstep.With(err, "make room on the disk")
 	}
 	return folder, nil
 }
@@ -212,7 +212,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 		}
 		file := filepath.Join(p.swap.ConfigFolder, ConfigFileName)
 		if content, err := readRegular(file); err != nil {
-			return nextstep.With(fmt.Errorf("the configuration of the swap that is there: %w", err),
+			return nextstep.With(fmt.Errorf("the configuration of the current swap: %w", err),
 				"name one with --config")
 		} else if sum(content) != p.swap.ConfigSHA256 {
 			return nextstep.With(fmt.Errorf("%s is not what was installed: it was changed since", file),

@@ -91,7 +91,7 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 	profiles := wanted.profiles
 	switch {
 	case len(profiles) == 0:
-		t.say("not probed, as --probe %s says: no pod was seen to be bound", NoProbe)
+		t.say("not probed because of --probe %s: it is not known whether pods are bound", NoProbe)
 		return nil
 	case !leads && !slices.Contains(profiles, defaultScheduler):
 		// That tells a leader without such a profile from one that binds nothing.

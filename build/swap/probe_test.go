@@ -122,7 +122,7 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 		"an error passes":                    {schedulerThat(failsOnce(), nodeFor("110")), byDefault, "", "default-scheduler bound it to w1"},
 		"others wait before it":              {schedulerThat(ignores, queued), byDefault, "", "other pods wait before it"},
 		"the API server does not answer":     {silent, byDefault, "", "is not known: default-scheduler did not bind the probe pod in 30s: connection refused"},
-		"nothing is to be probed":            {schedulerThat(ignores), probes{}, "", "not probed, as --probe none says"},
+		"nothing is to be probed":            {schedulerThat(ignores), probes{}, "", "not probed because of --probe none"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

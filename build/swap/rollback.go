@@ -98,11 +98,11 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return t.stay(ctx, before, pod)
 	case target == nil:
 		return nextstep.With(
-			fmt.Errorf("%s is not there: the manifest from before is not known, for one on a node that joined with kubeadm's patch",
+			fmt.Errorf("%s is not there: the earlier manifest is not known, for example on a node that joined with kubeadm's patch",
 				path),
 			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	case unreadable == nil && !doubted && onlyRestarted(target, before):
-		t.say("the manifest from before lies there already: nothing to take back")
+		t.say("the previous manifest is already in place: nothing to take back")
 		return t.stay(ctx, before, pod)
 	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
 		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
@@ -117,7 +117,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	if unreadable != nil {
 		// A manifest that is gone or cannot be read is just what a rollback has to fix.
-		t.say("the manifest that lies there cannot be used: %v", unreadable)
+		t.say("the current manifest cannot be used: %v", unreadable)
 	}
 	keptEdits, err := t.keepEdits(before, doubted)
 	if err != nil {
@@ -130,8 +130,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 				return err
 			}
 		}
-		t.say("the manifest was written again or edited since the first swap, by kubeadm upgrade for one; what is put "+
-			"back is from before, and what lies there is kept as %s. kubeadm init phase control-plane scheduler writes "+
+		t.say("the manifest was written again or edited since the first swap, for example by kubeadm upgrade; what is put "+
+			"back is from before, and the current one is kept as %s. kubeadm init phase control-plane scheduler writes "+
 			"the one of this node's kubeadm", keptEdits)
 	}
 	if err := t.haveImage(ctx, target); err != nil {
@@ -162,7 +162,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
 	case errors.Is(err, context.Canceled):
 		return nextstep.With(
-			errors.New("interrupted: the manifest from before is in place, but its scheduler was not seen to work"),
+			errors.New("interrupted: the manifest from before is in place, but its scheduler was not confirmed to work"),
 			"kube-scheduler-swap status")
 	default:
 		return nextstep.With(
@@ -179,7 +179,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
-				"see that %s can be written to", t.state.folder)
+				"make %s writable", t.state.folder)
 		}
 	}
 	if unreadable == nil {
@@ -218,10 +218,10 @@ func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
 		where = t.keptElsewhere(before, pod, target)
 	}
 	if where == "" {
-		return nextstep.With(fmt.Errorf("cannot keep the manifest that lies there: %w", err),
-			"see that there is room in %s", t.state.folder)
+		return nextstep.With(fmt.Errorf("cannot keep the current manifest: %w", err),
+			"make room in %s", t.state.folder)
 	}
-	t.say("there is no room in %s to keep the manifest that lies there for rollback --to %s; %s",
+	t.say("there is no room in %s to keep the current manifest for rollback --to %s; %s",
 		t.state.folder, ToPrevious, where)
 	// One of another run would be taken for it.
 	return removeDurably(t.state.undo())
@@ -261,8 +261,8 @@ func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(pending)) {
 		if t.servesNow(before, name) && !t.servesNow(&now, name) {
-			t.say("%d pending pods ask for the scheduler %s, which is gone: %s for one; they wait until a scheduler of that name "+
-				"runs, or they are made again without schedulerName", len(pending[name]), name, pending[name][0])
+			t.say("%d pending pods ask for the scheduler %s, which is gone, for example %s; they wait until a scheduler of that name "+
+				"runs, or they are created again without schedulerName", len(pending[name]), name, pending[name][0])
 		}
 	}
 }
@@ -289,7 +289,7 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 		return err
 	}
 	if kept, err := openArchive(t.state.imageFile(pod.Image)); err == nil {
-		t.say("loading %s, which is not on this node any more, from %s", pod.Image, kept.path)
+		t.say("loading %s, which is no longer on this node, from %s", pod.Image, kept.path)
 		if err = t.runtime.load(ctx, kept.path); err == nil {
 			return nil
 		}
@@ -298,7 +298,7 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 		}
 		t.say("that failed: %v", err)
 	}
-	t.say("pulling %s, which is not on this node any more", pod.Image)
+	t.say("pulling %s, which is no longer on this node", pod.Image)
 	if err := t.runtime.pull(ctx, pod.Image); err != nil {
 		return nextstep.With(
 			fmt.Errorf("%s, the image to go back to, is not on this node and cannot be pulled: %w",
@@ -322,8 +322,8 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 		err = writeRecord(t.state.installedFile(), installed{At: time.Now().UTC(), Manifest: sum(manifest), Image: pod.Image, ImageID: id,
 			Version: pod.Swap.Version, Config: pod.Swap.ConfigSHA256})
 		if err != nil {
-			return nextstep.With(fmt.Errorf("cannot write down what lies there now: %w", err),
-				"see that there is room in %s", t.state.folder)
+			return nextstep.With(fmt.Errorf("cannot record the current state: %w", err),
+				"make room in %s", t.state.folder)
 		}
 	} else if err := removeDurably(t.state.installedFile()); err != nil {
 		return err
@@ -396,7 +396,7 @@ func (t *Tool) keepEdited(manifest []byte) (string, error) {
 	path := t.state.stamped("edited", t.started)
 	if err := writeDurably(path, manifest, 0o600); err != nil {
 		return "", nextstep.With(fmt.Errorf("cannot keep the manifest that was edited by hand: %w", err),
-			"see that there is room in %s", t.state.folder)
+			"make room in %s", t.state.folder)
 	}
 	return path, nil
 }

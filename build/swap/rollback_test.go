@@ -49,7 +49,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	if err != nil || len(kept) != 1 || get(t, kept[0]) != string(edit.Manifest) {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "what is put back is from before, and what lies there is kept as "+kept[0]) {
+	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "what is put back is from before, and the current one is kept as "+kept[0]) {
 		t.Errorf("it does not name %s: %q", kept[0], said)
 	}
 }
@@ -143,7 +143,7 @@ func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
 		if (err == nil) != (c.where != "") || !strings.Contains(said, c.where) {
 			t.Errorf("%s: %v; it says %q, want %q", name, err, said, c.where)
 		}
-		if err != nil && !strings.Contains(err.Error(), "see that there is room in "+tool.state.folder) {
+		if err != nil && !strings.Contains(err.Error(), "make room in "+tool.state.folder) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -149,14 +149,14 @@ func (s state) lock() (unlock func(), err error) {
 	path := filepath.Join(s.folder, "lock")
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
-		return nil, nextstep.With(err, "see that %s can be written to", s.folder)
+		return nil, nextstep.With(err, "make %s writable", s.folder)
 	}
 	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		holder, _ := os.ReadFile(path)
 		file.Close()
 		if !errors.Is(err, unix.EWOULDBLOCK) {
 			return nil, nextstep.With(fmt.Errorf("cannot lock %s: %w", path, err),
-				"see that %s is on a local disk", s.folder)
+				"put %s on a local disk", s.folder)
 		}
 		return nil, nextstep.With(
 			fmt.Errorf("another run (process %s) is changing the scheduler", strings.TrimSpace(string(holder))),
@@ -164,7 +164,7 @@ func (s state) lock() (unlock func(), err error) {
 	}
 	if err := errors.Join(file.Truncate(0), writeAt(file, strconv.Itoa(os.Getpid())+"\n")); err != nil && !errors.Is(err, unix.ENOSPC) {
 		file.Close()
-		return nil, nextstep.With(fmt.Errorf("cannot write %s: %w", path, err), "see that there is room on its disk")
+		return nil, nextstep.With(fmt.Errorf("cannot write %s: %w", path, err), "make room on its disk")
 	}
 	return func() { file.Close() }, nil
 }
@@ -189,7 +189,7 @@ func (s state) keepConfig(content []byte, user *syscall.Credential) (string, err
 	}
 	if err != nil {
 		return "", nextstep.With(fmt.Errorf("cannot keep the configuration: %w", err),
-			"see that there is room in %s", s.folder)
+			"make room in %s", s.folder)
 	}
 	return folder, nil
 }

@@ -64,13 +64,13 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 		file.Kind = IgnoredFile
 		return file
 	}
-	file.Next = fmt.Sprintf("move %s out of the manifests folder", file.Name)
+	file.Next = fmt.Sprintf("move %s out of the manifests directory", file.Name)
 	pod, err := decodeStray(content)
 	if err != nil {
 		file.Kind = Unreadable
 		// What the error says is to be done is for the scheduler's manifest.
 		reason, _ := nextstep.Split(err, "")
-		file.Explanation = fmt.Sprintf("kubelet cannot run %s and logs an error for it every time it reads the folder: %s", file.Name,
+		file.Explanation = fmt.Sprintf("kubelet cannot run %s and logs an error for it every time it reads the directory: %s", file.Name,
 			strings.Replace(reason, "the manifest ", "it ", 1))
 		return file
 	}
@@ -86,7 +86,7 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 			"the two want the same port and the same lease", file.Name, found[0].Container().Name, pod.Namespace, pod.Name)
 	case backupName.MatchString(file.Name):
 		file.Kind = BackupPod
-		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the folder, whatever its file is "+
+		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the directory, whatever the file is "+
 			"called: this one is %s/%s", file.Name, pod.Namespace, pod.Name)
 	default:
 		file.Kind, file.Next = OtherPod, ""

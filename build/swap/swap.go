@@ -87,8 +87,8 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 	}
 	if inside(t.state.folder, filepath.Dir(t.manifest)) {
 		return nil, nextstep.With(
-			fmt.Errorf("the backups may not lie in %s: kubelet would run them", filepath.Dir(t.manifest)),
-			"name another folder with --state")
+			fmt.Errorf("the backups must not be in %s: kubelet would run them", filepath.Dir(t.manifest)),
+			"name another directory with --state")
 	}
 	if t.cluster, err = connectCluster(options.Kubeconfig); err != nil {
 		return nil, err
@@ -121,7 +121,7 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 			return nil, nil, err
 		}
 		return nil, nil, nextstep.With(
-			fmt.Errorf("%s is not there: the scheduler of this node is no static pod of kubeadm", t.manifest),
+			fmt.Errorf("%s is not there: the scheduler of this node is not a static pod of kubeadm", t.manifest),
 			"run this on a control-plane node, name the file with --manifest, or make it again: kube-scheduler-swap rollback after a swap, else kubeadm init phase control-plane scheduler")
 	} else if err != nil {
 		return nil, nil, nextstep.With(err, "the same command with sudo")
@@ -147,7 +147,7 @@ func (t *Tool) refuseLink() error {
 	hidden := filepath.Join(filepath.Dir(t.manifest), "."+filepath.Base(t.manifest))
 	return nextstep.With(
 		fmt.Errorf("%s is a symbolic link to %s: this tool replaces a manifest by a rename, so that kubelet never reads "+
-			"half of it, and that would put a file in the place of the link and leave %s without effect",
+			"half of it, and that would replace the link by a file and leave %s without effect",
 			t.manifest, target, target),
 		"put the file itself there (cp %s %s && mv %s %s), then run this again; or edit %s by hand",
 		target, hidden, hidden, t.manifest, target)

@@ -619,7 +619,7 @@ func TestAPipeIsNotWaitedFor(t *testing.T) {
 		go func() { done <- read() }()
 		select {
 		case err := <-done:
-			if err == nil || !strings.Contains(err.Error(), "is no regular file") {
+			if err == nil || !strings.Contains(err.Error(), "is not a regular file") {
 				t.Errorf("%s: %v", what, err)
 			}
 		case <-time.After(10 * time.Second):

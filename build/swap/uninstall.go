@@ -108,7 +108,7 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			what, _ := nextstep.Split(err, "")
 			why = what
 		}
-		t.say("the image %s is left: %s; when nothing needs it any more: %s", name, why,
+		t.say("the image %s is left: %s; when nothing needs it: %s", name, why,
 			t.runtime.removeCommand(ctx, name, ids[name]))
 	}
 }

@@ -187,7 +187,7 @@ func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error)
 	}
 	if !fits {
 		return "", nextstep.With(
-			fmt.Errorf("the manifest mounts %s as a %s, and it is not there or is none: kubelet would not start the pod", host.Path, kind),
+			fmt.Errorf("the manifest mounts %s as a %s, and it does not exist or is of another kind: kubelet would not start the pod", host.Path, kind),
 			"make it, or take the volume out of the manifest")
 	}
 	if err != nil {

@@ -329,11 +329,11 @@ func (o *operator) pulls(t *testing.T) {
 	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
 	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
-		"does not work, so it is no way back", "its manifest is kept as "+stateFolder+"/broken-", "done:")
+		"does not work, so it cannot be used for a rollback", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
 	// As kubelet does with what nothing uses.
 	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
-	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "which is not on this node any more, from "+stateFolder, "done:")
+	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "which is no longer on this node, from "+stateFolder, "done:")
 	o.expectStock(t)
 }
 
@@ -356,7 +356,7 @@ func (o *operator) uninstall(t *testing.T) {
 	o.run(t, "kubectl create --filename - <<< '"+string(beside)+"'")
 	output := o.page.do(t, o.node, "uninstall")
 	expect(t, output, "the image "+pod.Image+" is left: ")
-	_, command, _ := strings.Cut(output, "when nothing needs it any more: ")
+	_, command, _ := strings.Cut(output, "when nothing needs it: ")
 	command, _, _ = strings.Cut(command, "\n")
 	o.run(t, "kubectl delete pod beside --grace-period 0 --force 2>&1\n"+command)
 	expect(t, output, stateFolder+" is left, with what was kept of edits by hand", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
@@ -495,7 +495,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.replaceManifest(t, []byte(strings.Replace(string(unedited), "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)))
 	o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
 	output = o.refused(t, "kube-scheduler-swap install --config broken.yaml 2>&1")
-	if strings.Contains(output, "no way back") {
+	if strings.Contains(output, "cannot be used for a rollback") {
 		t.Errorf("what kubelet had not restarted yet was taken for broken:\n%s", output)
 	}
 	expect(t, output, "did not bind the probe pod", "the old one runs again")
@@ -563,7 +563,7 @@ func (o *operator) unwritable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	expect(t, output, "there is no room in /run/full to keep the manifest that lies there", "done:")
+	expect(t, output, "there is no room in /run/full to keep the current manifest", "done:")
 	o.expectStock(t)
 	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml")
 	o.expectDone(t)

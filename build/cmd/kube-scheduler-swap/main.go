@@ -57,17 +57,17 @@ one after the other, and the one that holds the lease last.`,
 		SilenceErrors: true,
 	}
 	flags := root.PersistentFlags()
-	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the folder that kubelet watches)")
+	flags.StringVar(&options.Manifest, "manifest", "", "the scheduler's manifest (default: kube-scheduler.yaml in the directory that kubelet watches)")
 	flags.StringVar(&options.Kubeconfig, "kubeconfig", swap.DefaultKubeconfig, "the administrator's credentials")
-	flags.StringVar(&options.State, "state", swap.StateFolder, "folder for backups and configurations, outside of the one that kubelet watches")
-	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work, once kubelet has begun with it")
+	flags.StringVar(&options.State, "state", swap.StateFolder, "directory for backups and configurations, outside the one that kubelet watches")
+	flags.DurationVar(&options.Timeout, "timeout", time.Minute, "how long the new scheduler may take to work after kubelet has started its pod")
 	root.AddCommand(checkCommand(&options), installCommand(&options), rollbackCommand(&options), uninstallCommand(&options), statusCommand(&options), diffCommand(&options), patchCommand(&options))
 	err := root.ExecuteContext(ctx)
 	if errors.Is(err, errProblems) {
 		os.Exit(1)
 	}
 	if err != nil {
-		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again")
+		nextstep.Print(os.Stderr, err, "fix the problem above, then run the same command again")
 		os.Exit(1)
 	}
 }
@@ -116,10 +116,10 @@ func unlessEnded(ctx context.Context, while time.Duration, work func() error) er
 func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags := command.Flags()
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
-	flags.StringVar(&request.Image, "image", "", "name of an image that is loaded already (default: the one of the swap that is there)")
-	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the swap that is there; without one, the scheduler's own defaults)")
+	flags.StringVar(&request.Image, "image", "", "name of an image that is already loaded (default: the image of the current swap)")
+	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the current swap; without one, the scheduler's own defaults)")
 	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "write flags of the manifest that have no effect with a configuration into the configuration")
-	flags.StringSliceVar(&request.Accept, "accept", nil, "what check calls a problem and you mean: "+strings.Join(swap.Acceptable, ", "))
+	flags.StringSliceVar(&request.Accept, "accept", nil, "problems that check reports and that you accept: "+strings.Join(swap.Acceptable, ", "))
 }
 
 func checkCommand(options *swap.Options) *cobra.Command {
@@ -165,7 +165,7 @@ func rollbackCommand(options *swap.Options) *cobra.Command {
 	to := swap.ToStock
 	command := &cobra.Command{
 		Use:   "rollback",
-		Short: "Put the manifest from before back, and wait until its scheduler works",
+		Short: "Restore an earlier manifest, and wait until its scheduler works",
 		Args:  cobra.NoArgs,
 		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Rollback(ctx, to)
@@ -257,6 +257,6 @@ func patchCommand(options *swap.Options) *cobra.Command {
 			return nil
 		}),
 	}
-	command.Flags().StringVar(&folder, "folder", folder, "where kubeadm's patches lie")
+	command.Flags().StringVar(&folder, "folder", folder, "directory of kubeadm's patches")
 	return command
 }
