@@ -248,7 +248,7 @@ func (o *operator) deadLeader(t *testing.T, other *operator) {
 	expect(t, output, first+"_", " holds the lease and binds nothing", "the old one runs again", "on "+first+": kube-scheduler-swap rollback")
 	leading.expectConfig(t, "weight: 35")
 	standing.run(t, "kube-scheduler-swap rollback --to previous")
-	expect(t, standing.run(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "runs already", "bound it to", "done:")
+	expect(t, standing.run(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "already runs", "bound it to", "done:")
 	for _, each := range []*operator{o, other} {
 		each.expectConfig(t, "weight: 35")
 		expect(t, each.run(t, "kube-scheduler-swap status"), "health     ok")
