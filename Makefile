@@ -1,48 +1,48 @@
 # SPDX-License-Identifier: Apache-2.0
-# Your own kube-scheduler for Kubernetes 1.23. The three things that people do:
+# Your own kube-scheduler for Kubernetes 1.23. The three main targets:
 #
-#   make image      from a clean checkout to a control-plane image
-#   make test       prove it, on real parts
-#   make run        see it place pods, on this machine
+#   make image      build the control-plane image
+#   make run        watch it place pods on this machine
+#   make test       check that it works here
 #
-# `make help` lists the rest. Every target calls scripts under scripts/ or test/, and each step of the build is skipped
-# when nothing that it depends on has changed.
+# `make help` lists all targets. Every target calls scripts under scripts/ or test/. Build steps are skipped while their
+# inputs are unchanged.
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
 
-# What is built. Empty means: what upstream.version pins.
+# The Kubernetes release. Empty means the one that upstream.version pins.
 export UPSTREAM ?=
-# Which plugins of other projects come into the image: those of modules.yaml, or none.
+# Plugins of other projects in the image: those of modules.yaml, or none.
 export MODULES ?=
 export MODULE ?=
 export PLUGINS ?=
-# Where the source comes from: git, module (Go modules, no code host needed), or auto.
+# The source: git, module (Go modules, without a code host), or auto.
 export SOURCE ?= auto
 export KUBERNETES_GIT_URL ?= https://github.com/kubernetes/kubernetes.git
-# The machine's own architecture; amd64 and arm64 can be built anywhere.
+# The default is the machine's architecture; amd64 and arm64 can be built anywhere.
 export ARCH ?= $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
-# Passed on to upstream's build.
+# Passed to upstream's build.
 export GOFLAGS ?=
-# What stands between the + and the hash in the version.
+# The part between the + and the hash in the version.
 export VERSION_SUFFIX ?= fork
-# Your registry and project, registry.example.com/team: one more name in the archive, and where `make push` goes.
+# Your registry and project, such as registry.example.com/team: another name in the archive, and the target of `make push`.
 export REGISTRY ?=
-# How many nodes there are: 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench` and
-# `make measure-plugins`; and what else `make run` shows.
+# The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench` and
+# `make measure-plugins`; and the pods and the configuration of `make run`.
 export NODES ?=
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
-# Files with pods, and nodes, of your own for it; a text whose lines of the scheduler's log are shown; and the
-# configuration of a scheduler-extender to start, with which of its profiles.
+# For `make run`: files with your own pods and nodes; a text, to print the scheduler's log lines that contain it; and the
+# configuration of a scheduler-extender to start, and its profile.
 export MANIFEST ?=
 export LOG ?=
 export EXTENDER ?=
 export EXTENDER_PROFILE ?=
-# How long pods may take to be placed; yes: leave everything running until Ctrl-C.
+# The time limit for placing pods; KEEP=yes leaves everything running until Ctrl-C.
 export TIMEOUT ?= 1m
 export KEEP ?=
-# What `make test` runs: a target of test/steps.mk.
+# The target of test/steps.mk that `make test` runs.
 TESTS ?= test
 
 ##@ The image
@@ -80,11 +80,11 @@ source: ## Put Kubernetes' source at the pinned tag into _output/kubernetes
 	@bash scripts/source.sh
 
 .PHONY: patches
-patches: ## Make the plugin patches from plugins/
+patches: ## Generate the plugin patches from plugins/
 	@bash scripts/update-patches.sh
 
 .PHONY: tree
-tree: source patches ## Apply the modules that are carried, and the patches, to the source
+tree: source patches ## Apply modules.yaml and the patches to the source
 	@bash scripts/apply-patches.sh
 
 .PHONY: binary
@@ -94,11 +94,11 @@ binary: tree ## Compile kube-scheduler with upstream's make
 ##@ Develop
 
 .PHONY: run
-run: ## Start a local control plane, and show where pods go (NODES= PODS= CONFIG= MANIFEST= LOG= EXTENDER= KEEP=yes)
+run: ## Start a local control plane, and show where pods are placed (NODES= PODS= CONFIG= MANIFEST= LOG= EXTENDER= KEEP=yes)
 	@bash scripts/run.sh
 
 .PHONY: new-plugin
-new-plugin: ## Begin a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
+new-plugin: ## Create a plugin: make new-plugin NAME=MyPlugin POINTS=filter,score
 	@bash scripts/new-plugin.sh
 
 .PHONY: remove-plugin
@@ -106,35 +106,35 @@ remove-plugin: source ## Remove a plugin, its patch and its entry in the registr
 	@bash scripts/remove-plugin.sh
 
 .PHONY: add-module
-add-module: ## Carry plugins of another project: make add-module MODULE=path@version PLUGINS=A,B
+add-module: ## Add plugins of another project: make add-module MODULE=path@version PLUGINS=A,B
 	@bash scripts/add-module.sh
 
 .PHONY: remove-module
-remove-module: ## Carry them no longer: make remove-module MODULE=path
+remove-module: ## Remove plugins of another project: make remove-module MODULE=path
 	@bash scripts/remove-module.sh
 
 .PHONY: export-patch
-export-patch: ## Write the commit that _output/kubernetes is at as a patch: PATCH=0400-what-it-does.patch
+export-patch: ## Write the current commit of _output/kubernetes as a patch: PATCH=0400-what-it-does.patch
 	@bash scripts/export-patch.sh
 
 .PHONY: export-modules
-export-modules: tree ## Write what modules.yaml adds to the tree as a patch for any clone: _output/0000-modules.patch
+export-modules: tree ## Write the packages of modules.yaml as a patch for any clone: _output/0000-modules.patch
 	@bash scripts/export-modules.sh
 
 .PHONY: update
-update: ## Bring all generated files up to date
+update: ## Update all generated files
 	@bash scripts/update-generated.sh
 	@bash scripts/update-patches.sh
 	@bash scripts/update-patches-readme.sh
 
-##@ Prove
+##@ Test
 
 .PHONY: test
 test: ## Test what a newcomer needs to know, without root (TESTS=all: everything, as CI does; or a step of test/steps.mk)
 	@TESTS=$(TESTS) bash test/test.sh
 
 .PHONY: test-bare
-test-bare: ## Run make image and make test in a Debian that holds Go, git, make and bash only (root, for mmdebstrap)
+test-bare: ## Run make image and make test in a Debian with only Go, git, make and bash (root, for mmdebstrap)
 	@bash test/bare.sh
 
 .PHONY: e2e
@@ -150,7 +150,7 @@ verify: ## Check without building: format, lint, generated files
 	@bash scripts/verify.sh
 
 .PHONY: compare-sources
-compare-sources: ## Fetch the source both ways, and compare the trees file by file
+compare-sources: ## Fetch the source from git and from modules, and compare the trees file by file
 	@bash scripts/compare-sources.sh
 
 .PHONY: measure
@@ -162,15 +162,15 @@ oracle: tree ## Compare placements with stock Kubernetes' on generated clusters 
 	@bash scripts/oracle.sh
 
 .PHONY: bench
-bench: tree ## Compare what a decision costs in stock Kubernetes and here (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+bench: tree ## Compare the cost of a decision in stock Kubernetes and here (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
 	@bash scripts/bench.sh
 
 .PHONY: bench-patches
-bench-patches: tree ## Measure what each speed patch gains (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+bench-patches: tree ## Measure the gain of each speed patch (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
 	@bash scripts/bench-patches.sh
 
 .PHONY: bench-records
-bench-records: tree ## Measure what the records of decisions cost (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+bench-records: tree ## Measure the cost of decision records (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
 	@bash scripts/bench-records.sh
 
 .PHONY: bench-memory
@@ -178,17 +178,17 @@ bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (N
 	@bash scripts/bench-memory.sh
 
 .PHONY: bench-cluster
-bench-cluster: binary ## Compare them end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
+bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
 	@bash scripts/bench-cluster.sh
 
 .PHONY: measure-plugins
-measure-plugins: tree ## Time a decision at 5,000 nodes, with each plugin and without
+measure-plugins: tree ## Time a decision at 5,000 nodes, with and without each plugin
 	@bash scripts/measure-plugins.sh
 
 ##@ Other
 
 .PHONY: clean
-clean: ## Delete what was made (refuses if _output/kubernetes holds edits)
+clean: ## Delete all build results (refused if _output/kubernetes has edits)
 	@bash scripts/clean.sh
 
 .PHONY: help
