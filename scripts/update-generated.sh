@@ -3,7 +3,7 @@
 # Generates deep copies, conversions and defaults of the plugins' argument types, with upstream's generators.
 #
 # Inputs: plugins/apis/config; arguments: --check (change nothing, fail on a difference).
-# Output: zz_generated.*.go beside the types. Upstream's own make generates the same bytes in the patched tree.
+# Output: zz_generated.*.go next to the types. Upstream's own make generates the same bytes in the patched tree.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 PACKAGE=k8s.io/kubernetes/pkg/scheduler/framework/plugins
@@ -17,7 +17,7 @@ trap 'rm -rf "$work"' EXIT
 build_server deepcopy-gen conversion-gen defaulter-gen
 header=$(go -C "$generators" list -m -f '{{.Dir}}' k8s.io/code-generator)/hack/boilerplate.go.txt
 
-# generate NAME SUFFIX PACKAGES ARGUMENT…: the generators find packages through the module of the folder they run in.
+# generate NAME SUFFIX PACKAGES ARGUMENT…: the generators find packages through the module of the directory they run in.
 # What they log about types of newer Go releases that they do not know concerns none of ours.
 generate() {
   local name=$1 suffix=$2 packages=$3
@@ -28,10 +28,9 @@ generate() {
     fail "$name-gen failed" "fix the types in plugins/apis/config, then make update"
   }
 }
-versions=$TYPES/v1beta2,$TYPES/v1beta3
-generate deepcopy deepcopy "$TYPES,$versions" --bounding-dirs "$PACKAGE"
-generate conversion conversion "$versions"
-generate defaulter defaults "$versions"
+generate deepcopy deepcopy "$TYPES,$TYPES/v1beta3" --bounding-dirs "$PACKAGE"
+generate conversion conversion "$TYPES/v1beta3"
+generate defaulter defaults "$TYPES/v1beta3"
 
 changed=()
 while IFS= read -r -d '' made; do

@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	// The plugins' arguments join what the scheduler's scheme is filled from.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	argsvalidation "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/configcheck"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"

@@ -28,7 +28,7 @@ func TestASchedulerIsAskedWithItsOwnCheck(t *testing.T) {
 	config, warnings, err := ask(t, `for last; do :; done
 [ "$last" = --validate-config ] && [ "${2#--config=}" = /in/the/container.yaml ] || exit 1
 echo "x is valid"; echo "warning: no answer"; echo "note: the file has more than one YAML document: only the first is read"
-echo "note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts"
+echo "note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig"
 echo "note: clientConnection.kubeconfig is not to be found on this machine: x"
 echo "note: no profile is named default-scheduler: pods that name no scheduler stay Pending"`, pod, "leaderElection: {resourceName: mine}\nprofiles: [{schedulerName: a}, {}]\n")
 	if err != nil {

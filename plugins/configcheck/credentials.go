@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// credentialNotes are about credentials that everybody on the way can read. They name no endpoint, which may hold
-// secrets.
+// credentialNotes returns notes about credentials that are sent without encryption. They do not show the endpoints,
+// which may contain secrets.
 func credentialNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
 	var notes []string
 	for i, pluginConfig := range p.PluginConfig {
@@ -31,7 +31,7 @@ func credentialNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) 
 	return notes
 }
 
-// sendsCredentials says whether there is a token or a header that is kept in a file.
+// sendsCredentials reports whether a token or a header is read from a file.
 func sendsCredentials(prometheus *config.NodeLoadPrometheus) bool {
 	for _, header := range prometheus.Headers {
 		if header.ValueFile != "" {
@@ -41,8 +41,8 @@ func sendsCredentials(prometheus *config.NodeLoadPrometheus) bool {
 	return prometheus.BearerTokenFile != ""
 }
 
-// isOpen says whether an endpoint is asked without encryption, and not on this machine, such as a proxy beside the
-// scheduler.
+// isOpen reports whether requests to an endpoint leave this machine without encryption. A proxy next to the scheduler
+// is on this machine.
 func isOpen(endpoint string) bool {
 	parsed, err := url.Parse(endpoint)
 	if err != nil || parsed.Scheme != "http" {

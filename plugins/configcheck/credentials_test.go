@@ -58,12 +58,11 @@ func TestCredentialNotes(t *testing.T) {
 	}
 }
 
-// TestCredentialNotesArePrinted beside the others.
-func TestCredentialNotesArePrinted(t *testing.T) {
+func TestValidatePrintsCredentialNotes(t *testing.T) {
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
 	registry := frameworkruntime.Registry{"Asker": newAsker("Asker", func(context.Context, []*v1.Node, io.Writer) error { return nil })}
 	cfg := load(t, head+"profiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n")
-	// Of a plugin that is in no scheduler: a patched one has NodeLoad already.
+	// The plugin has another name, because a patched scheduler has NodeLoad already.
 	cfg.Profiles[0].PluginConfig = append(cfg.Profiles[0].PluginConfig, schedulerconfig.PluginConfig{Name: "Asker", Args: &config.NodeLoadArgs{
 		Prometheus: config.NodeLoadPrometheus{Endpoints: []string{"http://a:9090"}, BearerTokenFile: "/token"},
 	}})

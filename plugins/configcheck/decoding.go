@@ -26,10 +26,10 @@ import (
 // configurationKind is the kind of the scheduler's configuration files.
 const configurationKind = "KubeSchedulerConfiguration"
 
-// Explain returns, in place of the error that the scheduler's decoder stopped at, all that is wrong with a
-// configuration file: unknown fields, values of the wrong type, and the values that validation refuses in what is left
-// without those. It is an aggregate; each of its errors names the path of the field. An error that is not the decoder's
-// is returned as it is, and so is one about a file in which nothing is found to be wrong, or that is no YAML at all.
+// Explain replaces the first error of the scheduler's decoder by an aggregate of all errors of the configuration file:
+// unknown fields, values of a wrong type, and values in the rest that validation refuses. Each error names the path of
+// its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the file is
+// not YAML.
 func Explain(configFile string, err error) error {
 	data, readErr := os.ReadFile(configFile)
 	if err == nil || readErr != nil {
@@ -42,7 +42,7 @@ func Explain(configFile string, err error) error {
 	}.explain(data, err)
 }
 
-// reader is what a configuration file is read with: the scheduler's own parts, or in tests others.
+// reader decodes and validates configuration files, with the scheduler's own functions except in tests.
 type reader struct {
 	scheme   *runtime.Scheme
 	decoder  runtime.Decoder
@@ -50,7 +50,7 @@ type reader struct {
 }
 
 func (r reader) explain(data []byte, original error) error {
-	// kube-scheduler returns the decoder's error as it got it.
+	// kube-scheduler returns the decoder's error unchanged.
 	if _, _, err := r.decoder.Decode(data, nil, nil); err == nil || err.Error() != original.Error() {
 		return original
 	}
@@ -65,15 +65,14 @@ func (r reader) explain(data []byte, original error) error {
 	if kindErrs := r.wrongKind(kind); len(kindErrs) > 0 {
 		return utilerrors.NewAggregate(append(errs, kindErrs...))
 	}
-	found, err := r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
-	if errs = append(errs, found.errs...); err != nil || len(errs) == 0 {
+	found := r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+	if errs = append(errs, found.errs...); len(errs) == 0 {
 		return original
 	}
 	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(found)...))
 }
 
-// errorsOfTheRest validates what the decoder accepts of a document. An error that the absence of the rest alone may have
-// caused is left out.
+// errorsOfTheRest validates a document without its refused fields. It omits errors that may be caused by their absence.
 func (r reader) errorsOfTheRest(found *search) []error {
 	object, gvk, err := r.decoder.Decode(encode(found.accepted), nil, nil)
 	if err != nil {
@@ -98,10 +97,10 @@ func (r reader) errorsOfTheRest(found *search) []error {
 	return errs
 }
 
-// meaningful tells whether an error says something about the file, and not only about what was refused in it, or what a
-// flag may yet replace.
+// meaningful reports whether an error is about the file itself, and not about refused fields or about fields that flags
+// may override.
 func meaningful(err *field.Error, refused []string) bool {
-	// The flags --leader-elect… count more than the file, and they are not known here.
+	// The flags --leader-elect… override the file, and they are not known here.
 	if isWithin(err.Field, "leaderElection") {
 		return false
 	}
@@ -109,7 +108,7 @@ func meaningful(err *field.Error, refused []string) bool {
 		if isWithin(err.Field, path) {
 			return false
 		}
-		// A rule, say, that has nothing to match once its pattern of the wrong type is gone.
+		// For example, a rule has nothing to match without its pattern of a wrong type.
 		if err.Type == field.ErrorTypeRequired && isWithin(path, err.Field) {
 			return false
 		}
@@ -117,12 +116,12 @@ func meaningful(err *field.Error, refused []string) bool {
 	return true
 }
 
-// isWithin tells whether a path is another one or leads to a field below it.
+// isWithin reports whether a path is the same as another one, or that of a field inside it.
 func isWithin(path, above string) bool {
 	return path == above || strings.HasPrefix(path, above+".") || strings.HasPrefix(path, above+"[")
 }
 
-// wrongKind checks that a document is of a kind and version of configuration that this scheduler knows.
+// wrongKind returns errors unless this scheduler knows the kind and version of the configuration.
 func (r reader) wrongKind(kind metav1.TypeMeta) []error {
 	var versions []string
 	for _, gv := range r.scheme.PrioritizedVersionsForGroup(schedulerconfig.GroupName) {
@@ -143,8 +142,8 @@ func (r reader) wrongKind(kind metav1.TypeMeta) []error {
 	return errs
 }
 
-// parse turns a file, YAML or JSON, into JSON, and lists the keys that it holds twice. It fails where a file cannot be
-// read at all.
+// parse returns a file, YAML or JSON, as JSON, and an error for each duplicate key. It fails if the file cannot be
+// parsed.
 func parse(data []byte) (document json.RawMessage, duplicates []error, err error) {
 	if utilyaml.IsJSONBuffer(data) {
 		var value interface{}
@@ -159,7 +158,7 @@ func parse(data []byte) (document json.RawMessage, duplicates []error, err error
 		return nil, nil, err
 	}
 	if _, err := yaml.YAMLToJSONStrict(data); err != nil {
-		// A heading, and then a line for each thing it found.
+		// A heading, and then a line for each error.
 		for _, line := range strings.Split(err.Error(), "\n")[1:] {
 			duplicates = append(duplicates, fmt.Errorf("%s", strings.TrimSpace(line)))
 		}
@@ -167,11 +166,11 @@ func parse(data []byte) (document json.RawMessage, duplicates []error, err error
 	return document, duplicates, nil
 }
 
-// numberWithoutJSON is a number that YAML can write and JSON cannot, infinity or what is not a number, where a value may
-// begin and end. As text it is found where a number is wanted, with the path of the field.
+// numberWithoutJSON matches a number that YAML can express and JSON cannot: infinity or NaN, where a value may begin
+// and end. It is replaced by text, so that the error of the number has the path of its field.
 var numberWithoutJSON = regexp.MustCompile(`(?m)([:,\[-][ \t]*)([-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))([ \t]*(?:[,}\]#\r]|$))`)
 
-// encode is for what was JSON before: it cannot fail.
+// encode encodes a value that was decoded from JSON, so it cannot fail.
 func encode(value interface{}) []byte {
 	encoded, err := json.Marshal(value)
 	if err != nil {

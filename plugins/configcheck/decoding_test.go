@@ -3,7 +3,6 @@
 package configcheck
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,20 +21,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	schedulerscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta2"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/v1beta3"
 	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 )
 
-// newReader makes what the patched scheduler has: its scheme and its validation with the plugins' args in them. Where
-// the scheduler is patched already, validation says the same twice, which lines leaves out.
-func newReader() (reader, serializer.CodecFactory) {
+// newReader returns a reader with the patched scheduler's scheme and validation, which know the plugins' args. In the
+// patched tree, validation returns the same errors twice; lines omits duplicates.
+func newReader() reader {
 	known := runtime.NewScheme()
 	schedulerscheme.AddToScheme(known)
-	codecs := serializer.NewCodecFactory(known, serializer.EnableStrict)
-	return reader{scheme: known, decoder: codecs.UniversalDecoder(), validate: validateWithPlugins}, codecs
+	decoder := serializer.NewCodecFactory(known, serializer.EnableStrict).UniversalDecoder()
+	return reader{scheme: known, decoder: decoder, validate: validateWithPlugins}
 }
 
 func validateWithPlugins(cfg *schedulerconfig.KubeSchedulerConfiguration) utilerrors.Aggregate {
@@ -59,18 +57,18 @@ func validateWithPlugins(cfg *schedulerconfig.KubeSchedulerConfiguration) utiler
 	return utilerrors.Flatten(utilerrors.NewAggregate(errs))
 }
 
-// decode reads a document as the scheduler does, and returns what it prints when it cannot.
+// decode returns the lines that the scheduler prints when it cannot decode a document.
 func decode(t *testing.T, document string) []string {
 	t.Helper()
-	r, _ := newReader()
+	r := newReader()
 	_, _, err := r.decoder.Decode([]byte(document), nil, nil)
 	if err == nil {
-		t.Fatal("the scheduler's decoder finds nothing wrong")
+		t.Fatal("the scheduler's decoder returns no error")
 	}
 	return lines(r.explain([]byte(document), err))
 }
 
-func TestAllErrorsOfAFileAreNamedAtOnce(t *testing.T) {
+func TestExplainNamesAllErrors(t *testing.T) {
 	const v1beta3Head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
 	tests := []struct {
 		name     string
@@ -111,7 +109,7 @@ profiles:
 			},
 		},
 		{
-			name: "fields of the file itself",
+			name: "fields outside args",
 			document: v1beta3Head + `
 paralelism: 4
 percentageOfNodesToScore: many
@@ -165,21 +163,21 @@ profiles:
 			document: v1beta3Head + `
 profiles:
 - pluginConfig:
-  - name: RandScore
-    args: {apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: RandScoreArgs, sead: 1}
+  - name: InterPodAffinity
+    args: {apiVersion: kubescheduler.config.k8s.io/v1beta2, kind: InterPodAffinityArgs, weight: 1}
   - name: NodeFilter
     args: {apiVersion: kubescheduler.config.k8s.io/v1, seed: 1}
 `,
 			want: []string{
+				"profiles[0].pluginConfig[0].args.weight: unknown field: known here are hardPodAffinityWeight",
 				`profiles[0].pluginConfig[0].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta2": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
-				"profiles[0].pluginConfig[0].args.sead: unknown field: known here are seed",
-				`profiles[0].pluginConfig[1].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
 				"profiles[0].pluginConfig[1].args.seed: unknown field: known here are defaultAction, rules",
+				`profiles[0].pluginConfig[1].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
 				"profiles[0].pluginConfig[1].args.rules: Required value: 1 to 100 rules",
 			},
 		},
 		{
-			name: "args that are no object",
+			name: "args that are not an object",
 			document: v1beta3Head + `
 profiles:
 - pluginConfig:
@@ -193,7 +191,7 @@ profiles:
 			},
 		},
 		{
-			name: "what only the absence of a wrong field makes wrong is not reported",
+			name: "errors caused only by refused fields are omitted",
 			document: v1beta3Head + `
 profiles:
 - pluginConfig:
@@ -206,7 +204,7 @@ profiles:
 			},
 		},
 		{
-			name: "what may be a password is not shown",
+			name: "possible passwords are not shown",
 			document: v1beta3Head + `
 profiles:
 - schedulerName: one
@@ -239,7 +237,7 @@ profiles:
 			},
 		},
 		{
-			name: "numbers that are none",
+			name: "wrong numbers",
 			document: v1beta3Head + `
 profiles:
 - schedulerName: one
@@ -262,7 +260,7 @@ profiles:
 			},
 		},
 		{
-			name: "numbers that JSON does not have",
+			name: "numbers that JSON cannot express",
 			document: v1beta3Head + `
 parallelism: -.inf # none
 profiles:
@@ -286,7 +284,7 @@ profiles:
 			},
 		},
 		{
-			name: "keys that are there twice",
+			name: "duplicate keys",
 			document: v1beta3Head + `
 parallelism: 1
 parallelism: 0
@@ -310,7 +308,7 @@ profiles:
 			},
 		},
 		{
-			name:     "a version that this scheduler does not read",
+			name:     "an unsupported version and kind",
 			document: "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfig\nprofiles: []\nprofiles: []\n",
 			want: []string{
 				`line 4: key "profiles" already set in map`,
@@ -327,12 +325,12 @@ profiles:
 			},
 		},
 		{
-			name:     "a value that is too long to show",
+			name:     "a value too long to show",
 			document: v1beta3Head + "parallelism: " + strings.Repeat("x", 100) + "\n",
 			want:     []string{"parallelism: Invalid value: a value of 102 characters: must be a whole number between -2147483648 and 2147483647"},
 		},
 		{
-			name:     "what the flags of leader election may replace is not reported yet",
+			name:     "leader election, which flags may override, is not validated",
 			document: v1beta3Head + "parallelism: x\nleaderElection: {leaseDuration: 1s}\n",
 			want:     []string{`parallelism: Invalid value: "x": must be a whole number between -2147483648 and 2147483647`},
 		},
@@ -346,15 +344,15 @@ profiles:
 	}
 }
 
-func TestAnErrorThatCannotBeExplainedIsReturnedAsItWas(t *testing.T) {
+func TestExplainReturnsOtherErrors(t *testing.T) {
 	other := errors.New("not the decoder's")
-	r, _ := newReader()
+	r := newReader()
 	for name, document := range map[string]string{
-		"not YAML":           "profiles: [",
-		"not JSON":           `{"apiVersion": `,
-		"no object":          "- 1\n",
-		"a kind of an array": "kind: [1]\n",
-		"nothing wrong":      "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n",
+		"not YAML":       "profiles: [",
+		"not JSON":       `{"apiVersion": `,
+		"not an object":  "- 1\n",
+		"kind is a list": "kind: [1]\n",
+		"valid":          "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, _, err := r.decoder.Decode([]byte(document), nil, nil); err != nil {
@@ -369,8 +367,8 @@ func TestAnErrorThatCannotBeExplainedIsReturnedAsItWas(t *testing.T) {
 	}
 }
 
-// TestExplain is about the scheduler's own scheme, which knows the args of its own plugins.
-func TestExplain(t *testing.T) {
+// TestExplainWithOwnScheme uses the scheduler's own scheme, which knows the args of upstream's plugins.
+func TestExplainWithOwnScheme(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	document := `
 apiVersion: kubescheduler.config.k8s.io/v1beta2
@@ -389,7 +387,7 @@ profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeigth
 		t.Errorf("errors (-want +got):\n%s", diff)
 	}
 	other := errors.New("a flag is wrong")
-	for name, configFile := range map[string]string{"not the decoder's": file, "no file": "", "a file that is gone": file + ".gone"} {
+	for name, configFile := range map[string]string{"not the decoder's": file, "no file": "", "a missing file": file + ".gone"} {
 		if got := Explain(configFile, other); got != other {
 			t.Errorf("%s: got %q", name, got)
 		}
@@ -399,7 +397,7 @@ profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeigth
 	}
 }
 
-// fieldErrors returns what is found to be wrong with the fields of a document, whether or not the decoder finds it too.
+// fieldErrors returns the errors of the fields of a document, even if the decoder returns none.
 func fieldErrors(t *testing.T, r reader, data []byte) []error {
 	t.Helper()
 	document, errs, err := parse(data)
@@ -410,47 +408,14 @@ func fieldErrors(t *testing.T, r reader, data []byte) []error {
 	if err := json.Unmarshal(document, &kind); err != nil {
 		t.Fatal(err)
 	}
-	found, err := r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return found.errs
+	return r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind)).errs
 }
 
-// TestADefaultedConfigurationHasNoErrors writes the default configuration with the args of all plugins, as
-// --write-config-to does, and finds nothing wrong with it.
-func TestADefaultedConfigurationHasNoErrors(t *testing.T) {
-	r, codecs := newReader()
-	for _, gv := range []schema.GroupVersion{v1beta2.SchemeGroupVersion, v1beta3.SchemeGroupVersion} {
-		t.Run(gv.Version, func(t *testing.T) {
-			document := fmt.Sprintf("apiVersion: %s\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n", gv)
-			for plugin := range validation.Functions() {
-				document += fmt.Sprintf("  - name: %s\n", plugin)
-			}
-			object, _, err := r.decoder.Decode([]byte(document), nil, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			info, _ := runtime.SerializerInfoForMediaType(codecs.SupportedMediaTypes(), runtime.ContentTypeYAML)
-			var written bytes.Buffer
-			if err := codecs.EncoderForVersion(info.Serializer, gv).Encode(object, &written); err != nil {
-				t.Fatal(err)
-			}
-			if !strings.Contains(written.String(), "maxConsecutiveRejections: 3") {
-				t.Errorf("the args of plugins are not in it:\n%s", &written)
-			}
-			if got := fieldErrors(t, r, written.Bytes()); len(got) > 0 {
-				t.Errorf("got %q for\n%s", got, &written)
-			}
-		})
-	}
-}
-
-// TestWhatTheDecoderRefusesIsFound puts values of every kind into every field of the args of all plugins, ours and
-// stock ones, and into the fields of those fields, one at a time. Where the scheduler's decoder refuses one, the error
-// must name exactly that field, and where it does not, there must be none.
-func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
-	r, _ := newReader()
+// TestFindAgreesWithTheDecoder puts values of every kind into every field of the args of all plugins, ours and
+// upstream's, and into an unknown field, one at a time. If the scheduler's decoder refuses a value, there must be one
+// error, with the path of that field; else there must be none.
+func TestFindAgreesWithTheDecoder(t *testing.T) {
+	r := newReader()
 	values := []string{`"text"`, `7`, `1.5`, `99999999999`, `true`, `{"a":"b"}`, `["c"]`, `[["d"]]`, `[{"e":1}]`, `{"f":{"g":1}}`, `null`, `"1s"`, `[null]`}
 	refused := 0
 	for kind, goType := range r.scheme.KnownTypes(v1beta3.SchemeGroupVersion) {
@@ -458,7 +423,8 @@ func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 			continue
 		}
 		plugin := strings.TrimSuffix(kind, "Args")
-		for _, place := range placesIn(goType) {
+		unknown := place{path: ".no-such-field", before: `{"no-such-field":`, after: "}"}
+		for _, place := range append(placesIn(goType), unknown) {
 			for _, value := range values {
 				document := []byte(fmt.Sprintf(
 					`{"apiVersion":%q,"kind":"KubeSchedulerConfiguration","profiles":[{"pluginConfig":[{"name":%q,"args":%s}]}]}`,
@@ -467,7 +433,7 @@ func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 				got := fieldErrors(t, r, document)
 				if err == nil {
 					if len(got) > 0 {
-						t.Errorf("%s%s: %s: got %q, the decoder finds nothing wrong", kind, place.path, value, got)
+						t.Errorf("%s%s: %s: got %q, the decoder returns no error", kind, place.path, value, got)
 					}
 					continue
 				}
@@ -480,14 +446,14 @@ func TestWhatTheDecoderRefusesIsFound(t *testing.T) {
 		}
 	}
 	if refused < 1000 {
-		t.Errorf("only %d values were refused: is anything tested?", refused)
+		t.Errorf("only %d values were refused", refused)
 	}
 }
 
-// place is a field below an object: its path there, and the JSON around its value.
+// place is a field inside an object: its path there, and the JSON around its value.
 type place struct{ path, before, after string }
 
-// placesIn returns the fields of a type and of what they hold, other than those that only say what kind it is.
+// placesIn returns the fields of a type and of its fields, without apiVersion and kind.
 func placesIn(t reflect.Type) []place {
 	var places []place
 	for name, fieldType := range fieldsOf(t) {
@@ -511,46 +477,4 @@ func placesIn(t reflect.Type) []place {
 		}
 	}
 	return places
-}
-
-// TestEveryPluginsArgsAreChecked gives the args of each of our plugins an unknown field, and each of its fields a value
-// that is of the wrong type in any field of its sort.
-func TestEveryPluginsArgsAreChecked(t *testing.T) {
-	r, _ := newReader()
-	for _, gv := range []schema.GroupVersion{v1beta2.SchemeGroupVersion, v1beta3.SchemeGroupVersion} {
-		for plugin := range validation.Functions() {
-			t.Run(gv.Version+" "+plugin, func(t *testing.T) {
-				object, err := r.scheme.New(gv.WithKind(plugin + "Args"))
-				if err != nil {
-					t.Fatal(err)
-				}
-				args := map[string]interface{}{"no-such-field": 1}
-				for name, goType := range fieldsOf(reflect.TypeOf(object).Elem()) {
-					// Objects of their own, and not numbers and durations that may be left out.
-					isObject := goType.Kind() == reflect.Ptr && goType.Elem().Kind() == reflect.Struct && !goType.Implements(jsonUnmarshaler)
-					switch {
-					case name == "apiVersion" || name == "kind":
-					case goType.Kind() == reflect.Struct || isObject:
-						args[name] = []interface{}{}
-					default:
-						args[name] = map[string]interface{}{}
-					}
-				}
-				encoded, err := json.Marshal(args)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := decode(t, fmt.Sprintf("apiVersion: %s\nkind: KubeSchedulerConfiguration\nprofiles: [{pluginConfig: [{name: %s, args: %s}]}]\n", gv, plugin, encoded))
-				if len(got) != len(args) {
-					t.Errorf("got %d errors, want one for each of %s:\n%s", len(got), encoded, strings.Join(got, "\n"))
-				}
-				for name := range args {
-					want := "profiles[0].pluginConfig[0].args." + name + ": "
-					if strings.Count(strings.Join(got, "\n"), want) != 1 {
-						t.Errorf("no error, or not one, begins with %q:\n%s", want, strings.Join(got, "\n"))
-					}
-				}
-			})
-		}
-	}
 }

@@ -18,125 +18,129 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 )
 
-// longestValue is how many characters of a value an error shows.
+// longestValue is the length, in characters, of the longest value that an error shows.
 const longestValue = 60
 
-// search finds all fields that the scheduler's decoder refuses, where the decoder itself stops at the first value of a
-// wrong type and, in the args of plugins, at the first plugin. It builds the document once more, part by part, and has
-// the decoder decode it with each: what it refuses is left out. The Go types serve to word the errors.
+// search finds every field that the scheduler's decoder refuses. The decoder itself stops at the first value of a wrong
+// type, and at the first plugin whose args are wrong. So each value is decoded on its own into its field's Go type.
 type search struct {
 	reader
 	version schema.GroupVersion
-	// accepted is what the decoder accepts of the document.
+	// accepted is the document without the refused fields.
 	accepted interface{}
-	// refused are the paths of what is not in it, and errs say why.
+	// refused are the paths of those fields, and errs are the reasons.
 	refused []string
 	errs    []error
 }
 
-// find fails where there is no document of that kind that the decoder would accept.
-func (r reader) find(document []byte, gvk schema.GroupVersionKind) (*search, error) {
+// find searches a document, given in JSON, of a kind that the scheme knows.
+func (r reader) find(document []byte, gvk schema.GroupVersionKind) *search {
 	s := &search{reader: r, version: gvk.GroupVersion()}
-	object, err := r.scheme.New(gvk)
-	if err != nil {
-		return s, err
-	}
 	var given map[string]interface{}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	// Numbers are shown as they were written.
 	decoder.UseNumber()
-	if err := decoder.Decode(&given); err != nil {
-		return s, err
+	if object, err := r.scheme.New(gvk); err == nil && decoder.Decode(&given) == nil {
+		s.accepted = s.object(nil, reflect.TypeOf(object).Elem(), given)
 	}
-	kept := map[string]interface{}{"apiVersion": given["apiVersion"], "kind": given["kind"]}
-	s.accepted = kept
-	if err := s.decode(); err != nil {
-		return s, err
-	}
-	s.object(nil, reflect.TypeOf(object).Elem(), given, kept)
-	return s, nil
+	return s
 }
 
-func (s *search) decode() error {
-	_, _, err := s.decoder.Decode(encode(s.accepted), nil, nil)
-	return err
-}
-
-// value puts a value that is to be decoded into a type where it belongs, without what the decoder refuses in it. It
-// returns false where nothing is left.
-func (s *search) value(path *field.Path, t reflect.Type, given interface{}, put func(interface{})) bool {
-	put(given)
-	err := s.decode()
-	if err == nil {
-		return true
-	}
+// value returns a value without the fields that its type refuses. It returns false if the value itself is refused.
+func (s *search) value(path *field.Path, t reflect.Type, given interface{}) (interface{}, bool) {
+	decoded := reflect.New(t).Interface()
 	for t.Kind() == reflect.Ptr {
 		t = t.Elem()
 	}
-	switch given := given.(type) {
-	case map[string]interface{}:
-		if kind := t.Kind(); !decodesItself(t) && (kind == reflect.Struct || kind == reflect.Map) {
-			kept := map[string]interface{}{}
-			put(kept)
-			s.object(path, t, given, kept)
-			return true
-		}
-	case []interface{}:
-		if !decodesItself(t) && t.Kind() == reflect.Slice {
-			// One that is wrong is null, and is not taken out of the list: the others keep their numbers.
-			kept := make([]interface{}, len(given))
-			put(kept)
-			for i := range given {
-				if i := i; !s.value(path.Index(i), t.Elem(), given[i], func(value interface{}) { kept[i] = value }) {
-					kept[i] = nil
-				}
+	if !decodesItself(t) {
+		switch given := given.(type) {
+		case map[string]interface{}:
+			if t.Kind() == reflect.Struct || t.Kind() == reflect.Map {
+				return s.object(path, t, given), true
 			}
-			return true
+		case []interface{}:
+			if t.Kind() == reflect.Slice {
+				return s.list(path, t.Elem(), given), true
+			}
 		}
 	}
-	s.refuse(path, field.Invalid(path, shown(path, given, t), wanted(t, given, err)))
-	return false
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(encode(given), decoded); err != nil {
+		s.refuse(path, field.Invalid(path, shown(path, given, t), wanted(t, given, err)))
+		return nil, false
+	}
+	return given, true
 }
 
-// object puts the fields of an object into kept, which is in its place already.
-func (s *search) object(path *field.Path, t reflect.Type, given, kept map[string]interface{}) {
-	names := sets.StringKeySet(given)
-	order := names.List()
-	if names.Has("name") {
-		// The name of a plugin says of which type its args are.
-		order = append([]string{"name"}, names.Delete("name").List()...)
+// list returns a list in which null replaces each refused item, so that the indexes of the others stay the same.
+func (s *search) list(path *field.Path, t reflect.Type, given []interface{}) []interface{} {
+	accepted := make([]interface{}, len(given))
+	for i := range given {
+		accepted[i], _ = s.value(path.Index(i), t, given[i])
 	}
+	return accepted
+}
+
+// object returns an object without its refused fields.
+func (s *search) object(path *field.Path, t reflect.Type, given map[string]interface{}) map[string]interface{} {
+	accepted := map[string]interface{}{}
 	fields := fieldsOf(t)
-	for _, name := range order {
-		name, fieldPath, fieldType := name, path.Key(name), t
-		if t.Kind() == reflect.Map {
-			fieldType = t.Elem()
-		} else {
-			fieldPath, fieldType = path.Child(name), fields[name]
-		}
+	for _, name := range sets.StringKeySet(given).List() {
+		fieldPath, fieldType := path.Child(name), fields[name]
 		switch {
+		case t.Kind() == reflect.Map:
+			fieldPath, fieldType = path.Key(name), t.Elem()
 		case fieldType == nil:
 			s.refuse(fieldPath, fmt.Errorf("%s: unknown field: known here are %s", fieldPath, known(t)))
 			continue
-		case fieldType == reflect.TypeOf(runtime.RawExtension{}):
-			if args, err := s.scheme.New(s.version.WithKind(fmt.Sprint(kept["name"], "Args"))); err == nil {
-				fieldType = reflect.TypeOf(args)
-			}
 		}
-		if !s.value(fieldPath, fieldType, given[name], func(value interface{}) { kept[name] = value }) {
-			delete(kept, name)
+		check := func() (interface{}, bool) { return s.value(fieldPath, fieldType, given[name]) }
+		if fieldType == reflect.TypeOf(runtime.RawExtension{}) {
+			check = func() (interface{}, bool) { return s.args(fieldPath, given["name"], given[name]) }
+		}
+		if value, ok := check(); ok {
+			accepted[name] = value
 		}
 	}
+	return accepted
 }
 
+// args returns the args of a plugin without the fields that it refuses.
+func (s *search) args(path *field.Path, plugin, given interface{}) (interface{}, bool) {
+	args, err := s.scheme.New(s.version.WithKind(fmt.Sprint(plugin, "Args")))
+	if err != nil {
+		return given, true // The scheduler accepts any args of a plugin that it does not know.
+	}
+	value, ok := s.value(path, reflect.TypeOf(args), given)
+	fields, isObject := value.(map[string]interface{})
+	if !isObject {
+		return value, ok
+	}
+	// Only the decoder knows which versions and kinds the args may name.
+	for _, name := range []string{"apiVersion", "kind"} {
+		type object = map[string]interface{}
+		config := object{"name": plugin, "args": object{name: fields[name]}}
+		document := object{
+			"apiVersion": s.version.String(), "kind": configurationKind,
+			"profiles": []object{{"pluginConfig": []object{config}}},
+		}
+		if _, _, err := s.decoder.Decode(encode(document), nil, nil); err != nil {
+			s.refuse(path.Child(name), field.Invalid(path.Child(name), fields[name], wanted(reflect.TypeOf(""), fields[name], err)))
+			delete(fields, name)
+		}
+	}
+	return fields, true
+}
+
+// refuse adds an error, and the path of the refused field.
 func (s *search) refuse(path *field.Path, err error) {
 	s.refused = append(s.refused, path.String())
 	s.errs = append(s.errs, err)
 }
 
-// fieldsOf returns the fields of a type by the names that they have in a file; none of what is no structure.
+// fieldsOf returns the fields of a struct type by their names in a file, and none for other types.
 func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	fields := map[string]reflect.Type{}
 	for i := 0; t.Kind() == reflect.Struct && i < t.NumField(); i++ {
@@ -152,7 +156,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// known lists the fields that may have been meant by one that is mistyped.
+// known lists the fields of a type, for a message about a mistyped one.
 func known(t reflect.Type) string {
 	return strings.Join(sets.StringKeySet(fieldsOf(t)).Delete("apiVersion", "kind").List(), ", ")
 }
@@ -164,21 +168,21 @@ var (
 	byteSlice       = reflect.TypeOf([]byte{})
 )
 
-// decodesItself tells of a type that its fields are nothing that a file names.
+// decodesItself reports whether a type has its own form in a file, so that its Go fields do not matter.
 func decodesItself(t reflect.Type) bool {
 	return t == byteSlice || reflect.PtrTo(t).Implements(jsonUnmarshaler)
 }
 
-// text is printed in an error as it is, without quotes around it.
+// text is printed in an error without quotes.
 type text string
 
 func (t text) String() string { return string(t) }
 
-// access is where the args of a plugin say how a server is reached: in passwords too, if they are put into its URL,
-// into a header, or in the place of a file's name.
+// access matches the paths of args about the access to a server. Users may write passwords there: in a URL, in a
+// header, or instead of a file name.
 var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
 
-// shown is how an error shows a value: itself if it is short, and nothing that could be a key or a password.
+// shown returns the text for a value in an error. It hides long values, and values that may be a key or a password.
 func shown(path *field.Path, value interface{}, t reflect.Type) text {
 	encoded := encode(value)
 	switch {
@@ -194,7 +198,7 @@ func shown(path *field.Path, value interface{}, t reflect.Type) text {
 	return text(encoded)
 }
 
-// wanted says what a field of a type takes; err is what the decoder said.
+// wanted returns the requirement for values of a type; err is the decoder's error.
 func wanted(t reflect.Type, given interface{}, err error) string {
 	switch {
 	case t == byteSlice:

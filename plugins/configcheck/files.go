@@ -14,10 +14,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// leaveOutMissingFiles changes an extender so that it can be made without those of its files that are not on this machine,
-// and are read: with data of its own, no file is. It returns what it left out, by the name of the field: a configuration
-// may be checked on another machine than it is for.
-func leaveOutMissingFiles(extender *schedulerconfig.Extender) []string {
+// dropMissingFiles removes from an extender the files that do not exist on this machine, because a configuration may be
+// checked on another machine. It keeps files that are not read because the extender has data in their place. It returns
+// a message for each removed file.
+func dropMissingFiles(extender *schedulerconfig.Extender) []string {
 	tls := extender.TLSConfig
 	if tls == nil {
 		return nil
@@ -31,19 +31,19 @@ func leaveOutMissingFiles(extender *schedulerconfig.Extender) []string {
 		missing = append(missing, fmt.Sprintf("%s is not to be found on this machine: %v", field, err))
 		return true
 	}
-	// With both, a start refuses them before it reads the file.
+	// A start refuses a CA together with insecure before it reads the file.
 	if !tls.Insecure && isMissing("caFile", tls.CAFile, tls.CAData) {
 		tls.CAFile, tls.Insecure = "", true
 	}
 	certificate, key := isMissing("certFile", tls.CertFile, tls.CertData), isMissing("keyFile", tls.KeyFile, tls.KeyData)
 	if certificate || key {
-		// They can only be read together.
+		// Neither can be read without the other.
 		tls.CertFile, tls.CertData, tls.KeyFile, tls.KeyData = "", nil, "", nil
 	}
 	return missing
 }
 
-// documentNotes are about files with several documents, of which only the first is read.
+// documentNotes returns a note if the file has several documents: only the first is read.
 func (s Start) documentNotes() []string {
 	data, err := os.ReadFile(s.ConfigFile)
 	if err != nil || utilyaml.IsJSONBuffer(data) || countDocuments(data) < 2 {
@@ -52,7 +52,7 @@ func (s Start) documentNotes() []string {
 	return []string{"note: the file has more than one YAML document: only the first is read, up to the line ---"}
 }
 
-// countDocuments counts the documents of a YAML file that are more than comments.
+// countDocuments returns the number of documents in a YAML file, without those that have only comments.
 func countDocuments(data []byte) int {
 	documents := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(data)))
 	for n := 0; ; {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configcheck says what is wrong with a scheduler configuration: all of it at once, each error on a line of its
-// own that begins with the path of the field. It is no plugin; the command kube-scheduler calls it when it cannot
-// start, and for --validate-config.
+// Package configcheck reports all errors of a scheduler configuration at once, each on its own line that begins with
+// the path of the field. It is not a plugin: the command kube-scheduler calls it when it cannot start, and for
+// --validate-config.
 package configcheck
 
 import (
@@ -15,21 +15,21 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// LogErrors logs each error of an aggregate on a line of its own, and returns in its place an error that says how many
-// there are. Any other error is returned as it is. kube-scheduler prints what it returns as the reason why it ends.
+// LogErrors logs each error of an aggregate on its own line, and returns an error with their number. It returns any
+// other error unchanged. kube-scheduler prints the returned error as the reason for its exit.
 func LogErrors(err error) error {
 	if _, ok := err.(utilerrors.Aggregate); !ok {
 		return err
 	}
 	messages := lines(err)
 	for _, line := range messages {
-		// Not as a value of structured logging, which would put a backslash before each of its quotes.
+		// Structured logging would escape the quotes.
 		klog.Error(line)
 	}
 	return fmt.Errorf("%s, logged above", count(len(messages), "error"))
 }
 
-// lines returns the message of each error of an aggregate, or of the one error; each message once, and on one line.
+// lines returns the messages of an error or of an aggregate's errors, without duplicates, each on one line.
 func lines(err error) []string {
 	errs := []error{err}
 	if aggregate, ok := err.(utilerrors.Aggregate); ok {
@@ -39,7 +39,7 @@ func lines(err error) []string {
 	var messages []string
 	for _, err := range errs {
 		if invalid, ok := err.(*field.Error); ok {
-			// Upstream gives the place of a duplicate as the value, and it would be printed as a pointer.
+			// Upstream's value of a duplicate is a *field.Path, which would be printed as a pointer.
 			if path, ok := invalid.BadValue.(*field.Path); ok {
 				err = &field.Error{Type: invalid.Type, Field: invalid.Field, BadValue: path.String(), Detail: invalid.Detail}
 			}

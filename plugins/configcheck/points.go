@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// These are plugins that have work at one extension point only if they, or another one, are enabled at others, too.
+// These plugins need to be enabled at several extension points, or together with another plugin.
 const (
 	chaos            = "Chaos"
 	nodeFilter       = "NodeFilter"
@@ -24,12 +24,12 @@ const (
 	workloadTopology = "WorkloadTopology"
 )
 
-// pointNotes are about plugins that are enabled where they are never called, or have nothing to do.
+// pointNotes returns notes about plugins that are never called at an extension point, or do nothing there.
 func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins,
 	extenders []schedulerconfig.Extender) []string {
 	var notes []string
 	for _, plugin := range behindDefaultBinder(plugins) {
-		// Without the "*", a default plugin keeps its place before those that multiPoint does not name.
+		// Without disabling "*", a default plugin comes before those that multiPoint does not name.
 		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind behind %s, which binds every pod: name %s and then %s under bind.enabled, and \"*\" under bind.disabled",
 			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
 	}
@@ -43,28 +43,28 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 	}
 	points := pointsOf(chaos, plugins)
 	notes = append(notes, chaosNotes(path, args, points)...)
-	var weight, others int64
+	var weight, total int64
 	for _, plugin := range plugins.Score.Enabled {
 		if plugin.Name == chaos {
 			weight = int64(plugin.Weight)
 		} else {
-			others += int64(plugin.Weight)
+			total += int64(plugin.Weight)
 		}
 	}
 	for _, extender := range extenders {
-		// Its points, 0 to 10, are counted as 0 to 100.
+		// Its scores, 0 to 10, are scaled to 0 to 100.
 		if extender.PrioritizeVerb != "" {
-			others += extender.Weight
+			total += extender.Weight
 		}
 	}
-	if args.RandomBindPercent > 0 && points.Has("score") && weight <= others {
-		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins and extenders may outweigh the node that it draws: give it more than %d",
-			path, chaos, weight, others))
+	if args.RandomBindPercent > 0 && points.Has("score") && weight <= total {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins and extenders may outweigh its random node: give it more than %d",
+			path, chaos, weight, total))
 	}
 	return notes
 }
 
-// pointsOf returns where a plugin is enabled.
+// pointsOf returns the extension points at which a plugin is enabled.
 func pointsOf(plugin string, plugins *schedulerconfig.Plugins) sets.String {
 	points := sets.NewString()
 	for _, point := range extensionPoints {
@@ -75,7 +75,7 @@ func pointsOf(plugin string, plugins *schedulerconfig.Plugins) sets.String {
 	return points
 }
 
-// argsOf returns the args of a plugin; nil if the profile has none.
+// argsOf returns the args of a plugin, or nil if the profile has none.
 func argsOf(plugin string, p *schedulerconfig.KubeSchedulerProfile) runtime.Object {
 	for _, pluginConfig := range p.PluginConfig {
 		if pluginConfig.Name == plugin {
@@ -85,7 +85,7 @@ func argsOf(plugin string, p *schedulerconfig.KubeSchedulerProfile) runtime.Obje
 	return nil
 }
 
-// behindDefaultBinder returns the plugins that come at bind after the one that leaves no pod to others.
+// behindDefaultBinder returns the plugins at bind that come after DefaultBinder, which binds every pod.
 func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
 	for i, plugin := range plugins.Bind.Enabled {
 		if plugin.Name != names.DefaultBinder {
@@ -100,8 +100,8 @@ func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
 	return nil
 }
 
-// chaosNotes say what Chaos is asked to do and does not, because it is enabled at some extension points alone: the
-// coins are thrown at preFilter.
+// chaosNotes returns notes about args of Chaos without effect, because it is not enabled at the extension points that
+// they need. Nodes are rejected at filter, but chosen for that at preFilter.
 func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
@@ -127,9 +127,9 @@ func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []
 	return notes
 }
 
-// nodeFilterNotes say what NodeFilter's rules ask for and do not get, because it is enabled at some extension points
-// alone; which of its rules keep pods off nodes by labels that the nodes themselves may set; and which allow nodes by
-// restricted labels, while no rule after them denies any other.
+// nodeFilterNotes returns notes about rules of NodeFilter without effect, because it is not enabled at the extension
+// points that they need; about rules that depend on labels that a kubelet may set; and about rules that allow nodes by
+// restricted labels, while no later rule denies the other nodes.
 func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
@@ -145,7 +145,7 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 		}
 		switch {
 		case rule.Action == config.FilterDeny:
-			open = nil // It may be about other pods; that is not looked into.
+			open = nil // Whether the rule is about the same pods is not checked.
 		case rule.Action == config.FilterAllow && rule.RestrictedLabels:
 			open = append(open, rule.Name)
 		}
@@ -176,7 +176,7 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 	return notes
 }
 
-// restrictedNotes say that rules with restrictedLabels are for the pods of some profiles only, though a pod chooses its
+// restrictedNotes returns a note if rules with restrictedLabels are in some profiles only, because pods choose their
 // profile.
 func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf func(profile string) *schedulerconfig.Plugins) []string {
 	var with, without []string
@@ -191,7 +191,7 @@ func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf 
 	if len(with) == 0 || len(without) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("note: rules of %s with restrictedLabels are in the profiles %s, and it is not enabled at filter in %s: pods choose their profile, and get round the rules there",
+	return []string{fmt.Sprintf("note: rules of %s with restrictedLabels are in the profiles %s, and it is not enabled at filter in %s: pods choose their profile, and can avoid the rules",
 		nodeFilter, strings.Join(with, ", "), strings.Join(without, ", "))}
 }
 
@@ -204,7 +204,7 @@ func hasRestrictedLabels(args *config.NodeFilterArgs) bool {
 	return false
 }
 
-// workloadTopologyNotes say what WorkloadTopology is asked for and cannot do.
+// workloadTopologyNotes returns notes about args of WorkloadTopology without effect.
 func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
 	args, ok := argsOf(workloadTopology, p).(*config.WorkloadTopologyArgs)
 	points := pointsOf(workloadTopology, plugins)
@@ -213,7 +213,7 @@ func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerPro
 	}
 	var notes []string
 	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore") {
-		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: no node is known to be hot in time", path, workloadTopology, nodeLoad))
+		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: the load of nodes is not known in time", path, workloadTopology, nodeLoad))
 	}
 	within := false
 	for i := range args.Edges {

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
+func TestNotesOfChaos(t *testing.T) {
 	enabled := func(plugins ...string) schedulerconfig.PluginSet {
 		var set schedulerconfig.PluginSet
 		for _, plugin := range plugins {
@@ -43,12 +43,12 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 		{name: "asked for nothing", plugins: schedulerconfig.Plugins{Score: weighted(1)}},
 		{
 			name: "with too little weight", args: all, plugins: everywhere(5),
-			want: []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 5 at score other plugins and extenders may outweigh the node that it draws: give it more than 5"},
+			want: []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 5 at score other plugins and extenders may outweigh its random node: give it more than 5"},
 		},
 		{
 			name: "with too little weight beside an extender", args: all, plugins: everywhere(14),
 			extenders: []schedulerconfig.Extender{{PrioritizeVerb: "prioritize", Weight: 9}, {FilterVerb: "filter", Weight: 100}},
-			want:      []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 14 at score other plugins and extenders may outweigh the node that it draws: give it more than 14"},
+			want:      []string{"note: profiles[2]: Chaos has randomBindPercent, and with weight 14 at score other plugins and extenders may outweigh its random node: give it more than 14"},
 		},
 		{
 			name: "at filter alone", args: config.ChaosArgs{RejectPercent: 1}, plugins: schedulerconfig.Plugins{Filter: enabled("Chaos")},
@@ -80,7 +80,7 @@ func TestChaosThatHasNothingToDoIsNoted(t *testing.T) {
 	}
 }
 
-func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
+func TestNotesOfNodeFilter(t *testing.T) {
 	everywhere := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "NodeFilter", Weight: 1}}}
 	all := schedulerconfig.Plugins{PreFilter: everywhere, Filter: everywhere, Score: everywhere}
 	labelled := func(keys ...string) *metav1.LabelSelector {
@@ -157,7 +157,7 @@ func TestNodeFilterThatDoesLessThanItIsAskedIsNoted(t *testing.T) {
 	}
 }
 
-func TestAProfileThatGetsRoundRestrictedLabelsIsNoted(t *testing.T) {
+func TestNotesOfRestrictedLabels(t *testing.T) {
 	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: "NodeFilter", Weight: 1}}}
 	plugins := map[string]*schedulerconfig.Plugins{
 		"closed": {PreFilter: enabled, Filter: enabled, Score: enabled}, "other": {Filter: enabled}, "scores": {Score: enabled}, "open": {},
@@ -185,7 +185,7 @@ func TestAProfileThatGetsRoundRestrictedLabelsIsNoted(t *testing.T) {
 			name:     "two profiles that do not filter",
 			profiles: []schedulerconfig.KubeSchedulerProfile{profile("open"), profile("closed", false, true), profile("scores", true), profile("other", true)},
 			want: []string{"note: rules of NodeFilter with restrictedLabels are in the profiles closed, other, and it is not enabled at filter in open, scores: " +
-				"pods choose their profile, and get round the rules there"},
+				"pods choose their profile, and can avoid the rules"},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -197,7 +197,7 @@ func TestAProfileThatGetsRoundRestrictedLabelsIsNoted(t *testing.T) {
 	}
 }
 
-func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
+func TestNotesOfWorkloadTopology(t *testing.T) {
 	enabled := func(names ...string) schedulerconfig.PluginSet {
 		var set schedulerconfig.PluginSet
 		for _, name := range names {
@@ -225,7 +225,7 @@ func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
 			name: "too late", args: all,
 			plugins: schedulerconfig.Plugins{Filter: enabled("WorkloadTopology"), Score: enabled("WorkloadTopology", "NodeLoad")},
 			want: []string{
-				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: no node is known to be hot in time",
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at preFilter: preemption makes no room for it",
 				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at preFilter: preemption makes no room for it",
 			},
@@ -233,7 +233,7 @@ func TestWorkloadTopologyThatCannotDoItsWorkIsNoted(t *testing.T) {
 		{
 			name: "at score alone", args: all, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
 			want: []string{
-				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: no node is known to be hot in time",
+				"note: profiles[2]: WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 				"note: profiles[2]: WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
 				"note: profiles[2]: WorkloadTopology has edges with within and is not enabled at filter: nothing is rejected",
 			},

@@ -24,20 +24,19 @@ import (
 )
 
 const (
-	// requestTimeout bounds each request to the API server: where it is in reach, it answers at once.
+	// requestTimeout bounds each request to the API server, which answers at once if it can be reached.
 	requestTimeout = 10 * time.Second
-	// sourcesTimeout bounds what one plugin may take for its sources, several of which may hang until a timeout of
-	// their own.
+	// sourcesTimeout bounds the check of one plugin's sources. Several of them may hang until their own timeouts.
 	sourcesTimeout = 2 * time.Minute
 )
 
-// source is a plugin that asks a server, in a profile.
+// source is a plugin of a profile that reads from a server.
 type source struct {
 	profile, plugin string
 	checker         services.SourceChecker
 }
 
-// sourcesOf returns those of a profile's plugins that ask a server, by their names.
+// sourcesOf returns the plugins of a profile that read from a server, sorted by name.
 func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
 	var sources []source
 	for name, plugin := range plugins {
@@ -49,7 +48,8 @@ func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
 	return sources
 }
 
-// checkSources has plugins ask their sources, and prints what they found. Without such plugins, nothing is asked.
+// checkSources makes the plugins check their sources, and prints the results. Without such plugins, it sends no
+// request.
 func (s Start) checkSources(out io.Writer, sources []source) {
 	if len(sources) == 0 {
 		return
@@ -57,7 +57,7 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	warn := func(format string, args ...interface{}) { fmt.Fprintf(out, "warning: "+format+"\n", args...) }
 	nodes, err := s.nodes()
 	if err != nil {
-		warn("the nodes of the cluster are not known, so it cannot be said which of them a source knows: %s; "+
+		warn("cannot list the nodes of the cluster, so it is not known which of them a source has: %s; "+
 			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
 	}
 	for _, source := range sources {
@@ -79,7 +79,8 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	}
 }
 
-// checkCarried asks the API server for what plugins of other projects need, and prints what it does not have.
+// checkCarried prints a warning for each CustomResourceDefinition that an enabled plugin of another project needs and
+// the API server does not have.
 func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
 	names := map[string]bool{}
 	for _, framework := range profiles {
@@ -94,8 +95,8 @@ func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
 	}
 }
 
-// check has the plugin ask. A panic is like any other failure: it neither ends the check of the other sources nor makes
-// a valid configuration invalid.
+// check calls CheckSources. A panic is an error like any other: the other sources are checked too, and the
+// configuration stays valid.
 func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {
@@ -106,7 +107,7 @@ func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err
 	return s.checker.CheckSources(ctx, nodes, out)
 }
 
-// nodes asks the API server that the scheduler would use, as the scheduler would.
+// nodes lists the nodes of the cluster with the scheduler's own credentials.
 func (s Start) nodes() ([]*v1.Node, error) {
 	kubeConfig, err := s.kubeConfig()
 	if err != nil {

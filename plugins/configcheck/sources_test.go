@@ -45,8 +45,8 @@ func newAsker(name string, ask func(ctx context.Context, nodes []*v1.Node, out i
 	}
 }
 
-// apiServer answers with these nodes, or with an error if there are none, and counts the requests for them. It returns
-// a kubeconfig.
+// apiServer starts a server that returns these nodes, or an error without nodes, and counts the requests. It returns a
+// kubeconfig.
 func apiServer(t *testing.T, names ...string) (kubeconfig string, requests *int32) {
 	t.Helper()
 	requests = new(int32)
@@ -77,13 +77,13 @@ func apiServer(t *testing.T, names ...string) (kubeconfig string, requests *int3
 	return kubeconfig, requests
 }
 
-func TestSourcesAreAskedOnceForEachProfile(t *testing.T) {
+func TestValidateChecksSourcesOnceForEachProfile(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a", "node-b")
 	registry := frameworkruntime.Registry{
 		"Quiet": newAsker("Quiet", func(context.Context, []*v1.Node, io.Writer) error { return nil }),
 		"Asker": newAsker("Asker", func(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 			if _, bounded := ctx.Deadline(); !bounded {
-				t.Error("the plugin may take for ever")
+				t.Error("the context has no deadline")
 			}
 			var names []string
 			for _, node := range nodes {
@@ -104,7 +104,7 @@ profiles:
 `, kubeconfig))
 	var out, errOut bytes.Buffer
 	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
-		t.Errorf("a source that fails made the configuration invalid: %v", err)
+		t.Errorf("a failing source made the configuration invalid: %v", err)
 	}
 	want := `the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
 profile default-scheduler: the default plugins with these changes
@@ -135,8 +135,7 @@ warning: profile other: Asker: http://b: 500
 	}
 }
 
-// TestAPanicOfASourceIsAWarning, and the others are asked as well.
-func TestAPanicOfASourceIsAWarning(t *testing.T) {
+func TestValidateWarnsOfAPanic(t *testing.T) {
 	kubeconfig, _ := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{
 		"Asker": newAsker("Asker", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
@@ -151,7 +150,7 @@ func TestAPanicOfASourceIsAWarning(t *testing.T) {
 	cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}, {name: Quiet}]}}}]\n", kubeconfig))
 	var out, errOut bytes.Buffer
 	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
-		t.Errorf("a source that panics made the configuration invalid: %v", err)
+		t.Errorf("a panic made the configuration invalid: %v", err)
 	}
 	want := `profile default-scheduler: the sources of Asker
   half
@@ -164,13 +163,13 @@ profile default-scheduler: the sources of Quiet
 	}
 }
 
-func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
+func TestValidateChecksSourcesWithoutNodes(t *testing.T) {
 	forbidding, _ := apiServer(t)
 	tests := []struct {
 		name, kubeconfig, want string
 	}{
-		{name: "no kubeconfig, and no pod", want: "unable to load in-cluster configuration"},
-		{name: "a kubeconfig that is not there", kubeconfig: "/no/such/file", want: "stat /no/such/file: no such file or directory"},
+		{name: "no kubeconfig, outside of a pod", want: "unable to load in-cluster configuration"},
+		{name: "a missing kubeconfig", kubeconfig: "/no/such/file", want: "stat /no/such/file: no such file or directory"},
 		{name: "an API server that refuses", kubeconfig: forbidding, want: "not now"},
 	}
 	for _, tt := range tests {
@@ -199,7 +198,7 @@ func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
 					warning += line
 				}
 			}
-			if !strings.HasPrefix(warning, "warning: the nodes of the cluster are not known") || !strings.Contains(warning, tt.want) || strings.Count(warning, "warning: ") != 1 {
+			if !strings.HasPrefix(warning, "warning: cannot list the nodes of the cluster") || !strings.Contains(warning, tt.want) || strings.Count(warning, "warning: ") != 1 {
 				t.Errorf("warned %q, want it to say %q, once", warning, tt.want)
 			}
 			if !strings.HasSuffix(out.String(), "profile default-scheduler: the sources of Asker\n  100 series\n") || errOut.Len() > 0 {
@@ -209,9 +208,8 @@ func TestSourcesAreAskedWithoutNodesToo(t *testing.T) {
 	}
 }
 
-// TestNoServerIsAskedInVain has an API server that must hear nothing: where no plugin asks a server, and where the
-// configuration is wrong.
-func TestNoServerIsAskedInVain(t *testing.T) {
+// TestValidateSendsNoRequest is about configurations without plugins that have sources, and about invalid ones.
+func TestValidateSendsNoRequest(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{
 		"Scorer": newScorer,
@@ -225,8 +223,8 @@ func TestNoServerIsAskedInVain(t *testing.T) {
 		name, plugins string
 		valid         bool
 	}{
-		{"no plugin with sources", "{multiPoint: {enabled: [{name: Scorer}]}}", true},
-		{"a plugin beside it that cannot be made", "{multiPoint: {enabled: [{name: Asker}, {name: Broken}]}}", false},
+		{"no sources", "{multiPoint: {enabled: [{name: Scorer}]}}", true},
+		{"sources, but another plugin fails", "{multiPoint: {enabled: [{name: Asker}, {name: Broken}]}}", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %s}\nprofiles: [{plugins: %s}]\n", kubeconfig, tt.plugins))

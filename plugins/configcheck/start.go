@@ -33,13 +33,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
-// Start is what kube-scheduler would start with.
+// Start holds the configuration of a kube-scheduler.
 type Start struct {
 	// ConfigFile is the path of the configuration file; empty if there is none, and flags alone make the configuration.
 	ConfigFile string
-	// Config is the configuration: defaulted, with the flags that count more than the file applied, and validated.
+	// Config is the configuration, defaulted and validated, after flags have overridden the file.
 	Config *schedulerconfig.KubeSchedulerConfiguration
-	// Registry are the plugins that the command adds to those of the scheduler. May be nil.
+	// Registry has the plugins that the command adds to those of the scheduler. May be nil.
 	Registry frameworkruntime.Registry
 	// KubeconfigFlag is the value of the flag --kubeconfig.
 	KubeconfigFlag string
@@ -47,17 +47,15 @@ type Start struct {
 	Master string
 }
 
-// Validate goes on where a configuration has been read: unless err says what is wrong with it already, it does all else
-// that kube-scheduler does before its first request. It makes every profile and calls New of every plugin in it, with a
-// client that sends no request; it makes the extenders, for which it reads those of the files they name that are on
-// this machine; and it makes the leader election. Up to here it contacts no server; it listens nowhere and writes
-// nothing.
+// Validate does everything that kube-scheduler does between reading its configuration and its first request, unless err
+// reports that the configuration could not be read. It creates every profile and all of its plugins, with a client that
+// sends no request; the extenders, with those of their files that exist on this machine; and the leader election. It
+// contacts no server, does not listen, and writes no file.
 //
-// What it found goes to errOut, one error a line, and the return value is then an error that says how many there are.
-// Without errors, a summary of the profiles and notes on what may surprise go to out. Then each plugin that is a
-// services.SourceChecker asks its sources once: what it found goes to out, what failed as warnings. For that the API
-// server is asked for the nodes; and it is asked whether it has what plugins of other projects need. Without such
-// plugins it is not asked.
+// Validate prints each error on a line of errOut, and returns an error with their number. Without errors, it prints a
+// summary of the profiles to out, and notes about surprising settings. Then it checks the sources of each plugin that
+// is a services.SourceChecker, and prints the results to out, with failures as warnings. Only for such plugins, and
+// for plugins of other projects that need CustomResourceDefinitions, does it send requests to the API server.
 func Validate(out, errOut io.Writer, start Start, err error) error {
 	what := start.ConfigFile
 	if what == "" {
@@ -88,8 +86,8 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	return nil
 }
 
-// check makes a scheduler of the configuration, which stops at the first error, and then tries each part on its own, to
-// find all. The plugins that it makes for that are those whose sources it returns.
+// check creates a scheduler, which stops at the first error, and then each part on its own, to find all errors. It
+// returns the sources of the latter's plugins.
 func (s Start) check() (profile.Map, []source, error) {
 	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
 		return nil, nil, err
@@ -100,11 +98,11 @@ func (s Start) check() (profile.Map, []source, error) {
 	}
 	cfg := s.Config.DeepCopy()
 	for i := range cfg.Extenders {
-		leaveOutMissingFiles(&cfg.Extenders[i])
+		dropMissingFiles(&cfg.Extenders[i])
 	}
 	stop := make(chan struct{})
 	defer close(stop)
-	// First, because it writes into the args of NodeResourcesFit which resources the extenders have it ignore.
+	// The scheduler comes first, because it adds the extenders' ignored resources to the args of NodeResourcesFit.
 	made, startErr := scheduler.New(offline.client, offline.informers, offline.dynamicInformers, newRecorder, stop,
 		scheduler.WithComponentConfigVersion(cfg.TypeMeta.APIVersion),
 		scheduler.WithKubeConfig(offline.kubeConfig),
@@ -150,7 +148,7 @@ func (s Start) registry() frameworkruntime.Registry {
 	return registry
 }
 
-// offline is what a scheduler is made with when it must not reach a cluster. Its informers are never started.
+// offline holds the parts of a scheduler that must not reach a cluster. Its informers are never started.
 type offline struct {
 	kubeConfig       *restclient.Config
 	client           clientset.Interface
@@ -159,7 +157,7 @@ type offline struct {
 }
 
 func newOffline() (*offline, error) {
-	// Plugins make clients of their own from it.
+	// Plugins create their own clients from it.
 	kubeConfig := &restclient.Config{Host: "https://cluster.invalid", Transport: refusing{}}
 	client, err := clientset.NewForConfig(kubeConfig)
 	if err != nil {
@@ -177,8 +175,8 @@ func newOffline() (*offline, error) {
 	}, nil
 }
 
-// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New until informers of their
-// own have listed: they are told that there is nothing.
+// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New for their own informers, so
+// it answers list requests with an empty list.
 type refusing struct{}
 
 var errRefused = errors.New("no request is sent while a configuration is validated")
@@ -200,17 +198,16 @@ func (refusing) RoundTrip(request *http.Request) (*http.Response, error) {
 	return nil, errRefused
 }
 
-// newRecorder makes a recorder without a place to put events.
+// newRecorder returns a recorder that discards events.
 func newRecorder(string) events.EventRecorder { return &events.FakeRecorder{} }
 
-// failedPlugin stands in for a plugin whose New returned an error, so that New of the others is called too.
+// failedPlugin replaces a plugin whose New returned an error, so that the framework creates the other plugins too.
 type failedPlugin string
 
 func (f failedPlugin) Name() string { return string(f) }
 
-// tryProfile makes the framework of a profile and returns the plugins that could be made, by their names, and the
-// errors of the others; or, if there are none, what is wrong with the profile as a whole, of which the framework tells
-// the first.
+// tryProfile creates the framework of a profile. It returns the plugins by name, and the errors of those that could not
+// be created. Without such errors, it returns the framework's first error about the profile as a whole.
 func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) (map[string]framework.Plugin, []error) {
 	plugins := map[string]framework.Plugin{}
 	errs := wrongPlugins(path.Child("plugins"), p.Plugins, registry)
@@ -232,7 +229,7 @@ func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerP
 	if _, err := o.newFramework(collecting, p); err != nil && len(errs) == 0 {
 		return plugins, []error{fmt.Errorf("%s: %w", path, err)}
 	}
-	// The framework calls them in no order.
+	// The framework creates plugins in random order.
 	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
 	return plugins, errs
 }
@@ -248,8 +245,8 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 	)
 }
 
-// wrongPlugins returns an error for each plugin that is enabled and does not exist, or has a weight that turns its score
-// round, which upstream accepts at some points and not at others.
+// wrongPlugins returns an error for each enabled plugin that does not exist or has a negative weight, which upstream
+// accepts at some extension points.
 func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
 	var errs []error
 	for _, point := range extensionPoints {
@@ -266,7 +263,7 @@ func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry f
 	return errs
 }
 
-// leaderElectionError makes the leader election as kube-scheduler does.
+// leaderElectionError creates the leader election as kube-scheduler does, and returns its error.
 func (o *offline) leaderElectionError(cfg componentbaseconfig.LeaderElectionConfiguration) error {
 	if !cfg.LeaderElect {
 		return nil

@@ -27,7 +27,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// scorer is a plugin that is no part of the scheduler.
+// scorer is a plugin that the scheduler does not have.
 type scorer struct{ framework.ScorePlugin }
 
 func (scorer) Name() string { return "Scorer" }
@@ -41,7 +41,7 @@ func (binder) Name() string { return "Binder" }
 
 func newBinder(runtime.Object, framework.Handle) (framework.Plugin, error) { return binder{}, nil }
 
-// nodeFilterer is a plugin at filter, of a name whose args are known.
+// nodeFilterer is a plugin at filter with the name of one whose args are known.
 type nodeFilterer struct{ framework.FilterPlugin }
 
 func (nodeFilterer) Name() string { return nodeFilter }
@@ -52,7 +52,7 @@ func failing(err error) frameworkruntime.PluginFactory {
 
 const head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
 
-// load reads a configuration that is in order.
+// load decodes a valid configuration.
 func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfiguration {
 	t.Helper()
 	object, gvk, err := scheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
@@ -64,13 +64,13 @@ func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfigura
 	return cfg
 }
 
-// fitWarning is about a name that is none among the ignored resources.
+// fitWarning is about an invalid name among the ignored resources.
 const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b": name part must consist of alphanumeric ` +
 	`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used ` +
 	`for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'); a start accepts it, because the profile has the plugin disabled, or because ` +
 	"ignoredResources are those of the extenders' managedResources; correct it\n"
 
-func TestTheSummarySaysWhatIsNotDefault(t *testing.T) {
+func TestValidatePrintsSummaryAndNotes(t *testing.T) {
 	kubeconfig := filepath.Join(t.TempDir(), "scheduler.conf")
 	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
 		t.Fatal(err)
@@ -135,11 +135,11 @@ config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
 profile default-scheduler: the default plugins
 extender http://127.0.0.1:9000/a: filter, prioritize with weight 3, preempt, bind
 extender http://127.0.0.1:9001: nothing, it has no verbs
-note: extenders[1].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says
+note: extenders[1].urlPrefix: begins with http://, so requests are not encrypted, even with enableHTTPS
 `,
 		},
 		{
-			name:  "what a scheduler accepts and is seldom meant",
+			name:  "settings that are seldom intended",
 			start: Start{ConfigFile: "config.yaml", KubeconfigFlag: "/kubeconfig", Registry: frameworkruntime.Registry{"Scorer": newScorer}},
 			document: head + `
 clientConnection: {kubeconfig: /no/such/file}
@@ -161,12 +161,12 @@ note: no profile is named default-scheduler: pods that name no scheduler stay Pe
 note: profiles[0].plugins.filter.disabled[NodeNames]: this scheduler has no plugin of that name
 note: profiles[0].pluginConfig[1]: Scorer is enabled nowhere in this profile
 note: profiles[0].pluginConfig[2]: this scheduler has no plugin named Scorers
-note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts
+note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig
 note: clientConnection.kubeconfig is not to be found on this machine: stat /no/such/file: no such file or directory
 `,
 		},
 		{
-			name:  "args of NodeResourcesFit that nothing checks",
+			name:  "args of a disabled NodeResourcesFit",
 			start: Start{ConfigFile: "config.yaml"},
 			document: connected + `
 profiles:
@@ -193,7 +193,7 @@ extender http://a: filter
 ` + fitWarning,
 		},
 		{
-			name:  "what v1beta2 drops",
+			name:  "multiPoint in v1beta2",
 			start: Start{ConfigFile: "config.yaml"},
 			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
 profiles:
@@ -204,11 +204,11 @@ profiles:
 config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
 profile default-scheduler: the default plugins
 profile other: the default plugins
-note: profiles[1].plugins.multiPoint: v1beta2 reads this and does nothing with it; name the extension points, or make the file one of v1beta3
+note: profiles[1].plugins.multiPoint: v1beta2 ignores this field; name the extension points, or make the file one of v1beta3
 `,
 		},
 		{
-			name:  "the files of extenders that are on another machine",
+			name:  "files of extenders on another machine",
 			start: Start{ConfigFile: "config.yaml"},
 			document: connected + `
 extenders:
@@ -237,7 +237,7 @@ note: the file has more than one YAML document: only the first is read, up to th
 `,
 		},
 		{
-			name:     "one document between lines that could be the beginning of another",
+			name:     "one document between separators",
 			start:    Start{ConfigFile: "config.yaml"},
 			document: "---\n" + connected + "---\n# nothing\n---\n",
 			want: `
@@ -255,7 +255,7 @@ profile default-scheduler: the default plugins
 `,
 		},
 		{
-			name:  "a plugin behind the one that binds every pod, and one before it",
+			name:  "plugins before and behind DefaultBinder",
 			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
 			document: connected + `
 profiles:
@@ -278,7 +278,7 @@ note: profiles[0]: Binder is enabled at bind behind DefaultBinder, which binds e
 `,
 		},
 		{
-			name:  "a plugin that is before the one that binds every pod, in the older version",
+			name:  "a plugin before DefaultBinder in v1beta2",
 			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
 			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
 profiles:
@@ -325,9 +325,9 @@ note: clientConnection.kubeconfig is not set: the scheduler finds the API server
 	}
 }
 
-// TestProfilesAreCompared has args as the patched scheduler reads them, and in that the plugin itself: upstream's knows
-// neither.
-func TestProfilesAreCompared(t *testing.T) {
+// TestValidateComparesProfiles uses the args of the patched scheduler's NodeFilter, and a replacement for the plugin
+// itself, because pristine upstream has neither.
+func TestValidateComparesProfiles(t *testing.T) {
 	cfg := load(t, head+`
 profiles:
 - {schedulerName: default-scheduler, plugins: {filter: {enabled: [{name: NodeFilter}]}}}
@@ -356,7 +356,7 @@ profiles:
 	}
 }
 
-func TestTheErrorsOfAllProfilesAndPluginsAreNamed(t *testing.T) {
+func TestValidatePrintsAllErrors(t *testing.T) {
 	asking := func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		_, err := handle.ClientSet().CoreV1().Nodes().List(context.Background(), metav1.ListOptions{})
 		return nil, err
@@ -384,7 +384,7 @@ func TestTheErrorsOfAllProfilesAndPluginsAreNamed(t *testing.T) {
 		want     []string
 	}{
 		{
-			name: "plugins whose New fails, and plugins that are not there",
+			name: "plugins whose New fails, and unknown plugins",
 			document: head + `
 profiles:
 - schedulerName: default-scheduler
@@ -402,7 +402,7 @@ profiles:
 			},
 		},
 		{
-			name:     "weights that turn a score round",
+			name:     "negative weights",
 			document: head + "profiles: [{plugins: {multiPoint: {enabled: [{name: Scorer, weight: -1}]}, score: {enabled: [{name: ImageLocality, weight: -2}]}}}]\n",
 			want: []string{
 				"profiles[0].plugins.multiPoint.enabled[Scorer].weight: Invalid value: -1: must not be negative",
@@ -418,7 +418,7 @@ profiles:
 			},
 		},
 		{
-			name: "profiles that are wrong as a whole, extenders and leader election",
+			name: "profiles as a whole and extenders and leader election",
 			document: head + `
 leaderElection: {resourceLock: files}
 profiles:
@@ -427,16 +427,16 @@ profiles:
 - schedulerName: b
   plugins: {bind: {disabled: [{name: "*"}]}}
 extenders:
-- {urlPrefix: "https://a", enableHTTPS: true, tlsConfig: {insecure: true, certFile: FOLDER, keyFile: FOLDER}}
+- {urlPrefix: "https://a", enableHTTPS: true, tlsConfig: {insecure: true, certFile: DIRECTORY, keyFile: DIRECTORY}}
 - {urlPrefix: "https://b", enableHTTPS: true, tlsConfig: {insecure: true}}
-- {urlPrefix: "https://c", enableHTTPS: true, tlsConfig: {caFile: FOLDER, certFile: /no/such/cert, keyFile: /no/such/key}}
+- {urlPrefix: "https://c", enableHTTPS: true, tlsConfig: {caFile: DIRECTORY, certFile: /no/such/cert, keyFile: /no/such/key}}
 - {urlPrefix: "https://d", enableHTTPS: true, tlsConfig: {insecure: true, caFile: /no/such/ca}}
 `,
 			want: []string{
 				`profiles[0]: plugin "Scorer" does not extend FilterPlugin plugin`,
 				"profiles[1]: at least one bind plugin is needed",
-				"extenders[0]: read FOLDER: is a directory",
-				"extenders[2]: read FOLDER: is a directory",
+				"extenders[0]: read DIRECTORY: is a directory",
+				"extenders[2]: read DIRECTORY: is a directory",
 				"extenders[3]: specifying a root certificates file with the insecure flag is not allowed",
 				"leaderElection: Invalid lock-type files",
 			},
@@ -454,13 +454,13 @@ extenders:
 				tt.registry = registry
 			}
 			var out, errOut bytes.Buffer
-			// A folder exists, and is no certificate.
-			folder := t.TempDir()
-			cfg := load(t, strings.ReplaceAll(tt.document, "FOLDER", folder))
+			// A directory exists and cannot be read as a certificate.
+			dir := t.TempDir()
+			cfg := load(t, strings.ReplaceAll(tt.document, "DIRECTORY", dir))
 			err := Validate(&out, &errOut, Start{ConfigFile: "config.yaml", Config: cfg, Registry: tt.registry}, nil)
 			want := ""
 			for _, line := range tt.want {
-				want += "error: " + strings.ReplaceAll(line, "FOLDER", folder) + "\n"
+				want += "error: " + strings.ReplaceAll(line, "DIRECTORY", dir) + "\n"
 			}
 			if diff := cmp.Diff(want, errOut.String()); diff != "" {
 				t.Errorf("errors (-want +got):\n%s", diff)
@@ -475,7 +475,7 @@ extenders:
 	}
 }
 
-func TestADuplicateIsShownByItsPath(t *testing.T) {
+func TestLinesShowTheDuplicatePath(t *testing.T) {
 	path := field.NewPath("profiles").Index(1).Child("schedulerName")
 	got := lines(field.Duplicate(path, field.NewPath("profiles").Index(0).Child("schedulerName")))
 	if want := []string{`profiles[1].schedulerName: Duplicate value: "profiles[0].schedulerName"`}; cmp.Diff(want, got) != "" {
@@ -483,7 +483,7 @@ func TestADuplicateIsShownByItsPath(t *testing.T) {
 	}
 }
 
-func TestErrorsOfTheFileAreAllThatIsSaid(t *testing.T) {
+func TestValidatePrintsErrorsOfTheFile(t *testing.T) {
 	var out, errOut bytes.Buffer
 	err := Validate(&out, &errOut, Start{ConfigFile: "config.yaml"}, utilerrors.NewAggregate([]error{errors.New("a: wrong"), errors.New("b: wrong")}))
 	if err == nil || err.Error() != "config.yaml: 2 errors, listed above" {
@@ -494,9 +494,9 @@ func TestErrorsOfTheFileAreAllThatIsSaid(t *testing.T) {
 	}
 }
 
-// TestAConfigurationIsNotChanged is about the extenders' timeouts and the args of NodeResourcesFit, into which making a
-// scheduler writes.
-func TestAConfigurationIsNotChanged(t *testing.T) {
+// TestValidateKeepsTheConfiguration is about the extenders' timeouts and the args of NodeResourcesFit, which are
+// changed when a scheduler is created.
+func TestValidateKeepsTheConfiguration(t *testing.T) {
 	cfg := load(t, head+`extenders: [{urlPrefix: "http://a", managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]`)
 	before := cfg.DeepCopy()
 	if err := Validate(&bytes.Buffer{}, &bytes.Buffer{}, Start{Config: cfg}, nil); err != nil {
@@ -526,7 +526,7 @@ func TestLogErrors(t *testing.T) {
 	}
 }
 
-// captureLog sends what is logged to a buffer.
+// captureLog redirects the log to a buffer.
 func captureLog(t *testing.T, buffer *bytes.Buffer) {
 	t.Helper()
 	klog.LogToStderr(false)

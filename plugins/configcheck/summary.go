@@ -28,8 +28,8 @@ type extensionPoint struct {
 	set  func(*schedulerconfig.Plugins) schedulerconfig.PluginSet
 }
 
-// extensionPoints are in the order in which a pod passes them. The last, multiPoint, is none, but a short way to name a
-// plugin for all of those that it has.
+// extensionPoints are in the order in which they are called. The last, multiPoint, is not an extension point: it
+// enables a plugin at all of its points.
 var extensionPoints = func() (points []extensionPoint) {
 	lists := reflect.TypeOf(schedulerconfig.Plugins{})
 	for i := 0; i < lists.NumField(); i++ {
@@ -41,7 +41,7 @@ var extensionPoints = func() (points []extensionPoint) {
 	return points
 }()
 
-// summary says of each profile what makes it different from the default one, and of each extender what it is asked.
+// summary returns lines with the differences of each profile from the default one, and with the verbs of each extender.
 func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
 	var summary []string
 	for _, p := range s.Config.Profiles {
@@ -54,13 +54,12 @@ func (s Start) summary(profiles profile.Map, defaults *schedulerconfig.Plugins) 
 		summary = append(summary, differences...)
 	}
 	for _, extender := range s.Config.Extenders {
-		summary = append(summary, fmt.Sprintf("extender %s: %s", extendernodes.WithoutCredentials(extender.URLPrefix), strings.Join(asked(extender), ", ")))
+		summary = append(summary, fmt.Sprintf("extender %s: %s", extendernodes.WithoutCredentials(extender.URLPrefix), strings.Join(verbs(extender), ", ")))
 	}
 	return summary
 }
 
-// defaultPlugins returns the plugins of the default profile, which are not the same in each version of the
-// configuration.
+// defaultPlugins returns the plugins of the default profile, which depends on the version of the configuration.
 func defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
 	document := encode(metav1.TypeMeta{APIVersion: apiVersion, Kind: configurationKind})
 	object, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)
@@ -78,8 +77,8 @@ func defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
 	return framework.ListPlugins(), nil
 }
 
-// difference returns a line each for the plugins that were added, left out, and given another weight. Of score plugins
-// it names the weight.
+// difference returns lines with the plugins that were added, left out, and given another weight. Score plugins are
+// shown with their weight.
 func difference(before, after *schedulerconfig.Plugins) []string {
 	var added, leftOut, changed findings
 	for _, point := range extensionPoints {
@@ -106,7 +105,7 @@ func difference(before, after *schedulerconfig.Plugins) []string {
 	return lines
 }
 
-// weights returns the plugins at an extension point; only at score, they have weights other than 0.
+// weights returns the plugins at an extension point, with their weights, which are 0 except at score.
 func weights(point extensionPoint, plugins *schedulerconfig.Plugins) map[string]int32 {
 	weights := map[string]int32{}
 	for _, plugin := range point.set(plugins).Enabled {
@@ -149,9 +148,9 @@ func (f *findings) line(heading string) []string {
 	return []string{heading + strings.Join(parts, ", ")}
 }
 
-// asked lists what an extender is asked.
-func asked(extender schedulerconfig.Extender) []string {
-	var asked []string
+// verbs returns the verbs of an extender.
+func verbs(extender schedulerconfig.Extender) []string {
+	var found []string
 	for _, verb := range []struct {
 		name, given string
 		weight      int64
@@ -162,16 +161,16 @@ func asked(extender schedulerconfig.Extender) []string {
 		{"bind", extender.BindVerb, 0},
 	} {
 		if verb.given != "" {
-			asked = append(asked, weighted(verb.name, verb.weight))
+			found = append(found, weighted(verb.name, verb.weight))
 		}
 	}
-	if len(asked) == 0 {
+	if len(found) == 0 {
 		return []string{"nothing, it has no verbs"}
 	}
-	return asked
+	return found
 }
 
-// notes are about what a scheduler accepts, and yet is seldom meant.
+// notes returns notes about settings that a scheduler accepts and that are seldom intended.
 func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
 	var notes []string
 	note := func(format string, args ...interface{}) { notes = append(notes, fmt.Sprintf("note: "+format, args...)) }
@@ -194,16 +193,16 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 			if _, found := registry[pluginConfig.Name]; !found {
 				note("%s: this scheduler has no plugin named %s", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			} else if !enabled.Has(pluginConfig.Name) && !isDefault.Has(pluginConfig.Name) {
-				// Default plugins have args even where none were written.
+				// Default plugins have args even if the file has none.
 				note("%s: %s is enabled nowhere in this profile", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			}
 		}
 	}
 	for i, extender := range s.Config.Extenders {
 		if extender.EnableHTTPS && strings.HasPrefix(extender.URLPrefix, "http://") {
-			note("extenders[%d].urlPrefix: begins with http://, so what is sent is not encrypted, whatever enableHTTPS says", i)
+			note("extenders[%d].urlPrefix: begins with http://, so requests are not encrypted, even with enableHTTPS", i)
 		}
-		for _, missing := range leaveOutMissingFiles(extender.DeepCopy()) {
+		for _, missing := range dropMissingFiles(extender.DeepCopy()) {
 			note("extenders[%d].tlsConfig.%s", i, missing)
 		}
 	}
@@ -219,8 +218,8 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 	return append(notes, s.kubeconfigNotes()...)
 }
 
-// fitWarnings are about args of NodeResourcesFit that the plugin itself refuses, and that a start accepts none the less:
-// upstream's table of validators has this one under a name that is never looked up.
+// fitWarnings returns warnings about args of NodeResourcesFit that the plugin refuses but a start accepts: upstream's
+// table of validators has this one under a name that is never looked up.
 func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
 	var warnings []string
 	for i, pluginConfig := range p.PluginConfig {
@@ -238,7 +237,7 @@ func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []st
 	return warnings
 }
 
-// multiPointNotes are about v1beta2, which has the field and drops what is in it. So the file itself must be asked.
+// multiPointNotes returns notes about multiPoint in v1beta2, which drops its content. So they read the file again.
 func (s Start) multiPointNotes() []string {
 	data, err := os.ReadFile(s.ConfigFile)
 	var given v1beta2.KubeSchedulerConfiguration
@@ -248,7 +247,7 @@ func (s Start) multiPointNotes() []string {
 	var notes []string
 	for i, p := range given.Profiles {
 		if p.Plugins != nil && len(p.Plugins.MultiPoint.Enabled)+len(p.Plugins.MultiPoint.Disabled) > 0 {
-			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 reads this and does nothing with it; name the extension points, or make the file one of v1beta3",
+			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 ignores this field; name the extension points, or make the file one of v1beta3",
 				field.NewPath("profiles").Index(i).Child("plugins", "multiPoint")))
 		}
 	}
@@ -258,7 +257,7 @@ func (s Start) multiPointNotes() []string {
 func (s Start) kubeconfigNotes() []string {
 	var notes []string
 	if s.ConfigFile != "" && s.KubeconfigFlag != "" {
-		notes = append(notes, "note: with --config, the flag --kubeconfig is ignored; clientConnection.kubeconfig counts")
+		notes = append(notes, "note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig")
 	}
 	switch kubeconfig := s.Config.ClientConnection.Kubeconfig; {
 	case kubeconfig == "" && s.Master != "":

@@ -7,8 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/conversion"
 )
 
-// Convert_Pointer_resource_Quantity_To_resource_Quantity is for a quantity whose zero is told from none in the versions
-// only. The generated conversions of all versions call it, as they call those for numbers in the package metav1.
+// Convert_Pointer_resource_Quantity_To_resource_Quantity converts an optional quantity to its internal form, which has
+// no nil. The generated conversions call it, like those for numbers in the package metav1.
 func Convert_Pointer_resource_Quantity_To_resource_Quantity(in **resource.Quantity, out *resource.Quantity, s conversion.Scope) error {
 	if *in == nil {
 		*out = resource.Quantity{}
@@ -18,7 +18,7 @@ func Convert_Pointer_resource_Quantity_To_resource_Quantity(in **resource.Quanti
 	return nil
 }
 
-// Convert_resource_Quantity_To_Pointer_resource_Quantity is the way back.
+// Convert_resource_Quantity_To_Pointer_resource_Quantity converts a quantity to its optional form.
 func Convert_resource_Quantity_To_Pointer_resource_Quantity(in *resource.Quantity, out **resource.Quantity, s conversion.Scope) error {
 	quantity := in.DeepCopy()
 	*out = &quantity

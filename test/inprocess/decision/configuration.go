@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	// The plugins' args, in every version.
-	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/install"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 )
 
 // klogFlags are made before any goroutine logs, because klog makes them without its lock.

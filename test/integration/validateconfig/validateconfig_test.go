@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validateconfig sees what a real kube-scheduler says of configurations, wrong and right ones, without a
-// cluster. It needs a binary that was built before, so it is run by its own make target.
+// Package validateconfig runs a real kube-scheduler with valid and invalid configurations, without a cluster. It needs
+// a binary that was built before, so it has its own make target.
 package validateconfig
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -23,220 +23,75 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// versions are those of the configuration that Kubernetes 1.23 reads.
+// versions are the versions of the configuration that Kubernetes 1.23 reads.
 var versions = []string{"v1beta2", "v1beta3"}
 
-// plugins are this project's, with args that are wrong in each way, and with the args that are written when only those
-// of given are in the file.
-var plugins = []struct {
-	name string
-	// point is one of its extension points, at which it is enabled; v1beta2 has no multiPoint that works.
-	point string
-	// wrong are args with an unknown field, a value of a wrong type, and values out of their range; errors are the ends
-	// of the lines that say so, after the path of the args.
-	wrong  string
-	errors []string
-	// given are the args that have no default.
-	given     string
-	defaulted string
-}{
-	{
-		name:  "Chaos",
-		point: "filter",
-		wrong: "{namespaces: [a, kube-system], seeds: 1, dryRun: perhaps, rejectPercent: 101, maxPermitDelay: 11m, randomBindPercent: -1}",
-		errors: []string{
-			".seeds: unknown field: known here are dryRun, maxConsecutiveRejections, maxPermitDelay, namespaces, randomBindPercent, randomScore, rejectPercent, seed",
-			`.dryRun: Invalid value: "perhaps": must be true or false`,
-			".namespaces[1]: Forbidden: the pods of kube-system are never disturbed",
-			".rejectPercent: Invalid value: 101: must be between 0 and 100, inclusive",
-			`.maxPermitDelay: Invalid value: "11m0s": must be between 0s and 10m0s, inclusive`,
-			".randomBindPercent: Invalid value: -1: must be between 0 and 100, inclusive",
-		},
-		given: "{namespaces: [test]}",
-		defaulted: "{namespaces: [test], seed: 0, dryRun: false, rejectPercent: 0, maxConsecutiveRejections: 3, randomScore: false, " +
-			"maxPermitDelay: 0s, randomBindPercent: 0}",
-	},
-	{
-		name:  "DataLocality",
-		point: "score",
-		wrong: "{dataset: a, nodeAnnotation: a b, nodeLabelPrefix: a/b/, servers: [{namespaces: [A]}], levels: [{topologyKey: rack, percent: 101}, {topologyKey: rack, percent: most}], requireWithin: zone}",
-		errors: []string{
-			".dataset: unknown field: known here are datasetsAnnotation, levels, nodeAnnotation, nodeLabelPrefix, requireWithin, servers",
-			`.levels[1].percent: Invalid value: "most": must be a whole number between -2147483648 and 2147483647`,
-			`.nodeAnnotation: Invalid value: "a b": `,
-			`.nodeLabelPrefix: Invalid value: "a/b/": must be the beginning of a label's key`,
-			`.servers[0].namespaces[0]: Invalid value: "A": `,
-			".servers[0].datasetLabel: Required value: the key of a label",
-			`.levels[0].percent: Invalid value: 101: must be between 0 and 100, inclusive`,
-			`.levels[1].topologyKey: Duplicate value: "rack"`,
-			`.requireWithin: Unsupported value: "zone": supported values: "rack"`,
-		},
-		defaulted: "{datasetsAnnotation: data-locality.scheduler/datasets, nodeAnnotation: data-locality.scheduler/datasets, nodeLabelPrefix: '', " +
-			"levels: [{topologyKey: kubernetes.io/hostname, percent: 100}, {topologyKey: topology.kubernetes.io/zone, percent: 50}], requireWithin: ''}",
-	},
-	{
-		name:  "ExtensionPointLogger",
-		point: "permit",
-		wrong: "{samplerate: 1, redact: 1, sampleRate: 1.5, namespaces: [A]}",
-		errors: []string{
-			".samplerate: unknown field: known here are namespaces, queueSort, redact, sampleRate",
-			".redact: Invalid value: 1: must be true or false",
-			".sampleRate: Invalid value: 1.5: must be more than 0 and at most 1",
-			`.namespaces[0]: Invalid value: "A": `,
-		},
-		defaulted: "{sampleRate: 1, redact: false, queueSort: false}",
-	},
-	{
-		name:  "MyScorePlugin",
-		point: "score",
-		wrong: "{nodeLabels: a, preferredValues: ssd, nodeLabel: a b}",
-		errors: []string{
-			".nodeLabels: unknown field: known here are nodeLabel, preferredValues",
-			`.preferredValues: Invalid value: "ssd": must be a list`,
-			`.nodeLabel: Invalid value: "a b": `,
-		},
-		defaulted: "{nodeLabel: disktype, preferredValues: [ssd]}",
-	},
-	{
-		name:  "NodeFilter",
-		point: "filter",
-		wrong: "{rules: [{name: a, action: Allow, nodeNames: [7]}, {name: a, action: Forbid, nodeNames: ['*'], nodeSelectors: {}}]}",
-		errors: []string{
-			".rules[1].nodeSelectors: unknown field: known here are action, maxPercent, minPercent, name, namespaces, nodeNames, nodeSelector, podSelector, restrictedLabels, weight",
-			".rules[0].nodeNames[0]: Invalid value: 7: must be text; quotes make text of a number, of true and of false",
-			`.rules[1].name: Duplicate value: "a"`,
-			`.rules[1].action: Unsupported value: "Forbid": supported values: "Allow", "Deny", "Prefer", "Share"`,
-		},
-		given:     "{rules: [{name: a, action: Deny, nodeNames: ['*']}]}",
-		defaulted: "{rules: [{name: a, action: Deny, nodeNames: ['*']}], defaultAction: Allow}",
-	},
-	{
-		name:  "NodeLoad",
-		point: "score",
-		wrong: "{prometheus: {endpoint: a, endpoints: ['https://user:PASSWORD@example.com', 'http://example.com?token=PASSWORD', PASSWORD], timeout: 50ms, " +
-			"tls: {caFile: ca.pem, keyFile: PASSWORD, serverName: a b, insecureSkipVerify: true}, bearerTokenFile: PASSWORD, " +
-			"headers: [{name: Host, value: a}, {name: Authorization, value: PASSWORD}, {name: X-Key, value: 7}, {name: X-Tenant}]}, " +
-			"refreshInterval: 15, maxSampleAge: 2h, nodeMatch: {label: a-b, by: Address}, fallback: Zero, filterOnStale: Shut, " +
-			"minFreshNodesPercent: 101, exemptDaemonSets: often, exemptPriorityAbove: high, " +
-			"resources: [{name: cpu, nodeMatch: {label: node, by: Address}, unit: Percent, capacity: some, window: 1s, threshold: 0, weight: 101, strategy: Best, target: 100, margin: 11, sensitivity: 0, " +
-			"estimator: {resource: cpus, by: Limit, factor: 0, default: -1, annotation: a b}}, {name: a_b, query: up, strategy: Risk}, {name: memory, timestampQuery: up}]}",
-		errors: []string{
-			".prometheus.endpoint: unknown field: known here are bearerTokenFile, endpoints, headers, timeout, tls",
-			".prometheus.headers[2].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
-			".refreshInterval: Invalid value: 15: must be a duration with its unit, such as 30s or 5m",
-			`.exemptDaemonSets: Invalid value: "often": must be true or false`,
-			`.exemptPriorityAbove: Invalid value: "high": must be a whole number between -2147483648 and 2147483647`,
-			`.resources[0].capacity: Invalid value: "some": must be a quantity, such as 250m or 2Gi`,
-			".prometheus.endpoints[0]: Forbidden: a user and a password in a URL are not kept secret",
-			".prometheus.endpoints[1]: Forbidden: a query and a fragment have no place in it",
-			".prometheus.endpoints[2]: Invalid value: (not shown): must be a URL with a host",
-			`.prometheus.timeout: Invalid value: "50ms": must be between 100ms and 1m0s, inclusive`,
-			".prometheus.tls.caFile: Invalid value: (not shown): must be the absolute path of a file",
-			".prometheus.tls.certFile: Required value: the certificate of the key in keyFile",
-			".prometheus.tls.keyFile: Invalid value: (not shown): must be the absolute path of a file",
-			`.prometheus.tls.serverName: Invalid value: "a b": `,
-			".prometheus.tls.insecureSkipVerify: Forbidden: with caFile, servers are verified",
-			".prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
-			".prometheus.headers[0].name: Forbidden: the client itself sets Host",
-			".prometheus.headers[1].name: Forbidden: bearerTokenFile sets Authorization",
-			".prometheus.headers[1].value: Forbidden: a configuration is no place for it",
-			".prometheus.headers[3]: Required value: value or valueFile",
-			`.maxSampleAge: Invalid value: "2h0m0s": must be more than refreshInterval, which is 30s, and at most 1h0m0s`,
-			`.nodeMatch.label: Invalid value: "a-b": must be the name of a label in Prometheus`,
-			`.nodeMatch.by: Unsupported value: "Address": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
-			`.resources[0].nodeMatch.by: Unsupported value: "Address": supported values: "Auto", "Name", "InternalIP", "Hostname", "ProviderID"`,
-			`.resources[0].unit: Invalid value: "Percent": must be Ratio, which the built-in query of cpu returns`,
-			`.resources[0].window: Invalid value: "1s": must be between 10s and 1h0m0s, inclusive`,
-			".resources[0].threshold: Invalid value: 0: must be between 1 and 100, inclusive",
-			".resources[0].weight: Invalid value: 101: must be between 0 and 100, inclusive",
-			`.resources[0].strategy: Unsupported value: "Best": supported values: "LeastUsed", "TargetUtilization", "Risk"`,
-			".resources[0].target: Invalid value: 100: must be between 1 and 99, inclusive",
-			".resources[0].margin: Invalid value: 11: must be between 0 and 10, inclusive",
-			".resources[0].sensitivity: Invalid value: 0: must be more than 0 and at most 10",
-			`.resources[0].estimator.resource: Unsupported value: "cpus": supported values: "cpu", "memory", "ephemeral-storage"`,
-			`.resources[0].estimator.by: Unsupported value: "Limit": supported values: "Requests", "Limits"`,
-			".resources[0].estimator.factor: Invalid value: 0: must be between 1 and 1000, inclusive",
-			`.resources[0].estimator.default: Invalid value: "-1": must be at least 0`,
-			`.resources[0].estimator.annotation: Invalid value: "a b": `,
-			`.resources[1].name: Invalid value: "a_b": must be 1 to 54 letters, digits and '-'`,
-			".resources[1].timestampQuery: Required value: with query, the time of its newest raw samples",
-			".resources[1].deviationQuery: Required value: the strategy Risk scores by the standard deviation of query",
-			".resources[2].query: Required value: timestampQuery and deviationQuery are about it",
-			`.fallback: Unsupported value: "Zero": supported values: "Requests", "Neutral"`,
-			`.filterOnStale: Unsupported value: "Shut": supported values: "Open", "Closed"`,
-			".minFreshNodesPercent: Invalid value: 101: must be between 0 and 100, inclusive",
-		},
-		// No server answers there, which is known at once.
-		given: "{prometheus: {endpoints: ['http://127.0.0.1:1']}}",
-		defaulted: "{source: Prometheus, prometheus: {endpoints: ['http://127.0.0.1:1'], timeout: 10s, tls: {insecureSkipVerify: false}}, refreshInterval: 30s, maxSampleAge: 3m0s, " +
-			"nodeMatch: {label: instance, by: Auto}, resources: [" +
-			"{name: cpu, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: cpu, by: Requests, factor: 85, default: 250m}}, " +
-			"{name: memory, unit: Ratio, window: 5m0s, weight: 1, strategy: LeastUsed, target: 40, margin: 1, sensitivity: 1, estimator: {resource: memory, by: Requests, factor: 70, default: 200M}}], " +
-			"fallback: Requests, filterOnStale: Open, minFreshNodesPercent: 50, exemptDaemonSets: true, exemptPriorityAbove: 1999999999}",
-	},
-	{
-		name:  "PodFilter",
-		point: "preFilter",
-		wrong: "{rule: [], rules: [{name: a, action: Deny, podNames: web-*}], defaultAction: Maybe}",
-		errors: []string{
-			".rule: unknown field: known here are defaultAction, rules",
-			`.rules[0].podNames: Invalid value: "web-*": must be a list`,
-			`.defaultAction: Unsupported value: "Maybe": supported values: "Allow", "Deny"`,
-		},
-		given:     "{rules: [{name: a, action: Deny, podNames: ['*']}]}",
-		defaulted: "{rules: [{name: a, action: Deny, podNames: ['*']}], defaultAction: Allow}",
-	},
-	{
-		// Every number is a seed.
-		name:  "RandScore",
-		point: "score",
-		wrong: "{sed: 1, seed: one}",
-		errors: []string{
-			".sed: unknown field: known here are seed",
-			`.seed: Invalid value: "one": must be a whole number between -9223372036854775808 and 9223372036854775807`,
-		},
-		defaulted: "{seed: 0}",
-	},
-	{
-		name:  "RunningImageLocality",
-		point: "score",
-		wrong: "{spread: 1, sizeWeight: half, spreadWeight: 101, count: Pods}",
-		errors: []string{
-			".spread: unknown field: known here are count, sizeWeight, spreadWeight",
-			`.sizeWeight: Invalid value: "half": must be a whole number between -2147483648 and 2147483647`,
-			".spreadWeight: Invalid value: 101: must be between 0 and 100, inclusive",
-			`.count: Unsupported value: "Pods": supported values: "Images", "Containers"`,
-		},
-		defaulted: "{count: Images, sizeWeight: 0, spreadWeight: 100}",
-	},
+// plugins are this project's, each with one of its extension points and the args that have no default. v1beta2 has no
+// multiPoint that works.
+var plugins = []struct{ name, point, given string }{
+	{"Chaos", "filter", "{namespaces: [test]}"},
+	{"DataLocality", "score", "{}"},
+	{"ExtensionPointLogger", "permit", "{}"},
+	{"MyScorePlugin", "score", "{}"},
+	{"NodeCost", "score", "{}"},
+	{"NodeFilter", "filter", "{rules: [{name: a, action: Deny, nodeNames: ['*']}]}"},
+	// No server answers there, which is known at once.
+	{"NodeLoad", "score", "{prometheus: {endpoints: ['http://127.0.0.1:1']}}"},
+	{"PodFilter", "preFilter", "{rules: [{name: a, action: Deny, podNames: ['*']}]}"},
+	{"RandScore", "score", "{}"},
+	{"RunningImageLocality", "score", "{}"},
+	{"WorkloadTopology", "score", "{}"},
 }
 
-// result is what a command printed, and the code it exited with.
+// wrong are the args of two plugins with an unknown field, values of a wrong type, values out of their range, and
+// values that may be secrets. The unit tests of configcheck and of the plugins' validators have all the others.
+const wrong = `
+  pluginConfig:
+  - {name: ExtensionPointLogger, args: {samplerate: 1, redact: 1, sampleRate: 1.5, namespaces: [A]}}
+  - name: NodeLoad
+    args:
+      prometheus: {endpoints: ["https://user:PASSWORD@example.com"], bearerTokenFile: PASSWORD, headers: [{name: X-Key, value: 7}]}
+      refreshInterval: 15
+`
+
+// wrongErrors are the beginnings of what is said about them, after the path of a profile.
+var wrongErrors = []string{
+	".pluginConfig[0].args.samplerate: unknown field: known here are namespaces, queueSort, redact, sampleRate",
+	".pluginConfig[0].args.redact: Invalid value: 1: must be true or false",
+	".pluginConfig[0].args.sampleRate: Invalid value: 1.5: must be more than 0 and at most 1",
+	`.pluginConfig[0].args.namespaces[0]: Invalid value: "A": `,
+	".pluginConfig[1].args.prometheus.headers[0].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+	".pluginConfig[1].args.refreshInterval: Invalid value: 15: must be a duration with its unit, such as 30s or 5m",
+	".pluginConfig[1].args.prometheus.endpoints[0]: Forbidden: a user and a password in a URL are not kept secret",
+	".pluginConfig[1].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
+}
+
+// result holds the output and the exit code of a command.
 type result struct {
 	stdout, stderr string
 	code           int
 }
 
-// run runs the scheduler in an empty folder and without anything of the environment.
+// run runs the scheduler in an empty directory with an empty environment.
 func run(t *testing.T, arguments ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	folder := t.TempDir()
+	dir := t.TempDir()
 	command := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"), arguments...)
-	command.Dir, command.Env = folder, []string{}
+	command.Dir, command.Env = dir, []string{}
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err := command.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		t.Fatal(err)
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("it left behind %v, %v", left, err)
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("files left behind: %v, %v", left, err)
 	}
 	return result{stdout.String(), stderr.String(), command.ProcessState.ExitCode()}
 }
 
-// write makes a configuration file of a version.
+// write writes a configuration file of a version.
 func write(t *testing.T, version, rest string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -247,7 +102,7 @@ func write(t *testing.T, version, rest string) string {
 	return file
 }
 
-// expectLines wants a line for each of want that holds it, and no more lines than those that hold marker.
+// expectLines reports an error unless each text of want is in one line, and these lines are all that contain marker.
 func expectLines(t *testing.T, printed, marker string, want []string) {
 	t.Helper()
 	var got []string
@@ -258,30 +113,26 @@ func expectLines(t *testing.T, printed, marker string, want []string) {
 	}
 	for _, text := range want {
 		if n := len(slices.DeleteFunc(slices.Clone(got), func(line string) bool { return !strings.Contains(line, text) })); n != 1 {
-			t.Errorf("%d lines say %q, want one", n, text)
+			t.Errorf("%d lines contain %q, want one", n, text)
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d lines hold %q, want %d", len(got), marker, len(want))
+		t.Errorf("%d lines contain %q, want %d", len(got), marker, len(want))
 	}
 	if t.Failed() {
 		t.Logf("printed:\n%s", printed)
 	}
 }
 
-// TestAllErrorsOfAFileStopTheScheduler has wrong args for all plugins in one file, in two profiles.
-func TestAllErrorsOfAFileStopTheScheduler(t *testing.T) {
+// TestStartAndValidateConfigNameAllErrors has the wrong args in two profiles.
+func TestStartAndValidateConfigNameAllErrors(t *testing.T) {
 	for _, version := range versions {
 		t.Run(version, func(t *testing.T) {
-			document := "profiles:\n"
+			document := "profiles:\n- schedulerName: default-scheduler" + wrong + "- schedulerName: other" + wrong
 			var want []string
-			for i, profile := range []string{"default-scheduler", "other"} {
-				document += fmt.Sprintf("- schedulerName: %s\n  pluginConfig:\n", profile)
-				for j, plugin := range plugins {
-					document += fmt.Sprintf("  - {name: %s, args: %s}\n", plugin.name, plugin.wrong)
-					for _, text := range plugin.errors {
-						want = append(want, fmt.Sprintf("profiles[%d].pluginConfig[%d].args%s", i, j, text))
-					}
+			for _, profile := range []string{"profiles[0]", "profiles[1]"} {
+				for _, text := range wrongErrors {
+					want = append(want, profile+text)
 				}
 			}
 			file := write(t, version, document)
@@ -289,7 +140,7 @@ func TestAllErrorsOfAFileStopTheScheduler(t *testing.T) {
 				got := run(t, "--config", file, "--secure-port=0")
 				expectLines(t, got.stderr, "profiles[", want)
 				if strings.Contains(got.stderr, "PASSWORD") {
-					t.Errorf("what may be a secret is logged:\n%s", got.stderr)
+					t.Errorf("a value that may be a secret is logged:\n%s", got.stderr)
 				}
 				if text := fmt.Sprintf("%d errors, logged above", len(want)); !strings.Contains(got.stderr, text) || got.code != 1 {
 					t.Errorf("exit code %d, want 1, and %q at the end of\n%s", got.code, text, got.stderr)
@@ -302,51 +153,52 @@ func TestAllErrorsOfAFileStopTheScheduler(t *testing.T) {
 					t.Errorf("exit code %d, want 1, and nothing but errors:\n%s", got.code, got.stdout)
 				}
 				if strings.Contains(got.stderr, "PASSWORD") {
-					t.Errorf("what may be a secret is printed:\n%s", got.stderr)
+					t.Errorf("a value that may be a secret is printed:\n%s", got.stderr)
 				}
 			})
 		})
 	}
 }
 
-// TestWrittenConfigurationsHoldTheDefaults enables every plugin with --write-config-to, and reads its args in what is
-// written.
-func TestWrittenConfigurationsHoldTheDefaults(t *testing.T) {
+// TestWriteConfigToWritesArgs enables every plugin, and reads its args in the written file. The values of the defaults
+// are tested with the argument types.
+func TestWriteConfigToWritesArgs(t *testing.T) {
 	kubeconfig := writeKubeconfig(t, "https://127.0.0.1:1")
+	written := map[string]map[string]map[string]any{}
 	for _, version := range versions {
-		t.Run(version, func(t *testing.T) {
-			enabled := map[string]string{}
-			for _, plugin := range plugins {
-				enabled[plugin.point] += fmt.Sprintf("      - name: %s\n", plugin.name)
+		enabled, given := map[string]string{}, ""
+		for _, plugin := range plugins {
+			enabled[plugin.point] += fmt.Sprintf("      - name: %s\n", plugin.name)
+			given += fmt.Sprintf("  - {name: %s, args: %s}\n", plugin.name, plugin.given)
+		}
+		document := fmt.Sprintf("clientConnection: {kubeconfig: %s}\nprofiles:\n- plugins:\n", kubeconfig)
+		for point, names := range enabled {
+			document += fmt.Sprintf("    %s:\n      enabled:\n%s", point, names)
+		}
+		file := filepath.Join(t.TempDir(), "written.yaml")
+		got := run(t, "--config", write(t, version, document+"  pluginConfig:\n"+given), "--write-config-to", file, "--secure-port=0")
+		if got.code != 0 {
+			t.Fatalf("exit code %d:\n%s", got.code, got.stderr)
+		}
+		written[version] = readArgs(t, file, version)
+		if got := run(t, "--config", file, "--validate-config"); got.code != 0 {
+			t.Errorf("the written file is not valid:\n%s", got.stderr)
+		}
+	}
+	for _, plugin := range plugins {
+		older, newer := written["v1beta2"][plugin.name], written["v1beta3"][plugin.name]
+		for version, args := range map[string]map[string]any{"v1beta2": older, "v1beta3": newer} {
+			if args["apiVersion"] != "kubescheduler.config.k8s.io/"+version || args["kind"] != plugin.name+"Args" || len(args) < 3 {
+				t.Errorf("%s: the args of %s are %v", version, plugin.name, args)
 			}
-			document := fmt.Sprintf("clientConnection: {kubeconfig: %s}\nprofiles:\n- plugins:\n", kubeconfig)
-			for point, names := range enabled {
-				document += fmt.Sprintf("    %s:\n      enabled:\n%s", point, names)
-			}
-			document += "  pluginConfig:\n"
-			for _, plugin := range plugins {
-				if plugin.given != "" {
-					document += fmt.Sprintf("  - {name: %s, args: %s}\n", plugin.name, plugin.given)
-				}
-			}
-			written := filepath.Join(t.TempDir(), "written.yaml")
-			if got := run(t, "--config", write(t, version, document), "--write-config-to", written, "--secure-port=0"); got.code != 0 {
-				t.Fatalf("exit code %d:\n%s", got.code, got.stderr)
-			}
-			args := readArgs(t, written, version)
-			for _, plugin := range plugins {
-				want := map[string]any{"apiVersion": "kubescheduler.config.k8s.io/" + version, "kind": plugin.name + "Args"}
-				if err := yaml.Unmarshal([]byte(plugin.defaulted), &want); err != nil {
-					t.Fatal(err)
-				}
-				if got := args[plugin.name]; fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("the args of %s are\n%v, want\n%v", plugin.name, got, want)
-				}
-			}
-			if got := run(t, "--config", written, "--validate-config"); got.code != 0 {
-				t.Errorf("what was written is not valid:\n%s", got.stderr)
-			}
-		})
+			delete(args, "apiVersion")
+		}
+		if !reflect.DeepEqual(older, newer) {
+			t.Errorf("%s: the args are\n%v in v1beta2 and\n%v in v1beta3", plugin.name, older, newer)
+		}
+	}
+	if got := written["v1beta3"]["MyScorePlugin"]["nodeLabel"]; got != "disktype" {
+		t.Errorf("the default of MyScorePlugin's nodeLabel is %v", got)
 	}
 }
 
@@ -379,9 +231,9 @@ func readArgs(t *testing.T, file, version string) map[string]map[string]any {
 	return args
 }
 
-// TestNothingIsContacted validates a configuration whose API server and extender are there and count who comes, while
-// the scheduler's own port is taken.
-func TestNothingIsContacted(t *testing.T) {
+// TestValidateConfigContactsNoServer validates a configuration whose API server and extender count connections, while
+// the scheduler's own port is in use.
+func TestValidateConfigContactsNoServer(t *testing.T) {
 	visitors, address := listen(t)
 	_, taken := listen(t)
 	_, port, err := net.SplitHostPort(taken)
@@ -405,7 +257,7 @@ extenders: [{urlPrefix: "http://%s", filterVerb: filter, prioritizeVerb: priorit
 	}
 }
 
-// listen counts the connections to a port that is free.
+// listen counts the connections to a free port.
 func listen(t *testing.T) (*atomic.Int32, string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -443,8 +295,8 @@ func writeKubeconfig(t *testing.T, server string) string {
 	return file
 }
 
-// TestConfigurationsOfThisProjectAreValid is about every file that people copy.
-func TestConfigurationsOfThisProjectAreValid(t *testing.T) {
+// TestValidateConfigOfManifests is about every configuration under manifests/.
+func TestValidateConfigOfManifests(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"config/*.yaml", "examples/scenarios/*/scheduler.yaml"} {
 		found, err := filepath.Glob("../../../manifests/" + pattern)
@@ -468,95 +320,39 @@ func TestConfigurationsOfThisProjectAreValid(t *testing.T) {
 	}
 }
 
-func TestValidation(t *testing.T) {
+// TestValidateConfig has cases that depend on the command's flags, or on patches. The others are tested in configcheck.
+func TestValidateConfig(t *testing.T) {
 	const needsGate = "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]\n"
 	tests := []struct {
-		// version is v1beta3 if it is empty.
-		name, version, config string
-		arguments             []string
-		// want are parts of what is printed; on stderr if there are errors.
+		name, config string
+		arguments    []string
+		// want are parts of the output; on stderr if there are errors.
 		want []string
 		code int
 	}{
 		{
-			name: "without kubeconfig", config: "",
-			want: []string{"is valid", "note: clientConnection.kubeconfig is not set"},
-		},
-		{
-			name: "a kubeconfig of another machine", config: "clientConnection: {kubeconfig: /etc/kubernetes/no-such.conf}\n",
-			want: []string{"is valid", "note: clientConnection.kubeconfig is not to be found on this machine: stat /etc/kubernetes/no-such.conf: no such file or directory"},
-		},
-		{
-			name: "no profile for pods that name none", config: "profiles: [{schedulerName: mine}]\n",
-			want: []string{"is valid", "note: no profile is named default-scheduler"},
-		},
-		{
-			name: "what the older version does not do", version: "v1beta2", config: "profiles: [{plugins: {multiPoint: {enabled: [{name: RandScore}]}}}]\n",
-			want: []string{"profile default-scheduler: the default plugins\n", "note: profiles[0].plugins.multiPoint: "},
-		},
-		{
-			name: "what a feature gate allows", config: needsGate, arguments: []string{"--feature-gates=VolumeCapacityPriority=true"},
+			name: "a feature gate allows", config: needsGate, arguments: []string{"--feature-gates=VolumeCapacityPriority=true"},
 			want: []string{"is valid"},
 		},
 		{
-			name: "what a feature gate forbids", config: needsGate,
+			name: "a feature gate forbids", config: needsGate,
 			want: []string{"error: profiles[0].pluginConfig[0].args.shape: Invalid value"}, code: 1,
 		},
 		{
-			name: "args that NodeResourcesFit refuses", config: "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]\n",
+			name: "NodeResourcesFit refuses its args", config: "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]\n",
 			want: []string{`error: profiles[0]: plugin NodeResourcesFit: ignoredResources[0]: Invalid value: "a b"`}, code: 1,
 		},
 		{
-			name: "args of NodeResourcesFit that a start accepts", config: `
-profiles:
-- plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}
-  pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]
-`,
-			want: []string{"is valid", `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b"`},
-		},
-		{
-			name: "a plugin that is not there, in two profiles", config: `
-profiles:
-- {schedulerName: a, plugins: {score: {enabled: [{name: MyScorePlugins}]}}}
-- {schedulerName: b, plugins: {filter: {enabled: [{name: MyScorePlugins}]}}}
-`,
-			want: []string{
-				"error: profiles[0].plugins.score.enabled[MyScorePlugins]: this scheduler has no plugin of that name\n",
-				"error: profiles[1].plugins.filter.enabled[MyScorePlugins]: this scheduler has no plugin of that name\n",
-			},
-			code: 1,
-		},
-		{
-			name: "an extender that any server could be", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true}]` + "\n",
+			name: "an extender over HTTPS without a CA", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true}]` + "\n",
 			want: []string{"error: extenders[0].tlsConfig: Required value: HTTPS needs caFile or caData"}, code: 1,
 		},
 		{
-			name: "an extender whose CA is not there", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true, tlsConfig: {caFile: /no/such/ca.crt}}]` + "\n",
-			want: []string{"is valid", "note: extenders[0].tlsConfig.caFile is not to be found on this machine: stat /no/such/ca.crt: no such file or directory"},
-		},
-		{
-			name: "an extender whose CA is none", config: `extenders: [{urlPrefix: "https://example.com", enableHTTPS: true, tlsConfig: {caFile: /dev}}]` + "\n",
-			want: []string{"error: extenders[0]: ", "/dev"}, code: 1,
-		},
-		{
-			name: "two documents", config: "---\nparallelism: 0\n",
-			want: []string{"is valid", "note: the file has more than one YAML document"},
-		},
-		{
-			name: "Chaos where it does nothing", config: `
+			name: "a note about args", config: `
 profiles:
 - plugins: {filter: {enabled: [{name: Chaos}]}}
   pluginConfig: [{name: Chaos, args: {namespaces: [a], rejectPercent: 1}}]
 `,
 			want: []string{"is valid", "note: profiles[0]: Chaos has rejectPercent and is not enabled at preFilter: it rejects nothing"},
-		},
-		{
-			name: "a logger that is never asked at bind", config: "profiles: [{plugins: {multiPoint: {enabled: [{name: ExtensionPointLogger}]}}}]\n",
-			want: []string{"is valid", "note: profiles[0]: ExtensionPointLogger is enabled at bind behind DefaultBinder, which binds every pod"},
-		},
-		{
-			name: "a number that is none", config: "profiles: [{pluginConfig: [{name: ExtensionPointLogger, args: {sampleRate: .nan}}]}]\n",
-			want: []string{`error: profiles[0].pluginConfig[0].args.sampleRate: Invalid value: ".nan": must be a number`}, code: 1,
 		},
 		{
 			name: "a wrong flag and a wrong field", config: "paralelism: 1\n", arguments: []string{"--secure-port=70000"},
@@ -565,14 +361,14 @@ profiles:
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got := run(t, append([]string{"--validate-config", "--config", write(t, cmp.Or(tt.version, "v1beta3"), tt.config)}, tt.arguments...)...)
+			got := run(t, append([]string{"--validate-config", "--config", write(t, "v1beta3", tt.config)}, tt.arguments...)...)
 			printed := got.stdout
 			if tt.code != 0 {
 				printed = got.stderr
 			}
 			for _, want := range tt.want {
 				if !strings.Contains(printed, want) {
-					t.Errorf("it does not say %q", want)
+					t.Errorf("the output does not contain %q", want)
 				}
 			}
 			if got.code != tt.code {

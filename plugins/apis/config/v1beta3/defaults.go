@@ -8,16 +8,11 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/pointer"
 )
 
-func addDefaultingFuncs(scheme *runtime.Scheme) error {
-	return RegisterDefaults(scheme)
-}
-
-// SetDefaults_MyScorePluginArgs fills in what is not given: nodes with fast disks, by the label that Kubernetes' own
-// documentation uses for it.
+// SetDefaults_MyScorePluginArgs sets the defaults: nodes with fast disks, by the label in Kubernetes' own
+// documentation.
 func SetDefaults_MyScorePluginArgs(obj *MyScorePluginArgs) {
 	if obj.NodeLabel == nil {
 		obj.NodeLabel = pointer.String("disktype")
@@ -27,7 +22,7 @@ func SetDefaults_MyScorePluginArgs(obj *MyScorePluginArgs) {
 	}
 }
 
-// SetDefaults_ExtensionPointLoggerArgs fills in what is not given: every pod is logged, with its name.
+// SetDefaults_ExtensionPointLoggerArgs sets the defaults: every pod is logged, with its name.
 func SetDefaults_ExtensionPointLoggerArgs(obj *ExtensionPointLoggerArgs) {
 	if obj.SampleRate == nil {
 		obj.SampleRate = pointer.Float64(1)
@@ -40,29 +35,29 @@ func SetDefaults_ExtensionPointLoggerArgs(obj *ExtensionPointLoggerArgs) {
 	}
 }
 
-// SetDefaults_RandScoreArgs fills in what is not given.
+// SetDefaults_RandScoreArgs sets the defaults.
 func SetDefaults_RandScoreArgs(obj *RandScoreArgs) {
 	if obj.Seed == nil {
 		obj.Seed = pointer.Int64(0)
 	}
 }
 
-// SetDefaults_PodFilterArgs fills in what is not given: what no rule speaks of is allowed.
+// SetDefaults_PodFilterArgs sets the defaults: pods without a matching rule are allowed.
 func SetDefaults_PodFilterArgs(obj *PodFilterArgs) {
 	if obj.DefaultAction == "" {
 		obj.DefaultAction = FilterAllow
 	}
 }
 
-// SetDefaults_NodeFilterArgs fills in what is not given: what no rule speaks of is allowed.
+// SetDefaults_NodeFilterArgs sets the defaults: nodes without a matching rule are allowed.
 func SetDefaults_NodeFilterArgs(obj *NodeFilterArgs) {
 	if obj.DefaultAction == "" {
 		obj.DefaultAction = FilterAllow
 	}
 }
 
-// SetDefaults_RunningImageLocalityArgs fills in what is not given: each image counts once, whatever its size,
-// and for less on few nodes, as in ImageLocality.
+// SetDefaults_RunningImageLocalityArgs sets the defaults: each image counts once, independent of its size, and less if
+// few nodes run it, as in ImageLocality.
 func SetDefaults_RunningImageLocalityArgs(obj *RunningImageLocalityArgs) {
 	if obj.Count == "" {
 		obj.Count = CountImages
@@ -75,8 +70,7 @@ func SetDefaults_RunningImageLocalityArgs(obj *RunningImageLocalityArgs) {
 	}
 }
 
-// SetDefaults_ChaosArgs fills in what is not given: nothing is disturbed that is not asked for. The namespaces have no
-// default.
+// SetDefaults_ChaosArgs sets the defaults: nothing is disturbed. The namespaces have no default.
 func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	if obj.Seed == nil {
 		obj.Seed = pointer.Int64(0)
@@ -101,8 +95,8 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 }
 
-// SetDefaults_NodeCostArgs fills in what is not given: the labels are those that Kubernetes itself documents, and what
-// capacity is like has none.
+// SetDefaults_NodeCostArgs sets the defaults: the labels that Kubernetes itself documents. It has none for the capacity
+// type.
 func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {
 	if obj.PriceAnnotation == nil {
 		obj.PriceAnnotation = pointer.String("node-cost.scheduler/price-per-hour")
@@ -124,8 +118,8 @@ func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {
 	}
 }
 
-// SetDefaults_DataLocalityArgs fills in what is not given: pods and nodes have the same annotation, and data are near on
-// the node and half as near in its zone.
+// SetDefaults_DataLocalityArgs sets the defaults: pods and nodes have the same annotation, and data in the zone of a
+// node are worth half of those on the node.
 func SetDefaults_DataLocalityArgs(obj *DataLocalityArgs) {
 	if obj.DatasetsAnnotation == nil {
 		obj.DatasetsAnnotation = pointer.String("data-locality.scheduler/datasets")
@@ -147,8 +141,8 @@ func SetDefaults_DataLocalityArgs(obj *DataLocalityArgs) {
 	}
 }
 
-// SetDefaults_NodeLoadArgs fills in what is not given, but for the resources' own arguments: cpu and memory are
-// measured, and a node without measurements passes and is scored by requests. The endpoints have no default.
+// SetDefaults_NodeLoadArgs sets the defaults, without those of each resource: cpu and memory are measured, and a node
+// without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Source == "" {
 		obj.Source = NodeLoadSourcePrometheus
@@ -199,14 +193,15 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.ExemptDaemonSets == nil {
 		obj.ExemptDaemonSets = pointer.Bool(true)
 	}
-	// System-critical pods begin at 2,000,000,000, which is SystemCriticalPriority in pkg/apis/scheduling. When all nodes
-	// are hot, they must not wait.
+	// The priority of system-critical pods is at least 2,000,000,000: SystemCriticalPriority in pkg/apis/scheduling. They
+	// must not wait when all nodes are hot.
 	if obj.ExemptPriorityAbove == nil {
 		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
 	}
 }
 
-// setDefaultsOfMetricsServer is for cores and bytes, which a metrics-server takes means of for some seconds only.
+// setDefaultsOfMetricsServer sets the defaults for a metrics-server, which reports cores and bytes as means over
+// seconds.
 func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
 	for i := range resources {
 		if resources[i].Unit == "" {
@@ -218,13 +213,13 @@ func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
 	}
 }
 
-// SetDefaults_NodeLoadResource fills in what is not given of a resource, but for its queries: those of the resources
-// that NodeLoad knows depend on the window and on the label of the nodes, and are made from them by the plugin.
+// SetDefaults_NodeLoadResource sets the defaults of a resource, except its queries: the plugin builds the queries of
+// built-in resources from the window and the label of the nodes.
 func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 	if obj.Unit == "" {
 		obj.Unit = NodeLoadRatio
 	}
-	// A disk can be busy for one second a second. What is given in bytes or operations knows its own capacity.
+	// A disk can be busy for one second a second. A resource in bytes or operations has its own capacity.
 	if obj.Capacity == nil && obj.Name == "diskIO" && obj.Unit != NodeLoadAbsolute {
 		obj.Capacity = resource.NewQuantity(1, resource.DecimalSI)
 	}
@@ -259,9 +254,9 @@ func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 	setDefaultEstimate(&obj.Estimator)
 }
 
-// setDefaultEstimate goes by the resource that is estimated, whatever the name under which it is measured: pods rarely
-// use all of the processors and the memory that they ask for, and those that ask for none use some. What they request
-// counts, and not their limits, which are often many times what they use.
+// setDefaultEstimate sets the defaults of an estimator by its resource, not by the name of the measured resource: pods
+// rarely use all of the CPU and memory that they request, and pods without requests use some. Requests count instead of
+// limits, which are often a multiple of the use.
 func setDefaultEstimate(obj *NodeLoadEstimator) {
 	factor, usedByDefault := int32(100), resource.NewQuantity(0, resource.DecimalSI)
 	switch obj.Resource {
@@ -281,8 +276,8 @@ func setDefaultEstimate(obj *NodeLoadEstimator) {
 	}
 }
 
-// SetDefaults_WorkloadTopologyArgs fills in what is not given: jobs as Apache Flink labels them, whose pods all talk to
-// each other, over hosts, zones and regions.
+// SetDefaults_WorkloadTopologyArgs sets the defaults: jobs with the labels of Apache Flink, whose pods all communicate
+// with each other, over hosts, zones and regions.
 func SetDefaults_WorkloadTopologyArgs(obj *WorkloadTopologyArgs) {
 	if obj.GroupBy == nil {
 		obj.GroupBy = []string{"app"}

@@ -4,30 +4,37 @@ package v1beta3
 
 import (
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	schedulerv1beta2 "k8s.io/kube-scheduler/config/v1beta2"
 	schedulerv1beta3 "k8s.io/kube-scheduler/config/v1beta3"
 )
 
-// localSchemeBuilder is the scheduler's own scheme builder for this version, from which each of its schemes is built;
-// the generated code adds its conversions to it.
-var localSchemeBuilder = &schedulerv1beta3.SchemeBuilder
+// localSchemeBuilder adds what does not depend on the version: the defaults, and the conversions, with which the
+// generated code completes it.
+var localSchemeBuilder = runtime.NewSchemeBuilder(RegisterDefaults)
 
+// The types join the scheduler's own scheme builders, from which each of its schemes is built.
 func init() {
-	localSchemeBuilder.Register(addKnownTypes, addDefaultingFuncs)
+	schedulerv1beta2.SchemeBuilder.Register(addKnownTypes(schedulerv1beta2.SchemeGroupVersion), localSchemeBuilder.AddToScheme)
+	schedulerv1beta3.SchemeBuilder.Register(addKnownTypes(schedulerv1beta3.SchemeGroupVersion), localSchemeBuilder.AddToScheme)
 }
 
-func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(schedulerv1beta3.SchemeGroupVersion,
-		&ChaosArgs{},
-		&DataLocalityArgs{},
-		&ExtensionPointLoggerArgs{},
-		&MyScorePluginArgs{},
-		&NodeCostArgs{},
-		&NodeFilterArgs{},
-		&NodeLoadArgs{},
-		&PodFilterArgs{},
-		&RandScoreArgs{},
-		&RunningImageLocalityArgs{},
-		&WorkloadTopologyArgs{},
-	)
-	return nil
+// addKnownTypes returns the function that adds the types to a scheme as kinds of a version.
+func addKnownTypes(version schema.GroupVersion) func(*runtime.Scheme) error {
+	return func(scheme *runtime.Scheme) error {
+		scheme.AddKnownTypes(version,
+			&ChaosArgs{},
+			&DataLocalityArgs{},
+			&ExtensionPointLoggerArgs{},
+			&MyScorePluginArgs{},
+			&NodeCostArgs{},
+			&NodeFilterArgs{},
+			&NodeLoadArgs{},
+			&PodFilterArgs{},
+			&RandScoreArgs{},
+			&RunningImageLocalityArgs{},
+			&WorkloadTopologyArgs{},
+		)
+		return nil
+	}
 }

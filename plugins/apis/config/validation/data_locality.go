@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	// maxDataServers bounds what is asked of each pod that comes or changes.
+	// maxDataServers bounds the work for each pod that is added or changed.
 	maxDataServers = 16
 	// maxDataLevels bounds the work per node. Clouds and data centres have up to five: node, rack, row, zone, region.
 	maxDataLevels = 8
 )
 
-// ValidateDataLocalityArgs checks that there is a place where nodes or pods say what they hold, that the levels count
-// less and less, and that the filter's level is one of them.
+// ValidateDataLocalityArgs checks that nodes or pods can name the datasets that they hold, that the percentages of the
+// levels decrease, and that the filter's level is one of them.
 func ValidateDataLocalityArgs(path *field.Path, args *config.DataLocalityArgs) error {
 	errs := validateDataKey(path.Child("datasetsAnnotation"), args.DatasetsAnnotation, "an annotation")
 	if args.NodeAnnotation != "" {
 		errs = append(errs, metav1validation.ValidateLabelName(args.NodeAnnotation, path.Child("nodeAnnotation"))...)
 	}
 	if args.NodeLabelPrefix != "" {
-		// A prefix such as "data.example.com/" is no key itself. With the shortest name behind it, it must be.
+		// A prefix such as "data.example.com/" is not a key itself, but must be one with the shortest name appended.
 		if invalid := metav1validation.ValidateLabelName(args.NodeLabelPrefix+"x", path.Child("nodeLabelPrefix")); len(invalid) > 0 {
 			errs = append(errs, field.Invalid(path.Child("nodeLabelPrefix"), args.NodeLabelPrefix,
 				"must be the beginning of a label's key, such as 'data.example.com/' or 'dataset-', with the name of a dataset to follow"))
@@ -74,7 +74,7 @@ func validateDataLevels(path *field.Path, args *config.DataLocalityArgs) field.E
 	return errs
 }
 
-// validateDataKey checks the key of a label or of an annotation: the same rules hold for both.
+// validateDataKey checks the key of a label or of an annotation, which have the same rules.
 func validateDataKey(path *field.Path, key, of string) field.ErrorList {
 	if key == "" {
 		return field.ErrorList{field.Required(path, "the key of "+of)}

@@ -14,16 +14,16 @@ import (
 )
 
 const (
-	// maxPrices bounds the work for a node that changes.
+	// maxPrices bounds the work for a changed node.
 	maxPrices = 1000
-	// maxPricePerHour has room in an int64 for billionths, which are the finest that a quantity can tell.
+	// maxPricePerHour fits into an int64 in billionths, the precision of a quantity.
 	maxPricePerHour = 1000000000
-	// maxCapacityTypes are more than any provider has.
+	// maxCapacityTypes is more than any provider has.
 	maxCapacityTypes = 16
 )
 
-// ValidateNodeCostArgs checks that prices can come from somewhere, that each row of the table is a price and can match a
-// node, and that labels are given which the rows and spot speak of.
+// ValidateNodeCostArgs checks that there is a source of prices, that each row of the table has a price and can match a
+// node, and that the labels for the rows and for spot are given.
 func ValidateNodeCostArgs(path *field.Path, args *config.NodeCostArgs) error {
 	errs := validateKey(path.Child("priceAnnotation"), args.PriceAnnotation)
 	errs = append(errs, validateKey(path.Child("priceLabel"), args.PriceLabel)...)
@@ -43,7 +43,7 @@ func ValidateNodeCostArgs(path *field.Path, args *config.NodeCostArgs) error {
 	return errs.ToAggregate()
 }
 
-// validateKey checks the key of a label or an annotation, if there is one.
+// validateKey checks the optional key of a label or an annotation.
 func validateKey(path *field.Path, key string) field.ErrorList {
 	if key == "" {
 		return nil
@@ -79,7 +79,7 @@ func validatePrices(path *field.Path, prices []config.NodeCostPrice) field.Error
 	return errs
 }
 
-// covers says whether a row matches every node that another one matches.
+// covers reports whether a row matches every node that another one matches.
 func covers(row, other *config.NodeCostPrice) bool {
 	return (row.InstanceType == "" || row.InstanceType == other.InstanceType) &&
 		(row.Zone == "" || row.Zone == other.Zone) &&
@@ -94,7 +94,7 @@ func validateLabelValue(path *field.Path, value string) field.ErrorList {
 	return errs
 }
 
-// validateLabelsOfPrices checks that there is a label for each kind of value that is given.
+// validateLabelsOfPrices checks that the label is given for each kind of value in the rows.
 func validateLabelsOfPrices(path *field.Path, args *config.NodeCostArgs) field.ErrorList {
 	var instanceType, zone, capacityType bool
 	for i := range args.Prices {

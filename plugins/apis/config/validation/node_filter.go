@@ -13,11 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// maxRuleWeight is that of upstream's preferred terms.
+// maxRuleWeight is the largest weight of upstream's preferred terms.
 const maxRuleWeight = 100
 
-// ValidateNodeFilterArgs checks that there are 1 to 100 rules, each with a name of its own, some nodes to match, and what
-// its action takes.
+// ValidateNodeFilterArgs checks that there are 1 to 100 rules, each with a unique name, a condition for nodes, and the
+// fields of its action.
 func ValidateNodeFilterArgs(path *field.Path, args *config.NodeFilterArgs) error {
 	rulesPath := path.Child("rules")
 	errs := validateLength(rulesPath, len(args.Rules), maxRules, "rules")
@@ -80,20 +80,20 @@ func validateShare(path *field.Path, rule *config.NodeFilterRule) field.ErrorLis
 	return errs
 }
 
-// validateRestrictedLabels checks that a rule goes by labels alone that the admission plugin NodeRestriction keeps kubelets
-// from setting, changing and removing, on their own nodes too: those whose keys have the prefix
-// node-restriction.kubernetes.io/, or a subdomain of it.
+// validateRestrictedLabels checks that a rule depends only on labels that the admission plugin NodeRestriction does not
+// allow kubelets to set, change and remove, even on their own nodes: labels with the prefix
+// node-restriction.kubernetes.io/, or with a subdomain of it.
 //
-// It keeps kubelets from other labels of kubernetes.io and k8s.io, too, unless k8s.io/kubelet/pkg/apis lists them: the
+// NodeRestriction protects other labels of kubernetes.io and k8s.io too, except those in k8s.io/kubelet/pkg/apis:
 // hostname, zone and region, instance type, operating system and architecture, and all of kubelet.kubernetes.io/ and
-// node.kubernetes.io/. But only the prefix is promised to be for this use, so it alone will do. All labels without a
-// domain, or of another one, are the kubelet's to set (--node-labels, or an update of its node).
+// node.kubernetes.io/. But only that prefix is reserved for this use, so the rule needs it. A kubelet may set all
+// labels without a domain, or with another one (by --node-labels, or by an update of its node).
 //
-// A node that has just joined has none of these labels. So an Allow must ask for one: by DoesNotExist or NotIn it would match
-// every new node, before an administrator has had a look at it. For a Deny that is the safe side.
+// A new node has none of these labels. So an Allow must require one: with DoesNotExist or NotIn it would match every
+// new node before an administrator has checked it. For a Deny, that is safe.
 //
-// A kubelet cannot change the name of its node. But who joins a node chooses it, so a rule with names would say nothing
-// certain.
+// A kubelet cannot change the name of its node. But the name is chosen when the node joins, so a rule must not depend
+// on it.
 func validateRestrictedLabels(path *field.Path, rule *config.NodeFilterRule) field.ErrorList {
 	var errs field.ErrorList
 	if len(rule.NodeNames) > 0 {
@@ -122,7 +122,7 @@ func validateRestrictedLabels(path *field.Path, rule *config.NodeFilterRule) fie
 	return errs
 }
 
-// isNegative says whether an operator matches nodes without the label.
+// isNegative reports whether an operator matches nodes without the label.
 func isNegative(operator metav1.LabelSelectorOperator) bool {
 	return operator == metav1.LabelSelectorOpNotIn || operator == metav1.LabelSelectorOpDoesNotExist
 }
@@ -133,8 +133,8 @@ func isRestricted(key string) bool {
 		(domain == v1.LabelNamespaceNodeRestriction || strings.HasSuffix(domain, "."+v1.LabelNamespaceNodeRestriction))
 }
 
-// KubeletLabels returns the keys of a selector of nodes that a kubelet can set on its own node, each once: all that
-// NodeRestriction does not keep it from.
+// KubeletLabels returns the keys of a node selector that NodeRestriction allows a kubelet to set on its own node, each
+// once.
 func KubeletLabels(selector *metav1.LabelSelector) []string {
 	keys := sets.String{}
 	if selector == nil {
@@ -155,8 +155,8 @@ func KubeletLabels(selector *metav1.LabelSelector) []string {
 	return settable
 }
 
-// ofKubelets are the labels of kubernetes.io and k8s.io that NodeRestriction lets a kubelet set: k8s.io/kubelet/pkg/apis
-// of v1.23.
+// ofKubelets are the labels of kubernetes.io and k8s.io that NodeRestriction allows a kubelet to set, from
+// k8s.io/kubelet/pkg/apis of v1.23.
 var ofKubelets = sets.NewString(
 	v1.LabelHostname, v1.LabelTopologyZone, v1.LabelTopologyRegion, v1.LabelFailureDomainBetaZone, v1.LabelFailureDomainBetaRegion,
 	v1.LabelInstanceType, v1.LabelInstanceTypeStable, v1.LabelOSStable, v1.LabelArchStable, "beta.kubernetes.io/os", "beta.kubernetes.io/arch",
@@ -169,7 +169,7 @@ func kubeletCanSet(key string) bool {
 	if ofKubelets.Has(key) || !strings.Contains(key, "/") {
 		return true
 	}
-	// Its own domains are within those of Kubernetes.
+	// The kubelet's own domains are subdomains of these.
 	domain := "." + strings.SplitN(key, "/", 2)[0]
 	for _, its := range []string{v1.LabelNamespaceSuffixKubelet, v1.LabelNamespaceSuffixNode} {
 		if strings.HasSuffix(domain, "."+its) {

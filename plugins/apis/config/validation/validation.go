@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package validation checks the plugins' arguments when the scheduler starts. Each function returns every error it
-// finds, with the path of the field and what it may hold, so that a file is fixed in one go.
+// Package validation checks the plugins' arguments when the scheduler starts. Each function returns all errors, with
+// the path and the valid values of the field.
 package validation
 
 import (
@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// maxPreferredValues is the range of a score: with more values two of them would score the same.
+	// maxPreferredValues is the range of a score: with more values, two of them would have the same score.
 	maxPreferredValues = 100
 	// maxRules bounds the work per node, and the values of the metrics' label "rule".
 	maxRules = 100
-	// maxPermitDelay is well below the 15 minutes that the scheduler lets a pod wait at Permit.
+	// maxPermitDelay is well below the scheduler's limit of 15 minutes for a pod that waits at Permit.
 	maxPermitDelay = 10 * time.Minute
-	// systemNamespace is where the pods are that a cluster cannot do without.
+	// systemNamespace is the namespace of pods that a cluster needs.
 	systemNamespace = metav1.NamespaceSystem
 )
 
-// Functions are the validators by the name of the plugin. Each is a func(*field.Path, *config.<Name>Args) error: the
-// form of the table in the scheduler's own validation, which calls them by reflection.
+// Functions returns the validators by the name of the plugin. Each is a func(*field.Path, *config.<Name>Args) error, as
+// in the table of the scheduler's own validation, which calls them by reflection.
 func Functions() map[string]interface{} {
 	return map[string]interface{}{
 		"Chaos":                ValidateChaosArgs,
@@ -47,12 +47,13 @@ func Functions() map[string]interface{} {
 	}
 }
 
-// ArgsPath is the path of a plugin's arguments for the plugin itself, which does not know its profile's number.
+// ArgsPath returns the path of a plugin's arguments for errors of the plugin itself, which does not know the index of
+// its profile.
 func ArgsPath(plugin string) *field.Path {
 	return field.NewPath("pluginConfig").Key(plugin).Child("args")
 }
 
-// ValidateMyScorePluginArgs checks that the label is a label's key and that 1 to 100 different label values are given.
+// ValidateMyScorePluginArgs checks that nodeLabel is a label key and that there are 1 to 100 different label values.
 func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs) error {
 	errs := metav1validation.ValidateLabelName(args.NodeLabel, path.Child("nodeLabel"))
 	valuesPath := path.Child("preferredValues")
@@ -67,10 +68,10 @@ func ValidateMyScorePluginArgs(path *field.Path, args *config.MyScorePluginArgs)
 	return errs.ToAggregate()
 }
 
-// ValidateExtensionPointLoggerArgs checks that the sample rate is a share and that the namespaces can exist.
+// ValidateExtensionPointLoggerArgs checks the sample rate and the names of the namespaces.
 func ValidateExtensionPointLoggerArgs(path *field.Path, args *config.ExtensionPointLoggerArgs) error {
 	var errs field.ErrorList
-	// Written so that NaN fails.
+	// The negated condition refuses NaN too.
 	if !(args.SampleRate > 0 && args.SampleRate <= 1) {
 		errs = append(errs, field.Invalid(path.Child("sampleRate"), args.SampleRate, "must be more than 0 and at most 1"))
 	}
@@ -83,7 +84,7 @@ func ValidateRandScoreArgs(path *field.Path, args *config.RandScoreArgs) error {
 	return nil
 }
 
-// ValidatePodFilterArgs checks that there are 1 to 100 rules, each with a name of its own and something to match.
+// ValidatePodFilterArgs checks that there are 1 to 100 rules, each with a unique name and at least one condition.
 func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
 	rulesPath := path.Child("rules")
 	errs := validateLength(rulesPath, len(args.Rules), maxRules, "rules")
@@ -102,7 +103,7 @@ func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
 	return errs.ToAggregate()
 }
 
-// ValidateRunningImageLocalityArgs checks that it is known what to count and that both weights are percentages.
+// ValidateRunningImageLocalityArgs checks that count is supported and that both weights are percentages.
 func ValidateRunningImageLocalityArgs(path *field.Path, args *config.RunningImageLocalityArgs) error {
 	var errs field.ErrorList
 	if args.Count != config.CountImages && args.Count != config.CountContainers {
@@ -113,7 +114,7 @@ func ValidateRunningImageLocalityArgs(path *field.Path, args *config.RunningImag
 	return errs.ToAggregate()
 }
 
-// ValidateChaosArgs checks that the namespaces are named, that none of them is kube-system, and the ranges.
+// ValidateChaosArgs checks that there are namespaces, without kube-system, and the ranges of the other fields.
 func ValidateChaosArgs(path *field.Path, args *config.ChaosArgs) error {
 	namespacesPath := path.Child("namespaces")
 	errs := validateNamespaces(namespacesPath, args.Namespaces)
@@ -156,7 +157,7 @@ func validateLength(path *field.Path, length, max int, of string) field.ErrorLis
 	return nil
 }
 
-// validateUnique adds a value to those that were seen.
+// validateUnique returns an error if a value is in seen, and adds it.
 func validateUnique(path *field.Path, value string, seen sets.String) field.ErrorList {
 	if seen.Has(value) {
 		return field.ErrorList{field.Duplicate(path, value)}
@@ -177,8 +178,8 @@ func validateNamespaces(path *field.Path, namespaces []string) field.ErrorList {
 	return errs
 }
 
-// validateSelector checks a label selector, if there is one. Upstream's own check leaves out the values of expressions,
-// which would then be refused when the plugin is made: without their path, and one at a time.
+// validateSelector checks an optional label selector. Upstream's own check omits the values of expressions: errors in
+// them would be found when the plugin is created, without their path and one at a time.
 func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.ErrorList {
 	if selector == nil {
 		return nil
@@ -195,7 +196,7 @@ func validateSelector(selector *metav1.LabelSelector, path *field.Path) field.Er
 	return errs
 }
 
-// validateRule checks what all rules have. Beside Allow and Deny, more actions may be given.
+// validateRule checks the common fields of rules. Actions other than Allow and Deny may be added.
 func validateRule(path *field.Path, name string, action config.FilterAction, seen sets.String, more ...config.FilterAction) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range validation.IsDNS1123Label(name) {
@@ -216,10 +217,10 @@ func validateAction(path *field.Path, action config.FilterAction, more ...config
 	return field.ErrorList{field.NotSupported(path, action, supported)}
 }
 
-// patternSyntax is that of path.Match, with the characters of names alone: what has others could match none.
+// patternSyntax is the syntax of path.Match with the characters of names, because other characters match no name.
 var patternSyntax = regexp.MustCompile(`^([a-z0-9.*?-]|\[\^?[a-z0-9.-]+\])+$`)
 
-// validatePatterns checks that each is a pattern, and that it could match a name.
+// validatePatterns checks that each pattern is valid and can match a name.
 func validatePatterns(path *field.Path, patterns []string) field.ErrorList {
 	var errs field.ErrorList
 	for i, pattern := range patterns {

@@ -13,16 +13,16 @@ const (
 	// maxGroupBy and maxLevels bound the work for each pod and node.
 	maxGroupBy = 8
 	maxLevels  = 8
-	// maxEdges bounds the work for each pod that comes or goes: two selectors an edge.
+	// maxEdges bounds the work for each pod that is added or removed: two selectors for each edge.
 	maxEdges = 32
-	// farthest is what a peer costs with which a node shares no level.
+	// farthest is the cost of a peer with which a node shares no domain.
 	farthest = 100
-	// maxPerNode is far above the pods that a kubelet takes.
+	// maxPerNode is far above a kubelet's limit of pods.
 	maxPerNode = 1000
 )
 
-// ValidateWorkloadTopologyArgs checks that groups and levels are labels' keys, each once, that costs grow from level to
-// level, and that edges have sides to select and name levels that there are.
+// ValidateWorkloadTopologyArgs checks that groups and levels are unique label keys, that costs increase from level to
+// level, and that edges select pods and name existing levels.
 func ValidateWorkloadTopologyArgs(path *field.Path, args *config.WorkloadTopologyArgs) error {
 	groupByPath := path.Child("groupBy")
 	errs := validateLength(groupByPath, len(args.GroupBy), maxGroupBy, "keys of labels")
