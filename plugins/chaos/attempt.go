@@ -11,7 +11,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	"k8s.io/utils/lru"
 )
 
@@ -21,29 +21,31 @@ const (
 	rememberedPods = 1 << 14
 )
 
-// attempt is what is known about one attempt to schedule a pod that may be disturbed. It lies in the cycle's state, and
-// the next attempt of the pod looks at it.
+// attempt is one attempt to schedule a pod that may be disturbed. It is stored in the cycle's state, and the next
+// attempt of the pod reads it.
 //
-// No lock is needed: only rejected is written while Filter is called in parallel, and it is atomic. All else is written
-// when the attempt begins, or by NormalizeScore, Reserve and Permit, one after the other; then the binding cycle has it.
+// It needs no lock: only rejected is written while Filter is called in parallel, and it is atomic. The other fields are
+// written when the attempt begins, or by NormalizeScore, Reserve and Permit, one after the other; then the binding
+// cycle owns it.
 type attempt struct {
 	keys
 	// number counts the pod's attempts, from 1.
 	number int64
-	// spared says that Chaos leaves the attempt alone: after too many rejections in a row, or because room was made for
-	// the pod on a node.
+	// spared is set if Chaos does not disturb the attempt: after too many rejections in a row, or because pods were
+	// preempted for the pod.
 	spared bool
-	// streak is how many attempts before this one ended in Chaos' rejections, since the pod got a node or was spared.
+	// streak is the number of earlier attempts that failed with rejections of Chaos, since the pod got a node or was
+	// spared.
 	streak int32
 	// rejected is 1 after Chaos rejected a node. It is atomic.
 	rejected uint32
-	// scored says that the die scored the nodes.
+	// scored is set if the nodes have random scores.
 	scored bool
-	// drawn is the random node that the pod is to go to; "" if it goes to the best.
+	// drawn is the random node for the pod, or "" if the pod goes to the best one.
 	drawn string
-	// reserved says that the pod got a node.
+	// reserved is set when the pod got a node.
 	reserved bool
-	// stopWaiting ends the goroutine that allows the pod after its delay; nil if there is none.
+	// stopWaiting ends the goroutine that allows the pod after its delay. It is nil without a delay.
 	stopWaiting context.CancelFunc
 }
 
@@ -52,8 +54,8 @@ func (a *attempt) Clone() framework.StateData {
 	return a
 }
 
-// nextStreak is the streak of the attempt after this one. An attempt that failed for another reason leaves it as it is:
-// otherwise such failures in between would let Chaos keep a pod from its node for ever.
+// nextStreak returns the streak of the next attempt. An attempt that failed for another reason does not reset it,
+// because then Chaos could keep a pod pending for ever if other failures occur in between.
 func (a *attempt) nextStreak() int32 {
 	switch {
 	case a.spared || a.reserved:
@@ -64,12 +66,12 @@ func (a *attempt) nextStreak() int32 {
 	return a.streak
 }
 
-// attempts knows the latest attempts of all pods.
+// attempts holds the latest attempt of each pod.
 type attempts struct {
 	seed      int64
 	maxStreak int32
 
-	// mu makes sure that an attempt is begun once, by the call that comes first.
+	// mu ensures that only the first call in a cycle begins an attempt.
 	mu     sync.Mutex
 	latest *lru.Cache // types.UID → *attempt
 }
@@ -78,7 +80,7 @@ func newAttempts(seed int64, maxStreak int32) *attempts {
 	return &attempts{seed: seed, maxStreak: maxStreak, latest: lru.New(rememberedPods)}
 }
 
-// read returns the attempt that a cycle's state, or a copy of it, belongs to; nil if it was not begun.
+// read returns the attempt of a cycle's state, or of a copy of it. It returns nil if the attempt has not begun.
 func (a *attempts) read(state *framework.CycleState) *attempt {
 	data, err := state.Read(attemptKey)
 	if err != nil {
@@ -88,8 +90,8 @@ func (a *attempts) read(state *framework.CycleState) *attempt {
 	return found
 }
 
-// of returns the attempt that a cycle is, and begins it if this is the first call in the cycle. The state must not be a
-// copy, as Filter may get it.
+// of returns the attempt of a cycle. The first call in the cycle begins it. The state must not be a copy, as Filter may
+// get it.
 func (a *attempts) of(state *framework.CycleState, pod *v1.Pod) (current *attempt, begun bool) {
 	if current := a.read(state); current != nil {
 		return current, false
@@ -104,57 +106,57 @@ func (a *attempts) of(state *framework.CycleState, pod *v1.Pod) (current *attemp
 		current.number = latest.(*attempt).number + 1
 		current.streak = latest.(*attempt).nextStreak()
 	}
-	// Pods were evicted for a pod with a nomination. Their end must not have been in vain.
+	// Pods were preempted for a pod with a nomination, so it must get their place.
 	current.spared = current.streak >= a.maxStreak || pod.Status.NominatedNodeName != ""
-	current.keys = newKeys(draw.Key(a.seed, string(pod.UID), strconv.FormatInt(current.number, 10)))
+	current.keys = newKeys(pseudorandom.Key(a.seed, string(pod.UID), strconv.FormatInt(current.number, 10)))
 	a.latest.Add(pod.UID, current)
 	state.Write(attemptKey, current)
 	return current, true
 }
 
-// keys are the keys of an attempt's draws, each independent of the others. They hold the seed, the pod's UID and the
-// attempt's number.
+// keys are the keys of an attempt's pseudorandom numbers, each independent of the others. They depend on the seed, the
+// pod's UID and the attempt's number.
 type keys struct {
 	coins, dice, delay, redirect, target uint64
 }
 
 func newKeys(attempt uint64) keys {
 	return keys{
-		coins:    draw.Mix(attempt, "coins"),
-		dice:     draw.Mix(attempt, "dice"),
-		delay:    draw.Mix(attempt, "delay"),
-		redirect: draw.Mix(attempt, "redirect"),
-		target:   draw.Mix(attempt, "target"),
+		coins:    pseudorandom.Mix(attempt, "coins"),
+		dice:     pseudorandom.Mix(attempt, "dice"),
+		delay:    pseudorandom.Mix(attempt, "delay"),
+		redirect: pseudorandom.Mix(attempt, "redirect"),
+		target:   pseudorandom.Mix(attempt, "target"),
 	}
 }
 
-// rejects flips the node's coin, which falls against it in percent of the cases.
+// rejects reports whether a node is rejected, with a chance of percent.
 func (k *keys) rejects(nodeName string, percent int32) bool {
-	return happens(draw.Mix(k.coins, nodeName), percent)
+	return happens(pseudorandom.Mix(k.coins, nodeName), percent)
 }
 
-// score throws the node's die: 0 to 100, each as likely.
+// score returns a random score for a node, uniform from 0 to 100.
 func (k *keys) score(nodeName string) int64 {
-	return int64(draw.Below(draw.Mix(k.dice, nodeName), uint64(framework.MaxNodeScore+1)))
+	return int64(pseudorandom.Below(pseudorandom.Mix(k.dice, nodeName), uint64(framework.MaxNodeScore+1)))
 }
 
-// permitDelay draws a delay of more than 0 and at most max, uniformly. max is more than 0.
+// permitDelay returns a random delay, uniform, more than 0 and at most max. max is more than 0.
 func (k *keys) permitDelay(max time.Duration) time.Duration {
-	return 1 + time.Duration(draw.Below(k.delay, uint64(max)))
+	return 1 + time.Duration(pseudorandom.Below(k.delay, uint64(max)))
 }
 
-// redirects says whether the pod goes to a random node: so it is in percent of the cases.
+// redirects reports whether the pod goes to a random node, with a chance of percent.
 func (k *keys) redirects(percent int32) bool {
 	return happens(k.redirect, percent)
 }
 
-// drawNode draws one of the nodes, each as likely: the one with the lowest number, if each draws a number. So the order
-// of the nodes does not matter, and of two lists that differ in few nodes mostly the same one is drawn (rendezvous
-// hashing: D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998). It is "" without nodes.
+// drawNode returns a random node, uniform, or "" without nodes. It is the node with the lowest pseudorandom number, so
+// it does not depend on the order of the nodes, and is mostly the same for two lists that differ in few nodes
+// (rendezvous hashing: D. Thaler and C. Ravishankar, IEEE/ACM Transactions on Networking 6(1), 1998).
 func (k *keys) drawNode(nodes framework.NodeScoreList) string {
 	drawn, lowest := "", uint64(0)
 	for i := range nodes {
-		if number := draw.Mix(k.target, nodes[i].Name); drawn == "" || number < lowest {
+		if number := pseudorandom.Mix(k.target, nodes[i].Name); drawn == "" || number < lowest {
 			drawn, lowest = nodes[i].Name, number
 		}
 	}
@@ -162,5 +164,5 @@ func (k *keys) drawNode(nodes framework.NodeScoreList) string {
 }
 
 func happens(key uint64, percent int32) bool {
-	return draw.Below(key, 100) < uint64(percent)
+	return pseudorandom.Below(key, 100) < uint64(percent)
 }

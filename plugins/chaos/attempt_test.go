@@ -10,7 +10,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -24,12 +24,12 @@ func makeNodes(count int) []*v1.Node {
 
 // keysOf are the keys of the first attempt of the pod with that number.
 func keysOf(pod int) keys {
-	return newKeys(draw.Key(7, fmt.Sprintf("uid-%d", pod), "1"))
+	return newKeys(pseudorandom.Key(7, fmt.Sprintf("uid-%d", pod), "1"))
 }
 
-// TestShares counts how often something happens in 10,000 draws. With a chance of p it happens 10,000 × p times, with a
+// TestRejectsAndRedirectsPercent counts how often something happens in 10,000 draws. With a chance of p it happens 10,000 × p times, with a
 // standard deviation of √(10,000 × p × (1-p)), at most 50; four of those are allowed. The draws are always the same.
-func TestShares(t *testing.T) {
+func TestRejectsAndRedirectsPercent(t *testing.T) {
 	const draws = 10000
 	tests := []struct {
 		name    string
@@ -63,7 +63,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-func TestScoreIsADie(t *testing.T) {
+func TestScoreIsUniform(t *testing.T) {
 	sum, seen := int64(0), map[int64]bool{}
 	k := keysOf(1)
 	for i := 0; i < 10100; i++ {
@@ -144,9 +144,9 @@ func TestDrawNode(t *testing.T) {
 	}
 }
 
-// TestDrawsAreIndependent checks that a pod's coins, dice and node have nothing to do with each other: among the nodes
+// TestKeysAreIndependent checks that a pod's coins, dice and node have nothing to do with each other: among the nodes
 // that lose their coin, the mean score is that of all nodes.
-func TestDrawsAreIndependent(t *testing.T) {
+func TestKeysAreIndependent(t *testing.T) {
 	var sum, count int64
 	for pod := 0; pod < 200; pod++ {
 		k := keysOf(pod)

@@ -15,7 +15,7 @@ import (
 const (
 	// maxLoggedNodes bounds the list of nodes in one line of a dry run's log.
 	maxLoggedNodes = 20
-	// noPreemption is the message for a node on which preemption might have made room.
+	// noPreemption is the message for a node on which preemption is not tried.
 	noPreemption = "node(s) were left out of preemption, because a coin of Chaos fell against a node"
 )
 
@@ -25,18 +25,18 @@ func (pl *Chaos) PreFilter(_ context.Context, state *framework.CycleState, pod *
 	return nil
 }
 
-// PreFilterExtensions returns the plugin itself, which so knows the simulations of preemption.
+// PreFilterExtensions returns the plugin itself, so that it can detect simulations of preemption.
 func (pl *Chaos) PreFilterExtensions() framework.PreFilterExtensions {
 	return pl
 }
 
-// AddPod does nothing: pods that come or go in a simulation change no coin.
+// AddPod does nothing: rejections do not depend on pods that are added or removed in a simulation.
 func (pl *Chaos) AddPod(context.Context, *framework.CycleState, *v1.Pod, *framework.PodInfo, *framework.NodeInfo) *framework.Status {
 	return nil
 }
 
-// RemovePod marks the state as that of a simulation: only preemption removes pods, to try whether the pod would fit
-// without them. The state is the simulation's own copy, one for each node, so no other call sees the mark.
+// RemovePod marks the state as that of a simulation, because only preemption removes pods. The state is the
+// simulation's own copy for a node, so no other call sees the mark.
 func (pl *Chaos) RemovePod(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
 	if pl.isTarget(pod) {
 		state.Write(simulationKey, simulation{})
@@ -54,8 +54,8 @@ func (s simulation) Clone() framework.StateData {
 	return s
 }
 
-// disturbed returns the attempt that a cycle is if Chaos may disturb it, else nil. The first call in a cycle begins the
-// attempt, and says what the coins are, or that it is left alone.
+// disturbed returns the attempt of a cycle, or nil if Chaos must not disturb it. The first call in a cycle begins the
+// attempt, and logs the rejected nodes of a dry run, or that the attempt is spared.
 func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
 	if !pl.isTarget(pod) || whatif.Is(state) {
 		return nil
@@ -63,9 +63,9 @@ func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
 	current, begun := pl.attempts.of(state, pod)
 	if begun && current.spared {
 		pl.counters.spared.Inc()
-		pl.log("Attempt is left alone", pod, current, "rejections", current.streak, "nominatedNode", pod.Status.NominatedNodeName)
+		pl.log("Not disturbing the attempt", pod, current, "rejections", current.streak, "nominatedNode", pod.Status.NominatedNodeName)
 	} else if begun && pl.args.DryRun && pl.args.RejectPercent > 0 {
-		pl.logCoins(pod, current)
+		pl.logRejections(pod, current)
 	}
 	if current.spared {
 		return nil
@@ -73,12 +73,12 @@ func (pl *Chaos) disturbed(state *framework.CycleState, pod *v1.Pod) *attempt {
 	return current
 }
 
-// logCoins lists the nodes whose coins fall against them, as many as fit in a line. Some of them might not be asked
-// about: another plugin may reject them first, or enough others be found.
-func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
+// logRejections logs the nodes that a dry run rejects, as many as fit in a line. A real run might not reject all of
+// them, because another plugin may reject them first, or the scheduler may find enough other nodes.
+func (pl *Chaos) logRejections(pod *v1.Pod, current *attempt) {
 	all, err := pl.handle.SnapshotSharedLister().NodeInfos().List()
 	if err != nil {
-		klog.ErrorS(err, "Listing the nodes failed, so those that a dry run rejects are not logged", "plugin", Name, "pod", klog.KObj(pod))
+		klog.ErrorS(err, "Failed to list the nodes, so the rejections of the dry run are not logged", "plugin", Name, "pod", klog.KObj(pod))
 		return
 	}
 	var listed []string
@@ -95,21 +95,20 @@ func (pl *Chaos) logCoins(pod *v1.Pod, current *attempt) {
 	pl.log("Nodes are rejected", pod, current, "nodes", listed, "rejected", rejected, "of", len(all))
 }
 
-// Filter rejects the nodes whose coin falls against them. Preemption would not help there: the rejection is
-// unresolvable.
+// Filter rejects nodes at random. The rejection is unresolvable, because preemption would not help on that node.
 //
-// Nor may preemption make room on another node, for the pod might have fitted on the one that was rejected: pods would
-// be evicted because of Chaos, pods of other namespaces among them. So it finds no node at all in an attempt in which a
-// node was rejected. In any other attempt it does what it does without Chaos: no coin is flipped in a simulation.
+// Preemption must not make room on another node either, because the pod might have fitted on the rejected one: pods
+// would be evicted because of Chaos, also pods of other namespaces. So preemption finds no node in an attempt in which
+// a node was rejected. In any other attempt it works as without Chaos: nodes are not rejected in a simulation.
 func (pl *Chaos) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	if pl.args.RejectPercent == 0 || !pl.isTarget(pod) || whatif.Is(state) {
 		return nil
 	}
-	// The state may be a copy, in which an attempt cannot be begun. Without PreFilter there is none.
+	// The state may be a copy, in which an attempt cannot begin. So without PreFilter there is no attempt.
 	current := pl.attempts.read(state)
 	if current == nil {
 		pl.needsPreFilter.Do(func() {
-			klog.ErrorS(nil, "No node is rejected, because the profile enables Filter and not PreFilter of this plugin; "+
+			klog.ErrorS(nil, "No node is rejected, because the profile enables Filter but not PreFilter of this plugin; "+
 				"next: enable it at multiPoint", "plugin", Name)
 		})
 		return nil

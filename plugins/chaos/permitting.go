@@ -12,18 +12,17 @@ import (
 )
 
 const (
-	// permitTimeout is after what time the scheduler gives a waiting pod up; it allows no more. The longest delay, 10
-	// minutes, is well below.
+	// permitTimeout is the scheduler's own limit for a waiting pod. The longest delay, 10 minutes, is well below.
 	permitTimeout = 15 * time.Minute
-	// registrationInterval is how often it is looked whether the pod waits already, when its delay is over first: the
-	// scheduler registers it only after the Permit of all plugins.
+	// registrationInterval is the interval of the checks whether the pod waits, if its delay ends before the scheduler
+	// registers it, which happens after the Permit of all plugins.
 	registrationInterval = 10 * time.Millisecond
-	// registrationLimit is for how long that is looked after the delay. A pod that does not wait by then never will:
-	// another plugin rejected it, or it was allowed already.
+	// registrationLimit is the time after the delay in which that is checked. A pod that does not wait by then was
+	// rejected by another plugin, or was already allowed.
 	registrationLimit = 10 * time.Second
 )
 
-// Permit lets the pod wait for a random time.
+// Permit makes the pod wait for a random time.
 func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (*framework.Status, time.Duration) {
 	max := pl.args.MaxPermitDelay.Duration
 	if max == 0 {
@@ -39,15 +38,15 @@ func (pl *Chaos) Permit(_ context.Context, state *framework.CycleState, pod *v1.
 	if pl.args.DryRun {
 		return nil, 0
 	}
-	pl.tell(pod, "Delay", "Binding is delayed by %v (maxPermitDelay %v)", round(delay), max)
+	pl.event(pod, "Delay", "Binding is delayed by %v (maxPermitDelay %v)", round(delay), max)
 	ctx, stop := context.WithCancel(context.Background())
 	current.stopWaiting = stop
 	go pl.allow(ctx, pod, pl.clock.NewTimer(delay))
 	return framework.NewStatus(framework.Wait, "binding is delayed by Chaos"), permitTimeout
 }
 
-// allow lets the waiting pod go on when the timer fires. It ends without when the attempt ends first, or when the pod
-// does not wait registrationLimit later.
+// allow allows the waiting pod when the timer fires. It returns if the attempt ends before, or if the pod is not
+// waiting after registrationLimit.
 func (pl *Chaos) allow(ctx context.Context, pod *v1.Pod, timer clock.Timer) {
 	defer timer.Stop()
 	var deadline time.Time
@@ -72,7 +71,7 @@ func (pl *Chaos) allow(ctx context.Context, pod *v1.Pod, timer clock.Timer) {
 	}
 }
 
-// round makes a delay readable: to the millisecond, unless it is shorter.
+// round rounds a delay to milliseconds, unless it is shorter.
 func round(delay time.Duration) time.Duration {
 	if delay < time.Millisecond {
 		return delay

@@ -28,7 +28,7 @@ func (w *world) waiting(pod *v1.Pod) <-chan *framework.Status {
 	return done
 }
 
-func TestDelayEndsWhenTheClockSaysSo(t *testing.T) {
+func TestDelayEndsOnTime(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)
 	r := w.cycle(t, pod)
@@ -106,7 +106,7 @@ func (p *slowPermit) Permit(context.Context, *framework.CycleState, *v1.Pod, str
 	return p.permit(), 0
 }
 
-func TestDelayIsOverBeforeThePodWaits(t *testing.T) {
+func TestDelayEndsBeforeThePodWaits(t *testing.T) {
 	pod := makePod(1)
 	slow := &slowPermit{}
 	w := newWorldWith(t, delayArgs(time.Minute), makeNodes(1), []*v1.Pod{pod}, []string{Name, "SlowPermit", defaultbinder.Name},
@@ -130,7 +130,7 @@ func TestDelayIsOverBeforeThePodWaits(t *testing.T) {
 	waitForNoGoroutines(t)
 }
 
-func TestAnotherPermitPluginRejects(t *testing.T) {
+func TestDelayIfAnotherPluginRejects(t *testing.T) {
 	pod := makePod(1)
 	slow := &slowPermit{permit: func() *framework.Status { return framework.NewStatus(framework.Unschedulable, "no") }}
 	w := newWorldWith(t, delayArgs(time.Minute), makeNodes(1), []*v1.Pod{pod}, []string{Name, "SlowPermit", defaultbinder.Name},
@@ -143,9 +143,9 @@ func TestAnotherPermitPluginRejects(t *testing.T) {
 	waitForNoGoroutines(t)
 }
 
-// TestRejectedWithoutUnreserve: the profile does not enable Reserve, so nothing tells that another plugin rejected the
+// TestDelayWithoutUnreserve: the profile does not enable Reserve, so nothing tells that another plugin rejected the
 // pod.
-func TestRejectedWithoutUnreserve(t *testing.T) {
+func TestDelayWithoutUnreserve(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)
 	if status, _ := w.plugin.Permit(context.Background(), framework.NewCycleState(), pod, "node-1"); status.Code() != framework.Wait {
@@ -163,8 +163,8 @@ func TestRejectedWithoutUnreserve(t *testing.T) {
 	}
 }
 
-// TestDelayWithoutAnEnd: another plugin allows the pod; the goroutine ends when the pod does not wait after the delay.
-func TestDelayWithoutAnEnd(t *testing.T) {
+// TestDelayIfAnotherPluginAllows: another plugin allows the pod; the goroutine ends when the pod does not wait after the delay.
+func TestDelayIfAnotherPluginAllows(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)
 	w.cycle(t, pod)

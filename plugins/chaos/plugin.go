@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaos disturbs the scheduling of some pods on purpose: nodes are rejected by the flip of a coin and scored by
-// the throw of a die, bindings are delayed, pods go to a random one of the nodes that fit. It shows what controllers,
-// alerts and people make of that. What happens is drawn from a seed, so it can be replayed.
+// Package chaos disturbs the scheduling of some pods on purpose, to test controllers, alerts and people: it rejects
+// nodes at random, gives them random scores, delays bindings, and sends pods to a random feasible node. Everything
+// depends on a seed, so it can be replayed.
 //
-// It cannot harm what it is not pointed at: only pods of the namespaces that are named are disturbed, never those of
-// kube-system nor system-critical ones, and every node is the scheduler's own choice. No pod is evicted for one that
-// fits nowhere because of Chaos.
+// It disturbs only pods of the given namespaces, never those of kube-system nor system-critical ones, and the scheduler
+// itself chooses every node. No pod is preempted for a pod that Chaos keeps from its node.
 //
-// The files follow the way of a pod: filtering.go, scoring.go, reserving.go, permitting.go. What is drawn in an attempt
-// is in attempt.go.
+// The files are in the order of the extension points: filtering.go, scoring.go, reserving.go, permitting.go. The random
+// numbers of an attempt are in attempt.go.
 package chaos
 
 import (
@@ -59,7 +58,7 @@ var (
 	_ framework.EnqueueExtensions   = &Chaos{}
 )
 
-// New makes the plugin for one profile.
+// New creates the plugin for one profile.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	return newWithClock(obj, handle, clock.RealClock{})
 }
@@ -88,11 +87,11 @@ func (pl *Chaos) Name() string {
 	return Name
 }
 
-// EventsToRegister names the events after which a rejected pod may fit: that there is a new node, for which no coin was
-// flipped yet. Besides Add these are the two with which a node that was added before becomes one: most nodes join with
-// the taint not-ready, and some (those with devices) with less than they will have, and the scheduler moves a pod at
-// Add only if it tolerates the taints and the resources suffice. Nothing else changes a coin. Time does: the scheduler
-// tries every pod again after about a minute, with new coins.
+// EventsToRegister returns the events after which a rejected pod may fit: those of a new node. Most nodes are added
+// with the taint not-ready, and nodes with devices with fewer resources than they will have. At Add, the scheduler
+// moves a pod only if it tolerates the taints and the resources suffice, so the updates of taints and resources are
+// needed too. No other event changes a rejection, but the scheduler retries every pod after about a minute, with new
+// random numbers.
 func (pl *Chaos) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{{
 		Resource:   framework.Node,
@@ -100,14 +99,13 @@ func (pl *Chaos) EventsToRegister() []framework.ClusterEvent {
 	}}
 }
 
-// isTarget says whether the pod may be disturbed. Validation refuses kube-system; here it is refused again, because a
-// mistake there must not become one here.
+// isTarget reports whether the pod may be disturbed. It excludes kube-system again, in case validation missed it.
 func (pl *Chaos) isTarget(pod *v1.Pod) bool {
 	return pl.namespaces.Has(pod.Namespace) && pod.Namespace != metav1.NamespaceSystem && !isSystemCritical(pod)
 }
 
-// isSystemCritical says whether the pod has the priority or the class of those that a cluster cannot do without. Either
-// is enough: the priority is filled in from the class by admission control, which may be switched off.
+// isSystemCritical reports whether the pod has the priority or the class of system-critical pods. Either is enough,
+// because the admission plugin that sets the priority from the class may be disabled.
 func isSystemCritical(pod *v1.Pod) bool {
 	if pod.Spec.Priority != nil && *pod.Spec.Priority >= scheduling.SystemCriticalPriority {
 		return true
@@ -116,8 +114,8 @@ func isSystemCritical(pod *v1.Pod) bool {
 	return class == scheduling.SystemClusterCritical || class == scheduling.SystemNodeCritical
 }
 
-// log says what is done to the pod: in a dry run always, because that is all it does, else at the level of the
-// scheduler's own line about a binding.
+// log logs a disturbance of the pod: at level 0 in a dry run, which does nothing else, and otherwise at the level of
+// the scheduler's own message about a binding.
 func (pl *Chaos) log(what string, pod *v1.Pod, current *attempt, keysAndValues ...interface{}) {
 	level := klog.Level(2)
 	if pl.args.DryRun {
@@ -127,7 +125,7 @@ func (pl *Chaos) log(what string, pod *v1.Pod, current *attempt, keysAndValues .
 		"attempt", current.number}, keysAndValues...)...)
 }
 
-// tell sends an event about the pod.
-func (pl *Chaos) tell(pod *v1.Pod, action, note string, args ...interface{}) {
+// event sends an event about the pod.
+func (pl *Chaos) event(pod *v1.Pod, action, note string, args ...interface{}) {
 	pl.handle.EventRecorder().Eventf(pod, nil, v1.EventTypeNormal, eventReason, action, note, args...)
 }

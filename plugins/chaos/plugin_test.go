@@ -12,11 +12,9 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
@@ -28,9 +26,9 @@ func everything() config.ChaosArgs {
 	}
 }
 
-// TestTargets lets every pod through all points with everything switched on: nothing may happen to those that are no
+// TestIsTarget lets every pod through all points with everything switched on: nothing may happen to those that are no
 // targets, not even to be counted.
-func TestTargets(t *testing.T) {
+func TestIsTarget(t *testing.T) {
 	critical, almostCritical := int32(2000000000), int32(1999999999)
 	tests := []struct {
 		name       string
@@ -95,8 +93,8 @@ func withClass(class string) *v1.Pod {
 	return pod
 }
 
-// TestKubeSystemIsRefusedTwice goes around validation.
-func TestKubeSystemIsRefusedTwice(t *testing.T) {
+// TestNewAndIsTargetRefuseKubeSystem goes around validation.
+func TestNewAndIsTargetRefuseKubeSystem(t *testing.T) {
 	args := everything()
 	args.Namespaces = []string{"kube-system"}
 	args.MaxConsecutiveRejections = 1
@@ -107,25 +105,6 @@ func TestKubeSystemIsRefusedTwice(t *testing.T) {
 	pl.namespaces.Insert("kube-system")
 	if pl.isTarget(st.MakePod().Namespace("kube-system").Name("pod").Obj()) {
 		t.Error("a pod of kube-system is a target")
-	}
-}
-
-func TestNewRefusesBadArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args runtime.Object
-		want string
-	}{
-		{name: "no args", args: nil, want: "want args of type ChaosArgs"},
-		{name: "another plugin's args", args: &schedulerconfig.NodeAffinityArgs{}, want: "NodeAffinityArgs"},
-		{name: "no namespaces", args: &config.ChaosArgs{MaxConsecutiveRejections: 1}, want: "pluginConfig[Chaos].args.namespaces: Required"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := New(tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New = %v, want an error with %q", err, tt.want)
-			}
-		})
 	}
 }
 
@@ -225,19 +204,7 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-func TestRejectionMessage(t *testing.T) {
-	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100}
-	r := newWorld(t, args, makeNodes(2)).cycle(t, makePod(1))
-	want := map[string]string{
-		"node-1": "node(s) were rejected by a coin of Chaos (rejectPercent 100)",
-		"node-2": "node(s) were rejected by a coin of Chaos (rejectPercent 100)",
-	}
-	if !reflect.DeepEqual(r.rejected, want) {
-		t.Errorf("got %q, want %q", r.rejected, want)
-	}
-}
-
-func TestConsecutiveRejectionsAreCapped(t *testing.T) {
+func TestMaxConsecutiveRejections(t *testing.T) {
 	pod, other := makePod(1), makePod(2)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 3}
 	w := newWorld(t, args, makeNodes(5), pod, other)
@@ -262,9 +229,9 @@ func TestConsecutiveRejectionsAreCapped(t *testing.T) {
 	}
 }
 
-// TestRejectionsOfPodsThatGetANodeAreNotInARow: the pod is delayed or its binding fails, but Chaos' rejections did not
+// TestStreakOfPodsWithANode: the pod is delayed or its binding fails, but Chaos' rejections did not
 // keep it from a node, so there is nothing to cap.
-func TestRejectionsOfPodsThatGetANodeAreNotInARow(t *testing.T) {
+func TestStreakOfPodsWithANode(t *testing.T) {
 	pod := makePod(1)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, MaxConsecutiveRejections: 1}
 	w := newWorld(t, args, makeNodes(20), pod)
@@ -280,9 +247,9 @@ func TestRejectionsOfPodsThatGetANodeAreNotInARow(t *testing.T) {
 	}
 }
 
-// TestOtherFailuresBetweenKeepTheStreak: the attempts between, in which no coin was flipped because another plugin came
+// TestStreakWithOtherFailures: the attempts between, in which no coin was flipped because another plugin came
 // first, do not count, but they do not make the count begin again either.
-func TestOtherFailuresBetweenKeepTheStreak(t *testing.T) {
+func TestStreakWithOtherFailures(t *testing.T) {
 	pod := makePod(1)
 	args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 100, MaxConsecutiveRejections: 2}
 	w := newWorld(t, args, makeNodes(5), pod)
@@ -303,8 +270,8 @@ func TestOtherFailuresBetweenKeepTheStreak(t *testing.T) {
 	}
 }
 
-// TestAPodForWhichRoomWasMadeIsLeftAlone: pods were evicted for it, so it gets what they had.
-func TestAPodForWhichRoomWasMadeIsLeftAlone(t *testing.T) {
+// TestNominatedPodIsNotDisturbed: pods were evicted for it, so it gets what they had.
+func TestNominatedPodIsNotDisturbed(t *testing.T) {
 	pod := makePod(1)
 	args := everything()
 	args.RejectPercent = 100
@@ -320,8 +287,8 @@ func TestAPodForWhichRoomWasMadeIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestChoiceIsToldOnce: one event for an attempt, whatever the number of nodes.
-func TestChoiceIsToldOnce(t *testing.T) {
+// TestReserveSendsOneEvent: one event for an attempt, whatever the number of nodes.
+func TestReserveSendsOneEvent(t *testing.T) {
 	tests := []struct {
 		name    string
 		percent int32
@@ -362,8 +329,8 @@ func TestChoiceIsToldOnce(t *testing.T) {
 	}
 }
 
-// TestASparedAttemptIsSparedEverything checks the other points too.
-func TestASparedAttemptIsSparedEverything(t *testing.T) {
+// TestSparedAttempt checks the other points too.
+func TestSparedAttempt(t *testing.T) {
 	pod := makePod(1)
 	args := everything()
 	args.RejectPercent, args.MaxConsecutiveRejections = 100, 1
@@ -382,9 +349,9 @@ func TestASparedAttemptIsSparedEverything(t *testing.T) {
 	}
 }
 
-// TestFilterOfACopy: with a nominated pod on the node the scheduler filters twice, once with a copy of the state. Both
+// TestFilterWithACopyOfTheState: with a nominated pod on the node the scheduler filters twice, once with a copy of the state. Both
 // belong to the same attempt, and the coin is the same.
-func TestFilterOfACopy(t *testing.T) {
+func TestFilterWithACopyOfTheState(t *testing.T) {
 	pod := makePod(1)
 	nominee := st.MakePod().Namespace("test").Name("pod-2").UID("uid-2").Priority(10).Obj()
 	nominee.Status.NominatedNodeName = "node-1"
@@ -400,8 +367,8 @@ func TestFilterOfACopy(t *testing.T) {
 	}
 }
 
-// TestSimulations: preemption removes pods from a copy of the state.
-func TestSimulations(t *testing.T) {
+// TestFilterInASimulation: preemption removes pods from a copy of the state.
+func TestFilterInASimulation(t *testing.T) {
 	for _, dryRun := range []bool{false, true} {
 		pod := makePod(1)
 		args := config.ChaosArgs{Namespaces: []string{"test"}, RejectPercent: 50, DryRun: dryRun}
@@ -440,8 +407,8 @@ func TestFilterWithoutPreFilter(t *testing.T) {
 	}
 }
 
-// TestScoreAlone: a profile may enable Score and nothing else; each cycle is an attempt all the same.
-func TestScoreAlone(t *testing.T) {
+// TestScoreWithoutPreFilter: a profile may enable Score and nothing else; each cycle is an attempt all the same.
+func TestScoreWithoutPreFilter(t *testing.T) {
 	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RandomScore: true}, makeNodes(100))
 	pod := makePod(1)
 	var attempts []string
@@ -451,7 +418,7 @@ func TestScoreAlone(t *testing.T) {
 		w.Parallelizer().Until(context.Background(), len(w.nodes), func(i int) {
 			scores[i], _ = w.plugin.Score(context.Background(), state, pod, w.nodes[i].Name)
 		})
-		k := newKeys(draw.Key(0, "uid-1", fmt.Sprint(i+1)))
+		k := newKeys(pseudorandom.Key(0, "uid-1", fmt.Sprint(i+1)))
 		for i, score := range scores {
 			if want := k.score(w.nodes[i].Name); score != want {
 				t.Fatalf("%s scores %d, want %d", w.nodes[i].Name, score, want)

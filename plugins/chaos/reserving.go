@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Reserve sends one event about all that Chaos did to the choice of the node, if it did anything.
+// Reserve sends one event about all disturbances of the choice of the node, if there are any.
 func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	current := pl.disturbed(state, pod)
 	if current == nil {
@@ -34,13 +34,13 @@ func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1
 		done = append(done, fmt.Sprintf("%s was drawn from the nodes that fit (randomBindPercent %d)", current.drawn, pl.args.RandomBindPercent))
 	default:
 		pl.needsWeight.Do(func() {
-			klog.ErrorS(nil, "Pod does not go to the node that was drawn, because other scores outweigh it; next: give this "+
-				"plugin more weight than all other score plugins and extenders of the profile have together",
+			klog.ErrorS(nil, "Pod does not go to its random node, because other scores outweigh it; next: give this "+
+				"plugin more weight than the sum of all other score plugins and extenders of the profile",
 				"plugin", Name, "pod", klog.KObj(pod), "node", nodeName, "drawn", current.drawn)
 		})
 	}
 	if len(done) > 0 && !pl.args.DryRun {
-		pl.tell(pod, "Choose", "The choice of a node was disturbed: %s", strings.Join(done, "; "))
+		pl.event(pod, "Choose", "The choice of a node was disturbed: %s", strings.Join(done, "; "))
 	}
 	return nil
 }

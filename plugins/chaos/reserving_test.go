@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// TestADrawnNodeOutscoresAllOthers: the draw is of the nodes that fit, and it does not matter what volumes the pod has.
-func TestADrawnNodeOutscoresAllOthers(t *testing.T) {
+// TestNormalizeScoreRedirects: the draw is of the nodes that fit, and it does not matter what volumes the pod has.
+func TestNormalizeScoreRedirects(t *testing.T) {
 	claim := v1.Volume{VolumeSource: v1.VolumeSource{PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"}}}
 	const pods = 400
 	for _, tt := range []struct {
@@ -63,9 +63,9 @@ func TestADrawnNodeOutscoresAllOthers(t *testing.T) {
 	}
 }
 
-// TestADrawThatIsOutweighed: the scheduler takes another node, because other plugins have more weight. No event and no
+// TestReserveOfAnotherNode: the scheduler takes another node, because other plugins have more weight. No event and no
 // counter says that the pod went to a random one.
-func TestADrawThatIsOutweighed(t *testing.T) {
+func TestReserveOfAnotherNode(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, config.ChaosArgs{Namespaces: []string{"test"}, RandomBindPercent: 100}, makeNodes(5), pod)
 	before := count(t, w.plugin.counters.redirected)

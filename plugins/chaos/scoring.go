@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Score throws the node's die, if randomScore says so; else all nodes score 0.
+// Score returns a random score with randomScore, and otherwise 0.
 func (pl *Chaos) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	if !pl.args.RandomScore || pl.args.DryRun {
 		return framework.MinNodeScore, nil
@@ -26,17 +26,16 @@ func (pl *Chaos) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore lets the pod go to a random one of the nodes that fit, if it is drawn that it does: that node scores
-// 100 and all others 0, whatever their dice. With a weight above the sum of all others the scheduler chooses that node
-// itself, so its checks, its volumes and its events are about that node. The scheduler scores nothing when only one
-// node fits: then there is nothing to draw.
+// NormalizeScore sends the pod to a random feasible node, with a chance of randomBindPercent: that node scores 100, and
+// all others 0. With a weight above the sum of all others, the scheduler itself chooses that node, so its checks,
+// volumes and events are about it. With a single feasible node, the scheduler does not score.
 func (pl *Chaos) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	current := pl.disturbed(state, pod)
 	switch {
 	case current == nil:
 	case current.redirects(pl.args.RandomBindPercent):
 		current.drawn = current.drawNode(scores)
-		pl.log("Pod is to go to a random node", pod, current, "node", current.drawn, "nodes", len(scores))
+		pl.log("Redirecting the pod to a random node", pod, current, "node", current.drawn, "nodes", len(scores))
 		for i := range scores {
 			scores[i].Score = framework.MinNodeScore
 			if scores[i].Name == current.drawn && !pl.args.DryRun {
@@ -46,7 +45,7 @@ func (pl *Chaos) NormalizeScore(_ context.Context, state *framework.CycleState, 
 	case pl.args.RandomScore:
 		current.scored = true
 		pl.counters.scored.Inc()
-		pl.log("Scores are thrown with a die", pod, current, "nodes", len(scores))
+		pl.log("Scoring the nodes at random", pod, current, "nodes", len(scores))
 	}
 	return nil
 }

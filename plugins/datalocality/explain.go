@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// explainedNodes are told of.
+	// explainedNodes is the largest number of nodes in an explanation.
 	explainedNodes = 5
-	// explainedNames are told of what is ignored, and of what is unknown; of each shownBytes.
+	// explainedNames is the largest number of ignored and of unknown names in an explanation, each with up to shownBytes.
 	explainedNames = 3
 	shownBytes     = 40
 )
 
-// Explain says for the decision records what the pod reads, at which level of some nodes it would read it, and what of
-// its annotation does not count.
+// Explain returns, for the decision records, how much the pod reads, at which level of some nodes, and which parts of
+// its annotation are ignored.
 func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []string) string {
 	c := pl.current
 	ignored := c.ignored.count()
@@ -59,7 +59,7 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 	return string(text)
 }
 
-// appendNode says how many bytes a node has at each level.
+// appendNode appends the bytes that the pod reads at each level of a node.
 func (pl *DataLocality) appendNode(text []byte, c *cycle, node *v1.Node) []byte {
 	held := pl.index.held(node)
 	at, rest, separator := nearest(&held, c.bytes), c.total, ": "
@@ -94,7 +94,7 @@ func appendPart(text []byte, i int, name, why string) []byte {
 	return text
 }
 
-// appendMore says after the first names how many there are more.
+// appendMore appends the number of names that are not shown.
 func appendMore(text []byte, of int) []byte {
 	if of <= explainedNames {
 		return text
@@ -102,7 +102,7 @@ func appendMore(text []byte, of int) []byte {
 	return append(strconv.AppendInt(append(text, ", "...), int64(of-explainedNames), 10), " more"...)
 }
 
-// sentence appends a space where something stands before.
+// sentence appends a space unless the text is empty.
 func sentence(text []byte) []byte {
 	if len(text) > 0 {
 		return append(text, ' ')
@@ -110,7 +110,8 @@ func sentence(text []byte) []byte {
 	return text
 }
 
-// appendBytes appends a number of bytes in the largest unit of which there are ten or more, rounded down: 120Gi.
+// appendBytes appends a number of bytes, rounded down, in the largest unit with a value of at least 10, for example
+// 120Gi.
 func appendBytes(text []byte, bytes int64) []byte {
 	unit := ""
 	for _, larger := range []string{"Ki", "Mi", "Gi", "Ti", "Pi"} {

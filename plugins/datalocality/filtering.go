@@ -10,24 +10,24 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// stateKey is where a cycle keeps its *removals, if there is a filter. A pod that reads nothing has them too: preemption
-// filters with copies of the pod and of the state, and the verdict must not depend on which object the pod is.
+// stateKey is the key of the cycle's *removals, which every pod has if the plugin filters. Preemption filters with
+// copies of the pod and of the state, so a verdict must not depend on the object of the pod.
 const stateKey framework.StateKey = Name
 
-// removals are the pods that serve the cycle's data and that preemption takes for gone.
+// removals are the pods that serve the cycle's data and that preemption has removed in a simulation.
 type removals struct {
 	cycle *cycle
 	gone  []removal
 }
 
-// removal is of one such pod.
+// removal is one such pod.
 type removal struct {
 	pod  *v1.Pod
 	node *node
 	held *dataset
 }
 
-// Clone returns a copy that preemption may change. Where no data are read there is nothing to change.
+// Clone returns a copy that preemption may change. Without data to read, nothing changes.
 func (r *removals) Clone() framework.StateData {
 	if len(r.cycle.datasets) == 0 {
 		return r
@@ -35,7 +35,7 @@ func (r *removals) Clone() framework.StateData {
 	return &removals{cycle: r.cycle, gone: append([]removal(nil), r.gone...)}
 }
 
-// removalsOf returns what PreFilter wrote for the cycle, or an error where it was not called.
+// removalsOf returns the removals that PreFilter wrote for the cycle, or an error if it was not called.
 func removalsOf(state *framework.CycleState) (*removals, error) {
 	data, err := state.Read(stateKey)
 	if err != nil {
@@ -44,8 +44,8 @@ func removalsOf(state *framework.CycleState) (*removals, error) {
 	return data.(*removals), nil
 }
 
-// PreFilter begins the cycle, if the filter has a say in it. Which datasets are known is decided here for the whole of
-// it: a dataset does not become unknown, and so of no account, because preemption tries to take its last server away.
+// PreFilter begins the cycle if the plugin filters. It decides for the whole cycle which datasets are known: a dataset
+// must not become unknown, and so be ignored, because preemption removes its last server in a simulation.
 func (pl *DataLocality) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	if pl.within < 0 {
 		return nil
@@ -58,7 +58,7 @@ func (pl *DataLocality) PreFilter(_ context.Context, state *framework.CycleState
 	return nil
 }
 
-// PreFilterExtensions returns the plugin itself where pods are a part of the verdict.
+// PreFilterExtensions returns the plugin itself if verdicts depend on pods.
 func (pl *DataLocality) PreFilterExtensions() framework.PreFilterExtensions {
 	if pl.within < 0 || len(pl.index.servers) == 0 {
 		return nil
@@ -66,7 +66,7 @@ func (pl *DataLocality) PreFilterExtensions() framework.PreFilterExtensions {
 	return pl
 }
 
-// RemovePod notes that a pod which serves data is taken for gone.
+// RemovePod adds a removal if the pod serves data.
 func (pl *DataLocality) RemovePod(_ context.Context, state *framework.CycleState, _ *v1.Pod, removed *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	r, err := removalsOf(state)
 	if err != nil || len(r.cycle.datasets) == 0 {
@@ -78,7 +78,7 @@ func (pl *DataLocality) RemovePod(_ context.Context, state *framework.CycleState
 	return nil
 }
 
-// AddPod takes a removal back. Other pods that are added are nominated: they do not run, so they serve nothing yet.
+// AddPod reverts the removal of a pod. Other added pods are nominated: they do not run yet, so they serve no data.
 func (pl *DataLocality) AddPod(_ context.Context, state *framework.CycleState, _ *v1.Pod, added *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
 	r, err := removalsOf(state)
 	if err != nil {
@@ -93,15 +93,15 @@ func (pl *DataLocality) AddPod(_ context.Context, state *framework.CycleState, _
 	return nil
 }
 
-// Filter rejects a node that has not all data of the pod within the level that the args require. Data that no node
-// holds do not count. Preemption can take data away and bring none, so the rejection is unresolvable.
+// Filter rejects a node unless all data of the pod are within the required level. Data that no node holds are ignored.
+// Preemption can only remove data, so the rejection is unresolvable.
 func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, _ *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	if pl.within < 0 {
 		return nil
 	}
 	r, err := removalsOf(state)
 	if err != nil {
-		return framework.NewStatus(framework.Error, Name+" filters only where it is enabled at preFilter, too")
+		return framework.NewStatus(framework.Error, Name+" filters only if it is enabled at preFilter too")
 	}
 	if len(r.cycle.datasets) == 0 {
 		return nil
@@ -119,8 +119,8 @@ func (pl *DataLocality) Filter(_ context.Context, state *framework.CycleState, _
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
 }
 
-// PrepareFilter returns what says of a node what Filter says, and nil for a pod that has no data which some node holds. A
-// scheduler that can prepare filters (patch 0520) calls it in place of Filter, after PreFilter.
+// PrepareFilter returns a function with the results of Filter, or nil for a pod without data that some node holds. A
+// scheduler with patch 0520 calls it after PreFilter, instead of Filter for each node.
 func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
 	if pl.within < 0 {
 		return nil
@@ -135,7 +135,7 @@ func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) 
 		return nil
 	}
 	counts := !whatif.Is(state)
-	// One for all nodes, which no one changes.
+	// All nodes share this status, which is never changed.
 	outside := framework.NewStatus(framework.UnschedulableAndUnresolvable, pl.outside...)
 	outside.SetFailedPlugin(Name)
 	return func(nodeInfo *framework.NodeInfo) *framework.Status {
@@ -149,7 +149,7 @@ func (pl *DataLocality) PrepareFilter(state *framework.CycleState, pod *v1.Pod) 
 	}
 }
 
-// passes says whether a node has all of the cycle's datasets within the level.
+// passes reports whether all of the cycle's datasets are within the required level of a node.
 func (pl *DataLocality) passes(r *removals, node *v1.Node) bool {
 	held, have := pl.index.held(node), set(0)
 	for level := 0; level <= pl.within; level++ {
@@ -161,7 +161,7 @@ func (pl *DataLocality) passes(r *removals, node *v1.Node) bool {
 	return have == all(len(r.cycle.datasets))
 }
 
-// without returns which of the datasets a node still has within the level, when some pods are gone.
+// without returns the datasets that are still within the required level of a node after the removals.
 func (pl *DataLocality) without(r *removals, n *node, have set) set {
 	for i, held := range r.cycle.datasets {
 		if bit := set(1) << uint(i); have&bit != 0 && r.takes(held) && !pl.stays(r, n, held) {
@@ -171,7 +171,7 @@ func (pl *DataLocality) without(r *removals, n *node, have set) set {
 	return have
 }
 
-// takes says whether a pod is gone that serves a dataset.
+// takes reports whether a removed pod serves a dataset.
 func (r *removals) takes(held *dataset) bool {
 	for i := range r.gone {
 		if r.gone[i].held == held {
@@ -181,7 +181,7 @@ func (r *removals) takes(held *dataset) bool {
 	return false
 }
 
-// stays says whether a dataset is still near to a node.
+// stays reports whether a dataset is still within the required level of a node.
 func (pl *DataLocality) stays(r *removals, n *node, held *dataset) bool {
 	for holder, reasons := range held.holders {
 		for i := range r.gone {

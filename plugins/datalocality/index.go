@@ -14,81 +14,81 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 )
 
-// limits bound the memory of an index. What is beyond is ignored, and looked at again when its node changes.
+// limits bound the memory of an index. Names beyond a limit are ignored, and read again when their node changes.
 type limits struct {
-	// datasets is how many names are known.
+	// datasets bounds the number of known names.
 	datasets int
-	// ofNode is how many names of a node's annotation and labels count.
+	// ofNode bounds the number of names of a node's annotation and labels.
 	ofNode int
-	// holdings is on how many nodes datasets are, added up.
+	// holdings bounds the sum over the datasets of the nodes that hold them.
 	holdings int
 }
 
-// standard limits are about 170 MB with the longest names, each on ten nodes (BenchmarkIndexAtItsLimits); a dataset with
-// three replicas takes about 340 bytes. The API server lets a node have 256 KiB of annotations.
+// standard limits are about 170 MB with the longest names, each on ten nodes (BenchmarkIndexAtItsLimits); a dataset
+// with three replicas takes about 340 bytes. The API server lets a node have 256 KiB of annotations.
 var standard = limits{datasets: 200000, ofNode: 10000, holdings: 2000000}
 
-// index knows which nodes hold which datasets, as the scheduler's snapshot has it. It follows what changes on nodes:
-// an informer of its own would know the same a little earlier or later than the other plugins of the cycle, and need
-// locks.
+// index maps datasets to the nodes that hold them in the scheduler's snapshot. It follows the changes of the snapshot:
+// its own informer would be a little ahead of or behind the other plugins of the cycle, and would need locks.
 //
-// There is no lock. A cycle updates the index and marks its domains in PreFilter or PreScore; Filter and Score only read,
-// from several goroutines that start later. No cycle runs beside another one, neither in the scheduler nor in an extender.
+// It has no lock. A cycle updates the index and marks its domains in PreFilter or PreScore; Filter and Score only read,
+// in goroutines that start later. Cycles do not run in parallel, neither in the scheduler nor in an extender.
 type index struct {
 	annotation, labelPrefix string
 	servers                 []server
 	limits                  limits
-	// ignore is told of each name that is ignored.
+	// ignore is called for ignored names.
 	ignore func(where place, why reason, count int)
 
 	follower changes.Follower
 	levels   int
 	domains  *topology.Domains
 	marks    map[*topology.Domain]*mark
-	// nodes are those of the snapshot, by the very objects that it has: a pointer is found faster than a name.
+	// nodes are the nodes of the snapshot, by its objects: looking up a pointer is faster than a name.
 	nodes    map[*v1.Node]*node
 	datasets map[string]*dataset
-	// serving are the pods that serve data, as the snapshot has them; with nil, if there was no room for their dataset.
+	// serving are the pods of the snapshot that serve data, with their datasets, or nil beyond a limit.
 	serving map[*v1.Pod]*dataset
-	// holdings counts on how many nodes datasets are, and ignored the names of nodes and servers that are ignored now.
+	// holdings is the sum over the datasets of the nodes that hold them. ignored is the number of ignored names of nodes
+	// and servers.
 	holdings, ignored int
-	// changes counts how often it has become another one which nodes there are, where, and what they hold.
+	// changes counts the changes of nodes, of their domains, and of the datasets that they hold.
 	changes int64
-	// cycle is the number of the cycle that marked domains last, and reading how often nodes were read.
+	// cycle is the number of the last cycle that marked domains. reading counts the calls of read.
 	cycle, reading int64
 }
 
-// server is a kind of pods that serve data. The namespaces are nil for all, and so is the selector.
+// server is a kind of pods that serve data. Nil namespaces and a nil selector match all pods.
 type server struct {
 	namespaces sets.String
 	selector   labels.Selector
 	label      string
 }
 
-// dataset is one that some node holds.
+// dataset is a dataset that some node holds.
 type dataset struct {
 	name string
-	// holders are the nodes that hold it, each with how many say so: its annotation, its labels, its pods.
+	// holders are the nodes that hold it, each with the number of sources: its annotation, its labels, its pods.
 	holders map[*node]int32
-	// reading is when a node that is read named it last.
+	// reading is the value of index.reading when it was last named.
 	reading int64
 }
 
-// node is one of the snapshot.
+// node is a node of the snapshot.
 type node struct {
-	// marks are those of its domains, one a level, nil where it is in none. They come first, and not in a slice of their
-	// own: to fetch them from memory is most of what Score costs.
+	// marks are the marks of its domains, one for each level, or nil without a domain. They are the first field, and an
+	// array instead of a slice, because most of the time of Score is spent on fetching them from memory.
 	marks [maxLevels]*mark
 	in    []*topology.Domain
-	// annotation and labels are what own was made of: the datasets that the node itself names.
+	// annotation and labels are the texts from which own was read: the datasets that the node itself names.
 	annotation string
 	labels     []string
 	own        []*dataset
-	// ignored is how many of its names are ignored.
+	// ignored is the number of its ignored names.
 	ignored int
 }
 
-// mark is what a cycle notes of a domain: which of its pod's datasets are held there.
+// mark holds the datasets of a cycle's pod that are in a domain.
 type mark struct {
 	nodes int
 	cycle int64
@@ -102,12 +102,12 @@ func newIndex(keys []string, ignore func(place, reason, int)) *index {
 	}
 }
 
-// update brings the index up to date with a snapshot.
+// update applies the changes of a snapshot.
 func (x *index) update(lister framework.SharedLister) error {
 	return x.follower.Follow(lister, x)
 }
 
-// NodeChanged is of changes.Observer.
+// NodeChanged implements changes.Observer.
 func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	if after == nil {
 		gone := x.nodes[before]
@@ -136,14 +136,14 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 		annotation = after.Annotations[x.annotation]
 	}
 	same := annotation == n.annotation && equal(labelled, n.labels)
-	// Also where they are equal: texts of the object before would keep their memory.
+	// Equal texts are replaced too, because those of the earlier object would keep its memory.
 	n.annotation, n.labels = annotation, labelled
 	if !same || n.ignored > 0 {
 		x.read(n)
 	}
 }
 
-// enter finds a node's domains.
+// enter adds a node to its domains.
 func (x *index) enter(n *node, object *v1.Node) {
 	x.changes++
 	n.in, n.marks = x.domains.Enter(object), [maxLevels]*mark{}
@@ -161,7 +161,7 @@ func (x *index) enter(n *node, object *v1.Node) {
 	}
 }
 
-// leave takes a node out of domains. A mark goes with the last node of its domain.
+// leave removes a node from its domains. The mark of a domain is deleted with its last node.
 func (x *index) leave(in []*topology.Domain) {
 	x.domains.Leave(in)
 	for _, domain := range in {
@@ -191,8 +191,8 @@ func (x *index) labelled(object *v1.Node) []string {
 	return names
 }
 
-// read reads what a node names. It takes what was there before away afterwards, so that what stays is never gone. A
-// name counts once, so that own has no more than what is counted in holdings.
+// read reads the names of a node. It releases the earlier datasets afterwards, so that those that stay are never
+// removed. Each name counts once, so own has the datasets that are counted in holdings.
 func (x *index) read(n *node) {
 	before, again, beyond := n.own, 0, 0
 	n.own = nil
@@ -223,14 +223,14 @@ func (x *index) read(n *node) {
 	x.ignore(ofNode, tooMany, beyond)
 }
 
-// hold notes that a node holds a dataset, for one more reason. It returns nil if there are too many already.
+// hold adds one more source for a dataset on a node. It returns nil beyond a limit.
 func (x *index) hold(n *node, name string) *dataset {
 	held, known := x.datasets[name]
 	if !known {
 		if len(x.datasets) >= x.limits.datasets || x.holdings >= x.limits.holdings {
 			return nil
 		}
-		// A copy: the name is a part of an annotation, which need not be kept for it.
+		// The copy avoids keeping the whole annotation in memory.
 		held = &dataset{name: string([]byte(name)), holders: map[*node]int32{}}
 		x.datasets[held.name] = held
 	}
@@ -245,7 +245,7 @@ func (x *index) hold(n *node, name string) *dataset {
 	return held
 }
 
-// release takes back what hold noted.
+// release removes one source of each dataset on a node.
 func (x *index) release(n *node, datasets []*dataset) {
 	for _, held := range datasets {
 		if held.holders[n]--; held.holders[n] > 0 {
@@ -260,7 +260,7 @@ func (x *index) release(n *node, datasets []*dataset) {
 	}
 }
 
-// PodAdded is of changes.Observer.
+// PodAdded implements changes.Observer.
 func (x *index) PodAdded(on *v1.Node, pod *v1.Pod) {
 	name := x.serves(pod)
 	if name == "" {
@@ -274,7 +274,7 @@ func (x *index) PodAdded(on *v1.Node, pod *v1.Pod) {
 	}
 }
 
-// PodRemoved is of changes.Observer.
+// PodRemoved implements changes.Observer.
 func (x *index) PodRemoved(on *v1.Node, pod *v1.Pod) {
 	held, serves := x.serving[pod]
 	if !serves {
@@ -288,7 +288,7 @@ func (x *index) PodRemoved(on *v1.Node, pod *v1.Pod) {
 	x.release(x.nodes[on], []*dataset{held})
 }
 
-// serves returns the dataset that a pod serves: empty if it serves none, does not run yet, or is about to end.
+// serves returns the dataset that a pod serves, or "" if it serves none, does not run yet, or is terminating.
 func (x *index) serves(pod *v1.Pod) string {
 	for i := range x.servers {
 		server := &x.servers[i]
@@ -302,7 +302,7 @@ func (x *index) serves(pod *v1.Pod) string {
 	return ""
 }
 
-// mark begins a cycle: it notes in their domains which nodes hold these datasets. That is quick where few nodes do.
+// mark begins a cycle: it marks the domains of the nodes that hold these datasets. That is fast if few nodes do.
 func (x *index) mark(datasets []*dataset) {
 	x.cycle++
 	for i, held := range datasets {
@@ -320,7 +320,7 @@ func (x *index) mark(datasets []*dataset) {
 	}
 }
 
-// held returns which of the cycle's datasets the domains of a node hold, by level. A node that is not known is in none.
+// held returns the cycle's datasets in the domains of a node, by level. An unknown node has none.
 func (x *index) held(object *v1.Node) (held [maxLevels]set) {
 	if n, known := x.nodes[object]; known {
 		for level, m := range n.marks[:x.levels] {

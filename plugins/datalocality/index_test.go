@@ -152,8 +152,8 @@ func (x *index) content(t testing.TB) map[string]map[string]bool {
 	return content
 }
 
-// TestTheIndexKnowsWhatTheNodesHold changes nodes and pods at random, and compares with what they say.
-func TestTheIndexKnowsWhatTheNodesHold(t *testing.T) {
+// TestIndexHasTheDatasetsOfNodes changes nodes and pods at random, and compares with what they say.
+func TestIndexHasTheDatasetsOfNodes(t *testing.T) {
 	for seed := int64(1); seed <= 20; seed++ {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			random := rand.New(rand.NewSource(seed))
@@ -276,7 +276,7 @@ func compareMarks(t *testing.T, x *index, nodes map[string]*v1.Node, content map
 	}
 }
 
-func TestWhatIsBeyondTheLimitsIsIgnoredUntilThereIsRoom(t *testing.T) {
+func TestIndexLimits(t *testing.T) {
 	tests := []struct {
 		name   string
 		limits limits
@@ -317,8 +317,8 @@ func TestWhatIsBeyondTheLimitsIsIgnoredUntilThereIsRoom(t *testing.T) {
 	}
 }
 
-// TestANameIsNotAPartOfTheAnnotation, which would be kept for it.
-func TestANameIsNotAPartOfTheAnnotation(t *testing.T) {
+// TestIndexCopiesNames, which would be kept for it.
+func TestIndexCopiesNames(t *testing.T) {
 	x, random := testIndex(), rand.New(rand.NewSource(1))
 	node := nodeWith("n", "", "", "stays")
 	c := newCluster(t, node)
@@ -350,7 +350,7 @@ func TestANameIsNotAPartOfTheAnnotation(t *testing.T) {
 	runtime.KeepAlive(x)
 }
 
-func TestANameThatANodeRepeatsCountsOnce(t *testing.T) {
+func TestIndexCountsARepeatedNameOnce(t *testing.T) {
 	x := testIndex()
 	told := map[string]int{}
 	x.ignore = func(of place, why reason, count int) { told[string(of)+" "+string(why)] += count }
@@ -376,8 +376,8 @@ func TestANameThatANodeRepeatsCountsOnce(t *testing.T) {
 	}
 }
 
-// TestTheObjectBeforeIsNotKept, though the new one says the same.
-func TestTheObjectBeforeIsNotKept(t *testing.T) {
+// TestIndexDropsOldObjects, though the new one says the same.
+func TestIndexDropsOldObjects(t *testing.T) {
 	x, data := testIndex(), func(text string) uintptr { return (*reflect.StringHeader)(unsafe.Pointer(&text)).Data }
 	node := nodeWith("n1", "", "", "a,b")
 	c := newCluster(t, node)

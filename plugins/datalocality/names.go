@@ -9,20 +9,21 @@ import (
 )
 
 const (
-	// maxNameBytes is the longest name of a dataset: that of a label's key with its prefix is 317, of an object 253.
+	// maxNameBytes is the longest name of a dataset. A label's key with its prefix has up to 317 bytes, an object's name
+	// 253.
 	maxNameBytes = 253
-	// maxReads is how many datasets of a pod count: one bit each of a word says which of them a domain holds.
+	// maxReads is the largest number of a pod's datasets: each is one bit of a set.
 	maxReads = 64
-	// maxParts is how many parts of a pod's annotation are looked at, which is at each attempt.
+	// maxParts is the largest number of parts of a pod's annotation, which is parsed at each attempt.
 	maxParts = 1024
-	// maxRead is how many bytes of a dataset count, 1 Pi: with all of a pod's datasets, and in percent, that is
-	// 64 × 2⁵⁰ × 100, which an int64 holds.
+	// maxRead is the largest size of a dataset, 1 Pi: the sum of a pod's datasets, in percent, is at most 64 × 2⁵⁰ ×
+	// 100, which an int64 holds.
 	maxRead int64 = 1 << 50
 	// maxSizeBytes is the longest text of a size.
 	maxSizeBytes = 24
 )
 
-// reason is why a part of an annotation is ignored. It is a value of the metric's label.
+// reason is the reason for ignoring a part of an annotation. It is a value of the metric's label.
 type reason string
 
 const (
@@ -43,13 +44,13 @@ type refused struct {
 	reason reason
 }
 
-// refusals are what is ignored of a pod's annotation: the first parts, and how many there are for each reason.
+// refusals are the ignored parts of a pod's annotation: the first ones, and their number for each reason.
 type refusals struct {
 	first                        []refused
 	malformed, repeated, tooMany int
 }
 
-// add notes one more.
+// add adds an ignored part.
 func (r *refusals) add(part string, why reason) {
 	if len(r.first) < explainedNames {
 		r.first = append(r.first, refused{part, why})
@@ -64,15 +65,14 @@ func (r *refusals) add(part string, why reason) {
 	}
 }
 
-// count returns how many there are.
+// count returns the number of ignored parts.
 func (r *refusals) count() int {
 	return r.malformed + r.repeated + r.tooMany
 }
 
-// parseReads returns what an annotation such as "sales=120Gi,logs/2024=3Ti,ref" says of a pod: which datasets it reads,
-// and how many bytes of each. A dataset without a size counts as the mean of those with one; if none has a size, all
-// count the same.
-// What follows the first 1,024 parts counts as one that is too many.
+// parseReads parses a pod's annotation, such as "sales=120Gi,logs/2024=3Ti,ref", and returns the datasets that the pod
+// reads and the bytes of each. A dataset without a size has the mean of the given sizes; if there are none, all have
+// the same. The text after the first 1,024 parts is one ignored part.
 func parseReads(text string) (reads []read, ignored refusals) {
 	var sum, sized int64
 	parts := 0
@@ -85,7 +85,7 @@ func parseReads(text string) (reads []read, ignored refusals) {
 		part, rest, more = cut(rest, ',')
 		part = strings.TrimSpace(part)
 		if part == "" {
-			// Such as what follows a last comma.
+			// For example after a trailing comma.
 			continue
 		}
 		name, size, hasSize := cut(part, '=')
@@ -122,7 +122,7 @@ func parseReads(text string) (reads []read, ignored refusals) {
 	return reads, ignored
 }
 
-// reading says whether a dataset is among those that a pod reads. They are at most 64.
+// reading reports whether reads has a dataset. It has at most 64.
 func reading(reads []read, name string) bool {
 	for i := range reads {
 		if reads[i].name == name {
@@ -132,10 +132,10 @@ func reading(reads []read, name string) bool {
 	return false
 }
 
-// parseSize returns a number of bytes, more than 0 and at most maxRead, of a text such as 120Gi. An exponent is none of a
-// size: the library takes minutes for 1e-999999999, and annotations are not checked by the API server.
+// parseSize parses a size such as 120Gi, more than 0, and returns at most maxRead bytes. It refuses exponents, because
+// the library takes minutes for 1e-999999999, and the API server does not check annotations.
 func parseSize(text string) (int64, bool) {
-	// What is left are Ei and E.
+	// Only the suffixes Ei and E may contain an E.
 	number := strings.TrimSuffix(strings.TrimSuffix(text, "i"), "E")
 	if len(text) > maxSizeBytes || strings.ContainsAny(number, "eE") {
 		return 0, false
@@ -150,8 +150,8 @@ func parseSize(text string) (int64, bool) {
 	return maxRead, true
 }
 
-// forEachName calls a function with the names in a node's annotation, which may have sizes too. It returns how many
-// parts are none.
+// forEachName calls a function with each name in a node's annotation, which may have sizes too. It returns the number
+// of malformed parts.
 func forEachName(text string, call func(name string)) (bad int) {
 	for rest, more := text, true; more; {
 		var part string
@@ -167,7 +167,7 @@ func forEachName(text string, call func(name string)) (bad int) {
 	return bad
 }
 
-// validName says whether a text can be the name of a dataset: 1 to 253 printable ASCII characters but space, comma and =.
+// validName reports whether a text is a valid name: 1 to 253 printable ASCII characters without space, comma and =.
 func validName(name string) bool {
 	if name == "" || len(name) > maxNameBytes {
 		return false
@@ -180,7 +180,7 @@ func validName(name string) bool {
 	return true
 }
 
-// cut divides a text at the first separator.
+// cut splits a text at the first separator.
 func cut(text string, separator byte) (before, after string, found bool) {
 	if i := strings.IndexByte(text, separator); i >= 0 {
 		return text[:i], text[i+1:], true

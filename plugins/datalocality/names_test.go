@@ -64,7 +64,7 @@ func TestParseReads(t *testing.T) {
 	}
 }
 
-func TestAPodReadsAtMost64Datasets(t *testing.T) {
+func TestParseReadsAtMost64Datasets(t *testing.T) {
 	var names []string
 	for i := 0; i < maxReads+2; i++ {
 		names = append(names, fmt.Sprintf("d%d=1", i))
@@ -76,8 +76,8 @@ func TestAPodReadsAtMost64Datasets(t *testing.T) {
 	}
 }
 
-// TestALongAnnotationCostsLittle: it is read at each attempt, and the API server takes 256 KiB.
-func TestALongAnnotationCostsLittle(t *testing.T) {
+// TestParseReadsOfALongAnnotation: it is read at each attempt, and the API server takes 256 KiB.
+func TestParseReadsOfALongAnnotation(t *testing.T) {
 	const parts = 131000
 	for text, want := range map[string]refusals{
 		"=": {malformed: maxParts, tooMany: 1}, "a": {repeated: maxParts - 1, tooMany: 1}, "": {tooMany: 1},
@@ -96,7 +96,7 @@ func TestALongAnnotationCostsLittle(t *testing.T) {
 	}
 }
 
-func TestTheLastPartThatIsLookedAt(t *testing.T) {
+func TestParseReadsUpToTheLastPart(t *testing.T) {
 	for _, more := range []int{0, 1} {
 		reads, ignored := parseReads(strings.Repeat(",", maxParts-1+more) + "a")
 		if len(reads) != 1-more || ignored.count() != more {
@@ -105,7 +105,7 @@ func TestTheLastPartThatIsLookedAt(t *testing.T) {
 	}
 }
 
-func TestNamesOfANode(t *testing.T) {
+func TestForEachName(t *testing.T) {
 	tests := []struct {
 		text string
 		want []string

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package datalocality favours nodes that are near to the data which a pod reads: on the node, in its rack, in its zone.
-// Pods name the datasets that they read. Nodes name those that they hold, or pods that serve data do so for their nodes.
+// Package datalocality prefers nodes near the data that a pod reads: on the node, in its rack, in its zone. Pods name
+// the datasets that they read. Nodes name the datasets that they hold, or pods that serve data do so for their nodes.
 //
-// The files: names.go reads annotations, index.go knows which nodes hold what, score.go has the formula, filtering.go
-// and scoring.go follow a pod, explain.go is for people.
+// names.go parses annotations, index.go has the nodes of each dataset, score.go has the formula, filtering.go and
+// scoring.go have the extension points, explain.go has the texts for the decision records.
 package datalocality
 
 import (
@@ -23,38 +23,38 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "DataLocality"
 
-// DataLocality filters and scores the nodes of one profile by where the pod's data are.
+// DataLocality filters and scores the nodes of one profile by the location of the pod's data.
 type DataLocality struct {
 	handle     framework.Handle
 	annotation string
-	// keys are the levels' topology keys, and percents what a byte counts there; the nearest first.
+	// keys are the levels' topology keys, and percents the worth of a byte at these levels, the nearest first.
 	keys     []string
 	percents []int64
-	// within is the number of the level at which data must be, -1 if they need not; outside says that they are not, in a
-	// slice that all statuses share, because there is no room in it.
+	// within is the number of the required level, or -1 without a filter. outside is the reason of rejections; all
+	// statuses share the slice, whose capacity is its length.
 	within  int
 	outside []string
 
 	index    *index
 	counters counters
-	// current is the cycle that goes on. It is kept here and not in the CycleState, because the marks of the index are of
-	// one cycle, too; and it costs Score a lock and a look-up less for each node.
+	// current is the current cycle. It is not in the CycleState, because the index has the marks of one cycle only, and
+	// because that saves a lock and a look-up for each node in Score.
 	current *cycle
 	// marked is the cycle whose marks the index has.
 	marked *cycle
 }
 
-// cycle is what a pod reads. It does not change once PreFilter or PreScore has made it.
+// cycle holds the datasets that a pod reads. PreFilter or PreScore creates it, and nothing changes it.
 type cycle struct {
 	pod *v1.Pod
-	// text is the pod's annotation, and changes the state of the index.
+	// text is the pod's annotation. changes is that of the index when the cycle began.
 	text    string
 	changes int64
-	// datasets are those of the pod that some node holds, and bytes what it reads of each, total of all of them.
+	// datasets are the pod's datasets that some node holds, bytes the bytes that it reads of each, and total their sum.
 	datasets []*dataset
 	bytes    []int64
 	total    int64
-	// unknown are those that no node holds, and ignored what is wrong in the pod's annotation.
+	// unknown are the datasets that no node holds, and ignored the ignored parts of the pod's annotation.
 	unknown []read
 	ignored refusals
 }
@@ -68,7 +68,7 @@ var (
 	_ framework.EnqueueExtensions   = &DataLocality{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.DataLocalityArgs)
 	if !ok {
@@ -120,11 +120,11 @@ func (pl *DataLocality) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that the filter rejected: a node that comes or whose labels change, which
-// say where it is and what it holds, and a pod that begins to serve data. A dataset that the last node gives up is not
-// known any more, and keeps no pod waiting: so the end of a pod is an event, too. Why taints and resources are in the
-// list, NodeFilter says. A node's annotation has no event in Kubernetes 1.23, and its scheduler shows a pod's coming or
-// change to pods with affinity alone: after those the pod waits for the queue's flush, 60 to 90 seconds.
+// EventsToRegister returns the events after which a rejected pod may fit: a new node, changed labels of a node, which
+// define its domains and datasets, and a pod that begins to serve data. The end of a pod is an event too, because a
+// dataset without nodes is unknown and then ignored. NodeFilter explains the events of taints and resources. Kubernetes
+// 1.23 has no event for a node's annotation, and its scheduler retries only pods with affinity after the creation or
+// change of a pod. In these cases, the rejected pod waits for the queue's flush, for 60 to 90 seconds.
 func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 	if pl.within < 0 {
 		return nil
@@ -140,8 +140,8 @@ func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 	return events
 }
 
-// begin begins the cycle of a pod: it reads what the pod reads, and marks in the index where that is. A pod that reads
-// nothing costs a look-up; for it the index does not even follow the snapshot.
+// begin begins the cycle of a pod: it parses the pod's annotation, and marks the domains of its datasets in the index.
+// A pod without the annotation costs one look-up: the index does not follow the snapshot for it.
 func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *framework.Status) {
 	c := &cycle{pod: pod}
 	pl.current = c
@@ -154,7 +154,7 @@ func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle,
 		return nil, framework.AsStatus(err)
 	}
 	if marked := pl.marked; marked != nil && marked.text == c.text && marked.changes == pl.index.changes {
-		// Most pods come with others that read the same.
+		// Often, several pods read the same datasets.
 		*c = *marked
 		c.pod = pod
 	} else {
@@ -171,7 +171,7 @@ func (pl *DataLocality) begin(state *framework.CycleState, pod *v1.Pod) (*cycle,
 	return c, nil
 }
 
-// find finds what a pod reads in the index.
+// find looks up the pod's datasets in the index.
 func (pl *DataLocality) find(c *cycle) {
 	var all []read
 	all, c.ignored = parseReads(c.text)

@@ -120,7 +120,7 @@ func racks(datasets ...string) []runtime.Object {
 	return objects
 }
 
-func TestScoreIsTheShareOfBytesThatAreNear(t *testing.T) {
+func TestScoreIsTheShareOfNearBytes(t *testing.T) {
 	label := func(node runtime.Object, dataset string) runtime.Object {
 		node.(*v1.Node).Labels["data/"+dataset] = "anything"
 		return node
@@ -160,7 +160,7 @@ func TestScoreIsTheShareOfBytesThatAreNear(t *testing.T) {
 	}
 }
 
-func TestOnlyPodsThatServeNowCount(t *testing.T) {
+func TestScoreCountsRunningServers(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(pod *v1.Pod)
@@ -197,7 +197,7 @@ func TestOnlyPodsThatServeNowCount(t *testing.T) {
 	}
 }
 
-func TestANodeThatChangesIsSeenByTheNextPod(t *testing.T) {
+func TestScoreAfterANodeChanges(t *testing.T) {
 	objects := racks("a")
 	c := newCluster(t, objects...)
 	pl := mustNew(t, arguments(nil), c)
@@ -244,7 +244,7 @@ func verdicts(t testing.TB, pl *DataLocality, c *cluster, state *framework.Cycle
 	return verdicts
 }
 
-func TestFilterRejectsNodesOutsideOfTheLevel(t *testing.T) {
+func TestFilterRejectsNodesOutsideTheLevel(t *testing.T) {
 	tests := []struct {
 		name, reads string
 		require     string
@@ -295,9 +295,9 @@ func TestFilterRejectsNodesOutsideOfTheLevel(t *testing.T) {
 	}
 }
 
-// TestPreemptionThatTakesTheDataAwayIsSeen simulates removals as preemption does: with a copy of the state and of the
+// TestFilterAfterRemovePod simulates removals as preemption does: with a copy of the state and of the
 // node.
-func TestPreemptionThatTakesTheDataAwayIsSeen(t *testing.T) {
+func TestFilterAfterRemovePod(t *testing.T) {
 	ctx := context.Background()
 	onOne, alsoOnOne, onTwo := serverOn("on-1", "n1", "a"), serverOn("also-on-1", "n1", "a"), serverOn("on-2", "n2", "a")
 	other, unrelated := serverOn("other", "n1", "b"), st.MakePod().Name("web").UID("web").Node("n1").Obj()
@@ -362,8 +362,8 @@ func TestPreemptionThatTakesTheDataAwayIsSeen(t *testing.T) {
 	}
 }
 
-// TestTheVerdictIsOfTheCycleAndNotOfTheObject: preemption filters with copies of the pod and of the state.
-func TestTheVerdictIsOfTheCycleAndNotOfTheObject(t *testing.T) {
+// TestFilterWithACopyOfThePod: preemption filters with copies of the pod and of the state.
+func TestFilterWithACopyOfThePod(t *testing.T) {
 	ctx, server := context.Background(), serverOn("s", "n1", "a")
 	c := newCluster(t, append(racks(), server)...)
 	pl := mustNew(t, arguments(within), c)
@@ -397,8 +397,8 @@ func TestTheVerdictIsOfTheCycleAndNotOfTheObject(t *testing.T) {
 	}
 }
 
-// TestServersAreReprievedOneByOne, in copies of the state that do not know of each other.
-func TestServersAreReprievedOneByOne(t *testing.T) {
+// TestAddPodRestoresServers, in copies of the state that do not know of each other.
+func TestAddPodRestoresServers(t *testing.T) {
 	ctx := context.Background()
 	a, b := serverOn("a", "n1", "a"), serverOn("b", "n1", "b")
 	c := newCluster(t, append(racks(), a, b)...)
@@ -424,7 +424,7 @@ func TestServersAreReprievedOneByOne(t *testing.T) {
 	expect("in the copy", copied, false)
 }
 
-func TestPreFilterExtensionsAreForWhatPodsDecide(t *testing.T) {
+func TestPreFilterExtensions(t *testing.T) {
 	for name, tt := range map[string]struct {
 		change func(*config.DataLocalityArgs)
 		want   bool
@@ -440,8 +440,8 @@ func TestPreFilterExtensionsAreForWhatPodsDecide(t *testing.T) {
 	}
 }
 
-// TestANominatedServerServesNothingYet: the framework adds nominated pods to a node before it filters.
-func TestANominatedServerServesNothingYet(t *testing.T) {
+// TestAddPodOfANominatedServer: the framework adds nominated pods to a node before it filters.
+func TestAddPodOfANominatedServer(t *testing.T) {
 	ctx, c := context.Background(), newCluster(t, racks("", "", "", "a")...)
 	pl := mustNew(t, arguments(within), c)
 	pod, state := reader("a"), framework.NewCycleState()
@@ -457,7 +457,7 @@ func TestANominatedServerServesNothingYet(t *testing.T) {
 	}
 }
 
-func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	nodes := framework.ClusterEvent{
 		Resource:   framework.Node,
 		ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable,
@@ -477,31 +477,7 @@ func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
 	}
 }
 
-func TestNewRefusesBadArgs(t *testing.T) {
-	for name, tt := range map[string]struct {
-		args runtime.Object
-		want []string
-	}{
-		"no args":               {want: []string{"DataLocalityArgs", "<nil>"}},
-		"another plugin's args": {args: &config.PodFilterArgs{}, want: []string{"PodFilterArgs"}},
-		"every error at once": {args: &config.DataLocalityArgs{RequireWithin: "x"}, want: []string{
-			"pluginConfig[DataLocality].args.datasetsAnnotation", "args.levels: Required", "args.requireWithin: Unsupported",
-		}},
-	} {
-		_, err := newPlugin(t, "profile", tt.args, newCluster(t))
-		if err == nil {
-			t.Errorf("%s: accepted", name)
-			continue
-		}
-		for _, want := range tt.want {
-			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: the error %q does not contain %q", name, err, want)
-			}
-		}
-	}
-}
-
-func TestAPluginThatIsNotEnabledWhereItBeginsIsAnError(t *testing.T) {
+func TestFilterAndScoreWithoutTheirBeginning(t *testing.T) {
 	c := newCluster(t, racks("a")...)
 	pl := mustNew(t, arguments(within), c)
 	if _, status := pl.Score(context.Background(), framework.NewCycleState(), reader("a"), "n1"); status.Code() != framework.Error {
@@ -532,7 +508,7 @@ func ignoredOf(t *testing.T, of place, why reason) float64 {
 	return value
 }
 
-func TestWhatIsIgnoredIsCounted(t *testing.T) {
+func TestIgnoredNamesAreCounted(t *testing.T) {
 	c := newCluster(t, racks("a,b c,d")...)
 	// With the filter, what the pod reads is found in PreFilter, and not once more in PreScore.
 	pl := mustNew(t, arguments(within), c)
@@ -596,8 +572,8 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-// TestPodsThatReadTheSameMarkOnce: until something changes, and only one after the other.
-func TestPodsThatReadTheSameMarkOnce(t *testing.T) {
+// TestBeginMarksOnceForEqualReads: until something changes, and only one after the other.
+func TestBeginMarksOnceForEqualReads(t *testing.T) {
 	objects := racks("a", "b")
 	c := newCluster(t, objects...)
 	pl := mustNew(t, arguments(nil), c)
@@ -648,8 +624,8 @@ func TestScoreDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestManyWorkersAtOnce is for the race detector: 16 workers filter and score, some with pods that they take for gone.
-func TestManyWorkersAtOnce(t *testing.T) {
+// TestFilterAndScoreInParallel is for the race detector: 16 workers filter and score, some with pods that they take for gone.
+func TestFilterAndScoreInParallel(t *testing.T) {
 	ctx, server := context.Background(), serverOn("s", "n1", "a")
 	c := newCluster(t, append(racks("", "", "", "b"), server)...)
 	pl := mustNew(t, arguments(within), c)

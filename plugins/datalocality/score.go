@@ -4,7 +4,7 @@ package datalocality
 
 import "math/bits"
 
-// maxLevels is how many levels there can be at most, as validation has it.
+// maxLevels is the largest number of levels that validation accepts.
 const maxLevels = 8
 
 // set is a set of a pod's known datasets, one bit each, in the order of the pod's annotation.
@@ -18,7 +18,7 @@ func all(n int) set {
 	return 1<<uint(n) - 1
 }
 
-// sum adds up the bytes of a set's datasets.
+// sum returns the sum of the bytes of a set's datasets.
 func (s set) sum(bytes []int64) int64 {
 	var sum int64
 	for rest := uint64(s); rest != 0; rest &= rest - 1 {
@@ -27,9 +27,9 @@ func (s set) sum(bytes []int64) int64 {
 	return sum
 }
 
-// nearest returns the bytes that a pod reads at each level of a node, if the domains of these levels hold these
-// datasets. A dataset is read at the nearest level that holds it, and there alone. Domains need not lie within each
-// other: racks of the same name in two zones are one rack that reaches into both.
+// nearest returns the bytes that a pod reads at each level of a node, given the datasets of the domains of these
+// levels. A dataset is read only at the nearest level that holds it. Domains need not be nested: racks of the same name
+// in two zones are one rack in both.
 func nearest(held *[maxLevels]set, bytes []int64) (at [maxLevels]int64) {
 	var found set
 	for level, datasets := range held {
@@ -41,11 +41,11 @@ func nearest(held *[maxLevels]set, bytes []int64) (at [maxLevels]int64) {
 	return at
 }
 
-// score returns what a node is worth to a pod, 0 to 100, rounded down:
+// score returns the score of a node for a pod, 0 to 100, rounded down:
 //
-//	sum over the levels of percent × bytes that are read there / bytes of all known datasets
+//	sum over the levels of percent × bytes read at the level / bytes of all known datasets
 //
-// Both sums are at most 64 × 2⁵⁰ × 100, which an int64 holds. Where no dataset is known, it is 0.
+// Both sums are at most 64 × 2⁵⁰ × 100, which an int64 holds. Without known datasets, it is 0.
 func score(at *[maxLevels]int64, percents []int64, total int64) int64 {
 	if total == 0 {
 		return 0

@@ -56,8 +56,8 @@ func TestScore(t *testing.T) {
 	}
 }
 
-// TestTheLargestScoreThatThereIs has 64 datasets of the most bytes: 64 × 2⁵⁰ × 100.
-func TestTheLargestScoreThatThereIs(t *testing.T) {
+// TestLargestScore has 64 datasets of the most bytes: 64 × 2⁵⁰ × 100.
+func TestLargestScore(t *testing.T) {
 	bytes := make([]int64, maxReads)
 	for i := range bytes {
 		bytes[i] = maxRead

@@ -19,8 +19,8 @@ func (pl *DataLocality) PreScore(_ context.Context, state *framework.CycleState,
 	return status
 }
 
-// Score returns which share of the bytes that the pod reads is near to the node, in percent, weighted by how near. All
-// nodes are equal for a pod that reads nothing, or nothing that any node holds.
+// Score returns the share of the pod's bytes near the node, in percent, weighted by level. It is 0 for a pod without
+// data, or with data that no node holds.
 func (pl *DataLocality) Score(_ context.Context, _ *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	if pl.current.pod != pod {
 		return 0, notBegun()
@@ -35,8 +35,7 @@ func (pl *DataLocality) Score(_ context.Context, _ *framework.CycleState, pod *v
 	return pl.score(pl.current, nodeInfo.Node()), nil
 }
 
-// ScoreNodes sets the same for many nodes. A scheduler that can score so (patch 0520) calls it in place of Score, and
-// has the nodes at hand.
+// ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
 func (pl *DataLocality) ScoreNodes(_ *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	c := pl.current
 	if c.pod != pod {
@@ -57,13 +56,13 @@ func (pl *DataLocality) score(c *cycle, node *v1.Node) int64 {
 	return score(&at, pl.percents, c.total)
 }
 
-// notBegun is of a configuration that names the plugin at score alone.
+// notBegun returns the status for a configuration that enables the plugin at score and not at preScore.
 func notBegun() *framework.Status {
-	return framework.NewStatus(framework.Error, Name+" scores only where it is enabled at preScore, too")
+	return framework.NewStatus(framework.Error, Name+" scores only if it is enabled at preScore too")
 }
 
-// ScoreExtensions returns nil: scores are from 0 to 100 as they are. The best node is not made 100, so that a pod whose
-// data are far from all nodes that fit is not torn from the one that other plugins prefer.
+// ScoreExtensions returns nil: scores are 0 to 100 already. The best node is not scaled to 100, so that a pod whose
+// data are far from all feasible nodes goes to the node that other plugins prefer.
 func (pl *DataLocality) ScoreExtensions() framework.ScoreExtensions {
 	return nil
 }

@@ -11,31 +11,31 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 	"k8s.io/utils/clock"
 )
 
-// stateKey is where a cycle's state holds its *cycle.
+// stateKey is the key of the *cycle in a cycle's state.
 const stateKey framework.StateKey = Name
 
-// sampleSeed is the same everywhere, so that all schedulers with the same sample rate log the same pods.
+// sampleSeed is constant, so that all schedulers with the same sample rate log the same pods.
 const sampleSeed = 0
 
-// sampleSteps is how finely a pod's draw is compared with the sample rate: as finely as a float64 can tell.
+// sampleSteps is the number of steps of the sample rate: the precision of a float64.
 const sampleSteps = 1 << 53
 
-// cycle is what the lines of one attempt to schedule a pod have in common, its binding included.
+// cycle holds what the lines of one attempt to schedule a pod have in common, including its binding.
 type cycle struct {
-	// number counts the profile's cycles from 1; 0 if it is not known.
+	// number counts the profile's cycles from 1. It is 0 if unknown.
 	number int64
-	// begin is when the plugin was first called in the cycle.
+	// begin is the time of the plugin's first call in the cycle.
 	begin time.Time
-	// logged tells whether the pod is one of those that are logged.
+	// logged is set if the pod is logged.
 	logged bool
 }
 
-// Clone returns the cycle itself: it never changes, and a copy of the state belongs to the same cycle.
+// Clone returns the cycle itself: it is immutable, and a copy of the state belongs to the same cycle.
 func (c *cycle) Clone() framework.StateData {
 	return c
 }
@@ -43,12 +43,12 @@ func (c *cycle) Clone() framework.StateData {
 // callLog writes a profile's calls to the scheduler's log. All methods may be called in parallel.
 type callLog struct {
 	sampleRate float64
-	namespaces sets.String // empty: all
+	namespaces sets.String // empty for all
 	names      names
 	clock      clock.PassiveClock
 
 	mutex  sync.Mutex
-	cycles int64 // begun so far
+	cycles int64 // number of cycles so far
 }
 
 func newCallLog(args *config.ExtensionPointLoggerArgs, clock clock.PassiveClock) (*callLog, error) {
@@ -59,16 +59,16 @@ func newCallLog(args *config.ExtensionPointLoggerArgs, clock clock.PassiveClock)
 	return &callLog{sampleRate: args.SampleRate, namespaces: sets.NewString(args.Namespaces...), names: names, clock: clock}, nil
 }
 
-// selects tells whether a pod's calls are logged. The answer depends on nothing but the arguments, the pod's namespace
-// and its UID, so it is the same for all calls.
+// selects reports whether a pod's calls are logged. The result depends only on the arguments, the pod's namespace and
+// its UID, so it is the same for all calls.
 func (l *callLog) selects(pod *v1.Pod) bool {
 	if len(l.namespaces) > 0 && !l.namespaces.Has(pod.Namespace) {
 		return false
 	}
-	return l.sampleRate >= 1 || float64(draw.Below(draw.Key(sampleSeed, string(pod.UID)), sampleSteps)) < l.sampleRate*sampleSteps
+	return l.sampleRate >= 1 || float64(pseudorandom.Below(pseudorandom.Key(sampleSeed, string(pod.UID)), sampleSteps)) < l.sampleRate*sampleSteps
 }
 
-// begin returns the cycle that the state belongs to; the first call in a cycle begins it.
+// begin returns the cycle of a state. The first call in a cycle begins it.
 func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
@@ -87,9 +87,9 @@ func (l *callLog) begin(state *framework.CycleState, pod *v1.Pod) cycle {
 	return *begun
 }
 
-// find is begin for the calls that get copies of the cycle's state, made by other workers at the same time: what they
-// write would be lost, or met by a copy in the making. If no call has begun the cycle, as in a profile with nothing but
-// Filter enabled, its number stays unknown.
+// find is begin for calls with copies of the cycle's state, which other workers make at the same time: writes would be
+// lost, or would race with a copy. If no call has begun the cycle, as in a profile with only Filter enabled, its number
+// is unknown.
 func (l *callLog) find(state *framework.CycleState, pod *v1.Pod) cycle {
 	if begun := read(state); begun != nil {
 		return *begun
@@ -106,7 +106,7 @@ func read(state *framework.CycleState) *cycle {
 	return begun
 }
 
-// write writes a line for a call that concerns a pod and, unless it is empty, a node; more are further keys and values.
+// write logs a call for a pod and, unless it is empty, a node. more are further keys and values.
 func (l *callLog) write(extensionPoint string, c cycle, pod *v1.Pod, node string, more ...interface{}) {
 	if !c.logged {
 		return
@@ -121,7 +121,7 @@ func (l *callLog) write(extensionPoint string, c cycle, pod *v1.Pod, node string
 	klog.InfoS("Extension point called", append(line, more...)...)
 }
 
-// writeOther is write for a call that concerns a second pod.
+// writeOther is write for a call with a second pod.
 func (l *callLog) writeOther(extensionPoint string, c cycle, pod, other *v1.Pod, node string) {
 	if c.logged {
 		l.write(extensionPoint, c, pod, node, "otherPod", l.names.ofPod(other))

@@ -14,20 +14,19 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// redactedLength is how many hex digits stand for a name: 48 bits, with which even among 100,000 names two are alike
-// with a chance of one in 50,000 only.
+// redactedLength is the number of hex digits of a redacted name: 48 bits, with which 100,000 names have a collision
+// with a chance of only one in 50,000.
 const redactedLength = 12
 
-// processKey is what names are hashed with. It is the one thing that the profiles share, so that a node has the same
-// hash in the lines of all of them; it is never written anywhere, so that names cannot be tried to see whether the
-// hashes match.
+// processKey is the key for the hashes of names. All profiles share it, so that a node has the same hash in all lines.
+// It is never written anywhere, so that nobody can find names by comparing hashes.
 var processKey struct {
 	once  sync.Once
 	bytes [sha256.Size]byte
 	err   error
 }
 
-// names writes names as they are or, with a key, redacted.
+// names returns names unchanged or, with a key, redacted.
 type names struct {
 	key []byte
 }
@@ -55,7 +54,7 @@ func (n names) of(name string) string {
 	return hex.EncodeToString(hash.Sum(nil))[:redactedLength]
 }
 
-// ofPod returns the pod's namespace and name, each as of writes it.
+// ofPod returns the results of of for the pod's namespace and name.
 func (n names) ofPod(pod *v1.Pod) klog.ObjectRef {
 	return klog.KRef(n.of(pod.Namespace), n.of(pod.Name))
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extensionpointlogger writes a line to the scheduler's log for each call at each extension point, so that one
-// sees what the scheduler calls, in what order, for which pod and node, and when. It never changes a result.
+// Package extensionpointlogger logs each call at each extension point, with the pod, the node and the time, so that the
+// order of calls is visible. It never changes a result.
 package extensionpointlogger
 
 import (
@@ -20,8 +20,8 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "ExtensionPointLogger"
 
-// ExtensionPointLogger is every kind of plugin but one, and agrees to everything. The one is QueueSort, of which a
-// profile can have a single plugin: see sorter.
+// ExtensionPointLogger implements all extension points without effect, except QueueSort, for which a profile can have
+// only one plugin: see sorter.
 type ExtensionPointLogger struct {
 	log *callLog
 }
@@ -42,7 +42,7 @@ var (
 	_ framework.EnqueueExtensions   = &ExtensionPointLogger{}
 )
 
-// New makes the plugin for one profile. With args.QueueSort it is a queue sort plugin too.
+// New creates the plugin for one profile. With args.QueueSort it is a queue sort plugin too.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.ExtensionPointLoggerArgs)
 	if !ok {
@@ -71,7 +71,7 @@ func (pl *ExtensionPointLogger) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: the plugin rejects no pod, so no event can make one fit.
+// EventsToRegister returns no events, because the plugin rejects no pod.
 func (pl *ExtensionPointLogger) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
@@ -82,32 +82,32 @@ func (pl *ExtensionPointLogger) PreFilter(ctx context.Context, state *framework.
 	return nil
 }
 
-// PreFilterExtensions returns the plugin itself: their calls are logged too.
+// PreFilterExtensions returns the plugin itself, whose calls are logged too.
 func (pl *ExtensionPointLogger) PreFilterExtensions() framework.PreFilterExtensions {
 	return pl
 }
 
-// AddPod is called when the scheduler asks what would be if another pod were on the node: one that is nominated to it,
-// or one that preemption would like to spare.
+// AddPod is called for a simulation with another pod on the node: one that is nominated to it, or one that preemption
+// may not need to evict.
 func (pl *ExtensionPointLogger) AddPod(ctx context.Context, state *framework.CycleState, pod *v1.Pod, added *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	pl.log.writeOther("AddPod", pl.log.find(state, pod), pod, added.Pod, nodeName(nodeInfo))
 	return nil
 }
 
-// RemovePod is called when the scheduler asks what would be if another pod were preempted.
+// RemovePod is called for a simulation in which another pod is preempted.
 func (pl *ExtensionPointLogger) RemovePod(ctx context.Context, state *framework.CycleState, pod *v1.Pod, removed *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	pl.log.writeOther("RemovePod", pl.log.find(state, pod), pod, removed.Pod, nodeName(nodeInfo))
 	return nil
 }
 
-// Filter lets every node pass.
+// Filter passes every node.
 func (pl *ExtensionPointLogger) Filter(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	pl.log.write("Filter", pl.log.find(state, pod), pod, nodeName(nodeInfo))
 	return nil
 }
 
-// PostFilter is called when no node fits. It has no remedy and gives no reason, so that the next plugin is asked and no
-// message changes.
+// PostFilter is called when no node fits. It returns Unschedulable without a reason, so that the next plugin is called
+// and the message does not change.
 func (pl *ExtensionPointLogger) PostFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod, statuses framework.NodeToStatusMap) (*framework.PostFilterResult, *framework.Status) {
 	status := framework.NewStatus(framework.Unschedulable)
 	pl.log.write("PostFilter", pl.log.begin(state, pod), pod, "", "nodes", len(statuses), "status", status.Code().String())
@@ -120,54 +120,54 @@ func (pl *ExtensionPointLogger) PreScore(ctx context.Context, state *framework.C
 	return nil
 }
 
-// Score gives all nodes the same.
+// Score returns the same for all nodes.
 func (pl *ExtensionPointLogger) Score(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	pl.log.write("Score", pl.log.begin(state, pod), pod, nodeName)
 	return framework.MinNodeScore, nil
 }
 
-// ScoreExtensions returns the plugin itself: their call is logged too.
+// ScoreExtensions returns the plugin itself, whose calls are logged too.
 func (pl *ExtensionPointLogger) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore leaves the scores as they are.
+// NormalizeScore does not change the scores.
 func (pl *ExtensionPointLogger) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	pl.log.write("NormalizeScore", pl.log.begin(state, pod), pod, "", "nodes", len(scores))
 	return nil
 }
 
-// Reserve agrees to the node.
+// Reserve accepts the node.
 func (pl *ExtensionPointLogger) Reserve(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	pl.log.write("Reserve", pl.log.begin(state, pod), pod, nodeName)
 	return nil
 }
 
-// Unreserve is called when the pod does not go to the node after all.
+// Unreserve is called if the pod is not bound to the reserved node.
 func (pl *ExtensionPointLogger) Unreserve(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) {
 	pl.log.write("Unreserve", pl.log.begin(state, pod), pod, nodeName)
 }
 
-// Permit agrees at once.
+// Permit allows the pod at once.
 func (pl *ExtensionPointLogger) Permit(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (*framework.Status, time.Duration) {
 	pl.log.write("Permit", pl.log.begin(state, pod), pod, nodeName)
 	return nil, 0
 }
 
-// PreBind has nothing to prepare.
+// PreBind does nothing.
 func (pl *ExtensionPointLogger) PreBind(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	pl.log.write("PreBind", pl.log.begin(state, pod), pod, nodeName)
 	return nil
 }
 
-// Bind leaves it to the next plugin. It is called only if none before it has bound the pod.
+// Bind skips to the next plugin. It is called only if no earlier plugin has bound the pod.
 func (pl *ExtensionPointLogger) Bind(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) *framework.Status {
 	status := framework.NewStatus(framework.Skip)
 	pl.log.write("Bind", pl.log.begin(state, pod), pod, nodeName, "status", status.Code().String())
 	return status
 }
 
-// PostBind is called when the pod is bound.
+// PostBind is called after the pod is bound.
 func (pl *ExtensionPointLogger) PostBind(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) {
 	pl.log.write("PostBind", pl.log.begin(state, pod), pod, nodeName)
 }

@@ -8,14 +8,11 @@ import (
 	"io"
 	"reflect"
 	goruntime "runtime"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/klog/v2"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/extensionpointlogger"
@@ -24,7 +21,7 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 )
 
-func TestHashesAreThoseOfTheProcess(t *testing.T) {
+func TestRedactHashesAreEqualInAProcess(t *testing.T) {
 	log := captureLog(t)
 	state, pod := framework.NewCycleState(), st.MakePod().Namespace("a").Name("b").Obj()
 	for i := 0; i < 2; i++ {
@@ -78,7 +75,7 @@ func TestSampleRateIsTheShareOfPods(t *testing.T) {
 	}
 }
 
-func TestOnlyPodsOfTheNamespaces(t *testing.T) {
+func TestNamespaces(t *testing.T) {
 	log := captureLog(t)
 	pl := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1, Namespaces: []string{"a", "b"}})
 	for _, namespace := range []string{"a", "b", "c", "ab"} {
@@ -93,7 +90,7 @@ func TestOnlyPodsOfTheNamespaces(t *testing.T) {
 	}
 }
 
-func TestDurationIsTheTimeSinceTheCyclesFirstCall(t *testing.T) {
+func TestDuration(t *testing.T) {
 	log := captureLog(t)
 	now := clocktesting.NewFakePassiveClock(time.Unix(1000, 0))
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, now)
@@ -119,7 +116,7 @@ func TestDurationIsTheTimeSinceTheCyclesFirstCall(t *testing.T) {
 	}
 }
 
-func TestFilterWithoutPreFilterLeavesTheStateAlone(t *testing.T) {
+func TestFilterWithoutPreFilter(t *testing.T) {
 	log := captureLog(t)
 	pl, state := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState()
 	nodeInfo := framework.NewNodeInfo()
@@ -150,33 +147,6 @@ func atOnce(work func(worker int)) {
 	group.Wait()
 }
 
-func TestManyWorkersAtOnce(t *testing.T) {
-	const nodes = 50
-	log := captureLog(t)
-	pl, state, pod := newLogger(t, &config.ExtensionPointLoggerArgs{SampleRate: 1}), framework.NewCycleState(), st.MakePod().Name("pod").Obj()
-	pl.PreFilter(context.Background(), state, pod)
-	atOnce(func(int) {
-		for i := 0; i < nodes; i++ {
-			name := fmt.Sprintf("node-%d", i)
-			nodeInfo := framework.NewNodeInfo()
-			nodeInfo.SetNode(st.MakeNode().Name(name).Obj())
-			if status := pl.Filter(context.Background(), state, pod, nodeInfo); !status.IsSuccess() {
-				t.Errorf("Filter(%s) = %v", name, status)
-			}
-			if score, status := pl.Score(context.Background(), state, pod, name); score != 0 || !status.IsSuccess() {
-				t.Errorf("Score(%s) = %d, %v", name, score, status)
-			}
-		}
-	})
-	calls := log.calls(t)
-	if got := counts(calls); got["Score"] != 16*nodes || got["Filter"] != 16*nodes {
-		t.Errorf("logged %v, want %d of each", got, 16*nodes)
-	}
-	if got := len(where(calls, "cycle", "1")); got != len(calls) {
-		t.Errorf("%d of %d lines are of cycle 1", got, len(calls))
-	}
-}
-
 // yieldingClock lets the other workers come as far as they can while one of them asks it for the time.
 type yieldingClock struct{ clock.RealClock }
 
@@ -188,7 +158,7 @@ func (yieldingClock) Now() time.Time {
 	return time.Now()
 }
 
-func TestManyWorkersBeginOneCycle(t *testing.T) {
+func TestBeginInParallel(t *testing.T) {
 	const cycles = 100
 	log := captureLog(t)
 	plugin, err := extensionpointlogger.NewWithClock(&config.ExtensionPointLoggerArgs{SampleRate: 1}, yieldingClock{})
@@ -208,7 +178,7 @@ func TestManyWorkersBeginOneCycle(t *testing.T) {
 	}
 }
 
-func TestQueueSortOnlyOnRequest(t *testing.T) {
+func TestQueueSort(t *testing.T) {
 	first := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("first").Priority(1).Obj()), Timestamp: time.Unix(2, 0)}
 	second := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("second").Obj()), Timestamp: time.Unix(1, 0)}
 	third := &framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(st.MakePod().Name("third").Obj()), Timestamp: time.Unix(3, 0)}
@@ -225,24 +195,6 @@ func TestQueueSortOnlyOnRequest(t *testing.T) {
 	}
 	if !sorter.Less(second, third) || sorter.Less(third, second) {
 		t.Error("of two pods with the same priority, the one that has waited longer is not first")
-	}
-}
-
-func TestNewRefusesBadArgs(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		args runtime.Object
-		want string
-	}{
-		{name: "no args", args: nil, want: "ExtensionPointLoggerArgs"},
-		{name: "another plugin's args", args: &schedulerconfig.NodeAffinityArgs{}, want: "NodeAffinityArgs"},
-		{name: "a sample rate of 0", args: &config.ExtensionPointLoggerArgs{}, want: "pluginConfig[ExtensionPointLogger].args.sampleRate"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			if _, err := extensionpointlogger.New(tt.args, nil); err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New says %v, which does not contain %q", err, tt.want)
-			}
-		})
 	}
 }
 

@@ -7,9 +7,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 )
 
-// sorter is the plugin with the QueueSort extension point. It is a type of its own because multiPoint enables a plugin
-// wherever its type can be: if every ExtensionPointLogger could sort, each profile with one would have two queue sort
-// plugins and not start.
+// sorter is the plugin with the QueueSort extension point. It is a separate type because multiPoint enables a plugin at
+// all points that its type implements: otherwise each profile with an ExtensionPointLogger would have two queue sort
+// plugins and could not start.
 type sorter struct {
 	*ExtensionPointLogger
 	order queuesort.PrioritySort
@@ -17,7 +17,7 @@ type sorter struct {
 
 var _ framework.QueueSortPlugin = &sorter{}
 
-// Less orders pods as the default queue sort plugin does. The queue is locked while it runs.
+// Less orders pods like the default queue sort plugin. The queue is locked while it runs.
 func (pl *sorter) Less(first, second *framework.QueuedPodInfo) bool {
 	pl.log.writeOther("QueueSort", cycle{logged: pl.log.selects(first.Pod)}, first.Pod, second.Pod, "")
 	return pl.order.Less(first, second)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package myscoreplugin is the tutorial plugin: it keeps pods off nodes that lack a label, and prefers nodes by the
-// value of that label. Read it from top to bottom to see what a Filter and Score plugin is made of.
+// Package myscoreplugin is the tutorial plugin: it rejects nodes without a label, and prefers nodes by the value of
+// that label. Read it from top to bottom to see the parts of a Filter and Score plugin.
 package myscoreplugin
 
 import (
@@ -23,7 +23,7 @@ const Name = "MyScorePlugin"
 type MyScorePlugin struct {
 	handle framework.Handle
 	args   config.MyScorePluginArgs
-	// reason is why a node is rejected: made once, because Filter may reject thousands of nodes for each pod.
+	// reason is the reason of a rejection. It is built once, because Filter may reject thousands of nodes for each pod.
 	reason string
 }
 
@@ -34,7 +34,7 @@ var (
 	_ framework.EnqueueExtensions = &MyScorePlugin{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.MyScorePluginArgs)
 	if !ok {
@@ -55,9 +55,9 @@ func (pl *MyScorePlugin) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node that gets a label. A
-// node that still has a taint against the pod, or no room for it, wakes no pod, whatever the event; as a rule it comes
-// so. Then the event that counts is the one that ends this: of its taints, or of its resources.
+// EventsToRegister returns the events after which a rejected pod may fit: a new node, or a changed label of a node. The
+// scheduler retries a pod after the event of a node only if the node has room for it and no taint that it does not
+// tolerate. Most nodes are added without that, so the updates of taints and resources are needed too.
 func (pl *MyScorePlugin) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{
 		{
@@ -68,7 +68,7 @@ func (pl *MyScorePlugin) EventsToRegister() []framework.ClusterEvent {
 	}
 }
 
-// Filter rejects a node without the label. Preempting pods would not give it one, so the rejection is unresolvable.
+// Filter rejects a node without the label. Preemption cannot help, so the rejection is unresolvable.
 func (pl *MyScorePlugin) Filter(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {
@@ -80,8 +80,8 @@ func (pl *MyScorePlugin) Filter(ctx context.Context, state *framework.CycleState
 	return nil
 }
 
-// Score rates a node by the place of its label's value among the preferred ones. It is called for many nodes at once,
-// so it only reads. What it returns need not be within 0 and 100: that is NormalizeScore's business.
+// Score scores a node by the place of its label's value among the preferred ones. It is called in parallel, so it only
+// reads. Its result need not be within 0 and 100, because NormalizeScore scales it.
 func (pl *MyScorePlugin) Score(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
@@ -90,14 +90,14 @@ func (pl *MyScorePlugin) Score(ctx context.Context, state *framework.CycleState,
 	return place(nodeInfo.Node().Labels[pl.args.NodeLabel], pl.args.PreferredValues), nil
 }
 
-// ScoreExtensions returns the plugin itself: it normalises its scores.
+// ScoreExtensions returns the plugin itself, for NormalizeScore.
 func (pl *MyScorePlugin) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore brings the scores of all nodes of the cycle to 0 to 100: the best of them gets 100, and the others
-// their share of it, rounded down. So the plugin's weight counts in full whenever it can tell nodes apart, also when
-// the most preferred value is on no node that fits the pod. If all score 0, nothing is preferred, and they stay at 0.
+// NormalizeScore scales the scores of the cycle's nodes to 0 to 100: the best node gets 100, and the others their share
+// of it, rounded down. So the plugin's weight has its full effect even if no feasible node has the most preferred
+// value. If all score 0, they stay at 0.
 func (pl *MyScorePlugin) NormalizeScore(ctx context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	return helper.DefaultNormalizeScore(framework.MaxNodeScore, false, scores)
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -59,7 +58,7 @@ func newPlugin(t testing.TB, args runtime.Object, nodes ...*v1.Node) (framework.
 	return New(args, handle)
 }
 
-func TestFilterAndScoreByNode(t *testing.T) {
+func TestFilterAndScore(t *testing.T) {
 	nodes := []*v1.Node{
 		st.MakeNode().Name("fast").Label("disktype", "ssd").Obj(),
 		st.MakeNode().Name("slow").Label("disktype", "hdd").Obj(),
@@ -135,7 +134,7 @@ func TestNormalizeScore(t *testing.T) {
 	}
 }
 
-func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	events := (&MyScorePlugin{}).EventsToRegister()
 	want := framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable
 	if len(events) != 1 || events[0].Resource != framework.Node || events[0].ActionType != want {
@@ -174,33 +173,6 @@ func nodesByDisk(n int) ([]*v1.Node, []*framework.NodeInfo) {
 		infos = append(infos, info)
 	}
 	return nodes, infos
-}
-
-func TestManyWorkersAtOnce(t *testing.T) {
-	nodes, infos := nodesByDisk(100)
-	plugin, err := newPlugin(t, &config.MyScorePluginArgs{NodeLabel: "disktype", PreferredValues: []string{"ssd", "hdd"}}, nodes...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pl, state, pod := plugin.(*MyScorePlugin), framework.NewCycleState(), st.MakePod().Obj()
-	var workers sync.WaitGroup
-	for worker := 0; worker < 16; worker++ {
-		workers.Add(1)
-		go func() {
-			defer workers.Done()
-			for i := range nodes {
-				if status := pl.Filter(context.Background(), state, pod, infos[i]); !status.IsSuccess() {
-					t.Errorf("Filter(%s) = %v", nodes[i].Name, status)
-				}
-				// Two preferred values, then one that is not: 2 - 0, 2 - 1, 0.
-				want := int64(2 - i%3)
-				if got, status := pl.Score(context.Background(), state, pod, nodes[i].Name); got != want || !status.IsSuccess() {
-					t.Errorf("Score(%s) = %d, %v, want %d", nodes[i].Name, got, status, want)
-				}
-			}
-		}()
-	}
-	workers.Wait()
 }
 
 const benchmarkNodes = 5000

@@ -2,8 +2,8 @@
 
 package myscoreplugin
 
-// place rates a label value by its place among the preferred ones. With n of them, the one at place i (from 0) gets n -
-// i: n for the first, 1 for the last. A value not among them gets 0.
+// place scores a label value by its place among the n preferred ones: n for the first, 1 for the last, and 0 for any
+// other value.
 func place(value string, preferred []string) int64 {
 	for i := range preferred {
 		if preferred[i] == value {

@@ -9,10 +9,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// explainedNodes are told of.
+// explainedNodes is the largest number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain says for the decision records what some nodes cost and where that comes from, such as
+// Explain returns, for the decision records, the prices of some nodes and their sources, such as
 //
 //	Price per hour: node-1 0.096 (table), node-2 0.05 (median, no price of its own).
 func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
@@ -58,7 +58,7 @@ func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	return string(append(text, '.'))
 }
 
-// appendPrice appends a price in billionths as a decimal number, with no zeros at the end.
+// appendPrice appends a price in billionths as a decimal number without trailing zeros.
 func appendPrice(text []byte, price int64) []byte {
 	text = strconv.AppendInt(text, price/1000000000, 10)
 	rest := price % 1000000000

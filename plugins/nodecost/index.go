@@ -8,28 +8,28 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// index knows the price of each node of the scheduler's snapshot. It is a changes.Observer: a price is found once for each
-// object of the node.
+// index holds the price of each node of the scheduler's snapshot. It is a changes.Observer: it determines a price once
+// for each object of a node.
 type index struct {
 	prices *prices
-	// nodes are known by their objects, which never change in place.
+	// nodes have the objects of nodes as keys, which never change in place.
 	nodes map[*v1.Node]node
-	// sorted are the prices of the nodes that have one, from the lowest. To put one in or take one out moves some
-	// kilobytes, and happens only when a node's price changes, or a node comes or goes.
+	// sorted are the prices of the nodes with one, the lowest first. Inserting or removing one copies some kilobytes, and
+	// happens only when a node's price changes, or a node is added or removed.
 	sorted []int64
-	// from is how many nodes have their price from where, and ignored of how many something else was passed over.
+	// from is the number of nodes for each source of their price, and ignored the number of nodes with invalid prices.
 	from    [sources]int
 	ignored int
-	// changed says that one of these numbers is another one than the metrics show.
+	// changed is set if these numbers differ from the metrics.
 	changed bool
 }
 
-// node is what is known of a node. It is small, because a cycle looks at hundreds of them.
+// node is small, because a cycle reads hundreds of them.
 type node struct {
-	// price is in billionths per hour; it counts only if it comes from somewhere.
+	// price is in billionths per hour. It is valid only with a source.
 	price int64
 	from  source
-	// ignored says that the node's annotation or label is no price.
+	// ignored is set if the node's annotation or label is not a price.
 	ignored bool
 	spot    bool
 }
@@ -38,7 +38,7 @@ func newIndex(prices *prices) *index {
 	return &index{prices: prices, nodes: map[*v1.Node]node{}}
 }
 
-// NodeChanged is told when a node comes, goes or is another object.
+// NodeChanged implements changes.Observer.
 func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	var was, is node
 	if before != nil {
@@ -50,7 +50,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 		is.spot = x.prices.isSpot(after)
 		x.nodes[after] = is
 	}
-	// Most changes are news of a kubelet that have nothing to do with its price.
+	// Most changes are status updates by a kubelet, which do not affect the price.
 	if before != nil && after != nil && was.price == is.price && was.from == is.from && was.ignored == is.ignored {
 		return
 	}
@@ -80,26 +80,25 @@ func (x *index) count(n node, by int) {
 	}
 }
 
-// position returns where a price stands, or would.
+// position returns the index of a price in sorted, or the index at which to insert it.
 func (x *index) position(price int64) int {
 	return sort.Search(len(x.sorted), func(i int) bool { return x.sorted[i] >= price })
 }
 
-// median returns the price in the middle of those above 0, of two the mean, rounded down. Free nodes do not count, so that
-// many of them do not make a node free whose price is not known. If no node has a price above 0 it is 0: then all nodes
-// cost the same.
+// median returns the median of the prices above 0, rounded down. It ignores free nodes, because otherwise many of them
+// would make nodes without a price free. Without prices above 0, it is 0: then all nodes cost the same.
 func (x *index) median() int64 {
 	above := x.sorted[x.position(1):]
 	n := len(above)
 	if n == 0 {
 		return 0
 	}
-	// The sum of two prices is at most a fourth of what an int64 holds.
+	// The sum of two prices is at most a fourth of math.MaxInt64.
 	return (above[(n-1)/2] + above[n/2]) / 2
 }
 
-// PodAdded is told of a pod on a node, which does not change what it costs.
+// PodAdded implements changes.Observer. Prices do not depend on pods.
 func (x *index) PodAdded(*v1.Node, *v1.Pod) {}
 
-// PodRemoved is told of one that is gone.
+// PodRemoved implements changes.Observer.
 func (x *index) PodRemoved(*v1.Node, *v1.Pod) {}

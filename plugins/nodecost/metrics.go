@@ -3,32 +3,19 @@
 package nodecost
 
 import (
-	"sync"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
-	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// The vectors are one for the process, as its registry is, and are told apart by profile.
 var (
-	pricedNodes = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_cost_nodes",
-			Help:           "Number of nodes that NodeCost knows, by profile and by where their price comes from: 'annotation', 'label', 'table', or 'none', which counts as the median.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"profile", "source"})
-	ignoredPrices = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_cost_ignored_prices",
-			Help:           "Number of nodes with an annotation or a label that NodeCost ignores, because it is no price, by profile.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"profile"})
-	registerMetrics sync.Once
+	pricedNodes = pluginmetrics.NewGaugeVec("node_cost_nodes",
+		"Number of nodes that NodeCost knows, by profile and by where their price comes from: 'annotation', 'label', 'table', or 'none', which counts as the median.",
+		"profile", "source")
+	ignoredPrices = pluginmetrics.NewGaugeVec("node_cost_ignored_prices",
+		"Number of nodes with an annotation or a label that NodeCost ignores, because it is no price, by profile.",
+		"profile")
 )
 
 // gauges are the metrics of one profile.
@@ -37,9 +24,8 @@ type gauges struct {
 	ignored metrics.GaugeMetric
 }
 
-// newGauges returns the metrics of the profile whose framework makes the plugin; another handle has no profile.
+// newGauges returns the metrics of the handle's profile.
 func newGauges(handle framework.Handle) gauges {
-	registerMetrics.Do(func() { legacyregistry.MustRegister(pricedNodes, ignoredPrices) })
 	profile := services.ProfileOf(handle)
 	g := gauges{ignored: ignoredPrices.WithLabelValues(profile)}
 	for from := range g.nodes {
@@ -48,7 +34,7 @@ func newGauges(handle framework.Handle) gauges {
 	return g
 }
 
-// set shows the numbers of an index.
+// set sets the metrics from an index.
 func (g *gauges) set(x *index) {
 	for from := range g.nodes {
 		g.nodes[from].Set(float64(x.from[from]))

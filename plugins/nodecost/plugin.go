@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodecost favours nodes that cost little, by prices that nodes carry themselves or that a table gives to their
-// instance types. It rejects no pod.
+// Package nodecost prefers cheap nodes, by prices in the nodes' annotations or labels, or in a table of instance types.
+// It does not filter.
 package nodecost
 
 import (
@@ -21,38 +21,38 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "NodeCost"
 
-// stateKey is where a scheduling cycle keeps its *cycle.
+// stateKey is the key of the *cycle in the state of a scheduling cycle.
 const stateKey framework.StateKey = Name
 
-// NodeCost scores a node by its price, or by the price of what the pod takes of it.
+// NodeCost scores a node by its price, or by the price of the pod's share of it.
 //
-// There is no lock on the index. A cycle brings it up to date when it begins, and Score only reads it, from several
-// goroutines that start later. No cycle runs beside another one, neither in the scheduler nor in an extender.
+// The index has no lock. A cycle updates it when it begins, and Score only reads it, in goroutines that start later.
+// Cycles do not run in parallel, neither in the scheduler nor in an extender.
 type NodeCost struct {
 	handle   framework.Handle
 	follower changes.Follower
 	index    *index
-	// byShare counts the pod's share of a node, and not the whole node.
+	// byShare selects the price of the pod's share of a node, instead of the whole node.
 	byShare bool
-	// tolerationKey is of the toleration that opens spot nodes to a pod. If they are kept for none, no node is spot.
+	// tolerationKey is the key of the toleration with which a pod may use spot nodes. Without it, no node is a spot node.
 	tolerationKey string
 	gauges        gauges
-	// first lets one of a cycle's workers begin it, if PreScore is not enabled.
+	// first ensures that only one of the workers begins a cycle, if PreScore is not enabled.
 	first sync.Mutex
 }
 
-// cycle is what a scheduling cycle has decided about the pod alone. It never changes once it is made.
+// cycle holds what depends on the pod alone. It is immutable.
 type cycle struct {
-	// unpriced is what a node without a price counts as.
+	// unpriced is the cost of a node without a price.
 	unpriced int64
-	// share says that the pod's share of a node counts: it requests so many thousandths of a CPU, and so many bytes.
+	// share selects the cost of the pod's share of a node, by its requests in thousandths of a CPU and in bytes.
 	share       bool
 	cpu, memory int64
-	// leaveSpot says that spot nodes are for other pods.
+	// leaveSpot is set if the pod must leave spot nodes to other pods.
 	leaveSpot bool
 }
 
-// Clone returns the cycle itself: no pod that preemption adds or removes changes it.
+// Clone returns the cycle itself: it does not depend on the pods that preemption adds or removes.
 func (c *cycle) Clone() framework.StateData {
 	return c
 }
@@ -64,7 +64,7 @@ var (
 	_ framework.EnqueueExtensions = &NodeCost{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.NodeCostArgs)
 	if !ok {
@@ -90,18 +90,18 @@ func (pl *NodeCost) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: the plugin rejects no pod, so there is none that an event could make fit.
+// EventsToRegister returns no events, because the plugin rejects no pod.
 func (pl *NodeCost) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
 
-// PreScore brings the prices up to date, and decides what depends on the pod alone.
+// PreScore updates the prices, and computes what depends on the pod alone.
 func (pl *NodeCost) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
 	_, status := pl.begin(state, pod)
 	return status
 }
 
-// Score returns what the node costs, in billionths per hour, or left.
+// Score returns the cost of the node, in billionths per hour, or left.
 func (pl *NodeCost) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	c, status := pl.cycle(state, pod)
 	if !status.IsSuccess() {
@@ -114,8 +114,8 @@ func (pl *NodeCost) Score(_ context.Context, state *framework.CycleState, pod *v
 	return pl.cost(c, nodeInfo), nil
 }
 
-// ScoreNodes sets the same for many nodes. A scheduler that can score so calls it in place of Score, and has the nodes at
-// hand: to find them by name takes longer than all the rest.
+// ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node: finding a node by
+// its name takes longer than the rest.
 func (pl *NodeCost) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	c, status := pl.cycle(state, pod)
 	if !status.IsSuccess() {
@@ -136,7 +136,7 @@ func (pl *NodeCost) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore changes the costs into 0 to 100: the cheapest node scores 100, one at twice the cost 50.
+// NormalizeScore converts the costs to scores: the cheapest node scores 100, one with twice the cost 50.
 func (pl *NodeCost) NormalizeScore(_ context.Context, _ *framework.CycleState, _ *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	normaliseCosts(scores)
 	return nil
@@ -155,7 +155,7 @@ func (pl *NodeCost) cycle(state *framework.CycleState, pod *v1.Pod) (*cycle, *fr
 	return pl.begin(state, pod)
 }
 
-// begin looks at the nodes that changed, and at the pod.
+// begin applies the changes of nodes, and computes the requests of the pod.
 func (pl *NodeCost) begin(state *framework.CycleState, pod *v1.Pod) (*cycle, *framework.Status) {
 	if err := pl.follower.Follow(pl.handle.SnapshotSharedLister(), pl.index); err != nil {
 		return nil, framework.AsStatus(err)

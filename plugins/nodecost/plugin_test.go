@@ -8,7 +8,6 @@ import (
 	"math/rand"
 	"reflect"
 	"sort"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -117,8 +116,8 @@ func tolerating() *v1.Pod {
 	return incoming().Toleration("spot").Obj()
 }
 
-// manner is how the plugin is called: by schedulers that call PreScore or do not, and that score many nodes at once or one
-// by one.
+// manner is how the plugin is called: by schedulers that call PreScore or do not, and that score many nodes at once or
+// one by one.
 type manner struct{ preScore, batch bool }
 
 // normally is how upstream's scheduler calls it.
@@ -166,7 +165,7 @@ func scoresIn(t testing.TB, pl *NodeCost, state *framework.CycleState, pod *v1.P
 	return scores
 }
 
-func TestScoresByCost(t *testing.T) {
+func TestScore(t *testing.T) {
 	const cheapestNode, cheapestShare = config.NodeCostCheapestNode, config.NodeCostCheapestShare
 	tests := []struct {
 		name  string
@@ -254,16 +253,17 @@ func TestScoresByCost(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreNotScoredDoNotChangeTheScale scores n1 and n2 alone; n3 only counts for the median.
-func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
+// TestNormalizeScoreIgnoresOtherNodes scores n1 and n2 alone; n3 only counts for the median.
+func TestNormalizeScoreIgnoresOtherNodes(t *testing.T) {
 	pl := mustNew(t, "profile", arguments(config.NodeCostCheapestNode), newCluster(t, nodeWith("n1", "0.2"), nodeWith("n2", "0.4"), nodeWith("n3", "0.01")))
 	if got := scoresOf(t, pl, incoming().Obj(), 2, normally); !reflect.DeepEqual(got, []int64{100, 50}) {
 		t.Errorf("got the scores %v, want 100 and 50", got)
 	}
 }
 
-// TestEachCycleHasAPodOfItsOwn: what was decided about the pod before must not count, also where PreScore is not enabled.
-func TestEachCycleHasAPodOfItsOwn(t *testing.T) {
+// TestScoreOfTwoCycles: what was decided about the pod before must not count, also where PreScore is not
+// enabled.
+func TestScoreOfTwoCycles(t *testing.T) {
 	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), newCluster(t, nodeWith("n1", "0.1", spot), nodeWith("n2", "0.2")))
 	for i := 0; i < 4; i++ {
 		pod, want := incoming().Obj(), []int64{0, 100}
@@ -279,7 +279,7 @@ func TestEachCycleHasAPodOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestPricesFollowTheNodes(t *testing.T) {
+func TestScoreAfterANodeChanges(t *testing.T) {
 	c := newCluster(t)
 	n1, n2, n3 := nodeWith("n1", "0.1"), nodeWith("n2", "0.2"), nodeWith("n3", "")
 	pl := mustNew(t, "profile", keepSpot(arguments(config.NodeCostCheapestNode)), c)
@@ -310,8 +310,8 @@ func TestPricesFollowTheNodes(t *testing.T) {
 	}
 }
 
-// TestTheIndexIsWhatTheNodesSay changes nodes at random, and compares with a look at all of them.
-func TestTheIndexIsWhatTheNodesSay(t *testing.T) {
+// TestIndex changes nodes at random, and compares with a look at all of them.
+func TestIndex(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	texts := []string{"", "0", "0.1", "0.1", "0.2", "0.3", "x", "-1"}
 	nodes, x := map[string]*v1.Node{}, newIndex(newPrices(tableArgs()))
@@ -350,36 +350,7 @@ func TestTheIndexIsWhatTheNodesSay(t *testing.T) {
 	}
 }
 
-func TestNewRefusesBadArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args runtime.Object
-		want []string
-	}{
-		{name: "no args", args: nil, want: []string{"NodeCostArgs", "<nil>"}},
-		{name: "another plugin's args", args: &config.RandScoreArgs{}, want: []string{"RandScoreArgs"}},
-		{
-			name: "every error at once, with the field's path",
-			args: &config.NodeCostArgs{Strategy: "Dearest", Spot: &config.NodeCostSpot{CapacityTypes: []string{"spot"}}},
-			want: []string{"pluginConfig[NodeCost].args: Required", "args.capacityTypeLabel", "args.strategy", "args.spot.tolerationKey"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := newPlugin(t, "profile", tt.args, nil)
-			if err == nil {
-				t.Fatal("New accepted the args")
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error %q does not contain %q", err, want)
-				}
-			}
-		})
-	}
-}
-
-func TestNoEventIsRegistered(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	if events := (&NodeCost{}).EventsToRegister(); events != nil {
 		t.Errorf("got %v; no pod is rejected that an event could make fit", events)
 	}
@@ -507,8 +478,8 @@ func (c *cluster) some() ([]*framework.NodeInfo, framework.NodeScoreList) {
 	return infos, scores
 }
 
-// TestScoringDoesNotAllocate: nor does a cycle look at nodes that did not change.
-func TestScoringDoesNotAllocate(t *testing.T) {
+// TestScoreDoesNotAllocate: nor does a cycle look at nodes that did not change.
+func TestScoreDoesNotAllocate(t *testing.T) {
 	pl, c := large(t, config.NodeCostCheapestShare)
 	ctx, state, pod := context.Background(), framework.NewCycleState(), incoming().Obj()
 	infos, scores := c.some()

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// maxPrice is the largest price: what is more is none. Prices are integers in billionths per hour, so that scores are
-	// the same on every machine.
+	// maxPrice is the largest valid price. Prices are integers in billionths per hour, so that scores are the same on
+	// every machine.
 	maxPrice int64 = 1000000000 * 1000000000
-	// maxText is how long the text of a price may be.
+	// maxText is the longest text of a price.
 	maxText = 32
 )
 
-// source is where the price of a node comes from.
+// source is the source of a node's price.
 type source uint8
 
 const (
@@ -30,10 +30,10 @@ const (
 	sources
 )
 
-// sourceNames are the values of the metrics' label "source", and the words of the records.
+// sourceNames are the values of the metrics' label "source". The records use them too.
 var sourceNames = [sources]string{"none", "annotation", "label", "table"}
 
-// prices say what nodes cost.
+// prices determines the prices of nodes.
 type prices struct {
 	annotation, label                   string
 	instanceTypes, zones, capacityTypes string
@@ -41,7 +41,7 @@ type prices struct {
 	spot                                sets.String
 }
 
-// row is one of the table, see config.NodeCostPrice.
+// row is a row of the table, see config.NodeCostPrice.
 type row struct {
 	instanceType, zone, capacityType string
 	price                            int64
@@ -65,8 +65,7 @@ func newPrices(args *config.NodeCostArgs) *prices {
 	return p
 }
 
-// of returns the price of a node and where it comes from, and whether something was passed over on the way because it
-// is no price.
+// of returns the price of a node and its source, and whether the node has an annotation or a label that is not a price.
 func (p *prices) of(node *v1.Node) (price int64, from source, ignored bool) {
 	if price, ok, given := read(node.Annotations, p.annotation); ok {
 		return price, annotation, false
@@ -90,12 +89,12 @@ func (p *prices) of(node *v1.Node) (price int64, from source, ignored bool) {
 	return 0, nowhere, ignored
 }
 
-// isSpot says whether a node is one that spot keeps for some pods.
+// isSpot reports whether a node is a spot node.
 func (p *prices) isSpot(node *v1.Node) bool {
 	return p.spot != nil && p.spot.Has(node.Labels[p.capacityTypes])
 }
 
-// read returns the price that a label or annotation gives, and whether it is there at all.
+// read returns the price in a label or annotation, and whether the label or annotation exists.
 func read(values map[string]string, key string) (price int64, ok, given bool) {
 	if key == "" {
 		return 0, false, false
@@ -108,11 +107,11 @@ func read(values map[string]string, key string) (price int64, ok, given bool) {
 	return price, ok, true
 }
 
-// parse returns the price that a text says: a quantity without an exponent, such as 0.096 or 96m, at least 0 and at most
-// maxPrice. What is finer than a billionth is rounded up, so that only 0 is free.
+// parse parses a price: a quantity without an exponent, such as 0.096 or 96m, at least 0 and at most maxPrice. It is
+// rounded up to billionths, so that only 0 is free.
 //
-// Exponents are left out because nodes write the text themselves, and of 1e-100000000 the parser would make a number of
-// so many digits, while all pods wait.
+// Exponents are refused because nodes can write the text themselves: for 1e-100000000 the parser would make a number
+// with so many digits, while all pods wait.
 func parse(text string) (int64, bool) {
 	if len(text) > maxText || strings.ContainsAny(text, "eE") {
 		return 0, false

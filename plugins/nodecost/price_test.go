@@ -69,7 +69,7 @@ func tableArgs() *config.NodeCostArgs {
 	}
 }
 
-func TestPriceOfANode(t *testing.T) {
+func TestPricesOf(t *testing.T) {
 	type labels map[string]string
 	tests := []struct {
 		name       string
@@ -125,7 +125,7 @@ func TestPriceOfANode(t *testing.T) {
 	}
 }
 
-func TestSpotNodes(t *testing.T) {
+func TestIsSpot(t *testing.T) {
 	args := tableArgs()
 	without := newPrices(args)
 	args.Spot = &config.NodeCostSpot{CapacityTypes: []string{"spot", "preemptible"}, TolerationKey: "spot"}

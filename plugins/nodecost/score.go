@@ -12,11 +12,11 @@ import (
 	schedutil "k8s.io/kubernetes/pkg/scheduler/util"
 )
 
-// left is the cost of a spot node for a pod that is to leave it to others.
+// left is the cost of a spot node for a pod that must leave it to other pods.
 const left int64 = -1
 
-// cost returns what a node costs in a cycle, in billionths per hour, 0 to maxPrice; or left. cpu and memory are what pods
-// can have of it. A node that is not known has no price.
+// cost returns the cost of a node, in billionths per hour, 0 to maxPrice, or left. cpu and memory are its allocatable
+// resources. An unknown node has no price.
 func (c *cycle) cost(on node, cpu, memory int64) int64 {
 	if on.spot && c.leaveSpot {
 		return left
@@ -35,8 +35,8 @@ func (c *cycle) cost(on node, cpu, memory int64) int64 {
 	return cost
 }
 
-// share returns price × requested / allocatable, rounded up, so that no share of a price is free. It is at most the whole
-// price: also where the node has nothing to give, or less than is requested.
+// share returns price × requested / allocatable, rounded up, so that no share of a price is free. It is at most the
+// price, even if the node has less than is requested, or nothing.
 func share(price, requested, allocatable int64) int64 {
 	if requested >= allocatable {
 		return price
@@ -49,9 +49,9 @@ func share(price, requested, allocatable int64) int64 {
 	return int64(quotient)
 }
 
-// requests returns what a pod requests, in thousandths of a CPU and bytes, as the scheduler counts it to score nodes: a
-// container that requests nothing counts with 100m and 200 MiB. A pod that requests zero of both, in so many words,
-// counts with these too: it is no reason to take all nodes for free.
+// requests returns the requests of a pod, in thousandths of a CPU and in bytes, with the scheduler's defaults for
+// scores: a container without requests counts as 100m and 200 MiB. So does a pod with explicit requests of 0, because
+// otherwise all nodes would be free for it.
 func requests(pod *v1.Pod) (cpu, memory int64) {
 	for i := range pod.Spec.Containers {
 		c, m := schedutil.GetNonzeroRequests(&pod.Spec.Containers[i].Resources.Requests)
@@ -76,7 +76,7 @@ func requests(pod *v1.Pod) (cpu, memory int64) {
 	return cpu, memory
 }
 
-// tolerates says whether a pod has a toleration of the key, or of every key.
+// tolerates reports whether a pod has a toleration of the key, or of every key.
 func tolerates(pod *v1.Pod, key string) bool {
 	for i := range pod.Spec.Tolerations {
 		if toleration := &pod.Spec.Tolerations[i]; toleration.Key == key ||
@@ -87,16 +87,16 @@ func tolerates(pod *v1.Pod, key string) bool {
 	return false
 }
 
-// normaliseCosts changes costs into scores from 1 to 100:
+// normaliseCosts converts costs to scores from 1 to 100:
 //
 //	100 × lowest cost / cost
 //
-// rounded to the nearest, but at least 1. So equal costs score equal, and proportion is kept: twice the cost is half the
-// score, and a node that costs 1 % more scores 99, not 0 as it would if the scores were stretched between the lowest and
-// the highest cost. Nodes that are left to others score 0, and their cost is nothing to the rest.
+// rounded to the nearest, but at least 1. So scores are inversely proportional to costs: twice the cost is half the
+// score, and a node that costs 1 % more scores 99. If scores were stretched between the lowest and the highest cost, it
+// could score 0. Nodes that are left to other pods score 0, and do not affect the other scores.
 //
-// A free node scores 100. Beside free nodes the lowest cost is half the lowest of the others: free is better than any
-// price, and the others still differ.
+// A free node scores 100. With free nodes, the lowest cost is half of the lowest price, so that a free node is better
+// than any other, and the scores of the others still differ.
 func normaliseCosts(scores framework.NodeScoreList) {
 	var lowest int64
 	best := framework.MaxNodeScore
@@ -113,7 +113,7 @@ func normaliseCosts(scores framework.NodeScoreList) {
 	}
 }
 
-// score returns best × lowest / cost, rounded to the nearest, and at least 1.
+// score returns best × lowest / cost, rounded to the nearest, but at least 1.
 func score(cost, lowest, best int64) int64 {
 	switch {
 	case cost == left:
@@ -124,7 +124,7 @@ func score(cost, lowest, best int64) int64 {
 		return best
 	}
 	high, low := bits.Mul64(uint64(2*best), uint64(lowest))
-	// At most 2 × best, because no cost is lower than the lowest.
+	// The quotient is at most 2 × best, because no cost is below the lowest.
 	doubled, _ := bits.Div64(high, low, uint64(cost))
 	if doubled < 2 {
 		return 1

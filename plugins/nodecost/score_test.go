@@ -109,8 +109,8 @@ func TestNormaliseCosts(t *testing.T) {
 	}
 }
 
-// TestScoresAreInOrderAndInRange: a lower cost never scores less, whatever the numbers.
-func TestScoresAreInOrderAndInRange(t *testing.T) {
+// TestNormaliseCostsKeepsTheOrder: a lower cost never scores less, whatever the numbers.
+func TestNormaliseCostsKeepsTheOrder(t *testing.T) {
 	for _, lowest := range []int64{1, 7, 96000000, one, maxPrice / 3, maxPrice} {
 		last := int64(math.MaxInt64)
 		for cost := lowest; cost <= maxPrice; cost += cost/97 + 1 {

@@ -12,10 +12,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 )
 
-// explainedRules are told of, of each kind; the others are counted.
+// explainedRules is the largest number of rules of each kind in an explanation. The others are counted.
 const explainedRules = 5
 
-// Explain says for the decision records how the shares stood that concern the pod, and how many nodes the rules denied.
+// Explain returns, for the decision records, the shares that concern the pod, and the number of nodes that the rules
+// denied.
 func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string) string {
 	c, err := cycleOf(state)
 	if err != nil {
@@ -51,8 +52,7 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 	return string(text)
 }
 
-// appendDenied tells of the rules that denied the most nodes, from the one with the most, those with equally many in their
-// order.
+// appendDenied appends the rules that denied the most nodes, sorted by the number of nodes and then in their order.
 func (p *podRules) appendDenied(text []byte) []byte {
 	type denial struct {
 		rule  int

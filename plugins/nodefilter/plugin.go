@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodefilter places pods by the nodes' names and labels, for all pods or for some, without a word in the pods
-// themselves. Its rules are tried in order, and the first Allow or Deny that matches a pod and a node decides, unless a
-// Share before it rejects the node for how many pods it has already. Rules that prefer nodes make a score.
+// Package nodefilter restricts pods to nodes by the nodes' names and labels, for all pods or for some, without any
+// change of the pods. Its rules are evaluated in order: the first Allow or Deny that matches a pod and a node decides,
+// unless an earlier Share rejects the node. Rules that prefer nodes make a score.
 package nodefilter
 
 import (
@@ -22,34 +22,35 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "NodeFilter"
 
-// NodeFilter rejects a node for a pod, if the rules deny it.
+// NodeFilter rejects nodes that the rules deny to a pod.
 type NodeFilter struct {
 	handle     framework.Handle
 	rules      ruleSet
 	population *population
-	// last is the *podRules of the pod that was asked for last. In a scheduling cycle Filter is called for thousands of
-	// nodes and one pod, by 16 workers at once and by preemption too; so what the rules say of the pod alone is decided
-	// once. It is read here and not from the CycleState, because here it costs a load, there a lock and two look-ups for
-	// each node. It is right for any number of pods at once, only slower.
+	// last is the *podRules of the last pod. In a scheduling cycle, 16 workers and preemption call Filter for thousands of
+	// nodes and one pod, so the conditions about the pod are evaluated once. last is not in the CycleState, which would
+	// cost a lock and two look-ups for each node, instead of an atomic load. It is correct for several pods in parallel,
+	// but slower.
 	last atomic.Value
 }
 
 // podRules are the rules that concern a pod, in order.
 type podRules struct {
-	// pod is compared by its address. That is safe: what the scheduler reads from its informers is never changed in
-	// place, and an address is not used again while this points to it.
+	// pod is compared by its address. That is safe: objects of informers are never changed in place, and an address is
+	// not reused while this points to it.
 	pod              *v1.Pod
 	rules, preferred []*rule
-	// weight is that of all preferred.
+	// weight is the sum of the weights of preferred.
 	weight int64
-	// shares says that some rule has a share, and kept that the population knows all nodes of this cycle.
+	// shares is set if some rule is a Share, and kept if the population has all nodes of this cycle.
 	shares, kept bool
-	// standings are those that lie in state, which is the cycle's own: most nodes are looked at with it.
+	// standings are the standings in state, the cycle's own state, with which most nodes are filtered.
 	state     *framework.CycleState
 	standings []standing
-	// whatIf says that the plugin is only asked. Whoever asks has a copy of the pod.
+	// whatIf is set in a dry run, which has its own copy of the pod.
 	whatIf bool
-	// denied is how many nodes each rule has denied, and last those that none matched, for the decision records.
+	// denied is the number of nodes that each rule denied, for the decision records. The last number is of nodes without a
+	// matching rule.
 	denied []int64
 }
 
@@ -60,7 +61,7 @@ var (
 	_ framework.EnqueueExtensions   = &NodeFilter{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.NodeFilterArgs)
 	if !ok {
@@ -85,14 +86,14 @@ func (pl *NodeFilter) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a new node, or a node whose labels change.
-// Taints and allocatable resources are not in the rules, and still belong here: the scheduler shows a pod the event of
-// a node only if the node has room for it and no taint against it. A node comes as a rule with a taint (not-ready) and
-// reports its resources later, so its Add wakes no pod; what does is the end of the taint, or the resources. And of
-// several changes at once the scheduler makes one event, in which resources go before labels. A change of the pod's own
-// labels needs no event: the scheduler tries an updated pod again by itself.
+// EventsToRegister returns the events after which a rejected pod may fit: a new node, or changed labels of a node. The
+// rules do not depend on taints and allocatable resources, but these are needed too: the scheduler retries a pod after
+// the event of a node only if the node has room for it and no taint that it does not tolerate. Most nodes are added
+// with the taint not-ready and report their resources later, so their Add retries no pod, but the update of taints or
+// resources does. If resources and labels change at once, the scheduler has only the event for resources. A change of
+// the pod's own labels needs no event, because the scheduler retries an updated pod.
 //
-// Shares change with the pods that are on nodes: with their end, with their labels, and when others come.
+// Shares depend on the pods on nodes: on their labels, and on pods that are added and removed.
 func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	events := []framework.ClusterEvent{
 		{
@@ -107,7 +108,7 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	return events
 }
 
-// PreFilter decides what the rules say of the pod alone, and how the shares stand that concern it.
+// PreFilter finds the rules that concern the pod, and computes their shares.
 func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	c := &cycle{about: pl.newRules(state, pod)}
 	if c.about.shares || len(c.about.preferred) > 0 {
@@ -125,7 +126,7 @@ func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState
 	return nil
 }
 
-// PreFilterExtensions returns nil if other pods make no difference.
+// PreFilterExtensions returns nil if verdicts do not depend on other pods.
 func (pl *NodeFilter) PreFilterExtensions() framework.PreFilterExtensions {
 	if len(pl.rules.shares) == 0 {
 		return nil
@@ -133,8 +134,8 @@ func (pl *NodeFilter) PreFilterExtensions() framework.PreFilterExtensions {
 	return pl
 }
 
-// Filter rejects a node that the rules deny to the pod. Preempting pods would not change the node's name or labels, so
-// such a rejection is unresolvable; they would change shares.
+// Filter rejects a node that the rules deny to the pod. Preemption does not change the node's name or labels, so the
+// rejection is unresolvable. Rejections by a Share are resolvable.
 func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {
@@ -174,7 +175,7 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 	return about.decide(&pl.rules.otherwise, len(about.rules))
 }
 
-// kept returns what is known already of the rules that match a node.
+// kept returns the rules that match a node, if the population has the node.
 func (pl *NodeFilter) kept(about *podRules, node *v1.Node) (on matches, known bool) {
 	if about.kept {
 		on, known = pl.population.nodes[node]
@@ -182,7 +183,7 @@ func (pl *NodeFilter) kept(about *podRules, node *v1.Node) (on matches, known bo
 	return on, known
 }
 
-// decide returns the status of a verdict, and counts a rejection by the number of its rule.
+// decide returns the status of a verdict, and counts a rejection for its rule.
 func (p *podRules) decide(verdict *filterrule.Verdict, number int) *framework.Status {
 	if !verdict.Denies() {
 		return nil
@@ -191,7 +192,7 @@ func (p *podRules) decide(verdict *filterrule.Verdict, number int) *framework.St
 	return verdict.Status(p.whatIf)
 }
 
-// about returns the rules that concern the pod: those that PreFilter has found, if it was this pod's.
+// about returns the rules that concern the pod. It uses those of PreFilter if they are for this pod.
 func (pl *NodeFilter) about(state *framework.CycleState, pod *v1.Pod) *podRules {
 	if last, ok := pl.last.Load().(*podRules); ok && last.pod == pod {
 		return last

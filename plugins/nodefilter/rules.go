@@ -15,41 +15,41 @@ import (
 
 // rule is a rule of the arguments, compiled. The selectors are nil if the rule has none.
 type rule struct {
-	// number is its place among all rules.
+	// number is the index in all rules.
 	number       int
 	name         string
 	nodeNames    []string
 	nodeSelector labels.Selector
 	namespaces   []string
 	podSelector  labels.Selector
-	// verdict is that of an Allow or Deny, which match to decide. A Share has none.
+	// verdict is the verdict of an Allow or Deny. Other rules have none.
 	verdict filterrule.Verdict
 	share   *share
-	// weight is that of a Prefer, and 0 for all others.
+	// weight is the weight of a Prefer, and 0 for other rules.
 	weight int64
 }
 
-// matchesNode says whether the conditions of the rule that are about the node hold.
+// matchesNode reports whether a node meets the conditions of the rule.
 func (r *rule) matchesNode(node *v1.Node) bool {
 	return filterrule.MatchesAny(r.nodeNames, node.Name) &&
 		(r.nodeSelector == nil || r.nodeSelector.Matches(labels.Set(node.Labels)))
 }
 
-// matchesPod says whether the conditions of the rule that are about the pod hold.
+// matchesPod reports whether a pod meets the conditions of the rule.
 func (r *rule) matchesPod(pod *v1.Pod) bool {
 	return filterrule.MatchesAny(r.namespaces, pod.Namespace) &&
 		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
 }
 
-// ruleSet is all rules of the arguments, and what becomes of a node that no Allow or Deny matches.
+// ruleSet holds all rules of the arguments, and the verdict for a node that no Allow or Deny matches.
 type ruleSet struct {
-	// rules are those that may reject a node, in order; preferred are those that make scores; shares are those of rules
-	// that have one.
+	// rules are the rules that may reject a node, in order. preferred are the rules that make scores. shares are the
+	// shares of Share rules.
 	rules, preferred, shares []*rule
 	otherwise                filterrule.Verdict
 }
 
-// concerning returns those of the rules whose conditions about the pod hold, in order.
+// concerning returns the rules whose conditions the pod meets, in order.
 func concerning(rules []*rule, pod *v1.Pod) []*rule {
 	all := 0
 	for all < len(rules) && rules[all].matchesPod(pod) {
@@ -67,7 +67,7 @@ func concerning(rules []*rule, pod *v1.Pod) []*rule {
 	return concerning
 }
 
-// compile makes the rules of valid arguments.
+// compile compiles the rules of valid arguments.
 func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.CounterMetric) (ruleSet, error) {
 	set := ruleSet{
 		otherwise: filterrule.NewVerdict(args.DefaultAction == config.FilterDeny,
@@ -132,8 +132,7 @@ func compileShare(from *config.NodeFilterRule, place int, counter metrics.Counte
 	return s
 }
 
-// compileSelector returns nil for a selector that is not given: upstream's own answer would be one that matches
-// nothing.
+// compileSelector returns nil for a nil selector. Upstream's function would return one that matches nothing.
 func compileSelector(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil {
 		return nil, nil

@@ -9,16 +9,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// preferring is a NodeFilter with rules that prefer nodes. One without is no score plugin: it would be asked about each
-// node of each pod for nothing.
+// preferring is a NodeFilter with rules that prefer nodes. A NodeFilter without such rules is not a score plugin, which
+// saves the calls of Score.
 type preferring struct {
 	*NodeFilter
 }
 
 var _ framework.ScorePlugin = &preferring{}
 
-// preference is the weight of the rules that match a node in that of all rules that concern the pod, brought to 0–100
-// and rounded to the nearest.
+// preference returns the weight of the rules that match a node, as a percentage of the weight of all rules that concern
+// the pod, rounded to the nearest.
 func preference(matching, all int64) int64 {
 	if all == 0 {
 		return 0
@@ -26,7 +26,7 @@ func preference(matching, all int64) int64 {
 	return (framework.MaxNodeScore*matching + all/2) / all
 }
 
-// Score says how much of what the rules prefer the node has.
+// Score returns the preference of the node.
 func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	about := pl.about(state, pod)
 	if len(about.preferred) == 0 {
@@ -39,8 +39,7 @@ func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod 
 	return pl.score(about, nodeInfo.Node()), nil
 }
 
-// ScoreNodes sets the same for many nodes. A scheduler that can score so calls it in place of Score, and has the nodes at
-// hand.
+// ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
 func (pl *preferring) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	about := pl.about(state, pod)
 	if len(about.preferred) == 0 {
@@ -63,7 +62,7 @@ func (pl *preferring) score(about *podRules, node *v1.Node) int64 {
 	return preference(matching, about.weight)
 }
 
-// ScoreExtensions returns nil: the scores are from 0 to 100 as they are.
+// ScoreExtensions returns nil: scores are 0 to 100 already.
 func (pl *preferring) ScoreExtensions() framework.ScoreExtensions {
 	return nil
 }

@@ -103,8 +103,8 @@ type telling struct{ framework.SharedLister }
 
 func (telling) ChangedSince(int64) ([]*framework.NodeInfo, int64, bool) { return nil, 0, false }
 
-// TestScoreGoesByTheNodeAsItIs: what is kept of a node changes with it.
-func TestScoreGoesByTheNodeAsItIs(t *testing.T) {
+// TestScoreAfterANodeChanges: what is kept of a node changes with it.
+func TestScoreAfterANodeChanges(t *testing.T) {
 	info := nodeInfo(spot("node"))
 	f := newFramework(t, telling{&settled{all: []*framework.NodeInfo{info}}}, prefer("spot", 1, "spot"))
 	for _, node := range []*v1.Node{spot("node"), onDemand("node"), spot("node")} {
@@ -118,8 +118,8 @@ func TestScoreGoesByTheNodeAsItIs(t *testing.T) {
 	}
 }
 
-// TestPreferDoesNotDecide: the rules after it are tried, and the default action is for nodes that only it matches.
-func TestPreferDoesNotDecide(t *testing.T) {
+// TestFilterIgnoresPrefer: the rules after it are tried, and the default action is for nodes that only it matches.
+func TestFilterIgnoresPrefer(t *testing.T) {
 	plugin, err := newPlugin(t, "prefer", &config.NodeFilterArgs{
 		Rules: []config.NodeFilterRule{
 			prefer("ssd", 1, "ssd"), {Name: "old", Action: config.FilterDeny, NodeNames: []string{"old"}},
@@ -137,7 +137,7 @@ func TestPreferDoesNotDecide(t *testing.T) {
 	}
 }
 
-func TestWithoutPreferItIsNoScorePlugin(t *testing.T) {
+func TestNewWithoutPreferIsNotAScorePlugin(t *testing.T) {
 	plugin, err := newPlugin(t, "filter", &config.NodeFilterArgs{Rules: denyOthersNodes(), DefaultAction: config.FilterAllow})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestWithoutPreferItIsNoScorePlugin(t *testing.T) {
 	}
 }
 
-func TestScoreOfANodeThatIsGoneIsAnError(t *testing.T) {
+func TestScoreWithoutANode(t *testing.T) {
 	f := newFramework(t, internalcache.NewSnapshot(nil, nil), prefer("ssd", 1, "ssd"))
 	if _, status := f.plugin.(framework.ScorePlugin).Score(context.Background(), framework.NewCycleState(), web("pod"), "gone"); status.Code() != framework.Error {
 		t.Errorf("got %v", status)

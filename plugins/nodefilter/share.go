@@ -12,26 +12,25 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 )
 
-// share is what a Share rule wants: bounds, in percent, on how much of a population is on the nodes of the rule.
+// share holds the bounds of a Share rule, in percent, on the part of its population that is on the nodes of the rule.
 type share struct {
 	least, most int64
-	// place is that of its standing among those of all Share rules.
+	// place is the index of its standing.
 	place int
-	// full is for a node of the rule, when there are all the pods that may be; short is for another node, when there are
-	// too few.
+	// full rejects a node of the rule because of the upper bound, and short another node because of the lower bound.
 	full, short filterrule.Verdict
 }
 
-// standing is how large a population is, and how much of it is on the nodes of its rule.
+// standing is the size of a population, and of its part on the nodes of the rule.
 type standing struct {
 	pods, inside int64
 }
 
-// admits says whether one more pod of the population may go to a node of the rule (inside), or to another one.
+// admits reports whether one more pod of the population may go to a node of the rule (inside), or to another one.
 //
-// With n pods after that, at most most% of n, rounded down, may be inside, and at least least% of n, rounded up. Where
-// no whole number lies between (30 % to 60 % of one pod), the upper bound decides, and the lower one asks for as many as
-// that allows. So of both kinds of nodes one is always open, whatever stands where.
+// If n pods exist after that, at most most% of n, rounded down, and at least least% of n, rounded up, may be inside. If
+// no whole number is between these bounds (30 % to 60 % of one pod), the lower bound is reduced to the upper one. So at
+// least one of the two kinds of nodes is always allowed.
 func (s *share) admits(now standing, inside bool) bool {
 	n := now.pods + 1
 	most := s.most * n / 100
@@ -45,14 +44,14 @@ func (s *share) admits(now standing, inside bool) bool {
 	return now.inside >= least
 }
 
-// population counts the pods of all Share rules, and keeps which nodes the rules match: labels are read once for each
-// change of a node, not in each cycle. It is an observer of changes, and has what was seen of the snapshot last: pods that
-// are bound or assumed, of all profiles. It is written to where a cycle begins, and read by many in the cycle.
+// population counts the pods of all Share rules, and stores the rules that match each node: labels are read once for
+// each change of a node, not in each cycle. It is a changes.Observer, so it has the pods of the last snapshot, bound or
+// assumed, of all profiles. It is written at the beginning of a cycle, and then read in parallel.
 type population struct {
 	rules, shares []*rule
 	standings     []standing
 	follower      changes.Follower
-	// nodes has those that there are, as they are: the object of a node never changes.
+	// nodes has the objects of nodes as keys, which never change in place.
 	nodes map[*v1.Node]matches
 }
 
@@ -70,12 +69,12 @@ func newPopulation(rules ruleSet) *population {
 	}
 }
 
-// belongs says whether a pod counts: one that is being deleted does not, as for upstream's PodTopologySpread.
+// belongs reports whether a pod counts. Like upstream's PodTopologySpread, it excludes terminating pods.
 func (r *rule) belongs(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && r.matchesPod(pod)
 }
 
-// add counts a pod on a node, or with -1 takes it out.
+// add adds a pod on a node to the counts, or subtracts it with -1.
 func (p *population) add(standings []standing, node *v1.Node, pod *v1.Pod, by int64) {
 	for i, rule := range p.shares {
 		if !rule.belongs(pod) {
@@ -88,18 +87,18 @@ func (p *population) add(standings []standing, node *v1.Node, pod *v1.Pod, by in
 	}
 }
 
-// PodAdded is of changes.Observer.
+// PodAdded implements changes.Observer.
 func (p *population) PodAdded(node *v1.Node, pod *v1.Pod) { p.add(p.standings, node, pod, 1) }
 
-// PodRemoved is of changes.Observer.
+// PodRemoved implements changes.Observer.
 func (p *population) PodRemoved(node *v1.Node, pod *v1.Pod) { p.add(p.standings, node, pod, -1) }
 
-// NodeChanged finds the rules that match a node, and moves its pods where it comes under a share or leaves it.
+// NodeChanged implements changes.Observer: it finds the rules that match a node, and updates the counts of its pods.
 func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	was, is := p.nodes[before], matches{}
 	delete(p.nodes, before)
 	if after == nil {
-		return // It has no pods.
+		return // A removed node has no pods.
 	}
 	for _, rule := range p.rules {
 		if rule.matchesNode(after) {
@@ -126,8 +125,8 @@ func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-// follow sees what has changed. Where shares do not need it, it is done only if the snapshot says what has changed, as
-// that of this project's scheduler does (patch 0575). To look at all nodes would take longer than their labels.
+// follow applies the changes of the snapshot. Without Share rules, it does so only if the snapshot has a list of
+// changes, as with patch 0575. Comparing all nodes would take longer than reading their labels.
 func (p *population) follow(lister framework.SharedLister, needed bool) (followed bool, err error) {
 	_, tells := lister.(interface {
 		ChangedSince(position int64) (changed []*framework.NodeInfo, now int64, ok bool)
@@ -140,14 +139,14 @@ func (p *population) follow(lister framework.SharedLister, needed bool) (followe
 
 const stateKey framework.StateKey = Name
 
-// cycle is what the plugin keeps of a scheduling cycle.
+// cycle is the plugin's state of a scheduling cycle.
 type cycle struct {
 	about *podRules
-	// standings are those of all Share rules; nil if none of the rules concerns the pod.
+	// standings are the standings of all Share rules, or nil if none of the rules concerns the pod.
 	standings []standing
 }
 
-// Clone is of framework.StateData: pods are added to a copy, and removed from it, without a trace in the cycle.
+// Clone returns a copy, so that pods can be added and removed without changing the cycle.
 func (c *cycle) Clone() framework.StateData {
 	if c.standings == nil {
 		return c
@@ -158,12 +157,12 @@ func (c *cycle) Clone() framework.StateData {
 func cycleOf(state *framework.CycleState) (*cycle, error) {
 	data, err := state.Read(stateKey)
 	if err != nil {
-		return nil, fmt.Errorf("%s has rules with the action Share, which need it at preFilter, too: %w", Name, err)
+		return nil, fmt.Errorf("%s has rules with the action Share, so it must be enabled at preFilter too: %w", Name, err)
 	}
 	return data.(*cycle), nil
 }
 
-// standingsOf returns how the Share rules stand for a node, with all pods that were added and removed.
+// standingsOf returns the standings of the Share rules, with all pods that were added and removed.
 func standingsOf(state *framework.CycleState) ([]standing, error) {
 	c, err := cycleOf(state)
 	if err != nil {
@@ -175,12 +174,12 @@ func standingsOf(state *framework.CycleState) ([]standing, error) {
 	return c.standings, nil
 }
 
-// AddPod counts a pod that preemption puts back, or that is nominated for a node.
+// AddPod adds a pod that preemption restores, or that is nominated for a node.
 func (pl *NodeFilter) AddPod(_ context.Context, state *framework.CycleState, _ *v1.Pod, added *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	return pl.simulate(state, added.Pod, nodeInfo.Node(), 1)
 }
 
-// RemovePod does not count a pod any more that preemption would evict.
+// RemovePod removes a pod that preemption would evict.
 func (pl *NodeFilter) RemovePod(_ context.Context, state *framework.CycleState, _ *v1.Pod, removed *framework.PodInfo, nodeInfo *framework.NodeInfo) *framework.Status {
 	return pl.simulate(state, removed.Pod, nodeInfo.Node(), -1)
 }

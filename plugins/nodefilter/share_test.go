@@ -74,8 +74,8 @@ func TestShareAdmits(t *testing.T) {
 	}
 }
 
-// TestAShareHasAlwaysAPlace: whatever the bounds and the standing, one kind of nodes is open.
-func TestAShareHasAlwaysAPlace(t *testing.T) {
+// TestShareAlwaysAdmitsOneSide: whatever the bounds and the standing, one kind of nodes is open.
+func TestShareAlwaysAdmitsOneSide(t *testing.T) {
 	for least := int64(0); least <= 100; least++ {
 		for most := least; most <= 100; most++ {
 			s := share{least: least, most: most}
@@ -257,8 +257,8 @@ func TestFilterByShare(t *testing.T) {
 	}
 }
 
-// TestRulesAfterAShareAreTried: a share that rejects nothing leaves the node to the rules after it.
-func TestRulesAfterAShareAreTried(t *testing.T) {
+// TestFilterContinuesAfterAShare: a share that rejects nothing leaves the node to the rules after it.
+func TestFilterContinuesAfterAShare(t *testing.T) {
 	plugin := mustNew(t, "after", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{
 		spotShare(0, 100), {Name: "deny", Action: config.FilterDeny, NodeNames: []string{"spot-*"}},
 	}})
@@ -279,7 +279,7 @@ type handle struct {
 
 func (h handle) SnapshotSharedLister() framework.SharedLister { return h.snapshot }
 
-func TestPreemptionsSimulationsChangeAVerdict(t *testing.T) {
+func TestFilterAfterAddPodAndRemovePod(t *testing.T) {
 	nodes := []*v1.Node{spot("spot-1"), onDemand("on-demand")}
 	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)
 	f := newFramework(t, internalcache.NewSnapshot(pods, nodes), spotShare(0, 30))
@@ -319,8 +319,8 @@ func TestPreemptionsSimulationsChangeAVerdict(t *testing.T) {
 	}
 }
 
-// TestPopulationIsWhatThereIs changes nodes and pods at random, and counts again.
-func TestPopulationIsWhatThereIs(t *testing.T) {
+// TestPopulation changes nodes and pods at random, and counts again.
+func TestPopulation(t *testing.T) {
 	rules := []config.NodeFilterRule{
 		spotShare(0, 30), {Name: "by-name", Action: config.FilterShare, NodeNames: []string{"node-[0-4]"}, MinPercent: pointer.Int32(10)},
 	}
@@ -410,7 +410,7 @@ func (s *settled) Get(name string) (*framework.NodeInfo, error) {
 	return nil, errors.New(name)
 }
 
-func TestAShareThatIsNotKnownIsAnError(t *testing.T) {
+func TestFilterByShareWithoutPreFilter(t *testing.T) {
 	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{spotShare(0, 30)}}
 	plugin, pod := mustNew(t, "unknown", args), web("new")
 	plugin.handle = handle{snapshot: &settled{err: errors.New("no list")}}
@@ -423,7 +423,7 @@ func TestAShareThatIsNotKnownIsAnError(t *testing.T) {
 	}
 }
 
-func TestEventsOfSharesAreThoseOfPods(t *testing.T) {
+func TestEventsToRegisterOfShares(t *testing.T) {
 	args := &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: []config.NodeFilterRule{spotShare(0, 30)}}
 	plugin := mustNew(t, "events", args)
 	want := framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.Add | framework.Update | framework.Delete}
@@ -438,9 +438,9 @@ func TestEventsOfSharesAreThoseOfPods(t *testing.T) {
 	}
 }
 
-// TestExplainTellsTheMost of 7 shares and 8 rules that deny: rule-i denies i nodes, so rule-0 none, and the default action,
+// TestExplain of 7 shares and 8 rules that deny: rule-i denies i nodes, so rule-0 none, and the default action,
 // or the first share, 3. Of rules that denied equally many the earlier one is told.
-func TestExplainTellsTheMost(t *testing.T) {
+func TestExplain(t *testing.T) {
 	args := &config.NodeFilterArgs{DefaultAction: config.FilterDeny}
 	rule := func(name string, action config.FilterAction, nodes string) {
 		args.Rules = append(args.Rules, config.NodeFilterRule{Name: name, Action: action, NodeNames: []string{nodes}})
@@ -485,7 +485,7 @@ func TestExplainTellsTheMost(t *testing.T) {
 	}
 }
 
-func TestExplainAndWhatIfs(t *testing.T) {
+func TestExplainInADryRun(t *testing.T) {
 	nodes := []*v1.Node{spot("spot-1"), spot("spot-2"), onDemand("on-demand"), onDemand("old-1")}
 	pods := append(at("spot-1", webs("a", 3)...), at("on-demand", webs("b", 6)...)...)
 	f := newFramework(t, internalcache.NewSnapshot(pods, nodes), spotShare(0, 30),

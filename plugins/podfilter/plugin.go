@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package podfilter keeps pods waiting by their name, namespace and labels, whatever nodes there are. Its rules are
-// tried in order, and the first one that matches a pod decides over it.
+// Package podfilter keeps pods pending by their name, namespace and labels, independent of nodes. Its rules are
+// evaluated in order, and the first one that matches a pod decides.
 package podfilter
 
 import (
@@ -20,10 +20,10 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "PodFilter"
 
-// PodFilter rejects a pod before any node is looked at, if the rules deny it.
+// PodFilter rejects a pod that the rules deny, before nodes are filtered.
 type PodFilter struct {
 	rules []rule
-	// otherwise is what becomes of a pod that no rule matches.
+	// otherwise is the verdict for a pod that no rule matches.
 	otherwise filterrule.Verdict
 }
 
@@ -32,7 +32,7 @@ var (
 	_ framework.EnqueueExtensions = &PodFilter{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.PodFilterArgs)
 	if !ok {
@@ -53,14 +53,13 @@ func (pl *PodFilter) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: only the pod's own labels can change what the rules say of it, and the scheduler
-// tries an updated pod again by itself. Events of nodes or of other pods would try it in vain. The scheduler logs one
-// line about that when it starts.
+// EventsToRegister returns no events: verdicts depend only on the pod itself, and the scheduler retries an updated pod.
+// The scheduler logs a line about that when it starts.
 func (pl *PodFilter) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
 
-// PreFilter rejects a pod that the rules deny. No preemption changes that, so the rejection is unresolvable.
+// PreFilter rejects a pod that the rules deny. Preemption cannot help, so the rejection is unresolvable.
 func (pl *PodFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	verdict := &pl.otherwise
 	for i := range pl.rules {
@@ -72,7 +71,7 @@ func (pl *PodFilter) PreFilter(ctx context.Context, state *framework.CycleState,
 	return verdict.Status(verdict.Denies() && whatif.Is(state))
 }
 
-// PreFilterExtensions returns nil: other pods on a node make no difference.
+// PreFilterExtensions returns nil: verdicts do not depend on other pods.
 func (pl *PodFilter) PreFilterExtensions() framework.PreFilterExtensions {
 	return nil
 }

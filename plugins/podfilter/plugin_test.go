@@ -5,8 +5,6 @@ package podfilter
 import (
 	"context"
 	"fmt"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -44,7 +42,7 @@ func mustNew(t testing.TB, profile string, args runtime.Object) *PodFilter {
 	return plugin.(*PodFilter)
 }
 
-func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
+func TestPreFilterUsesTheFirstMatchingRule(t *testing.T) {
 	gpu := &metav1.LabelSelector{MatchLabels: map[string]string{"gpu": "true"}}
 	notTesting := &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 		{Key: "stage", Operator: metav1.LabelSelectorOpNotIn, Values: []string{"testing"}},
@@ -160,38 +158,9 @@ func TestPreFilterByTheFirstRuleThatMatches(t *testing.T) {
 	}
 }
 
-func TestNoClusterEventCanHelp(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	if events := (&PodFilter{}).EventsToRegister(); len(events) != 0 {
 		t.Errorf("got the events %v, want none", events)
-	}
-}
-
-func TestNewRefusesBadArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args runtime.Object
-		want []string
-	}{
-		{name: "no args", args: nil, want: []string{"PodFilterArgs", "<nil>"}},
-		{name: "another plugin's args", args: &config.NodeFilterArgs{}, want: []string{"NodeFilterArgs"}},
-		{
-			name: "every error at once, with the field's path",
-			args: &config.PodFilterArgs{Rules: []config.PodFilterRule{{Name: "all", Action: "Reject"}}},
-			want: []string{"pluginConfig[PodFilter].args.rules[0].action", "args.rules[0]: Required", "args.defaultAction"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := newPlugin(t, "profile", tt.args)
-			if err == nil {
-				t.Fatal("New accepted the args")
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error %q does not contain %q", err, want)
-				}
-			}
-		})
 	}
 }
 
@@ -206,7 +175,7 @@ func denyByName() *config.PodFilterArgs {
 	}
 }
 
-func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
+func TestPreFilterCountsRejections(t *testing.T) {
 	one, two := mustNew(t, "counted-1", denyByName()), mustNew(t, "counted-2", denyByName())
 	for _, call := range []struct {
 		plugin *PodFilter
@@ -236,7 +205,7 @@ func TestRejectionsAreCountedByProfileAndRule(t *testing.T) {
 	}
 }
 
-func TestAWhatIfIsNotCounted(t *testing.T) {
+func TestPreFilterDoesNotCountADryRun(t *testing.T) {
 	plugin := mustNew(t, "what-if", denyByName())
 	state := framework.NewCycleState()
 	whatif.Mark(state)
@@ -246,27 +215,6 @@ func TestAWhatIfIsNotCounted(t *testing.T) {
 	if got, err := testutil.GetCounterMetricValue(rejections.WithLabelValues("what-if", "bad")); err != nil || got != 0 {
 		t.Errorf("counted %g rejections, %v; want none", got, err)
 	}
-}
-
-// TestPreFilterInParallel is for the race detector, with the write that the framework makes to each status.
-func TestPreFilterInParallel(t *testing.T) {
-	plugin := mustNew(t, "parallel", denyByName())
-	bad := st.MakePod().Name("bad").Obj()
-	var wg sync.WaitGroup
-	for worker := 0; worker < 16; worker++ {
-		wg.Add(1)
-		go func(name string) {
-			defer wg.Done()
-			for i := 0; i < 100; i++ {
-				status := plugin.PreFilter(context.Background(), nil, bad)
-				status.SetFailedPlugin(name)
-				if status.FailedPlugin() != name {
-					t.Errorf("a status is shared: %q wrote to the one of %q", status.FailedPlugin(), name)
-				}
-			}
-		}(fmt.Sprintf("worker-%d", worker))
-	}
-	wg.Wait()
 }
 
 // BenchmarkPreFilter is one call for one pod, whatever the number of nodes: its cost per node is for 5,000 of them.

@@ -17,19 +17,19 @@ import (
 type rule struct {
 	podNames   []string
 	namespaces []string
-	// podSelector is nil if the rule has none.
+	// podSelector is nil if the rule has no selector.
 	podSelector labels.Selector
 	verdict     filterrule.Verdict
 }
 
-// matches says whether all conditions of the rule hold for the pod, the cheap ones first.
+// matches reports whether the pod meets all conditions of the rule. It evaluates the cheap ones first.
 func (r *rule) matches(pod *v1.Pod) bool {
 	return filterrule.MatchesAny(r.namespaces, pod.Namespace) &&
 		filterrule.MatchesAny(r.podNames, pod.Name) &&
 		(r.podSelector == nil || r.podSelector.Matches(labels.Set(pod.Labels)))
 }
 
-// compile makes the rules, and the verdict over what none of them matches, of valid arguments.
+// compile compiles the rules of valid arguments, and the verdict for pods that no rule matches.
 func compile(args *config.PodFilterArgs, rejections func(rule string) metrics.CounterMetric) ([]rule, filterrule.Verdict, error) {
 	rules := make([]rule, len(args.Rules))
 	for i := range args.Rules {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package randscore scores nodes by lot, in a way that can be replayed: a baseline to compare other score plugins with.
+// Package randscore gives nodes random scores that can be replayed: a baseline for the comparison of score plugins.
 //
-// A score depends on the number of the attempt in which nodes were scored. The scheduler scores only when two or more
-// nodes are feasible: an attempt that finds none, or a single one, is not counted.
+// A score depends on the number of the attempt, counted by the attempts in which nodes were scored. The scheduler does
+// not score in an attempt with fewer than two feasible nodes.
 package randscore
 
 import (
@@ -15,16 +15,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/draw"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 )
 
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "RandScore"
 
-// RandScore draws a node's score from args.Seed, the pod's UID, the number of the attempt in which nodes were
-// scored and the node's name.
+// RandScore computes a node's score from args.Seed, the pod's UID, the number of the attempt and the node's name.
 type RandScore struct {
-	attempts *draw.Attempts
+	attempts *pseudorandom.Attempts
 }
 
 var (
@@ -32,7 +31,7 @@ var (
 	_ framework.EnqueueExtensions = &RandScore{}
 )
 
-// New makes the plugin for one profile.
+// New creates the plugin for one profile.
 func New(obj runtime.Object, _ framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.RandScoreArgs)
 	if !ok {
@@ -41,7 +40,7 @@ func New(obj runtime.Object, _ framework.Handle) (framework.Plugin, error) {
 	if err := validation.ValidateRandScoreArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
 	}
-	return &RandScore{attempts: draw.NewAttempts(args.Seed, Name)}, nil
+	return &RandScore{attempts: pseudorandom.NewAttempts(args.Seed, Name)}, nil
 }
 
 // Name returns the name of the plugin.
@@ -49,22 +48,22 @@ func (pl *RandScore) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: the plugin rejects no pod, so no event can make one fit.
+// EventsToRegister returns no events, because the plugin rejects no pod.
 func (pl *RandScore) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
 
-// Score rates a node from 0 to 100, each as likely, whatever else is on the node.
+// Score returns a random score, uniform from 0 to 100.
 func (pl *RandScore) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	return score(pl.attempts.Of(state, pod.UID).Key, nodeName), nil
 }
 
-// ScoreExtensions returns nil: the scores are between 0 and 100 as they are.
+// ScoreExtensions returns nil: scores are 0 to 100 already.
 func (pl *RandScore) ScoreExtensions() framework.ScoreExtensions {
 	return nil
 }
 
-// score draws a node's score for an attempt, whose key holds the seed, the pod and the attempt's number.
+// score returns a node's score. The key of the attempt depends on the seed, the pod and the attempt's number.
 func score(attempt uint64, nodeName string) int64 {
-	return int64(draw.Below(draw.Mix(attempt, nodeName), uint64(framework.MaxNodeScore+1)))
+	return int64(pseudorandom.Below(pseudorandom.Mix(attempt, nodeName), uint64(framework.MaxNodeScore+1)))
 }

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
-	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -74,7 +71,7 @@ func scoreInParallel(pl *RandScore, pod *v1.Pod, names []string) map[string]int6
 	return byName
 }
 
-func TestScoresAreReplayed(t *testing.T) {
+func TestScoreIsReplayed(t *testing.T) {
 	names := nodeNames(200)
 	shuffled := append([]string{}, names...)
 	rand.New(rand.NewSource(1)).Shuffle(len(shuffled), func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
@@ -102,7 +99,7 @@ func TestScoresAreReplayed(t *testing.T) {
 	}
 }
 
-func TestEachAttemptDrawsAnew(t *testing.T) {
+func TestScoreOfTwoAttempts(t *testing.T) {
 	names := nodeNames(50)
 	pod := st.MakePod().Name("pod").UID("uid-1").Obj()
 	pl, again := newPlugin(t, 7), newPlugin(t, 7)
@@ -121,9 +118,9 @@ func TestEachAttemptDrawsAnew(t *testing.T) {
 	}
 }
 
-// TestScoresAreUniform scores 101 nodes for 1,000 pods: each of the 101 scores is expected 1,000 times. The chi-square
+// TestScoreIsUniform scores 101 nodes for 1,000 pods: each of the 101 scores is expected 1,000 times. The chi-square
 // of 100 degrees of freedom is below 61.9 or above 149.4 once in a thousand times each; the pods are always the same.
-func TestScoresAreUniform(t *testing.T) {
+func TestScoreIsUniform(t *testing.T) {
 	const nodes, pods = 101, 1000
 	pl, names := newPlugin(t, 0), nodeNames(nodes)
 	counts := map[int64]int{}
@@ -146,19 +143,11 @@ func TestScoresAreUniform(t *testing.T) {
 	}
 }
 
-func TestScoreAllocatesNothing(t *testing.T) {
+func TestScoreDoesNotAllocate(t *testing.T) {
 	pl, pod, state := newPlugin(t, 0), st.MakePod().UID("uid-1").Obj(), framework.NewCycleState()
 	pl.Score(context.Background(), state, pod, "node-1")
 	if allocations := testing.AllocsPerRun(100, func() { pl.Score(context.Background(), state, pod, "node-1") }); allocations != 0 {
 		t.Errorf("Score allocates %v times after the cycle's first call, want 0", allocations)
-	}
-}
-
-func TestNewRefusesArgsOfAnotherPlugin(t *testing.T) {
-	for _, args := range []runtime.Object{nil, &schedulerconfig.NodeAffinityArgs{}} {
-		if _, err := New(args, nil); err == nil || !strings.Contains(err.Error(), "want args of type RandScoreArgs") {
-			t.Errorf("New(%T) = %v, want an error that names RandScoreArgs", args, err)
-		}
 	}
 }
 

@@ -74,7 +74,7 @@ func TestDigestOfAnImageID(t *testing.T) {
 	}
 }
 
-func TestNamesAreBounded(t *testing.T) {
+func TestNamesCacheIsBounded(t *testing.T) {
 	names := newNames()
 	for i := 0; i < 2*nameCacheSize; i++ {
 		names.normalise(fmt.Sprintf("image-%d", i))

@@ -11,28 +11,28 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/changes"
 )
 
-// index knows which images run on which node, as the scheduler's snapshot has it. It is brought up to date by what has
-// changed since the last cycle: PreScore updates it, and Score only reads it, from several goroutines that start later.
+// index maps the running images to nodes of the scheduler's snapshot. PreScore applies the changes since the last
+// cycle, and Score only reads it, in goroutines that start later.
 type index struct {
 	names *names
-	// sized says that sizes are looked up.
+	// sized is set if the sizes of images are needed.
 	sized bool
 
 	follower changes.Follower
-	// images are those that run, by normalised name.
+	// images are the running images, by normalised name.
 	images map[string]*image
-	// nodes have how many running containers use an image.
+	// nodes have the number of running containers of each image.
 	nodes map[string]map[*image]int32
-	// unread are the nodes whose reports of sizes are to be read, once for all that has changed on them.
+	// unread are the changed nodes whose sizes of images must be read.
 	unread map[string]*v1.Node
 }
 
-// image is an image that runs.
+// image is a running image.
 type image struct {
 	name string
-	// nodes is how many nodes run it.
+	// nodes is the number of nodes that run it.
 	nodes int
-	// size is the largest size in bytes that a node which runs it has reported; 0 if none has.
+	// size is the largest size in bytes that a node running it has reported, or 0.
 	size int64
 }
 
@@ -40,7 +40,7 @@ func newIndex(names *names, sized bool) *index {
 	return &index{names: names, sized: sized, images: map[string]*image{}, nodes: map[string]map[*image]int32{}, unread: map[string]*v1.Node{}}
 }
 
-// NodeChanged is of changes.Observer.
+// NodeChanged implements changes.Observer.
 func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	switch {
 	case after == nil:
@@ -53,7 +53,7 @@ func (x *index) NodeChanged(before, after *v1.Node, _ []*v1.Pod) {
 	}
 }
 
-// PodAdded is of changes.Observer.
+// PodAdded implements changes.Observer.
 func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) {
 	on := x.nodes[node.Name]
 	x.names.running(pod, func(name string) {
@@ -72,7 +72,7 @@ func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) {
 	})
 }
 
-// PodRemoved is of changes.Observer. An image goes with the last node that runs it.
+// PodRemoved implements changes.Observer. An image is removed with the last node that runs it.
 func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) {
 	on := x.nodes[node.Name]
 	x.names.running(pod, func(name string) {
@@ -87,7 +87,7 @@ func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) {
 	})
 }
 
-// readSizes reads what a node reports of the images that it runs. It reports its 50 largest ones (kubelet's
+// readSizes reads the sizes of the images that a node runs. A node reports its 50 largest images (kubelet's
 // nodeStatusMaxImages).
 func (x *index) readSizes(node *v1.Node) {
 	on := x.nodes[node.Name]
@@ -105,7 +105,7 @@ func (x *index) readSizes(node *v1.Node) {
 	}
 }
 
-// match brings the index up to date with a snapshot. It returns those of the pod's images that run.
+// match applies the changes of a snapshot, and returns the running images of the pod.
 func (x *index) match(snapshot framework.SharedLister, pod *v1.Pod, valuation valuation) (*matches, error) {
 	if err := x.follower.Follow(snapshot, x); err != nil {
 		return nil, err
@@ -124,8 +124,8 @@ func (x *index) match(snapshot framework.SharedLister, pod *v1.Pod, valuation va
 	return found, nil
 }
 
-// score returns what a node is worth, in millionths of a match. It is at most math.MaxInt32: 2,147 matches of full
-// worth, more than a node runs containers. A node that the index does not know runs nothing yet.
+// score returns the worth of a node, in millionths of a match. It is at most math.MaxInt32: 2,147 matches of full
+// worth, more than the containers on a node. A node that is not in the index runs nothing yet.
 func (x *index) score(nodeName string, found *matches, valuation valuation) int64 {
 	if len(found.images) == 0 {
 		return 0

@@ -171,9 +171,9 @@ var (
 	}
 )
 
-// TestIndexIsWhatRuns lets random things happen, none to some of them between two looks, and compares the index with a
+// TestIndex lets random things happen, none to some of them between two looks, and compares the index with a
 // count of everything.
-func TestIndexIsWhatRuns(t *testing.T) {
+func TestIndex(t *testing.T) {
 	for seed := int64(0); seed < 20; seed++ {
 		w := &world{cluster: newCluster(t), random: rand.New(rand.NewSource(seed)), pods: map[string]*v1.Pod{}, nodes: map[string]*v1.Node{}}
 		x := newIndex(newNames(), false)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package runningimagelocality favours nodes whose running pods use the images of the pod that is to be scheduled: they
-// certainly have them, and keep them. Kubernetes' plugin ImageLocality knows only the 50 largest images that a node
-// reports, whether they are in use or not.
+// Package runningimagelocality prefers nodes whose running pods use the images of the pod: these nodes certainly have
+// the images, and keep them. Kubernetes' plugin ImageLocality uses only the 50 largest images that a node reports, in
+// use or not.
 package runningimagelocality
 
 import (
@@ -22,16 +22,16 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "RunningImageLocality"
 
-// stateKey is where a scheduling cycle keeps its *matches.
+// stateKey is the key of the *matches in the state of a scheduling cycle.
 const stateKey framework.StateKey = Name
 
-// RunningImageLocality scores a node by the images of the pod that its running pods use.
+// RunningImageLocality scores a node by the images of the pod that the node's running pods use.
 type RunningImageLocality struct {
 	handle    framework.Handle
 	index     *index
 	valuation valuation
 	counters  counters
-	// first lets one of a cycle's workers look into the snapshot, if PreScore is not enabled.
+	// first ensures that only one of the workers reads the snapshot, if PreScore is not enabled.
 	first sync.Mutex
 }
 
@@ -42,7 +42,7 @@ var (
 	_ framework.EnqueueExtensions = &RunningImageLocality{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.RunningImageLocalityArgs)
 	if !ok {
@@ -64,7 +64,7 @@ func (pl *RunningImageLocality) Name() string {
 	return Name
 }
 
-// EventsToRegister returns nothing: the plugin rejects no pod, so there is none that an event could make fit.
+// EventsToRegister returns no events, because the plugin rejects no pod.
 func (pl *RunningImageLocality) EventsToRegister() []framework.ClusterEvent {
 	return nil
 }
@@ -74,21 +74,21 @@ type matches struct {
 	images []match
 }
 
-// match is what an image is worth to the pod, in millionths, see valuation.
+// match is the worth of an image to the pod, in millionths, see valuation.
 type match struct {
 	image *image
 	worth int64
-	// scored is 1 after a node was scored that runs the image. It is atomic.
+	// scored is 1 after a node with the image was scored. It is atomic.
 	scored uint32
 }
 
-// Clone returns the matches themselves: no pod that preemption adds or removes changes them.
+// Clone returns the matches themselves: they do not depend on the pods that preemption adds or removes.
 func (m *matches) Clone() framework.StateData {
 	return m
 }
 
-// best returns the worth of the most valuable match among the nodes that were scored. What other nodes run does not
-// matter to the pod: it cannot go there.
+// best returns the worth of the most valuable match of the scored nodes. Matches of other nodes do not matter, because
+// the pod cannot go there.
 func (m *matches) best() int64 {
 	var best int64
 	for i := range m.images {
@@ -99,13 +99,13 @@ func (m *matches) best() int64 {
 	return best
 }
 
-// PreScore looks once for the cycle which of the pod's images run, and on how many nodes.
+// PreScore finds the running images of the pod, once for the cycle.
 func (pl *RunningImageLocality) PreScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, _ []*v1.Node) *framework.Status {
 	_, status := pl.look(state, pod)
 	return status
 }
 
-// Score returns what the node is worth to the pod, in millionths of a match.
+// Score returns the worth of the node to the pod, in millionths of a match.
 func (pl *RunningImageLocality) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	found, status := pl.matches(state, pod)
 	if !status.IsSuccess() {
@@ -119,8 +119,8 @@ func (pl *RunningImageLocality) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore changes the scores into 0 to 100: the best node scores 100, less what the weights of size and spread
-// take.
+// NormalizeScore converts the scores to 0 to 100: the best node scores 100, minus the effect of the weights of size and
+// spread.
 func (pl *RunningImageLocality) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	found, status := pl.matches(state, pod)
 	if !status.IsSuccess() {
@@ -130,7 +130,7 @@ func (pl *RunningImageLocality) NormalizeScore(_ context.Context, state *framewo
 	return nil
 }
 
-// matches returns what PreScore found, and looks itself if PreScore was not called.
+// matches returns the matches of PreScore, or finds them if PreScore was not called.
 func (pl *RunningImageLocality) matches(state *framework.CycleState, pod *v1.Pod) (*matches, *framework.Status) {
 	if data, err := state.Read(stateKey); err == nil {
 		return data.(*matches), nil
@@ -143,7 +143,7 @@ func (pl *RunningImageLocality) matches(state *framework.CycleState, pod *v1.Pod
 	return pl.look(state, pod)
 }
 
-// look finds the pod's images in the snapshot, and keeps them in the cycle's state.
+// look finds the running images of the pod, and stores them in the cycle's state.
 func (pl *RunningImageLocality) look(state *framework.CycleState, pod *v1.Pod) (*matches, *framework.Status) {
 	found, err := pl.index.match(pl.handle.SnapshotSharedLister(), pod, pl.valuation)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math"
 	"reflect"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -24,7 +23,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last look.
+// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last
+// look.
 type cluster struct {
 	t        testing.TB
 	cache    cache.Cache
@@ -156,7 +156,7 @@ func scoresOf(t testing.TB, pl *RunningImageLocality, pod *v1.Pod, nodes int, pr
 	return scores
 }
 
-func TestScoresByWhatRuns(t *testing.T) {
+func TestScore(t *testing.T) {
 	oneNodeOfFour := []*v1.Node{nodeOf("n1", nil), nodeOf("n2", nil), nodeOf("n3", nil), nodeOf("n4", nil)}
 	tests := []struct {
 		name  string
@@ -335,8 +335,8 @@ func TestScoresByWhatRuns(t *testing.T) {
 	}
 }
 
-// TestNodesThatAreNotScoredDoNotChangeTheScale scores only n1: what n2 runs is out of the pod's reach.
-func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
+// TestNormalizeScoreIgnoresOtherNodes scores only n1: what n2 runs is out of the pod's reach.
+func TestNormalizeScoreIgnoresOtherNodes(t *testing.T) {
 	c := newCluster(t, nodeOf("n1", map[string]int64{"small": 50}), nodeOf("n2", map[string]int64{"big": 1000}), running("p1", "n1", "small"))
 	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, c)
 	for _, when := range []string{"before", "after"} {
@@ -348,8 +348,8 @@ func TestNodesThatAreNotScoredDoNotChangeTheScale(t *testing.T) {
 	}
 }
 
-// TestAMatchIsMoreThanNone has an image on one node of 200: 100 × 1/200 is half a point.
-func TestAMatchIsMoreThanNone(t *testing.T) {
+// TestScoreOfAMatchIsAtLeast1 has an image on one node of 200: 100 × 1/200 is half a point.
+func TestScoreOfAMatchIsAtLeast1(t *testing.T) {
 	c := newCluster(t)
 	for i := 1; i <= 200; i++ {
 		c.add(nodeOf(fmt.Sprintf("n%d", i), nil))
@@ -361,8 +361,8 @@ func TestAMatchIsMoreThanNone(t *testing.T) {
 	}
 }
 
-// TestASizeThatNoImageHas is the largest that a node can claim.
-func TestASizeThatNoImageHas(t *testing.T) {
+// TestScoreWithoutASize is the largest that a node can claim.
+func TestScoreWithoutASize(t *testing.T) {
 	claims := nodeOf("n1", nil)
 	claims.Status.Images = []v1.ContainerImage{{Names: []string{"app"}, SizeBytes: math.MaxInt64}}
 	pl := mustNew(t, "profile", &config.RunningImageLocalityArgs{SizeWeight: 100}, newCluster(t, claims, running("p1", "n1", "app")))
@@ -371,7 +371,7 @@ func TestASizeThatNoImageHas(t *testing.T) {
 	}
 }
 
-func TestWorthOfManyContainersIsBounded(t *testing.T) {
+func TestScoreIsBounded(t *testing.T) {
 	c := newCluster(t, nodeOf("n1", nil))
 	for i := 0; i < 3000; i++ {
 		c.add(running(fmt.Sprintf("p%d", i), "n1", "app"))
@@ -379,35 +379,6 @@ func TestWorthOfManyContainersIsBounded(t *testing.T) {
 	pl, state := mustNew(t, "profile", &config.RunningImageLocalityArgs{Count: config.CountContainers}, c), framework.NewCycleState()
 	if got, _ := pl.Score(context.Background(), state, incoming("app"), "n1"); got != math.MaxInt32 {
 		t.Errorf("3,000 matches are worth %d, want no more than %d", got, math.MaxInt32)
-	}
-}
-
-func TestNewRefusesBadArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args runtime.Object
-		want []string
-	}{
-		{name: "no args", args: nil, want: []string{"RunningImageLocalityArgs", "<nil>"}},
-		{name: "another plugin's args", args: &config.RandScoreArgs{}, want: []string{"RandScoreArgs"}},
-		{
-			name: "every error at once, with the field's path",
-			args: &config.RunningImageLocalityArgs{Count: "Pods", SizeWeight: 101, SpreadWeight: -1},
-			want: []string{"pluginConfig[RunningImageLocality].args.count", "args.sizeWeight", "args.spreadWeight"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := newPlugin(t, "profile", tt.args, nil)
-			if err == nil {
-				t.Fatal("New accepted the args")
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error %q does not contain %q", err, want)
-				}
-			}
-		})
 	}
 }
 
@@ -488,8 +459,8 @@ func large(t testing.TB, share int) *cluster {
 	return c
 }
 
-// TestCyclesAllocateLittle has one node change between two cycles, as a decision does.
-func TestCyclesAllocateLittle(t *testing.T) {
+// TestScoreAllocatesLittle has one node change between two cycles, as a decision does.
+func TestScoreAllocatesLittle(t *testing.T) {
 	c := large(t, 10)
 	pl := mustNew(t, "allocations", &config.RunningImageLocalityArgs{SizeWeight: 50, SpreadWeight: 50}, c)
 	ctx, pod, scores := context.Background(), incoming("app", "sidecar", "new"), make(framework.NodeScoreList, benchmarkScored)

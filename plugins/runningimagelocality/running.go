@@ -6,12 +6,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// running calls add with the normalised name of the image of each of a pod's running containers. It counts what keeps
-// an image on a node now: the containers of a pod in phase Running whose status says that they run, ephemeral ones too,
-// until they end, also after the pod's deletion was asked for. Init containers have ended before a pod is Running.
+// running calls add with the normalised image name of each running container of a pod. It counts the containers that
+// keep an image on the node: those with the status running of a pod in phase Running, also ephemeral ones, and also of
+// a terminating pod. Init containers have ended before a pod is Running.
 //
-// A container counts under the name that the pod gives it, and under the digest that the runtime reports for it, if
-// that is another name. The tag that the runtime reports does not count: of the tags of an image it is any.
+// A container counts with the name in the pod, and with the digest from the runtime if that is another name. The tag
+// from the runtime does not count, because it may be any tag of the image.
 func (n *names) running(pod *v1.Pod, add func(image string)) {
 	if pod.Status.Phase != v1.PodRunning {
 		return
@@ -42,8 +42,8 @@ func (n *names) runningContainer(container, image string, statuses []v1.Containe
 	}
 }
 
-// wanted returns the normalised names of the images that a pod will need, each once, those of its init containers too:
-// the node pulls them all the same. What is no image name can match nothing, and is left out.
+// wanted returns the normalised names of a pod's images, each once, also those of its init containers, because the node
+// pulls them too. It omits invalid names.
 func (n *names) wanted(pod *v1.Pod) []string {
 	wanted := make([]string, 0, len(pod.Spec.InitContainers)+len(pod.Spec.Containers))
 	for _, containers := range [][]v1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {

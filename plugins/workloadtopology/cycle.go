@@ -8,36 +8,36 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// stateKey is where a scheduling cycle keeps its *state.
+// stateKey is the key of the *state in the state of a scheduling cycle.
 const stateKey framework.StateKey = Name
 
-// cycle is what concerns a pod in a scheduling cycle. It does not change once it is begun.
+// cycle holds the group and the peers of a pod. It is immutable.
 type cycle struct {
 	round uint64
-	// group is the name of the pod's group; empty if it has none. pods are those of the group, nil if there are none.
+	// group is the name of the pod's group, or "". pods counts the pods of the group, or is nil without any.
 	group string
 	pods  *group
-	// weight is that of all peers by which the pod is scored. What of it is in a domain is noted of the domain.
+	// weight is the weight of all peers by which the pod is scored. The marks have the part of it in each domain.
 	weight       int64
 	requirements []requirement
-	// read is what the pod's annotation says.
+	// read is the pod's parsed annotation.
 	read peersOfRoles
 }
 
-// requirement is an edge that must stay within a level: the keys of the pod's peers by it.
+// requirement is an edge with a required level, and the keys of the pod's peers.
 type requirement struct {
 	level int
 	keys  []peersKey
 }
 
-// state is a cycle with what preemption, or a nominated pod, would add and remove.
+// state is a cycle with the pods that preemption or a nomination adds and removes.
 type state struct {
 	*cycle
 	on    map[*node]int32
 	peers map[peersKey]*peers
 }
 
-// Clone is of framework.StateData.
+// Clone implements framework.StateData.
 func (s *state) Clone() framework.StateData {
 	clone := &state{cycle: s.cycle}
 	for on, n := range s.on {
@@ -61,7 +61,7 @@ func (s *state) addOn(on *node, n int32) {
 	s.on[on] += n
 }
 
-// podsOn returns how many pods of the group are on a node.
+// podsOn returns the number of pods of the group on a node.
 func (s *state) podsOn(on *node) int32 {
 	n := s.on[on]
 	if s.pods != nil {
@@ -80,12 +80,12 @@ func (s *state) added(key peersKey, levels int) *peers {
 	return s.peers[key]
 }
 
-// state returns that of a cycle, which begins at the first extension point that asks for it, whichever a profile enables.
+// state returns the state of a cycle, which the first call at any extension point begins.
 func (pl *WorkloadTopology) state(cycleState *framework.CycleState, pod *v1.Pod) (*state, *framework.Status) {
 	if data, err := cycleState.Read(stateKey); err == nil {
 		return data.(*state), nil
 	}
-	// The first may be Filter or Score, of which 16 run at once.
+	// The first call may be in Filter or Score, which run in parallel.
 	pl.first.Lock()
 	defer pl.first.Unlock()
 	if data, err := cycleState.Read(stateKey); err == nil {
@@ -103,7 +103,7 @@ func (pl *WorkloadTopology) state(cycleState *framework.CycleState, pod *v1.Pod)
 	return s, nil
 }
 
-// begin finds what concerns a pod.
+// begin finds the group and the peers of a pod.
 func (pl *WorkloadTopology) begin(pod *v1.Pod) (*cycle, error) {
 	x := pl.index
 	c := &cycle{group: x.group(pod)}

@@ -9,11 +9,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// explainedNodes are told of.
+// explainedNodes is the largest number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain says for the decision records what the cycle went by: how much the pod's peers weigh, how near some nodes are to
-// them, and what of its annotation says nothing.
+// Explain returns, for the decision records, the weight of the pod's peers, the nearness of some nodes, and the ignored
+// parts of its annotation.
 func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := cycleState.Read(stateKey)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 )
 
-// The texts never change: the scheduler writes them into the condition of a pod that waits.
+// The texts are constant, because the scheduler writes them into the condition of a pending pod.
 const (
 	reasonMaxPerNode = "node(s) had as many pods of the group as maxPerNode of WorkloadTopology allows"
 	reasonWithin     = "node(s) were not near to a peer of the pod, as an edge of WorkloadTopology requires"
@@ -22,8 +22,8 @@ func (pl *WorkloadTopology) PreFilter(_ context.Context, cycleState *framework.C
 	return status
 }
 
-// PreFilterExtensions returns the plugin itself, if it filters: the pods that preemption adds and removes may be of the
-// group, or peers.
+// PreFilterExtensions returns the plugin itself if it filters: preemption may add and remove pods of the group, or
+// peers.
 func (pl *WorkloadTopology) PreFilterExtensions() framework.PreFilterExtensions {
 	if !pl.filters {
 		return nil
@@ -65,7 +65,7 @@ func (pl *WorkloadTopology) assume(cycleState *framework.CycleState, pod, other 
 	return nil
 }
 
-// Filter rejects a node that has enough pods of the group, or is not near to a peer where an edge requires that.
+// Filter rejects a node with maxPerNode pods of the group, or without a peer within the required level of an edge.
 func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {
@@ -81,8 +81,8 @@ func (pl *WorkloadTopology) Filter(_ context.Context, cycleState *framework.Cycl
 	return pl.verdict(s, pl.index.nodes[node])
 }
 
-// PrepareFilter returns what does what Filter does; nil where nothing is filtered for the pod, whichever pods preemption
-// takes away.
+// PrepareFilter returns a function with the results of Filter, or nil if no node can be rejected for the pod, even
+// after preemption removes pods.
 func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod *v1.Pod) func(*framework.NodeInfo) *framework.Status {
 	if !pl.filters {
 		return nil
@@ -99,7 +99,7 @@ func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod 
 	if s.pods == nil {
 		return nil
 	}
-	// One for all nodes, which no one changes.
+	// All nodes share this status, which is never changed.
 	full := framework.NewStatus(framework.Unschedulable, reasonMaxPerNode)
 	full.SetFailedPlugin(Name)
 	return func(nodeInfo *framework.NodeInfo) *framework.Status {
@@ -110,11 +110,11 @@ func (pl *WorkloadTopology) PrepareFilter(cycleState *framework.CycleState, pod 
 	}
 }
 
-// verdict rejects a node, or not.
+// verdict returns a rejection of a node, or nil.
 func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
 	for i := range s.requirements {
 		if !pl.near(s, &s.requirements[i], on) {
-			// To remove pods from the node does not bring a peer near to it.
+			// Preemption on the node does not bring a peer near it.
 			return framework.NewStatus(framework.UnschedulableAndUnresolvable, reasonWithin)
 		}
 	}
@@ -124,7 +124,7 @@ func (pl *WorkloadTopology) verdict(s *state, on *node) *framework.Status {
 	return nil
 }
 
-// near says whether a node shares the domain of a level with one of the peers, or there are none in any.
+// near reports whether a node is in the domain of a peer at a level, or whether no peer has a domain at that level.
 func (pl *WorkloadTopology) near(s *state, r *requirement, on *node) bool {
 	var domain *topology.Domain
 	if on != nil {

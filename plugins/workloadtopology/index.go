@@ -14,41 +14,40 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/topology"
 )
 
-// index counts the placed and assumed pods of each group by node, and those of each side of each edge by the domains that
-// their nodes are in. It is brought up to date at the beginning of a cycle, by what has changed since the last one, and
-// only read after that. Pods that are to be deleted do not count.
+// index counts the bound and assumed pods of each group by node, and those of each side of each edge by the domains of
+// their nodes. At the beginning of a cycle it applies the changes since the last one, and then it is only read.
+// Terminating pods do not count.
 type index struct {
 	groupBy    []string
-	roleLabel  string // empty if no annotation is read
-	maxPerNode int32  // 0 is no limit
+	roleLabel  string // "" if no annotation is read
+	maxPerNode int32  // 0 for no limit
 	levels     int
 	edges      []*edge
 
 	follower changes.Follower
 	domains  *topology.Domains
-	nodes    map[*v1.Node]*node // by their objects, which never change in place
+	nodes    map[*v1.Node]*node // keyed by their objects, which never change in place
 	groups   map[string]*group
 	peers    map[peersKey]*peers
 	marks    marks
 }
 
-// marks are sums that are noted of domains and nodes: how much the peers there weigh by which a pod is scored. Of the pods
-// of a job, which come one after the other, only the first pays for a look at all domains: after that what changes is
-// noted as it changes.
+// marks holds the weights of the scored pod's peers in each domain. The pods of a job are scheduled one after the
+// other: only the first iterates over all domains, and later changes update the sums.
 type marks struct {
-	// group is the one whose pods are noted of nodes.
+	// group is the marked group, whose pods are counted by node.
 	group   string
 	keys    []peersKey
 	weights []int64
-	// total is what all of these peers weigh, in whatever domain or in none, and sums what those in each domain do, by its
+	// total is the weight of all peers, also of those without a domain. sums has the weights in each domain, by its
 	// number.
 	total int64
 	sums  []int64
-	// round counts the marks.
+	// round counts the calls of mark.
 	round uint64
 }
 
-// grow sees to it that there are sums of all domains, also of those that have no peers.
+// grow ensures that all domains have sums, also those without peers.
 func (m *marks) grow(numbers int) {
 	if missing := numbers - len(m.sums); missing > 0 {
 		m.sums = append(m.sums, make([]int64, missing)...)
@@ -61,7 +60,7 @@ func (m *marks) add(domain *topology.Domain, n int64) {
 	m.sums[domain.Number] += n
 }
 
-// mark notes the sums for these peers and weights, and the pods of a group.
+// mark computes the sums for these peers and weights, and counts the pods of a group.
 func (x *index) mark(group string, keys []peersKey, weights []int64) {
 	if x.marks.round > 0 && x.marks.group == group && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
 		x.marks.grow(x.domains.Numbers())
@@ -86,22 +85,22 @@ func (x *index) mark(group string, keys []peersKey, weights []int64) {
 	}
 }
 
-// node is a node of the snapshot, for as long as it is there. A cycle looks at hundreds of them that are not in the
-// processor's cache: so what it needs is in one place.
+// node is a node of the snapshot. Its data are in one place, because a cycle reads hundreds of nodes that are not in
+// the processor's cache.
 type node struct {
 	name    string
 	domains []*topology.Domain
-	// numbers are those of the domains; none where there is no domain.
+	// numbers are the numbers of the domains, or none without a domain.
 	numbers []int32
 	room    [4]int32
-	// pods are those of the marked group on the node, noted for one round.
+	// pods is the number of pods of the marked group on the node, valid for one round.
 	pods  int32
 	round uint64
 }
 
 const none = -1
 
-// enter puts a node into its domains.
+// enter adds a node to its domains.
 func (x *index) enter(on *node, object *v1.Node) {
 	on.name, on.domains, on.numbers = object.Name, x.domains.Enter(object), on.room[:0]
 	for _, domain := range on.domains {
@@ -113,7 +112,7 @@ func (x *index) enter(on *node, object *v1.Node) {
 	}
 }
 
-// add adds to the pods of the marked group.
+// add changes the number of pods of the marked group.
 func (n *node) add(round uint64, pods int32) {
 	if n.round != round {
 		n.round, n.pods = round, 0
@@ -121,7 +120,7 @@ func (n *node) add(round uint64, pods int32) {
 	n.pods += pods
 }
 
-// podsIn returns the pods of the group that a round is about.
+// podsIn returns the number of pods of the group of a round.
 func (n *node) podsIn(round uint64) int32 {
 	if n.round != round {
 		return 0
@@ -129,19 +128,18 @@ func (n *node) podsIn(round uint64) int32 {
 	return n.pods
 }
 
-// group are the pods of a group.
+// group counts the pods of a group.
 type group struct {
 	on map[*node]int32
-	// full are the names of nodes that have as many of them as maxPerNode.
+	// full are the names of the nodes with maxPerNode of them.
 	full map[string]bool
 }
 
-// peersKey names pods that are peers of some others.
+// peersKey identifies the pods of one side of an edge, or of a role.
 type peersKey struct {
-	// side is twice the number of an edge, and one more for the pods that To selects; of roles it is role.
+	// side is twice the number of an edge, plus one for the pods that To selects. For roles it is role.
 	side int
-	// scope is what the peers have in common: their group, their namespace or nothing. Of roles it is the group and the
-	// role.
+	// scope is the group of the peers, their namespace, or "". For roles it is the group and the role.
 	scope string
 }
 
@@ -150,7 +148,7 @@ const role = -1
 // peers are the pods of one side of an edge, or of a role, in one scope.
 type peers struct {
 	total int64
-	// in are those whose node has a domain at each level, and at those in each domain.
+	// in is the number of those whose node has a domain at each level, and at the number in each domain.
 	in []int64
 	at map[*topology.Domain]int64
 }
@@ -176,11 +174,11 @@ func (p *peers) count(domains []*topology.Domain, n int64) {
 // edge is an edge of the arguments.
 type edge struct {
 	from, to labels.Selector
-	// same says that both sides are the same pods, which are counted once.
+	// same is set if both sides are the same pods, which are counted once.
 	same   bool
 	scope  config.WorkloadTopologyScope
 	weight int64
-	// within is the number of the level that it must stay within; -1 if it need not.
+	// within is the number of the required level, or -1.
 	within int
 }
 
@@ -223,7 +221,7 @@ func newIndex(args *config.WorkloadTopologyArgs) (*index, error) {
 	return x, nil
 }
 
-// compile returns what selects all pods if there is no selector.
+// compile returns a selector, which selects all pods if it is not given.
 func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil {
 		return labels.Everything(), nil
@@ -231,7 +229,7 @@ func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// group returns the name of a pod's group; empty if it is in none. Values of labels have neither slashes nor commas.
+// group returns the name of a pod's group, or "" without a group. Values of labels have neither slashes nor commas.
 func (x *index) group(pod *v1.Pod) string {
 	var name strings.Builder
 	name.WriteString(pod.Namespace)
@@ -250,8 +248,8 @@ func (x *index) group(pod *v1.Pod) string {
 	return name.String()
 }
 
-// scopeOf returns what a pod must have in common with the other side of an edge; not ok if it is on no side of it, because
-// it has no group.
+// scopeOf returns the scope that a pod shares with the other side of an edge. It returns false if the edge needs a
+// group and the pod has none.
 func (e *edge) scopeOf(pod *v1.Pod, group string) (scope string, ok bool) {
 	switch e.scope {
 	case config.WorkloadTopologyGroup:
@@ -291,7 +289,7 @@ func roleKey(group, name string) peersKey {
 	return peersKey{side: role, scope: group + "/" + name}
 }
 
-// NodeChanged is of changes.Observer.
+// NodeChanged implements changes.Observer.
 func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	switch {
 	case before == nil:
@@ -318,13 +316,13 @@ func (x *index) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 	}
 }
 
-// PodAdded is of changes.Observer.
+// PodAdded implements changes.Observer.
 func (x *index) PodAdded(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, 1) }
 
-// PodRemoved is of changes.Observer.
+// PodRemoved implements changes.Observer.
 func (x *index) PodRemoved(node *v1.Node, pod *v1.Pod) { x.count(x.nodes[node], pod, -1) }
 
-// count counts a pod on a node, or takes it back.
+// count adds a pod on a node to the counts, or subtracts it.
 func (x *index) count(on *node, pod *v1.Pod, n int32) {
 	if pod.DeletionTimestamp != nil {
 		return

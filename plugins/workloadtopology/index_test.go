@@ -113,8 +113,8 @@ func (x *index) counted() map[string]int64 {
 	return words
 }
 
-// TestTheIndexIsWhatOneMadeFromNothingWouldBe changes nodes, pods and the labels of both at random.
-func TestTheIndexIsWhatOneMadeFromNothingWouldBe(t *testing.T) {
+// TestIndexEqualsANewOne changes nodes, pods and the labels of both at random.
+func TestIndexEqualsANewOne(t *testing.T) {
 	args := newArgs()
 	args.Edges = []config.WorkloadTopologyEdge{
 		{Weight: 1, Scope: config.WorkloadTopologyGroup},

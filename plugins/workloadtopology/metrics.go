@@ -3,32 +3,19 @@
 package workloadtopology
 
 import (
-	"sync"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
-	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// The vectors are one for the process, as its registry is, and are told apart by profile.
 var (
-	attempts = metrics.NewCounterVec(
-		&metrics.CounterOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "workload_topology_attempts_total",
-			Help:           "Number of scheduling attempts that WorkloadTopology looked at, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group and an edge.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"profile", "result"})
-	ignored = metrics.NewCounterVec(
-		&metrics.CounterOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "workload_topology_ignored_peers_total",
-			Help:           "Number of parts of pods' annotations that name no role and weight, in scheduling attempts, by profile.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"profile"})
-	registerMetrics sync.Once
+	attempts = pluginmetrics.NewCounterVec("workload_topology_attempts_total",
+		"Number of scheduling attempts that WorkloadTopology looked at, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group and an edge.",
+		"profile", "result")
+	ignored = pluginmetrics.NewCounterVec("workload_topology_ignored_peers_total",
+		"Number of parts of pods' annotations that name no role and weight, in scheduling attempts, by profile.",
+		"profile")
 )
 
 // counters are the metrics of one profile.
@@ -36,9 +23,8 @@ type counters struct {
 	peers, noPeers, notConcerned, ignored metrics.CounterMetric
 }
 
-// newCounters returns the metrics of the profile whose framework makes the plugin; another handle has no profile.
+// newCounters returns the metrics of the handle's profile.
 func newCounters(handle framework.Handle) counters {
-	registerMetrics.Do(func() { legacyregistry.MustRegister(attempts, ignored) })
 	profile := services.ProfileOf(handle)
 	return counters{
 		peers:        attempts.WithLabelValues(profile, "peers"),

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// mostRoles is how many roles of an annotation count, and mostParts how many parts of it are looked at: the rest is
-	// ignored as one.
+	// mostRoles is the largest number of roles in an annotation, and mostParts that of parsed parts. The rest is one
+	// ignored part.
 	mostRoles = 32
 	mostParts = 256
-	// mostExample is how many bytes of a part that is ignored are told of.
+	// mostExample is the largest number of bytes of an ignored part in an explanation.
 	mostExample = 40
 )
 
-// peersOfRoles is what an annotation says: roles with weights, each role once.
+// peersOfRoles is a parsed annotation: roles with weights, each role once.
 type peersOfRoles struct {
 	roles   []string
 	weights []int64
-	// ignored is how many parts say nothing that can be used; the first of them is example.
+	// ignored is the number of ignored parts, and example the first of them.
 	ignored int
 	example string
 }
 
-// readPeers reads roles and weights of 1 to 100, as in "taskmanager=10, jobmanager=1". A role without a weight has 1. What
-// is no such thing is ignored: a role is the value of a label. So is a role that was named before.
+// readPeers parses roles, which are label values, with weights of 1 to 100, as in "taskmanager=10, jobmanager=1". A
+// role without a weight has 1. It ignores malformed parts, and a role that was named before.
 func readPeers(annotation string) peersOfRoles {
 	var read peersOfRoles
 	if annotation == "" {
@@ -52,9 +52,9 @@ func readPeers(annotation string) peersOfRoles {
 	return read
 }
 
-// readPeer reads a role and its weight.
+// readPeer parses a role and its weight.
 func readPeer(part string) (role string, weight int64, ok bool) {
-	// The longest value of a label, and some room for the weight.
+	// 63 bytes is the longest label value. The rest is for the weight.
 	if len(part) > 2*validation.LabelValueMaxLength {
 		return "", 0, false
 	}

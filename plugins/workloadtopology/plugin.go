@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workloadtopology places the pods of a job near to the pods that they talk to, without piling the job up on one
-// node, and away from nodes that are hot.
+// Package workloadtopology places the pods of a job near the pods that they communicate with, without too many of them
+// on one node, and away from hot nodes.
 //
-// The files: index.go keeps how many peers are in each domain of the topology; cycle.go finds what concerns a pod;
-// filtering.go and scoring.go follow it; score.go has the formulas; peers.go reads the pod's annotation.
+// index.go counts the peers in each domain of the topology, cycle.go finds the group and the peers of a pod,
+// filtering.go and scoring.go have the extension points, score.go has the formulas, and peers.go parses the pod's
+// annotation.
 package workloadtopology
 
 import (
@@ -21,17 +22,17 @@ import (
 // Name is the name of the plugin in the registry and in configurations.
 const Name = "WorkloadTopology"
 
-// WorkloadTopology filters and scores nodes by where the peers of a pod are.
+// WorkloadTopology filters and scores nodes by the location of a pod's peers.
 type WorkloadTopology struct {
 	handle   framework.Handle
 	args     config.WorkloadTopologyArgs
 	index    *index
 	costs    []int64
 	counters counters
-	// filters says whether any argument rejects nodes.
+	// filters is set if any argument rejects nodes.
 	filters bool
 
-	// first lets one of a cycle's workers begin the cycle, if neither PreFilter nor PreScore is enabled.
+	// first ensures that only one of the workers begins a cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
 }
 
@@ -46,7 +47,7 @@ var (
 	_ services.BatchScorer          = &WorkloadTopology{}
 )
 
-// New makes the plugin for one profile. It is called when the scheduler starts; an error from it stops the scheduler.
+// New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
 func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	args, ok := obj.(*config.WorkloadTopologyArgs)
 	if !ok {
@@ -75,10 +76,10 @@ func (pl *WorkloadTopology) Name() string {
 	return Name
 }
 
-// EventsToRegister says what can make a pod fit that this plugin rejected: a node that comes, gets into another domain or
-// becomes usable (its taints and resources are here because an event of a node wakes no pod that it has no room for), and
-// a pod that goes. That a pod of the group was placed, or has other labels, wakes no pod: upstream tells of that only those
-// that have affinity to it.
+// EventsToRegister returns the events after which a rejected pod may fit: a node that is added, changes its domain or
+// becomes usable (taints and resources are needed because an event of a node retries no pod for which the node has no
+// room), and the end of a pod. After the creation or the change of a pod, upstream retries only pods with affinity to
+// it.
 func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
 	if !pl.filters {
 		return nil

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -369,8 +368,8 @@ func TestWithin(t *testing.T) {
 	}
 }
 
-// TestScoreInParallel scores as the scheduler's workers do, where no earlier extension point is enabled; and two pods in
-// turn, so that what is kept of the one must not decide over the other.
+// TestScoreInParallel scores as the scheduler's workers do, where no earlier extension point is enabled; and two pods
+// in turn, so that what is kept of the one must not decide over the other.
 func TestScoreInParallel(t *testing.T) {
 	c := zones()
 	c.place("a1", "one", "x", 2)
@@ -400,7 +399,7 @@ func TestScoreInParallel(t *testing.T) {
 	}
 }
 
-func TestAttemptsAreCountedAndWhatIfsAreNot(t *testing.T) {
+func TestAttemptsAreCounted(t *testing.T) {
 	c := zones()
 	c.place("a1", "job", "x", 1)
 	pl := mustNew(t, newArgs(), c)
@@ -441,7 +440,7 @@ func TestExplain(t *testing.T) {
 	}
 }
 
-func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	args := newArgs()
 	if got := mustNew(t, args, zones()).EventsToRegister(); got != nil {
 		t.Errorf("it filters nothing, and registers %v", got)
@@ -457,22 +456,8 @@ func TestEventsAreThoseThatChangeAVerdict(t *testing.T) {
 	}
 }
 
-func TestNewRefusesBadArgs(t *testing.T) {
-	for _, tt := range []struct {
-		args runtime.Object
-		want string
-	}{
-		{nil, "want args of type WorkloadTopologyArgs, got <nil>"},
-		{&config.WorkloadTopologyArgs{}, "pluginConfig[WorkloadTopology].args.groupBy"},
-	} {
-		if _, err := newPlugin(t, "profile", tt.args, zones()); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("got the error %v, want one that contains %q", err, tt.want)
-		}
-	}
-}
-
-// BenchmarkCycle is what a cycle costs that scores 500 of 5,000 nodes, with one pod placed between two cycles, by the size
-// of the pod's group.
+// BenchmarkCycle is what a cycle costs that scores 500 of 5,000 nodes, with one pod placed between two cycles, by the
+// size of the pod's group.
 func BenchmarkCycle(b *testing.B) {
 	const nodes, scored = 5000, 500
 	for _, size := range []int{0, 10, 1000, 10000} {

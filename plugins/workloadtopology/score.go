@@ -2,20 +2,20 @@
 
 package workloadtopology
 
-// farthest is what a peer costs with which a node shares no level.
+// farthest is the cost of a peer with which a node shares no domain.
 const farthest = 100
 
-// nearness returns how near a node is to a pod's peers, 0 to 100:
+// nearness returns the nearness of a node to a pod's peers, 0 to 100:
 //
 //	100 - (the sum of weight × cost over all peers) / (the sum of their weights)
 //
-// rounded down. The cost of a peer is that of the nearest level of which the node shares the peer's domain, and 100 if
-// there is none. So 100 is a node that has all peers in its nearest domain, if that costs nothing, and 0 one that shares
-// no domain with any. The same sums give the same result. It is not stretched between the best node and the worst one:
-// nodes between which it hardly matters score nearly the same, and others decide. Without peers all nodes are at 100.
+// rounded down. The cost of a peer is the cost of the nearest level at which the node is in the peer's domain, or 100
+// without such a level. So a node with all peers in its nearest domain has 100, if that level's cost is 0, and a node
+// that shares no domain with any peer has 0. The result is not stretched between the best and the worst node: if nodes
+// differ little, other plugins decide. Without peers all nodes have 100.
 //
-// numbers are those of the node's domains, none where it has no domain, and sums the weights of the peers in each domain by
-// its number.
+// numbers are the numbers of the node's domains, or none without a domain. sums has the weights of the peers in each
+// domain, by its number.
 func nearness(numbers []int32, costs, sums []int64, weight int64) int64 {
 	if weight == 0 {
 		return 100
@@ -25,8 +25,7 @@ func nearness(numbers []int32, costs, sums []int64, weight int64) int64 {
 		if number == none {
 			continue
 		}
-		// Of a nested level it is no less than of the one before. Others, such as racks that cross zones, do not take back
-		// what was nearer.
+		// At nested levels the sum never decreases. Other levels, such as racks that span zones, must not reduce it.
 		if at := sums[number]; at > near {
 			sum += (at - near) * costs[level]
 			near = at
@@ -36,7 +35,7 @@ func nearness(numbers []int32, costs, sums []int64, weight int64) int64 {
 	return (farthest*weight - sum) / weight
 }
 
-// spread returns what speaks for a node that has some pods of the group already: 100 / (1 + pods), rounded down.
+// spread returns 100 / (1 + pods), rounded down, for a node with this number of pods of the group.
 func spread(pods int32) int64 {
 	return 100 / (1 + int64(pods))
 }
@@ -45,7 +44,7 @@ func spread(pods int32) int64 {
 //
 //	(nearness × (100 - spreadWeight) + spread × spreadWeight) / 100
 //
-// rounded down, and at least 1, which is more than a hot node has.
+// rounded down, but at least 1, because a hot node has 0.
 func combine(nearness, spread, spreadWeight int64) int64 {
 	score := (nearness*(100-spreadWeight) + spread*spreadWeight) / 100
 	if score < 1 {

@@ -16,7 +16,7 @@ func (pl *WorkloadTopology) PreScore(_ context.Context, cycleState *framework.Cy
 	return status
 }
 
-// Score returns 0 to 100; the same for all nodes of a pod that has no group and no peers.
+// Score returns 0 to 100, the same for all nodes if the pod has no group and no peers.
 func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	s, status := pl.state(cycleState, pod)
 	if !status.IsSuccess() || s.round == 0 {
@@ -29,7 +29,7 @@ func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.Cycle
 	return pl.score(s.cycle, cycleState, nodeInfo), nil
 }
 
-// ScoreNodes does what Score does, for many nodes.
+// ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
 func (pl *WorkloadTopology) ScoreNodes(cycleState *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	s, status := pl.state(cycleState, pod)
 	if !status.IsSuccess() {
@@ -57,12 +57,12 @@ func (pl *WorkloadTopology) score(c *cycle, cycleState *framework.CycleState, no
 	return combine(nearness(on.numbers, pl.costs, pl.index.marks.sums, c.weight), spread(on.podsIn(c.round)), int64(pl.args.SpreadWeight))
 }
 
-// ScoreExtensions returns nil: the scores need not be known together.
+// ScoreExtensions returns nil: scores are 0 to 100 already.
 func (pl *WorkloadTopology) ScoreExtensions() framework.ScoreExtensions {
 	return nil
 }
 
-// hot says whether NodeLoad knows of a load above the one to avoid. What is not known is not hot.
+// hot reports whether NodeLoad has a load above avoidAbove. A node without a known load is not hot.
 func (pl *WorkloadTopology) hot(cycleState *framework.CycleState, nodeInfo *framework.NodeInfo) bool {
 	if pl.args.AvoidAbove == nil {
 		return false

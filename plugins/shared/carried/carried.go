@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package carried holds the plugins of other projects that a kube-scheduler is built with. Code that is generated from
-// modules.yaml registers them; the command adds them to the registry; the check of configurations asks what they need.
+// Package carried holds the plugins of other projects in a kube-scheduler. Code that is generated from modules.yaml
+// registers them, the command adds them to the registry, and configcheck checks their CustomResourceDefinitions.
 package carried
 
 import (
@@ -24,7 +24,7 @@ import (
 type Plugin struct {
 	Name string
 	New  frameworkruntime.PluginFactory
-	// CRDs are those without which the plugin would wait for ever when it is made.
+	// CRDs are needed to create the plugin: without them, New waits for ever.
 	CRDs []CRD
 }
 
@@ -33,7 +33,7 @@ type CRD struct {
 	Name, Group, Version, Resource string
 }
 
-// plugins is written by init functions alone.
+// plugins is written only by init functions.
 var plugins []Plugin
 
 // Register is called by the init function of generated code.
@@ -41,7 +41,8 @@ func Register(plugin Plugin) {
 	plugins = append(plugins, plugin)
 }
 
-// AddTo adds the plugins to a registry; it is an app.Option of kube-scheduler. A name that is taken is an error.
+// AddTo adds the plugins to a registry. It is an app.Option of kube-scheduler. It fails if a name is already
+// registered.
 func AddTo(registry frameworkruntime.Registry) error {
 	for _, plugin := range plugins {
 		if err := registry.Register(plugin.Name, plugin.make); err != nil {
@@ -51,15 +52,16 @@ func AddTo(registry frameworkruntime.Registry) error {
 	return nil
 }
 
-// make makes the plugin where the cluster has what it needs, and lets the scheduler read it. An API server that does not
-// answer is no error here: the plugin waits for it as the scheduler does.
+// make creates the plugin. It fails if the cluster lacks the plugin's CustomResourceDefinitions, or the scheduler may
+// not read them. It does not fail if the API server does not answer: then the plugin waits for it, as the scheduler
+// does.
 func (p Plugin) make(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 	missing, err := p.missing(handle.KubeConfig())
 	if apierrors.IsForbidden(err) {
 		return nil, errors.New(forbidden(err))
 	}
 	if err != nil {
-		klog.InfoS("It is not known whether the cluster has the CustomResourceDefinitions of a plugin", "plugin", p.Name, "reason", err)
+		klog.InfoS("Failed to check the CustomResourceDefinitions of a plugin", "plugin", p.Name, "reason", err)
 	}
 	if len(missing) > 0 {
 		return nil, errors.New(text(missing))
@@ -67,9 +69,8 @@ func (p Plugin) make(args runtime.Object, handle framework.Handle) (framework.Pl
 	return p.New(args, handle)
 }
 
-// Missing says, for each plugin among names, what it needs and the cluster of a client's configuration does not have, or
-// may not have because it cannot be asked: a line each with the next step. Names of plugins that are not carried are
-// left out.
+// Missing returns a line for each plugin among names whose CustomResourceDefinitions the cluster lacks, or may lack
+// because it does not answer, with the next command. It ignores names of plugins that are not from other projects.
 func Missing(names map[string]bool, kubeConfig func() (*restclient.Config, error)) []string {
 	var lines []string
 	for _, plugin := range plugins {
@@ -115,8 +116,8 @@ func forbidden(err error) string {
 	return fmt.Sprintf("%v; next: kubectl apply -f manifests/rbac/, of the release bundle", err)
 }
 
-// missing are the names of the CRDs that the API server does not serve. An error may be that what it serves may not be
-// listed: a plugin would wait for its list for ever.
+// missing returns the names of the CRDs that the API server does not serve. It returns an error too if the objects of a
+// CRD may not be listed, because then the plugin would wait for ever.
 func (p Plugin) missing(config *restclient.Config) ([]string, error) {
 	var names []string
 	for _, crd := range p.CRDs {

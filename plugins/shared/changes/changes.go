@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package changes tells a plugin that keeps something of nodes and their pods what has changed on the nodes of the
-// scheduler's snapshot since its last scheduling cycle.
+// Package changes reports the changes of nodes and their pods in the scheduler's snapshot since the last scheduling
+// cycle, for plugins with an index of nodes or pods.
 //
-// The snapshot holds the pods that are bound and those that are assumed, of all profiles, as all other plugins of the
-// cycle see them. So what is kept is right at the first look of a cycle, and nothing is lost between informers and
-// assumptions.
+// The snapshot has the bound and the assumed pods of all profiles, and all plugins of a cycle see the same. So an index
+// is correct from the beginning of a cycle, and misses nothing between informers and assumed pods.
 package changes
 
 import (
@@ -13,28 +12,28 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Observer is told what has changed. Each object is told gone as the very one that was told to be there, however it has
-// changed meanwhile.
+// Observer receives changes. An object that is removed is the same one that was added, even if it has changed in
+// between.
 type Observer interface {
-	// NodeChanged: a node came (before is nil), is another object, or goes (after is nil). The pods are those on it, as
-	// told so far; there are none when it comes or goes.
+	// NodeChanged is called when a node is added (before is nil), replaced by another object, or removed (after is nil).
+	// The pods are those that were added on it so far. An added or removed node has none.
 	NodeChanged(before, after *v1.Node, pods []*v1.Pod)
-	// PodAdded: a pod is on a node.
+	// PodAdded is called for a new pod on a node.
 	PodAdded(node *v1.Node, pod *v1.Pod)
-	// PodRemoved: it is there no more, or comes as another object.
+	// PodRemoved is called for a removed pod, and before it is added as another object.
 	PodRemoved(node *v1.Node, pod *v1.Pod)
 }
 
-// Follower knows the nodes and pods that an observer was told of. It is for one goroutine at a time: a plugin follows
-// where a cycle begins, and no cycle runs beside another one, neither in the scheduler nor in an extender.
+// Follower holds the nodes and pods that an observer has received. It must not be used in parallel: a plugin calls
+// Follow at the beginning of a cycle, and cycles do not run in parallel, neither in the scheduler nor in an extender.
 type Follower struct {
 	position int64
 	nodes    map[string]*node
-	// round counts the looks at all nodes.
+	// round counts the comparisons of all nodes.
 	round int64
 }
 
-// node is what was told of a node.
+// node is the state of a node that the observer has received.
 type node struct {
 	generation int64
 	object     *v1.Node
@@ -42,14 +41,14 @@ type node struct {
 	round      int64
 }
 
-// teller is a snapshot that knows what has changed since a position (patch 0575). Upstream's does not: then the
-// generations of all nodes are looked at.
+// teller is a snapshot with a list of changes since a position (patch 0575). Upstream's snapshot has none: then the
+// generations of all nodes are compared.
 type teller interface {
 	ChangedSince(position int64) (changed []*framework.NodeInfo, now int64, ok bool)
 }
 
-// Follow tells an observer what has changed since the last call. The observer must be the same each time. An error
-// changes nothing.
+// Follow reports the changes since the last call to an observer, which must be the same each time. After an error,
+// nothing has changed.
 func (f *Follower) Follow(lister framework.SharedLister, observer Observer) error {
 	if f.nodes == nil {
 		f.nodes = make(map[string]*node)
@@ -81,7 +80,7 @@ func (f *Follower) Follow(lister framework.SharedLister, observer Observer) erro
 	return nil
 }
 
-// look tells what has changed on a node.
+// look reports the changes of a node.
 func (f *Follower) look(nodeInfo *framework.NodeInfo, observer Observer) {
 	object := nodeInfo.Node()
 	if object == nil {
@@ -106,7 +105,7 @@ func (f *Follower) look(nodeInfo *framework.NodeInfo, observer Observer) {
 	f.compare(known, nodeInfo.Pods, observer)
 }
 
-// compare tells which pods came and went. Most stand where they stood.
+// compare reports the added and removed pods. Most pods have the same place in the list as before.
 func (f *Follower) compare(known *node, now []*framework.PodInfo, observer Observer) {
 	same := 0
 	for same < len(now) && same < len(known.pods) && known.pods[same] == now[same].Pod {
@@ -115,8 +114,8 @@ func (f *Follower) compare(known *node, now []*framework.PodInfo, observer Obser
 	if same == len(now) && same == len(known.pods) {
 		return
 	}
-	// From the first that differs on. Pods are few on a node, and most changes are at the end. A new slice keeps none that
-	// are gone.
+	// The first pods are the same. A node has few pods, and most changes are at the end. The new slice does not keep
+	// removed pods in memory.
 	before := known.pods[same:]
 	known.pods = append(make([]*v1.Pod, 0, len(now)), known.pods[:same]...)
 	for _, podInfo := range now[same:] {
@@ -144,7 +143,7 @@ func contains(pods []*v1.Pod, pod *v1.Pod) bool {
 	return false
 }
 
-// forget tells of the nodes that were not in the last look at all of them.
+// forget reports the nodes that were missing in the last comparison of all nodes.
 func (f *Follower) forget(observer Observer) {
 	for name, gone := range f.nodes {
 		if gone.round == f.round {

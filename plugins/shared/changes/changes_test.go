@@ -113,8 +113,8 @@ func (o *told) holds(all []*framework.NodeInfo) {
 	}
 }
 
-// TestTheObserverKnowsWhatThereIs changes nodes and pods at random.
-func TestTheObserverKnowsWhatThereIs(t *testing.T) {
+// TestFollow changes nodes and pods at random.
+func TestFollow(t *testing.T) {
 	for seed := int64(1); seed <= 20; seed++ {
 		random := rand.New(rand.NewSource(seed))
 		s, o, f := &snapshot{}, newTold(t), &Follower{}
@@ -169,7 +169,7 @@ func change(t *testing.T, s *snapshot, random *rand.Rand, step int) {
 	}
 }
 
-func TestASnapshotIsAskedForChangesAlone(t *testing.T) {
+func TestFollowUsesTheListOfChanges(t *testing.T) {
 	node := framework.NewNodeInfo()
 	node.SetNode(st.MakeNode().Name("node").Obj())
 	other := framework.NewNodeInfo()
@@ -199,7 +199,7 @@ func TestASnapshotIsAskedForChangesAlone(t *testing.T) {
 	}
 }
 
-func TestAnErrorOfTheListChangesNothing(t *testing.T) {
+func TestFollowAfterAnError(t *testing.T) {
 	s := &telling{snapshot: snapshot{err: errors.New("no list")}, now: 7}
 	f := &Follower{}
 	if err := f.Follow(s, newTold(t)); err == nil {

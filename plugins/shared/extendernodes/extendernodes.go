@@ -1,39 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extendernodes keeps an extender's answer from reaching nodes that the scheduler did not ask about: such a node
-// may have failed a filter, or be gone. This is no plugin; the scheduler's HTTPExtender calls it. An extender is named
-// by its urlPrefix.
+// Package extendernodes removes nodes from an extender's answer that the scheduler did not send: such a node may have
+// failed a filter, or may not exist. It is not a plugin: the scheduler's HTTPExtender calls it. An extender is
+// identified by its urlPrefix.
 package extendernodes
 
 import (
 	"fmt"
 	"net/url"
-	"sync"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
-	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 )
 
-var (
-	unknownNodes = metrics.NewCounterVec(
-		&metrics.CounterOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "extender_unknown_nodes_total",
-			Help:           "Number of whole nodes that an extender answered with and was not sent, by the extender's urlPrefix and by what it was asked. They are dropped.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"extender", "verb"})
-	register sync.Once
-)
+var unknownNodes = pluginmetrics.NewCounterVec("extender_unknown_nodes_total",
+	"Number of whole nodes that an extender answered with and was not sent, by the extender's urlPrefix and by what it was asked. They are dropped.",
+	"extender", "verb")
 
-// KeepNodes drops whole nodes that were not sent from the answer to filter, and counts them. If no other is in the
-// answer, it returns the error that upstream makes of an unknown name: had the extender rejected all nodes, it could
-// not be ignored, and pods would be evicted for nothing.
+// KeepNodes drops and counts nodes in the answer to filter that were not sent. If no other node is left, it returns
+// upstream's error for an unknown node name. Without an error, the extender would have rejected all nodes: it could not
+// be ignored, and pods would be evicted for nothing.
 func KeepNodes(extender string, pod *v1.Pod, sent map[string]*v1.Node, answer *v1.NodeList) error {
-	register.Do(func() { legacyregistry.MustRegister(unknownNodes) })
 	kept, unknown := answer.Items[:0], ""
 	for _, node := range answer.Items {
 		if sent[node.Name] != nil {
@@ -43,22 +32,22 @@ func KeepNodes(extender string, pod *v1.Pod, sent map[string]*v1.Node, answer *v
 		}
 	}
 	extender, dropped := WithoutCredentials(extender), len(answer.Items)-len(kept)
-	// Also when that is nothing: so the counter is there from the first call on.
+	// Adding 0 creates the counter with the first call.
 	unknownNodes.WithLabelValues(extender, "filter").Add(float64(dropped))
 	answer.Items = kept
 	if dropped == 0 {
 		return nil
 	}
-	klog.V(2).InfoS("Dropped nodes from the answer of an extender: it was not sent them", "extender", extender, "pod", klog.KObj(pod),
-		"dropped", dropped, "kept", len(kept), "oneOfThem", unknown)
+	klog.V(2).InfoS("Dropped nodes from the answer of an extender, which were not sent to it", "extender", extender, "pod", klog.KObj(pod),
+		"dropped", dropped, "kept", len(kept), "example", unknown)
 	if len(kept) == 0 {
 		return fmt.Errorf("extender %q claims a filtered node %q which is not found in the input node list", extender, unknown)
 	}
 	return nil
 }
 
-// CheckVictims makes an error of an answer to preempt with a node that was not sent, or with null in the place of victims,
-// at which the scheduler would panic.
+// CheckVictims returns an error for an answer to preempt with a node that was not sent, or with null instead of
+// victims, for which the scheduler would panic.
 func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer map[string]*extenderv1.MetaVictims) error {
 	for name, victims := range answer {
 		if _, found := sent[name]; !found {
@@ -75,7 +64,7 @@ func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer m
 	return nil
 }
 
-// WithoutCredentials is what an extender is called in logs and metrics: its urlPrefix without a user and a password.
+// WithoutCredentials returns the urlPrefix of an extender without user and password, for logs and metrics.
 func WithoutCredentials(prefix string) string {
 	parsed, err := url.Parse(prefix)
 	if err != nil {

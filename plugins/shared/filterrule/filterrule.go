@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filterrule holds what plugins have in common that reject by rules: which names a rule is about, what it
-// decides, and how that is counted.
+// Package filterrule is shared by plugins that reject by rules: it matches names, and returns and counts verdicts.
 package filterrule
 
 import (
@@ -12,12 +11,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
-// DefaultActionLabel stands for the default action in the label "rule". No rule can be called so: rules have the names
-// of DNS labels, which have no upper case.
+// DefaultActionLabel is the value of the label "rule" for the default action. It cannot be the name of a rule, which is
+// a DNS label without upper case.
 const DefaultActionLabel = "defaultAction"
 
-// MatchesAny says whether one of the patterns of path.Match matches the whole name; without patterns every name does.
-// What is no pattern was refused with the arguments.
+// MatchesAny reports whether one of the patterns of path.Match matches the whole name, or whether there are no
+// patterns. Validation has refused malformed patterns.
 func MatchesAny(patterns []string, name string) bool {
 	for _, pattern := range patterns {
 		if matches, _ := path.Match(pattern, name); matches {
@@ -27,17 +26,16 @@ func MatchesAny(patterns []string, name string) bool {
 	return len(patterns) == 0
 }
 
-// Verdict is what becomes of what a rule matches: it passes, or it is rejected for a reason and counted.
+// Verdict is the result of a rule: pass, or a counted rejection with a reason.
 type Verdict struct {
-	// code is that of a rejection; Success is for what passes.
+	// code is the code of a rejection, or Success.
 	code framework.Code
-	// reasons is the one reason, in a slice that all statuses share: there is no room in it, so that who appends to it
-	// makes a slice of his own.
+	// reasons is a single reason, in a slice that all statuses share. Its capacity is its length, so append copies it.
 	reasons []string
 	counter metrics.CounterMetric
 }
 
-// NewVerdict returns a verdict that no preemption changes. The reason and the counter are those of a rejection.
+// NewVerdict returns a verdict that does not depend on other pods. The reason and the counter are those of a rejection.
 func NewVerdict(deny bool, reason string, counter metrics.CounterMetric) Verdict {
 	code := framework.Success
 	if deny {
@@ -46,17 +44,16 @@ func NewVerdict(deny bool, reason string, counter metrics.CounterMetric) Verdict
 	return Verdict{code: code, reasons: []string{reason}, counter: counter}
 }
 
-// NewResolvable returns a rejection that may be none when other pods are gone.
+// NewResolvable returns a rejection that preemption may resolve.
 func NewResolvable(reason string, counter metrics.CounterMetric) Verdict {
 	return Verdict{code: framework.Unschedulable, reasons: []string{reason}, counter: counter}
 }
 
-// Denies says whether it is a rejection.
+// Denies reports whether the verdict is a rejection.
 func (v *Verdict) Denies() bool { return v.code != framework.Success }
 
-// Status returns a rejection as a new status each time: the framework writes its plugin's name into the one that it
-// gets, from all workers at once. It counts, unless the plugin is only asked what it would do. It returns nil for what
-// passes.
+// Status returns nil, or a rejection, which it counts except in a dry run. Each call returns a new status, because the
+// framework's workers write the plugin's name into it in parallel.
 func (v *Verdict) Status(whatIf bool) *framework.Status {
 	if !v.Denies() {
 		return nil
@@ -67,8 +64,8 @@ func (v *Verdict) Status(whatIf bool) *framework.Status {
 	return framework.NewStatus(v.code, v.reasons...)
 }
 
-// Counters returns what gives a profile's counter for a rule, from a vector with the labels "profile" and "rule". The
-// profile is that of the framework that makes the plugin; another handle has none.
+// Counters returns a function that returns the counter of a rule in the handle's profile, from a vector with the labels
+// "profile" and "rule".
 func Counters(handle framework.Handle, rejections *metrics.CounterVec) func(rule string) metrics.CounterMetric {
 	profile := services.ProfileOf(handle)
 	return func(rule string) metrics.CounterMetric {

@@ -14,10 +14,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// What this package promises to plugins is given to them here. The scheduler calls it.
-
-// Plugins are those that were made for a scheduler's profiles. Upstream also makes a plugin that multiPoint enables and
-// that is disabled at each extension point; it is given what it asks for, too.
+// Plugins holds the plugins of a scheduler's profiles, and gives them what they ask for. Upstream also creates plugins
+// that multiPoint enables and that are disabled at each extension point; Plugins has them too.
 type Plugins struct {
 	made []made
 }
@@ -27,7 +25,8 @@ type made struct {
 	plugin  framework.Plugin
 }
 
-// Collect has the registry's factories note the plugins that they make from now on, one after the other.
+// Collect wraps the registry's factories, so that Plugins has each plugin that they create. They must not be called in
+// parallel.
 func Collect(registry frameworkruntime.Registry) *Plugins {
 	p := &Plugins{}
 	for name, factory := range registry {
@@ -43,14 +42,14 @@ func Collect(registry frameworkruntime.Registry) *Plugins {
 	return p
 }
 
-// Each visits all plugins with the profiles that they were made for.
+// Each calls visit for each plugin, with its profile.
 func (p *Plugins) Each(visit func(profile string, plugin framework.Plugin)) {
 	for _, made := range p.made {
 		visit(made.profile, made.plugin)
 	}
 }
 
-// SetPodMover gives the scheduler's queue to the plugins that want to move pods.
+// SetPodMover calls SetPodMover of each PodMover.
 func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 	for _, made := range p.made {
 		if mover, ok := made.plugin.(PodMover); ok {
@@ -59,8 +58,8 @@ func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 	}
 }
 
-// Pages returns the pages of all plugins by their paths. If several have the same path, it is served for the first one
-// by profile, and then by name.
+// Pages returns the pages of all plugins by their paths. If several plugins have the same path, the first one wins,
+// sorted by profile and then by name.
 func (p *Plugins) Pages() map[string]http.Handler {
 	ordered := append([]made(nil), p.made...)
 	sort.Slice(ordered, func(i, j int) bool {
@@ -77,15 +76,15 @@ func (p *Plugins) Pages() map[string]http.Handler {
 		name := made.plugin.Name()
 		for path, page := range pager.Pages() {
 			if first, found := owner[path]; found {
-				// The plugin of another profile brings the same page.
+				// The same plugin in another profile has the same page.
 				if first != name {
-					klog.InfoS("A page of a plugin is not served: another plugin has one of the same path",
+					klog.InfoS("Not serving a plugin's page, because another plugin has the same path",
 						"path", path, "plugin", name, "servedPlugin", first)
 				}
 				continue
 			}
 			if page == nil || !strings.HasPrefix(path, "/") {
-				klog.InfoS("A page of a plugin is not served: it needs a handler, and a path that begins with a slash",
+				klog.InfoS("Not serving a plugin's page, because it has no handler or its path does not begin with a slash",
 					"path", path, "plugin", name)
 				continue
 			}
@@ -95,8 +94,7 @@ func (p *Plugins) Pages() map[string]http.Handler {
 	return pages
 }
 
-// Serve has the pages of the plugins served at the paths at which the scheduler has nothing of its own. The handler is
-// the scheduler's, a mux.PathRecorderMux.
+// Serve adds the pages of the plugins to the scheduler's handler, a mux.PathRecorderMux, which keeps its own paths.
 func (p *Plugins) Serve(handler http.Handler) http.Handler {
 	pages := p.Pages()
 	handler.(*mux.PathRecorderMux).NotFoundHandler(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -109,7 +107,7 @@ func (p *Plugins) Serve(handler http.Handler) http.Handler {
 	return handler
 }
 
-// ProfileOf returns the name of the profile that a plugin is made for; "" where there is none, as in an extender.
+// ProfileOf returns the name of the profile for which a plugin is created, or "" without a profile, as in an extender.
 func ProfileOf(handle framework.Handle) string {
 	if profile, ok := handle.(framework.Framework); ok {
 		return profile.ProfileName()

@@ -62,9 +62,9 @@ func collected(t *testing.T, pages map[string]map[string]http.Handler) *Plugins 
 	return plugins
 }
 
-// TestEachPluginMovesPods: each profile has plugins of its own, each of which is given the queue once, although it is
+// TestSetPodMover: each profile has plugins of its own, each of which is given the queue once, although it is
 // enabled twice.
-func TestEachPluginMovesPods(t *testing.T) {
+func TestSetPodMover(t *testing.T) {
 	plugins, got := collected(t, nil), map[string]int{}
 	plugins.SetPodMover(func(event framework.ClusterEvent) { got[event.Label]++ })
 	if diff := cmp.Diff(map[string]int{"a First": 1, "a Second": 1, "b First": 1, "b Second": 1}, got); diff != "" {
@@ -72,7 +72,7 @@ func TestEachPluginMovesPods(t *testing.T) {
 	}
 }
 
-func TestAPluginThatIsNotMadeIsNotCollected(t *testing.T) {
+func TestCollectIgnoresFailedPlugins(t *testing.T) {
 	registry := frameworkruntime.Registry{"Broken": func(runtime.Object, framework.Handle) (framework.Plugin, error) {
 		return nil, fmt.Errorf("broken")
 	}}
@@ -126,7 +126,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-func TestPagesAreServedBesideTheSchedulersOwn(t *testing.T) {
+func TestServe(t *testing.T) {
 	own := mux.NewPathRecorderMux("test")
 	own.Handle("/healthz", saying("ok"))
 	handler := collected(t, map[string]map[string]http.Handler{

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services says what this project's kube-scheduler offers to plugins beside upstream's framework.Handle: its
-// queue, its secure port, and a part in --validate-config. It is no plugin. A plugin asks by having the methods, and
-// must do without the service where it is not offered: in a stock scheduler, in an extender, in a test.
+// Package services has the interfaces through which this project's kube-scheduler offers more to plugins than
+// upstream's framework.Handle: its queue, its secure port, and a part in --validate-config. A plugin asks by
+// implementing an interface. It must also work where nobody calls the methods: in a stock scheduler, in an extender, in
+// a test.
 package services
 
 import (
@@ -14,43 +15,42 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// PodMover is a plugin that learns by itself, from no object of the cluster, that pods which it rejected may fit now.
+// PodMover is a plugin that finds out, without an event of a cluster object, that pods which it rejected may fit now.
 //
-// The scheduler calls SetPodMover once for each profile's plugin, after all plugins have been made and before any pod
-// is scheduled, on a standby too; New may have started goroutines that run already, so the plugin guards the field.
-// From then on the plugin may call move, from any goroutine except from within its own QueueSort. It moves the pods
-// that were rejected by some plugin whose EventsToRegister has such an event, or by no plugin in particular, out of the
-// pods that wait for an event, to be tried at once or when their back-off is over. The event's label is counted in
-// scheduler_queue_incoming_pods_total: it must be one of a few constants. move looks at every waiting pod and holds the
-// queue's lock meanwhile: it is for changes, not for every measurement. Pods that are being scheduled when move is
-// called are tried again, too, should they be rejected.
+// The scheduler calls SetPodMover once for each profile's plugin, on a standby too, after it has created all plugins
+// and before it schedules any pod. Goroutines that New started may run already, so the plugin guards the field. From
+// then on the plugin may call move, from any goroutine but not within its own QueueSort. move takes pods from the
+// unschedulable part of the queue and retries them at once or after their back-off: those that were rejected by a
+// plugin whose EventsToRegister has such an event, and those that were rejected by no plugin. The event's label is
+// counted in scheduler_queue_incoming_pods_total, so it must be one of a few constants. move iterates over all waiting
+// pods and holds the queue's lock meanwhile, so it must not be called for every measurement. Pods whose scheduling
+// cycle is running when move is called are retried too if they are rejected.
 type PodMover interface {
 	SetPodMover(move func(event framework.ClusterEvent))
 }
 
-// Pager is a plugin with pages on the scheduler's secure port, for people and for tools.
+// Pager is a plugin that serves pages on the scheduler's secure port.
 //
 // The scheduler calls Pages once, before it serves. The keys are paths, such as "/plugin-name", which begin with a
-// slash and are matched exactly. Of several pages with the same path one is served: the instances of a plugin, of which
-// there is one for each profile that enables it, share a handler that shows them all. A path of the scheduler's own is
-// never replaced.
+// slash and are matched exactly. Only one page is served at a path, so the instances of a plugin, one for each profile
+// that enables it, share a handler. The scheduler's own paths are never replaced.
 //
-// Requests have been authenticated, and authorised for the path and the method, as those to /metrics are: a ClusterRole
-// allows them as nonResourceURLs, with the verb "get" for GET. They come several at once, before the informers are
-// synced and on a standby, too.
+// Requests have been authenticated, and authorised for the path and the method, like those to /metrics: a ClusterRole
+// allows them as nonResourceURLs, with the verb "get" for GET. The handler must expect parallel requests, also on a
+// standby and before the informers are synced.
 type Pager interface {
 	Pages() map[string]http.Handler
 }
 
-// SourceChecker is a plugin that asks a server other than the cluster's API server, and can tell people how that goes
+// SourceChecker is a plugin that reads from a server other than the cluster's API server, and can check that server
 // before a scheduler depends on it.
 //
-// --validate-config calls CheckSources once for each profile's plugin, after the whole configuration proved valid, on a
-// plugin whose informers never start and whose client refuses requests. nodes are all nodes of the cluster; nil if they
-// cannot be had, of which the caller has told already. ctx ends when it takes too long.
+// --validate-config calls CheckSources once for each profile's plugin if the whole configuration is valid. The
+// informers of the plugin never start, and its client refuses requests. nodes are all nodes of the cluster, or nil if
+// they are not known, which the caller reports. ctx has a deadline.
 //
-// The plugin writes lines to out that say what it found. What failed it returns as an error, several as an aggregate:
-// each is printed as a warning, because a valid configuration stays so while a source is down. Neither may hold
+// The plugin writes its results to out, as lines. It returns its failures as an error, or as an aggregate of several.
+// Each is printed as a warning, because a configuration stays valid while a source is down. Neither may contain
 // secrets.
 type SourceChecker interface {
 	CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error

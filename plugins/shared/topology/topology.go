@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package topology says which domains nodes are in: their host, rack, zone and so on, from near to far.
+// Package topology determines the domains of nodes: their host, rack, zone and so on, from near to far.
 package topology
 
 import v1 "k8s.io/api/core/v1"
 
-// Domain is one value of a level's topology key, such as a zone. Nodes are in the same domain if they have the very same
+// Domain is a value of a level's topology key, such as a zone. Nodes are in the same domain if they have the same
 // pointer.
 type Domain struct {
 	// Level is the number of the level, 0 for the nearest.
 	Level int
 	// Value is the value of its topology key.
 	Value string
-	// Number is one that no other domain has meanwhile. They are small, so that what is known of domains can be kept in
-	// a slice: pointers to thousands of hosts are in no processor's cache.
+	// Number is unique among the current domains. Numbers are small, so that data about domains can be in a slice:
+	// pointers to thousands of hosts do not fit into the processor's cache.
 	Number int
 	nodes  int
 }
 
-// Domains are those of all nodes that there are. They are for one goroutine at a time.
+// Domains holds the domains of all nodes. It must not be used in parallel.
 type Domains struct {
 	keys   []string
 	levels []map[string]*Domain
-	// free are numbers of domains that are gone, below next.
+	// free are the numbers of removed domains, below next.
 	free []int
 	next int
 }
 
-// New returns domains of levels, which are labels of nodes, the nearest first.
+// New returns empty domains of levels, which are labels of nodes, the nearest first.
 func New(keys []string) *Domains {
 	d := &Domains{keys: keys, levels: make([]map[string]*Domain, len(keys))}
 	for level := range d.levels {
@@ -36,7 +36,7 @@ func New(keys []string) *Domains {
 	return d
 }
 
-// Enter returns a node's domains, one for each level; nil for a level whose label the node does not have, or has empty.
+// Enter adds a node and returns its domains, one for each level, or nil for a level whose label is missing or empty.
 func (d *Domains) Enter(node *v1.Node) []*Domain {
 	domains := make([]*Domain, len(d.keys))
 	for level, key := range d.keys {
@@ -55,7 +55,7 @@ func (d *Domains) Enter(node *v1.Node) []*Domain {
 	return domains
 }
 
-// number returns one that no domain has.
+// number returns an unused number.
 func (d *Domains) number() int {
 	if last := len(d.free) - 1; last >= 0 {
 		number := d.free[last]
@@ -66,10 +66,10 @@ func (d *Domains) number() int {
 	return d.next - 1
 }
 
-// Numbers returns what all numbers are below.
+// Numbers returns an upper bound: all numbers are below it.
 func (d *Domains) Numbers() int { return d.next }
 
-// Leave takes a node out of the domains that Enter returned for it. A domain goes with its last node.
+// Leave removes a node from the domains that Enter returned for it. A domain is removed with its last node.
 func (d *Domains) Leave(domains []*Domain) {
 	for level, domain := range domains {
 		if domain == nil {
@@ -82,7 +82,7 @@ func (d *Domains) Leave(domains []*Domain) {
 	}
 }
 
-// Same says whether a node is still in the domains that Enter returned for it.
+// Same reports whether a node is still in the domains that Enter returned for it.
 func (d *Domains) Same(domains []*Domain, node *v1.Node) bool {
 	for level, key := range d.keys {
 		value := node.Labels[key]

@@ -10,13 +10,16 @@ import (
 	"reflect"
 	"runtime"
 	"sort"
+	"strings"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/component-base/metrics/legacyregistry"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/datalocality"
@@ -34,8 +37,8 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// plugins are all of the project's, each with args that have it work for the pods of this file, and reject none of
-// them.
+// plugins are all plugins of the project. With these args, each does its work for the pods of this file and rejects
+// none of them.
 var plugins = []struct {
 	name    string
 	factory frameworkruntime.PluginFactory
@@ -58,7 +61,7 @@ var plugins = []struct {
 	{workloadtopology.Name, workloadtopology.New, `{maxPerNode: 100, spreadWeight: 20}`},
 }
 
-// registered are all plugins by name.
+// registered returns all plugins by name.
 func registered() frameworkruntime.Registry {
 	registry := make(frameworkruntime.Registry)
 	for _, plugin := range plugins {
@@ -67,7 +70,7 @@ func registered() frameworkruntime.Registry {
 	return registry
 }
 
-// with is the default profile and one plugin.
+// with returns a configuration with the default plugins and one more.
 func with(name, args string) string {
 	return fmt.Sprintf(`
 apiVersion: kubescheduler.config.k8s.io/v1beta3
@@ -83,8 +86,8 @@ profiles:
 `, name, name, args)
 }
 
-// TestEveryPluginIsInTheTable keeps a new plugin from being forgotten here.
-func TestEveryPluginIsInTheTable(t *testing.T) {
+// TestTableHasEveryPlugin fails when a plugin is not in the table of this file.
+func TestTableHasEveryPlugin(t *testing.T) {
 	var want, got []string
 	for name := range validation.Functions() {
 		want = append(want, name)
@@ -99,21 +102,58 @@ func TestEveryPluginIsInTheTable(t *testing.T) {
 	}
 }
 
-// TestPluginsOfAnotherProfileChangeNothing compares the default profile alone with the same beside one that enables all
-// plugins.
+// TestNewRefusesArgs is about the types of args, and about one invalid field of each plugin: the first that a plugin's
+// validator reports for args without values. RandScore has no invalid args.
+func TestNewRefusesArgs(t *testing.T) {
+	invalid := map[string]struct {
+		args apiruntime.Object
+		want string
+	}{
+		chaos.Name:                {&config.ChaosArgs{}, "namespaces"},
+		datalocality.Name:         {&config.DataLocalityArgs{}, "datasetsAnnotation"},
+		extensionpointlogger.Name: {&config.ExtensionPointLoggerArgs{}, "sampleRate"},
+		myscoreplugin.Name:        {&config.MyScorePluginArgs{}, "nodeLabel"},
+		nodecost.Name:             {&config.NodeCostArgs{}, "strategy"},
+		nodefilter.Name:           {&config.NodeFilterArgs{}, "rules"},
+		nodeload.Name:             {&config.NodeLoadArgs{}, "refreshInterval"},
+		podfilter.Name:            {&config.PodFilterArgs{}, "rules"},
+		runningimagelocality.Name: {&config.RunningImageLocalityArgs{}, "count"},
+		workloadtopology.Name:     {&config.WorkloadTopologyArgs{}, "groupBy"},
+	}
+	for _, plugin := range plugins {
+		t.Run(plugin.name, func(t *testing.T) {
+			refuse := func(args apiruntime.Object, want string) {
+				t.Helper()
+				if _, err := plugin.factory(args, nil); err == nil || !strings.Contains(err.Error(), want) {
+					t.Errorf("New(%T) = %v, want an error with %q", args, err, want)
+				}
+			}
+			refuse(nil, "want args of type "+plugin.name+"Args, got <nil>")
+			refuse(&schedulerconfig.NodeAffinityArgs{}, "NodeAffinityArgs")
+			if tt, found := invalid[plugin.name]; found {
+				refuse(tt.args, "pluginConfig["+plugin.name+"].args."+tt.want)
+			} else if plugin.name != randscore.Name {
+				t.Error("no invalid args are given")
+			}
+		})
+	}
+}
+
+// TestPluginsOfAnotherProfileChangeNothing compares the placements of the default profile alone with those next to a
+// profile that enables all plugins.
 func TestPluginsOfAnotherProfileChangeNothing(t *testing.T) {
 	run := func(config string) []decision.Decision {
 		s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 1})
 		return s.Schedule(decision.MixedPods(100)...)
 	}
-	without, with := run(""), run(besideAll())
+	without, with := run(""), run(withAll())
 	if !reflect.DeepEqual(without, with) {
 		t.Errorf("with all plugins in another profile:\n%v\nwithout:\n%v", with, without)
 	}
 }
 
-// besideAll is the default profile, and another one with all plugins.
-func besideAll() string {
+// withAll returns a configuration with the default profile and a second one with all plugins.
+func withAll() string {
 	var enabled, args string
 	for _, plugin := range plugins {
 		enabled += fmt.Sprintf("          - {name: %s}\n", plugin.name)
@@ -131,10 +171,9 @@ profiles:
 ` + enabled + "    pluginConfig:\n" + args
 }
 
-// TestARejectedPodIsTriedWhenANodeIsReady has nodes come as they do in a cluster: not yet ready for the pod that waits
-// for them, so that it is the change after that which must wake it. Each wait is shorter than the time after which the
-// scheduler tries every pod again.
-func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
+// TestRejectedPodIsRetriedWhenANodeIsReady adds nodes as in a cluster: not yet ready for the pending pod, so that a
+// later update must wake the pod. Each wait is shorter than the time after which the scheduler retries every pod.
+func TestRejectedPodIsRetriedWhenANodeIsReady(t *testing.T) {
 	for _, filter := range []struct{ name, args string }{
 		{nodefilter.Name, `{rules: [{name: ssd, action: Allow, nodeSelector: {matchLabels: {disktype: ssd}}}], defaultAction: Deny}`},
 		{myscoreplugin.Name, `{nodeLabel: disktype}`},
@@ -158,7 +197,7 @@ func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
 					Nodes: []*v1.Node{roomy("other")},
 				})
 				if got := s.Schedule(application("pod")); got[0].Failure == "" {
-					t.Fatalf("there is no node for the pod yet, and still: %v", got)
+					t.Fatalf("there is no node for the pod yet, but it was scheduled: %v", got)
 				}
 				ready := roomy("new")
 				ready.Labels = map[string]string{"disktype": "ssd"}
@@ -167,7 +206,7 @@ func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
 				s.AddNodes(unfit)
 				s.UpdateNode(ready)
 				if got := s.Next(1); got[0].Node != "new" {
-					t.Fatalf("the pod is tried, and not placed on the node: %v", got)
+					t.Fatalf("the pod is retried, but not placed on the node: %v", got)
 				}
 				s.Settle()
 				if got := s.Bound()["default/pod"]; got != "new" {
@@ -178,20 +217,20 @@ func TestARejectedPodIsTriedWhenANodeIsReady(t *testing.T) {
 	}
 }
 
-// roomy is a node with room for an application.
+// roomy returns a node with room for an application.
 func roomy(name string) *v1.Node {
 	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{
 		v1.ResourceCPU: "1", v1.ResourceMemory: "1Gi", v1.ResourcePods: "10",
 	}).Obj()
 }
 
-// TestEachPluginDecides has each configuration that is measured place pods.
+// TestEachPluginDecides places pods with each plugin, with 16 workers for the race detector.
 func TestEachPluginDecides(t *testing.T) {
 	for _, plugin := range plugins {
 		plugin := plugin
 		t.Run(plugin.name, func(t *testing.T) {
 			decision.Quiet(t)
-			s, pods := measured(t, 20, 10, registered(), with(plugin.name, plugin.args))
+			s, pods := measured(t, 20, 10, 16, registered(), with(plugin.name, plugin.args))
 			for _, pod := range pods {
 				if node, err := s.Decide(pod); err != nil || node == "" {
 					t.Errorf("%s is placed on %q: %v", pod.Name, node, err)
@@ -203,13 +242,13 @@ func TestEachPluginDecides(t *testing.T) {
 
 var nodesFlag = flag.Int("nodes", 5000, "how many nodes BenchmarkDecision has")
 
-// fiveResources has NodeLoad filter and score by all its built-in resources but the GPU, and by one more.
+// fiveResources makes NodeLoad filter and score by all its built-in resources except the GPU, and by one more.
 const fiveResources = `{prometheus: {endpoints: [%q]}, resources: [{name: cpu, threshold: 90}, {name: memory, threshold: 90}, {name: network}, {name: diskIO},
   {name: pressure, query: pressure, timestampQuery: timestamp(pressure), weight: 1}]}`
 
-// BenchmarkDecision times one decision of a scheduler with 5,000 nodes, a pod running on each fifth of them: of the
-// default profile alone, and of the same with one plugin enabled. Run each in a process of its own and a fixed number of
-// times, alternating (scripts/measure-plugins.sh): every decision leaves a pod behind.
+// BenchmarkDecision times one decision of a scheduler with 5,000 nodes and a running pod on every fifth of them, with
+// the default profile alone and with one more plugin. Run each in its own process and a fixed number of times,
+// alternating (scripts/measure-plugins.sh), because every decision adds a pod.
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	benchmark(b, "default", nil, "")
@@ -228,21 +267,21 @@ func BenchmarkDecision(b *testing.B) {
 	for _, policy := range placementPolicies {
 		benchmark(b, policy.name, registered(), with(nodefilter.Name, policy.args))
 	}
-	for _, other := range others {
-		benchmark(b, other.name, other.registry, other.config)
+	for _, plugin := range thirdParty {
+		benchmark(b, plugin.name, plugin.registry, plugin.config)
 	}
 }
 
-// placementPolicies have NodeFilter prefer half of the nodes, and bound their share: at all pods, and at half of them.
+// placementPolicies make NodeFilter prefer half of the nodes, or bound their share to all pods and to half of them.
 var placementPolicies = []struct{ name, args string }{
 	{"NodeFilter-prefer", `{rules: [{name: ssd, action: Prefer, weight: 10, nodeSelector: {matchLabels: {disktype: ssd}}}]}`},
 	{"NodeFilter-share", `{rules: [{name: ssd, action: Share, maxPercent: 100, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
 	{"NodeFilter-half", `{rules: [{name: ssd, action: Share, maxPercent: 50, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
 }
 
-// others are plugins of other projects. The file in testdata/ that names them is compiled in where they are: see
-// scripts/stock-and-fork.sh.
-var others []struct {
+// thirdParty are plugins of other projects. A file in testdata/ that lists them is compiled into trees that have them:
+// see scripts/stock-and-fork.sh.
+var thirdParty []struct {
 	name     string
 	registry frameworkruntime.Registry
 	config   string
@@ -250,7 +289,7 @@ var others []struct {
 
 const emptyName = "Empty"
 
-// empty scores every node 0: what one more score plugin costs whatever it does.
+// empty scores every node 0: it measures the least cost of one more score plugin.
 type empty struct{}
 
 func newEmpty(apiruntime.Object, framework.Handle) (framework.Plugin, error) { return empty{}, nil }
@@ -269,8 +308,8 @@ func benchmark(b *testing.B, name string, registry frameworkruntime.Registry, co
 	made := 0
 	b.Run(name, func(sub *testing.B) {
 		if s == nil {
-			// Of the benchmark around it, because this function is called several times.
-			s, pods = measured(b, *nodesFlag, *nodesFlag/25, registry, config)
+			// They belong to the outer benchmark, because this function is called several times.
+			s, pods = measured(b, *nodesFlag, *nodesFlag/25, 1, registry, config)
 			for name == nodeload.Name && !measuredAll(b, *nodesFlag) {
 				time.Sleep(10 * time.Millisecond)
 			}
@@ -298,13 +337,13 @@ func decide(b *testing.B, s *decision.Scheduler, pod *v1.Pod) {
 
 const image = "registry.example.com/team/app:v1"
 
-// measured makes a scheduler whose nodes run a pod on each fifth of them, and n pods of the same kind that wait.
-func measured(tb testing.TB, nodes, n int, registry frameworkruntime.Registry, config string) (*decision.Scheduler, []*v1.Pod) {
+// measured returns a scheduler with a running pod on every fifth node, and n pending pods of the same kind.
+func measured(tb testing.TB, nodes, n int, workers int32, registry frameworkruntime.Registry, config string) (*decision.Scheduler, []*v1.Pod) {
 	all := decision.MixedNodes(nodes)
 	for _, node := range all {
 		node.Spec.Taints = nil
 	}
-	s := decision.New(tb, decision.Options{Config: config, Plugins: registry, Nodes: all})
+	s := decision.New(tb, decision.Options{Config: config, Plugins: registry, Nodes: all, Parallelism: workers})
 	var running []*v1.Pod
 	for i := 0; i < nodes; i += 5 {
 		pod := application(fmt.Sprintf("running-%d", i))
@@ -319,7 +358,7 @@ func measured(tb testing.TB, nodes, n int, registry frameworkruntime.Registry, c
 	return s, s.Complete(pending(0, n)...)
 }
 
-// pending are n pods that have no node, from the given number on.
+// pending returns n pods without a node, numbered from the given number on.
 func pending(from, n int) []*v1.Pod {
 	var pods []*v1.Pod
 	for i := from; i < from+n; i++ {
@@ -336,7 +375,7 @@ func application(name string) *v1.Pod {
 	return pod
 }
 
-// measuredAll says whether all nodes have a measurement of all five resources.
+// measuredAll reports whether all nodes have a measurement of all five resources.
 func measuredAll(tb testing.TB, nodes int) bool {
 	families, err := legacyregistry.DefaultGatherer.Gather()
 	if err != nil {

@@ -27,7 +27,7 @@ func init() {
 			return factory(args, apiHandle{handle, &restclient.Config{Host: server.URL}})
 		}
 	}
-	others = append(others, struct {
+	thirdParty = append(thirdParty, struct {
 		name     string
 		registry frameworkruntime.Registry
 		config   string

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package draw
+package pseudorandom
 
 import (
 	"fmt"
@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestGolden holds the draws to what they were: another value here means that what was replayable no longer is.
-func TestGolden(t *testing.T) {
+// TestKeyAndBelow compares numbers with those of earlier releases: with other numbers, no earlier run can be replayed.
+func TestKeyAndBelow(t *testing.T) {
 	tests := []struct {
 		name string
 		got  uint64
@@ -29,7 +29,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestKeyTellsPartsApart(t *testing.T) {
+func TestKeyDistinguishesParts(t *testing.T) {
 	lists := [][]string{
 		nil, {""}, {"", ""}, {"abc"}, {"ab", "c"}, {"a", "bc"}, {"a", "b", "c"}, {"c", "b", "a"}, {"abc", ""}, {"", "abc"},
 		{"abc\x00"}, {"abc\x00\x00"}, {"abcdefgh"}, {"abcdefgh\x00"}, {"abcdefg", "h"},
@@ -52,8 +52,8 @@ func TestBelow(t *testing.T) {
 		name         string
 		key, n, want uint64
 	}{
-		{name: "below 0 there is nothing", key: math.MaxUint64, n: 0, want: 0},
-		{name: "below 1 there is 0", key: math.MaxUint64, n: 1, want: 0},
+		{name: "n is 0", key: math.MaxUint64, n: 0, want: 0},
+		{name: "n is 1", key: math.MaxUint64, n: 1, want: 0},
 		{name: "the lowest key", key: 0, n: 101, want: 0},
 		{name: "the highest key: 101 - 101/2⁶⁴, rounded down", key: math.MaxUint64, n: 101, want: 100},
 		{name: "the middle key: half of 100", key: 1 << 63, n: 100, want: 50},
@@ -67,10 +67,10 @@ func TestBelow(t *testing.T) {
 	}
 }
 
-// TestUniform throws a die of 101 sides 101,000 times, for names and for seeds that differ as little as they do in a
-// cluster. If each side is as likely, the chi-square of the counts has 100 degrees of freedom: it is below 61.9 or
-// above 149.4 once in a thousand times each. Nothing is random here, so the test passes always or never.
-func TestUniform(t *testing.T) {
+// TestBelowIsUniform makes 101,000 numbers below 101, from names and seeds that are as similar as those of a cluster.
+// If the numbers are equally likely, the chi-square of the counts has 100 degrees of freedom: it is below 61.9 once in
+// a thousand times, and above 149.4 as often. The numbers are the same in each run, so the test passes always or never.
+func TestBelowIsUniform(t *testing.T) {
 	const sides, each = 101, 1000
 	tests := []struct {
 		name string

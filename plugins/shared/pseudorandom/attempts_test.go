@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package draw
+package pseudorandom
 
 import (
 	"fmt"
@@ -36,7 +36,7 @@ func TestAttemptsCountOnePerCycle(t *testing.T) {
 	}
 }
 
-func TestAttemptsOfPluginsAreApart(t *testing.T) {
+func TestAttemptsOfTwoPlugins(t *testing.T) {
 	state := framework.NewCycleState()
 	a, b := NewAttempts(1, "A"), NewAttempts(2, "B")
 	if a.Of(state, "pod").Key == b.Of(state, "pod").Key {
@@ -60,7 +60,7 @@ func TestAttemptsForgetTheOldest(t *testing.T) {
 	}
 }
 
-// TestAttemptsInParallel asks as the scheduler's 16 workers do when Score is a plugin's first call in a cycle.
+// TestAttemptsInParallel calls Of from 16 workers, as the scheduler does if Score is a plugin's first call in a cycle.
 func TestAttemptsInParallel(t *testing.T) {
 	const workers, cycles = 16, 10000
 	attempts := NewAttempts(0, "Plugin")
