@@ -35,7 +35,7 @@ if [[ -d $ROOT/plugins/$package ]]; then
 else
   "$build" new-plugin write "$ROOT/plugins" "$NAME" "$POINTS" || exit
   done="begun at $POINTS, and registered"
-  back="(make remove-plugin NAME=$NAME DISCARD=yes takes it back, folder and all)"
+  back="(make remove-plugin NAME=$NAME DISCARD=yes removes it again, with its directory)"
 fi
 mv "$OUTPUT/.registry.patch" "$REGISTRY_PATCH"
 flock --unlock 9

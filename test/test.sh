@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
 goal=${TESTS:-test}
-# Tests say what this checkout makes, not what the caller's settings make of it.
+# Tests use this checkout's defaults, not the caller's settings.
 unset UPSTREAM MODULES VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE TIMEOUT NAME TESTS \
   MAKEFLAGS MFLAGS MAKELEVEL
 use_pinned_go
