@@ -118,8 +118,21 @@ install() {
   say "source: $VERSION is in place, commit $(fact commit), $(fact sum)"
 }
 
+# refuse_others ends the script for a release outside the range in a patch's Applies-To: the series is not known to
+# compile there. The step "applies" of the tests proves the ranges.
+refuse_others() {
+  local oldest newest patch
+  while read -r oldest newest patch; do
+    ((${VERSION##*.} >= oldest && ${VERSION##*.} <= newest)) ||
+      fail "${patch##*/} is not known to compile on $VERSION: its Applies-To is v1.23.$oldest - v1.23.$newest" \
+        "make image UPSTREAM=$KUBERNETES_VERSION; docs/patches.md, 'Another release', says how to widen the range"
+  done < <(grep -r --include='*.patch' '^Applies-To: ' "$PATCHES_DIR" |
+    sed 's/^\(.*\):Applies-To: v1\.23\.\([0-9]*\) - v1\.23\.\([0-9]*\)$/\2 \3 \1/')
+}
+
 case $SOURCE in auto | git | module) ;; *) fail "SOURCE=$SOURCE is unknown" "make image SOURCE=auto, git or module" ;; esac
-need git
+need git grep sed
+refuse_others
 lock
 if [[ (-e $TREE || -L $TREE) && ! -f $TREE/.git/kube-scheduler ]]; then
   fail "$TREE was not made by this project" "move it away, then run the same command again"
