@@ -193,7 +193,7 @@ recorded_version() {
 
 # modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, what MODULES
 # leaves out of it, and the code.
-modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,register,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
+modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,register,require,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
 
 # read_series BUILD fills the array patches with the files of the series, in order: without those for a module, or a
 # package of it, that is not carried. BUILD is the path of kube-scheduler-build.

@@ -20,7 +20,7 @@ use_tree() {
   [[ -e $kubernetes/cmd/kube-scheduler/modules.go ]] || return 0
   rm -rf "$name.modules"
   mkdir "$name.modules"
-  # What modules.txt has, and upstream's go.mod has not: the whole module, with its tests, and the tree's files in place of
+  # What the tree's go.mod requires, and upstream's does not: the whole module, with its tests, and the tree's files in place of
   # its own. It requires nothing, so that versions stay those of the tree, and is compiled at the level of MODULE.
   while read -r path version; do
     released=$(GOWORK=off go mod download -json "$path@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
@@ -32,8 +32,7 @@ use_tree() {
     { printf 'module %s\n' "$path"; grep '^go ' "$2/go.mod"; } > "$folder/go.mod"
     GOWORK=off go mod edit -require="$path@$version" -replace="$path=$folder" "$name.mod"
     printf '%s\n' "$path" >> "$name.modules/list"
-  done < <(awk 'FNR == NR { known[$1, $2]; next } $1 == "#" && !(($2, $3) in known) { print $2, $3 }' \
-    "$kubernetes/go.mod" "$kubernetes/vendor/modules.txt")
+  done < <(git -C "$kubernetes" diff "$(recorded "base.$VERSION.tree")" -- go.mod | sed -n 's/^+\t\([^ ]* v[^ ]*\).*/\1/p')
   sed 's/^package main$/package decision/' "$kubernetes/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {

@@ -20,33 +20,33 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/mod/module"
-
 	"kube-scheduler-fork/build/nextstep"
 )
 
 // Carry makes a commit in a git repository, and puts it at ref: on top of a commit that holds the tree of a Kubernetes
-// release, the packages of modules in vendor/, as `go mod vendor` would put them there, and the file that has
-// kube-scheduler know their plugins. The same modules on the same commit are the same commit everywhere. Nothing is
-// changed if anything is refused: a module at another version than the one that upstream vendors, a zip with another
-// sum, or an import that would be missing.
+// release, the packages of modules in vendor/, as `go mod vendor` would put them there, with the modules in go.mod and
+// go.sum, and the file that registers their plugins with kube-scheduler. The same modules on the same commit are the
+// same commit everywhere. Nothing is changed if anything is refused: a module at another version than the one that
+// upstream vendors, a zip with another sum, or a missing import.
 func Carry(ctx context.Context, modules []Module, repository, commit, ref string, progress io.Writer) error {
 	if len(modules) == 0 {
 		_, err := git(ctx, repository, nil, "update-ref", ref, commit)
 		return err
 	}
-	listed, err := git(ctx, repository, nil, "cat-file", "blob", commit+":vendor/modules.txt")
-	if err != nil {
-		return nextstep.With(fmt.Errorf("%s: no tree of Kubernetes: %w", repository, err), "make source")
-	}
-	all := All(modules)
-	list, err := addToList(ParseVendorList(listed), all)
+	tree, err := readTree(ctx, repository, commit)
 	if err != nil {
 		return err
 	}
-	files := map[string][]byte{"vendor/modules.txt": formatVendorList(list)}
+	all := All(modules)
+	if err := tree.check(all); err != nil {
+		return err
+	}
+	files := map[string][]byte{}
 	imports := map[string][]string{}
-	err = unpacked(ctx, all, func(folders map[string]string) error {
+	err = unpacked(ctx, all, func(folders map[string]string, downloads []download) error {
+		if err := tree.require(all, downloads); err != nil {
+			return err
+		}
 		for _, m := range all {
 			before := len(files)
 			if err := vendorPackages(folders[m.Path], m, files, imports); err != nil {
@@ -54,7 +54,7 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 			}
 			fmt.Fprintf(progress, "modules: %s %s: packages %d, files %d\n", m.Path, m.Version, len(m.Packages), len(files)-before)
 		}
-		if err := checkImports(list, imports); err != nil {
+		if err := checkImports(tree.list, imports); err != nil {
 			return err
 		}
 		crds, err := readCRDs(modules, folders)
@@ -66,11 +66,15 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 	if err != nil {
 		return err
 	}
+	maps.Copy(files, tree.files())
 	return writeCommit(ctx, repository, commit, ref, message(all), files)
 }
 
-// unpacked calls use with the folders that hold the modules' files while it runs, by the modules' paths.
-func unpacked(ctx context.Context, modules []Module, use func(folders map[string]string) error) error {
+// unpacked calls use with the directories that hold the modules' files while it runs, by the modules' paths, and with
+// what the go command says of each module, in the order of modules.
+func unpacked(
+	ctx context.Context, modules []Module, use func(folders map[string]string, downloads []download) error,
+) error {
 	if len(modules) == 0 {
 		return nil
 	}
@@ -90,44 +94,7 @@ func unpacked(ctx context.Context, modules []Module, use func(folders map[string
 			return err
 		}
 	}
-	return use(folders)
-}
-
-// addToList adds the packages of modules to upstream's list of vendored ones, which is sorted by the modules' paths up
-// to the replacements at its end.
-func addToList(list []*Vendored, modules []Module) ([]*Vendored, error) {
-	for _, m := range modules {
-		at := slices.IndexFunc(list, func(v *Vendored) bool {
-			return v.Module.Path >= m.Path || v.Module.Version == ""
-		})
-		if at < 0 {
-			at = len(list)
-		}
-		if at == len(list) || list[at].Module.Path != m.Path || list[at].Module.Version == "" {
-			list = slices.Insert(list, at, &Vendored{
-				Module: module.Version{Path: m.Path, Version: m.Version}, Packages: slices.Sorted(slices.Values(m.ImportPaths())),
-				head: []string{"# " + m.Path + " " + m.Version},
-			})
-			continue
-		}
-		vendored := list[at]
-		takes := vendored.takes()
-		if takes.Path != m.Path || takes.Version != m.Version {
-			return nil, nextstep.With(
-				fmt.Errorf("upstream vendors %s, but modules.yaml has %s@%s: two versions cannot be in one binary",
-					takes, m.Path, m.Version),
-				"put upstream's version into modules.yaml, with the sum that `go mod download -json %s` prints; "+
-					"or take the module out", takes)
-		}
-		for _, imported := range m.ImportPaths() {
-			if slices.Contains(vendored.Packages, imported) {
-				return nil, nextstep.With(fmt.Errorf("upstream vendors %s itself", imported),
-					"take the package out of modules.yaml")
-			}
-		}
-		vendored.Packages = slices.Sorted(slices.Values(append(vendored.Packages, m.ImportPaths()...)))
-	}
-	return list, nil
+	return use(folders, downloads)
 }
 
 // carriedDownloads has the modules in the module cache, each with the sum that modules.yaml pins. Where the checksum

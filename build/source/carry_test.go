@@ -24,6 +24,8 @@ import (
 const (
 	dependency, carriedPath = "example.org/dependency", "example.org/carried"
 	lackingPath, gangsPath  = "example.org/lacking", "example.org/gangs"
+	// replacedPath is a module that upstream's go.mod replaces, and does not require.
+	replacedPath = "example.org/replaced"
 )
 
 // kubernetesFiles are what a tree has of Kubernetes, with this project's plugins: as little as plugins compile with.
@@ -106,7 +108,8 @@ var published = map[module.Version]map[string]string{
 		"below/below.go":  "package below\n",
 		"unused/other.go": "package unused\n",
 	},
-	{Path: gangsPath, Version: "v1.0.0"}: gangs(),
+	{Path: replacedPath, Version: "v1.0.0"}: {"go.mod": "module example.org/replaced\n\ngo 1.12\n", "sub/sub.go": "package sub\n"},
+	{Path: gangsPath, Version: "v1.0.0"}:    gangs(),
 	// Each of these is unfit in one way.
 	{Path: gangsPath, Version: "v1.1.0"}: gangs("go.mod", "example.org/dependency v1.1.0", "example.org/dependency v1.2.0"),
 	{Path: gangsPath, Version: "v1.2.0"}: gangs("go.mod", "k8s.io/kubernetes v1.23.4", "k8s.io/kubernetes v1.24.0"),
@@ -151,7 +154,8 @@ func upstream(t *testing.T) (repository, commit string, carried Module) {
 	writeTree(t, repository, map[string]string{
 		"go.mod": "module k8s.io/kubernetes\n\ngo 1.16\n\n" +
 			"require (\n\texample.org/carried v1.0.0\n\texample.org/dependency v1.1.0\n)\n\n" +
-			"replace example.org/carried => example.org/carried v1.0.0\n",
+			"replace (\n\texample.org/carried => example.org/carried v1.0.0\n" +
+			"\texample.org/replaced => example.org/replaced v1.0.0\n)\n",
 		"main.go": "package main\n\nimport (\n\t_ \"example.org/carried\"\n\t_ \"example.org/carried/known\"\n" +
 			"\t_ \"example.org/dependency/used\"\n)\n\nfunc main() {}\n",
 	})
@@ -218,9 +222,23 @@ func carry(t *testing.T, modules []Module, repository, commit, ref string) {
 	}
 }
 
-func TestCarryIsWhatGoModVendorMakes(t *testing.T) {
-	repository, commit, carried := upstream(t)
-	carry(t, []Module{carried}, repository, commit, "refs/modules/one")
+func TestCarryMakesWhatGoModVendorMakes(t *testing.T) {
+	// Upstream's early releases have the first language level, the last ones the second: modules.txt has more since 1.17.
+	for _, level := range []string{"1.16", "1.19"} {
+		t.Run(level, func(t *testing.T) { testCarryMakesWhatGoModVendorMakes(t, level) })
+	}
+}
+
+func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
+	repository, _, carried := upstream(t)
+	in(t, repository, "go", "mod", "edit", "-go="+level)
+	in(t, repository, "go", "mod", "tidy")
+	in(t, repository, "go", "mod", "vendor")
+	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "Level", "--allow-empty")
+	commit := in(t, repository, "git", "rev-parse", "HEAD")
+	lacking := Module{Path: lackingPath, Version: "v0.5.0", Sum: sumOf(t, lackingPath, "v0.5.0"), Packages: []string{".", "below"}}
+	replaced := Module{Path: replacedPath, Version: "v1.0.0", Sum: sumOf(t, replacedPath, "v1.0.0"), Packages: []string{"sub"}}
+	carry(t, []Module{carried, lacking, replaced}, repository, commit, "refs/modules/one")
 	if got := in(t, repository, "git", "rev-parse", "refs/modules/one^"); got != commit {
 		t.Errorf("the parent is %s, want %s", got, commit)
 	}
@@ -228,16 +246,16 @@ func TestCarryIsWhatGoModVendorMakes(t *testing.T) {
 		t.Errorf("the work tree has changes: %s", changes)
 	}
 
-	// The go command accepts it, and makes no other when the tree itself imports the packages.
+	// The go command accepts it with nothing set, and changes nothing when the tree itself imports the packages.
 	in(t, repository, "git", "checkout", "-q", "refs/modules/one")
 	writeTree(t, repository, map[string]string{
-		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\n" +
-			"import _ \"example.org/carried/inner/deep\"\n",
+		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\nimport _ \"example.org/carried/inner/deep\"\n" +
+			"import _ \"example.org/lacking\"\nimport _ \"example.org/replaced/sub\"\n",
 	})
-	in(t, repository, "go", "build", "-mod=vendor", "-o", os.DevNull, ".")
+	in(t, repository, "go", "build", "-o", os.DevNull, ".")
 	in(t, repository, "go", "mod", "vendor")
 	if changes := in(t, repository, "git", "status", "--porcelain", "--untracked-files=all"); changes != "?? more.go" {
-		t.Errorf("go mod vendor makes another vendor folder:\n%s", changes)
+		t.Errorf("go mod vendor changes files:\n%s\n%s", changes, in(t, repository, "git", "diff"))
 	}
 	for name, want := range map[string]bool{
 		"client/NOTICE": true, "client/data.json": true, "client/client_test.go": false, "client/testdata": false,

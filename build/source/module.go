@@ -67,8 +67,8 @@ type Facts struct {
 
 // download is what `go mod download -json` says of one module.
 type download struct {
-	Path, Version, Error, Info, Zip, Sum string
-	Origin                               struct{ Hash string }
+	Path, Version, Error, Info, GoMod, Zip, Sum, GoModSum string
+	Origin                                                struct{ Hash string }
 }
 
 // FromModules writes the tree of a Kubernetes release into dir, which must be empty, out of Go modules alone.

@@ -194,7 +194,7 @@ func WriteCRDs(ctx context.Context, modules []Module, folder string) error {
 	modules = slices.DeleteFunc(slices.Clone(modules), func(m Module) bool {
 		return !slices.ContainsFunc(m.Plugins, func(p Plugin) bool { return len(p.CRDs) > 0 })
 	})
-	return unpacked(ctx, modules, func(folders map[string]string) error {
+	return unpacked(ctx, modules, func(folders map[string]string, _ []download) error {
 		crds, err := readCRDs(modules, folders)
 		if err != nil {
 			return err

@@ -155,15 +155,18 @@ example.org/carried/known
 ## explicit
 example.org/dependency/used
 # example.org/gangs v1.0.0
+## explicit
 example.org/gangs/apis
 example.org/gangs/apis/scheme
 example.org/gangs/pkg/gang
 example.org/gangs/pkg/gang/groups
 example.org/gangs/pkg/registered
 # example.org/lacking v0.5.0
+## explicit
 example.org/lacking
 example.org/lacking/below
-# example.org/carried => example.org/carried v1.0.0`; list != want {
+# example.org/carried => example.org/carried v1.0.0
+# example.org/replaced => example.org/replaced v1.0.0`; list != want {
 		t.Errorf("vendor/modules.txt is\n%s\nwant\n%s", list, want)
 	}
 	// As upstream's make does, in a Go path.

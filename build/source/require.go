@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/mod/modfile"
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/semver"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// treeModule is the tree of a Kubernetes release as a Go module: the files that say what is in vendor/. The go command
+// refuses a tree in which they disagree.
+type treeModule struct {
+	goMod *modfile.File
+	goSum []byte
+	// list is vendor/modules.txt.
+	list []*Vendored
+}
+
+// readTree reads the files from a commit.
+func readTree(ctx context.Context, repository, commit string) (*treeModule, error) {
+	var content [3][]byte
+	for i, name := range []string{"go.mod", "go.sum", "vendor/modules.txt"} {
+		var err error
+		if content[i], err = git(ctx, repository, nil, "cat-file", "blob", commit+":"+name); err != nil {
+			return nil, nextstep.With(fmt.Errorf("%s: no tree of Kubernetes: %w", repository, err), "make source")
+		}
+	}
+	goMod, err := modfile.Parse("go.mod", content[0], nil)
+	return &treeModule{goMod: goMod, goSum: content[1], list: ParseVendorList(content[2])}, err
+}
+
+// files returns the files' contents by their paths in the tree.
+func (t *treeModule) files() map[string][]byte {
+	return map[string][]byte{
+		"go.mod": modfile.Format(t.goMod.Syntax), "go.sum": t.goSum, "vendor/modules.txt": formatVendorList(t.list),
+	}
+}
+
+// check refuses modules at another version than upstream's, and packages that upstream vendors itself.
+func (t *treeModule) check(modules []Module) error {
+	for _, m := range modules {
+		if vendored := t.vendored(m.Path); vendored != nil {
+			if err := vendored.check(m); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// require adds the packages of modules to vendor/modules.txt, and those modules that upstream does not vendor to go.mod
+// and go.sum. downloads are what the go command says of them.
+func (t *treeModule) require(modules []Module, downloads []download) error {
+	for i, m := range modules {
+		vendored := t.vendored(m.Path)
+		if vendored == nil {
+			var err error
+			if vendored, err = t.addModule(m, downloads[i]); err != nil {
+				return err
+			}
+		}
+		vendored.Packages = slices.Sorted(slices.Values(append(vendored.Packages, m.ImportPaths()...)))
+	}
+	// Sorted by path, with the replacements, which have no version, at the end.
+	slices.SortStableFunc(t.list, func(a, b *Vendored) int {
+		if a.Module.Version == "" || b.Module.Version == "" {
+			return cmp.Compare(b.Module.Version, a.Module.Version)
+		}
+		return cmp.Compare(a.Module.Path, b.Module.Path)
+	})
+	t.goMod.SortBlocks()
+	lines := bytes.SplitAfter(t.goSum, []byte("\n"))
+	slices.SortFunc(lines, bytes.Compare)
+	t.goSum = bytes.Join(slices.CompactFunc(lines, bytes.Equal), nil)
+	return nil
+}
+
+// vendored returns the entry of a module of which upstream vendors packages, or nil.
+func (t *treeModule) vendored(path string) *Vendored {
+	at := slices.IndexFunc(t.list, func(v *Vendored) bool { return v.Module.Path == path && v.Module.Version != "" })
+	if at < 0 {
+		return nil
+	}
+	return t.list[at]
+}
+
+// addModule adds a module that upstream does not vendor, and returns its entry, as `go mod vendor` writes it: with what
+// upstream replaces the module by, and the module's language level, if that of the tree is 1.17 or later.
+func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
+	content, err := os.ReadFile(d.GoMod)
+	if err != nil {
+		return nil, err
+	}
+	own, err := modfile.ParseLax(d.GoMod, content, nil)
+	if err != nil {
+		return nil, err
+	}
+	added := &Vendored{Module: module.Version{Path: m.Path, Version: m.Version}}
+	head := "# " + m.Path + " " + m.Version
+	for _, replace := range t.goMod.Replace {
+		if replace.Old.Path == m.Path {
+			added.Replacement = replace.New
+			head += " => " + replace.New.Path + " " + replace.New.Version
+		}
+	}
+	if err := added.check(m); err != nil {
+		return nil, err
+	}
+	explicit := "## explicit"
+	if own.Go != nil && t.goMod.Go != nil && semver.Compare("v"+t.goMod.Go.Version, "v1.17") >= 0 {
+		explicit += "; go " + own.Go.Version
+	}
+	added.head = []string{head, explicit}
+	t.list = append(t.list, added)
+	t.goMod.AddNewRequire(m.Path, m.Version, false)
+	t.goSum = fmt.Appendf(t.goSum, "%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", m.Path, m.Version, m.Sum, d.GoModSum)
+	return added, nil
+}
+
+// check refuses a module at another version than upstream's, and packages that upstream vendors itself.
+func (v *Vendored) check(m Module) error {
+	takes := v.takes()
+	if takes.Path != m.Path || takes.Version != m.Version {
+		return nextstep.With(
+			fmt.Errorf("upstream vendors %s, but modules.yaml has %s@%s: two versions cannot be in one binary",
+				takes, m.Path, m.Version),
+			"put upstream's version into modules.yaml, with the sum that `go mod download -json %s` prints; "+
+				"or take the module out", takes)
+	}
+	for _, imported := range m.ImportPaths() {
+		if slices.Contains(v.Packages, imported) {
+			return nextstep.With(fmt.Errorf("upstream vendors %s itself", imported), "take the package out of modules.yaml")
+		}
+	}
+	return nil
+}
