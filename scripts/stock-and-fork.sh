@@ -5,13 +5,15 @@
 # environment.sh.
 
 # use_tree NAME MODULE [TREE]: NAME.mod, with which the Go module MODULE is compiled with the patched Kubernetes in TREE,
-# and with the plugins of other projects that it carries; or with the Kubernetes that MODULE names. NAME.overlay.json
+# and with the plugins of other projects that it carries; or with stock Kubernetes at VERSION. NAME.overlay.json
 # registers those plugins with the schedulers of test/inprocess, by the file that registers them with the real one, and
 # adds what is in testdata/ there: tests that need scheduler-plugins, and what needs the patches. NAME.modules/list has the paths of what is carried.
 use_tree() {
   local name=$1 kubernetes=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
   cp "$2/go.mod" "$name.mod"
   cp "$2/go.sum" "$name.sum"
+  # The modules pin the release of upstream.version.
+  pinned || sed -i "s/ ${KUBERNETES_VERSION//./\\.}\>/ $VERSION/; s/ v0${KUBERNETES_VERSION#v1}\>/ v0${VERSION#v1}/" "$name.mod"
   printf '{"Replace": {}}\n' > "$name.overlay.json"
   [[ -n $kubernetes ]] || return 0
   # A patched tree has the plugins in it, and is replaced as a whole; its staging modules are those that stock has.

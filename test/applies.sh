@@ -1,53 +1,113 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Applies what modules.yaml carries, and the series, to every release of Kubernetes 1.23 that can be had as a Go module,
-# v1.23.0 to the pinned one: what the patches' Applies-To says must be true.
+# Proves the Applies-To of the patches. Applies what modules.yaml carries, and the series, to every release of Kubernetes
+# 1.23 that is available as a Go module, v1.23.0 to the pinned one. Compiles kube-scheduler and vets the scheduler's
+# packages, with their tests, on the oldest release, on those where upstream changed a Go file that a patch changes, and
+# on v1.23.1, where it also compares placements with those of stock Kubernetes. The pinned release is compiled and vetted
+# in the patched tree, with nothing set but GOWORK=off: as a person does who works there.
 #
-# Inputs: modules.yaml; patches/. Exit: 0 all apply; 1 one does not, or fewer than half of the releases could be had.
+# Inputs: the tree that apply-patches.sh made; modules.yaml; patches/; arguments: --all (compile on every release);
+# (environment) SCENARIOS (20), how many scenarios to compare.
+# Exit: 0 proven; 1 a patch does not apply, a release does not compile, a placement differs, or fewer than half of the
+# releases are available.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/../scripts/stock-and-fork.sh"
 
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 work=$(mktemp -d "$OUTPUT/.applies.XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# What the patches change of upstream: not files that one of them makes.
+# What the patches change of upstream, without files that one of them makes; and what modules.yaml changes.
 mapfile -t files < <(comm -23 \
-  <({ echo vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u) \
+  <({ printf '%s\n' go.mod go.sum vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u) \
   <(sed -n '\#^--- /dev/null#{ n; s#^+++ b/##p }' "$PATCHES_DIR"/*.patch | sort -u))
-export GO111MODULE=on GOWORK=off GOFLAGS=-mod=mod
-tried=0 last=${KUBERNETES_VERSION##*.}
-for ((patch_release = 0; patch_release <= last; patch_release++)); do
-  release=v1.23.$patch_release
-  module=$({ go -C "$work" mod download -json "k8s.io/kubernetes@$release" 2> /dev/null || true; } | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
-  if [[ -z $module ]]; then
-    say "applies: $release is not available from the module proxy"
-    continue
-  fi
+export GO111MODULE=on GOWORK=off CGO_ENABLED=0
+
+# apply RELEASE MODULE puts the patched files of a release into $work/tree; MODULE is the directory of the Go module.
+apply() {
+  local file mode commit patch
   rm -rf "$work/tree"
   mkdir "$work/tree"
   git -C "$work/tree" init -q
   for file in "${files[@]}"; do
     # The module has nothing of vendor/ but its list; what patches change there, modules.yaml brings.
-    [[ $file != vendor/* || -f $module/$file ]] || continue
+    [[ $file != vendor/* || -f $2/$file ]] || continue
     mkdir -p "$work/tree/$(dirname "$file")"
     mode=644
     [[ $file != *.sh ]] || mode=755
-    install -m "$mode" "$module/$file" "$work/tree/$file"
+    install -m "$mode" "$2/$file" "$work/tree/$file"
   done
   git -C "$work/tree" add --all
-  git -C "$work/tree" commit -q -m "$release"
+  git -C "$work/tree" commit -q -m "$1"
   commit=$(git -C "$work/tree" rev-parse HEAD)
-  # As environment.sh has it.
-  MODULES=none
-  [[ $release != "$KUBERNETES_VERSION" ]] || MODULES=
-  export MODULES
   "$build" source carry "$MODULES_FILE" "$work/tree" "$commit" refs/heads/modules || exit 1
   git -C "$work/tree" checkout -q modules
   read_series "$build"
   for patch in "${patches[@]}"; do
-    git -C "$work/tree" apply "$patch" || fail "${patch##*/} does not apply to $release" "fix the patch (docs/patches.md), or narrow its Applies-To"
+    git -C "$work/tree" apply "$patch" ||
+      fail "${patch##*/} does not apply to $1" "fix the patch (docs/patches.md), or narrow its Applies-To"
   done
-  say "applies: $release${MODULES:+, without plugins of other projects}"
+}
+
+# changed MODULE PREVIOUS: upstream changed a Go file that a patch changes.
+changed() {
+  local file
+  for file in "${files[@]}"; do
+    [[ $file != *.go || $file == vendor/* ]] || cmp -s "$1/$file" "$2/$file" || return 0
+  done
+  return 1
+}
+
+# vet RELEASE DIRECTORY compiles kube-scheduler and vets the scheduler's packages in a tree. Only the analyzer of build
+# tags runs: today's others report old faults in upstream's code. All packages and their tests are type-checked.
+vet() {
+  local began=$SECONDS
+  { go build -C "$2" -trimpath -buildvcs=false -o "$work/kube-scheduler" ./cmd/kube-scheduler &&
+    go vet -C "$2" -trimpath -buildtag ./cmd/kube-scheduler ./pkg/scheduler/...; } ||
+    fail "the series does not compile on $1" "fix the patch (docs/patches.md), or narrow its Applies-To to releases where it compiles"
+  say "applies: $1 compiles, and its tests do: $((SECONDS - began)) s"
+}
+
+# whole RELEASE MODULE puts the whole patched release into $work/whole, as a Go module that is compiled without vendor/:
+# the staging directories are not in the module, and come from their own modules. The samples, which nothing imports, are
+# not all available.
+whole() {
+  rm -rf "$work/whole"
+  cp -r --no-preserve=mode "$2" "$work/whole"
+  cp -r "$work/tree/." "$work/whole"
+  sed -E -i "s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
+}
+
+tried=0 last=${KUBERNETES_VERSION##*.} previous='' compiled=()
+for ((patch_release = 0; patch_release <= last; patch_release++)); do
+  release=v1.23.$patch_release
+  module=$({ GOFLAGS=-mod=mod go -C "$work" mod download -json "k8s.io/kubernetes@$release" 2> /dev/null || true; } |
+    sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  if [[ -z $module ]]; then
+    say "applies: $release is not available from the module proxy"
+    continue
+  fi
   tried=$((tried + 1))
+  # As environment.sh has it.
+  MODULES=none
+  [[ $release != "$KUBERNETES_VERSION" ]] || MODULES=
+  export MODULES
+  apply "$release" "$module"
+  say "applies: $release${MODULES:+, without plugins of other projects}"
+  if [[ $release == "$KUBERNETES_VERSION" ]]; then
+    vet "$release" "$TREE"
+    compiled+=("$release")
+  elif [[ ${1:-} == --all || -z $previous || $release == v1.23.1 ]] || changed "$module" "$previous"; then
+    whole "$release" "$module"
+    GOFLAGS=-mod=mod vet "$release" "$work/whole"
+    compiled+=("$release")
+    if [[ $release == v1.23.1 ]]; then
+      VERSION=$release TREE=$work/whole compile_both ./oracle "$work/oracle"
+      "$work/oracle/stock.test" -test.v -test.timeout=0 -test.run='^TestAgainst$' -against="$work/oracle/fork.test" \
+        -count="${SCENARIOS:-20}"
+    fi
+  fi
+  previous=$module
 done
 ((2 * tried > last)) || fail "only $tried releases are available" "check that the module proxy (go env GOPROXY) is reachable"
+say "applies: compiled and vetted on ${compiled[*]}"

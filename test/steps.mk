@@ -10,9 +10,9 @@ test: unit patched-tree oracle verify monitoring
 .PHONY: all
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
-# Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran.
+# Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every release.
 .PHONY: long
-long: oci oracle-traps trimaran
+long: oci oracle-traps trimaran applies-all
 
 step = @bash test/step.sh $@
 # A busy machine takes longer than go test's own ten minutes for some packages.
@@ -57,10 +57,11 @@ integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/monit
 node-load: servers metrics-server ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
-.PHONY: docker e2e applies full-disk oracle-traps add-module
+.PHONY: docker e2e applies applies-all full-disk oracle-traps add-module
 docker: image ; $(step) bash test/quick-release-images.sh
 e2e: servers node-servers ; $(step) bash test/e2e.sh
-applies: ; $(step) bash test/applies.sh
+applies: image ; $(step) bash test/applies.sh
+applies-all: image ; $(step) bash test/applies.sh --all
 full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
 add-module: servers ; $(step) $(call go-test,test) -v ./addmodule

@@ -79,12 +79,14 @@ func goEnvironment(t *testing.T) []string {
 
 // upstreamFiles is the whole of the tiny upstream. Its make does what the real one does as far as a script can tell.
 var upstreamFiles = map[string]string{
-	"go.mod":     "module k8s.io/kubernetes\n\ngo 1.19\n",
+	"go.mod": "module k8s.io/kubernetes\n\ngo 1.19\n\nrequire github.com/prometheus/client_golang v1.11.0\n\n" +
+		"replace github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.11.0\n",
 	"go.sum":     "",
 	".gitignore": "/_output\n/pkg/generated.go\n",
 	"vendor/modules.txt": "# github.com/prometheus/client_golang v1.11.0 => " +
 		"github.com/prometheus/client_golang v1.11.0\n## explicit; go 1.13\n" +
-		"github.com/prometheus/client_golang/prometheus\n",
+		"github.com/prometheus/client_golang/prometheus\n" +
+		"# github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.11.0\n",
 	"build/root/Makefile": "all: generated_files\n\thack/build.sh $(WHAT)\n.PHONY: generated_files\n" +
 		"generated_files:\n\thack/generate.sh\n",
 	"hack/generate.sh": `#!/usr/bin/env bash
