@@ -92,3 +92,5 @@ record applied.series "$TREE" "$head $series"
 git config -f "$TREE/.git/kube-scheduler" --unset pending.head
 pinned || say "modules: plugins of other projects are left out: modules.yaml is for $KUBERNETES_VERSION"
 say "patches: $total patches applied to $VERSION"
+# go.work above it does not name the tree.
+say "next:    to work in the tree: cd $TREE && export GOWORK=off"
