@@ -100,8 +100,8 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 		"it runs as an ordinary user": isTrue(pod.SecurityContext.RunAsNonRoot) && own.RunAsNonRoot == nil &&
 			user != nil && *user == 65532 && own.RunAsUser == nil && group != nil && *group == 65532 && own.RunAsGroup == nil,
 		"seccomp is on": seccomp != nil && seccomp.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
-		"it has no capabilities": capabilities != nil && len(services.Add) == 0 &&
-			slices.Equal(services.Drop, []corev1.Capability{"ALL"}),
+		"it has no capabilities": capabilities != nil && len(capabilities.Add) == 0 &&
+			slices.Equal(capabilities.Drop, []corev1.Capability{"ALL"}),
 		"it writes nothing into the image": isTrue(own.ReadOnlyRootFilesystem),
 		"it cannot get more rights":        isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
 		"it has namespaces of its own":     !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
