@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Proves the Applies-To of the patches. Applies what modules.yaml carries, and the series, to every release of Kubernetes
 # 1.23 that is available as a Go module, v1.23.0 to the pinned one. Compiles kube-scheduler and vets the scheduler's
-# packages, with their tests, on the oldest release, on those where upstream changed a Go file that a patch changes, and
-# on v1.23.1, where it also compares placements with those of stock Kubernetes. The pinned release is compiled and vetted
-# in the patched tree, with nothing set but GOWORK=off: as a person does who works there.
+# packages, with their tests, on the oldest release and on v1.23.1, where it also compares placements with those of stock
+# Kubernetes. The pinned release is compiled and vetted in the patched tree, with nothing set but GOWORK=off: as a person
+# does who works there.
 #
 # Inputs: the tree that apply-patches.sh made; modules.yaml; patches/; arguments: --all (compile on every release);
 # (environment) SCENARIOS (20), how many scenarios to compare.
@@ -49,15 +49,6 @@ apply() {
   done
 }
 
-# changed MODULE PREVIOUS: upstream changed a Go file that a patch changes.
-changed() {
-  local file
-  for file in "${files[@]}"; do
-    [[ $file != *.go || $file == vendor/* ]] || cmp -s "$1/$file" "$2/$file" || return 0
-  done
-  return 1
-}
-
 # vet RELEASE DIRECTORY compiles kube-scheduler and vets the scheduler's packages in a tree. Only the analyzer of build
 # tags runs: today's others report old faults in upstream's code. All packages and their tests are type-checked.
 vet() {
@@ -78,7 +69,7 @@ whole() {
   sed -E -i "s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
 }
 
-tried=0 last=${KUBERNETES_VERSION##*.} previous='' compiled=()
+tried=0 last=${KUBERNETES_VERSION##*.} compiled=()
 for ((patch_release = 0; patch_release <= last; patch_release++)); do
   release=v1.23.$patch_release
   module=$({ GOFLAGS=-mod=mod go -C "$work" mod download -json "k8s.io/kubernetes@$release" 2> /dev/null || true; } |
@@ -97,7 +88,7 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   if [[ $release == "$KUBERNETES_VERSION" ]]; then
     vet "$release" "$TREE"
     compiled+=("$release")
-  elif [[ ${1:-} == --all || -z $previous || $release == v1.23.1 ]] || changed "$module" "$previous"; then
+  elif [[ ${1:-} == --all || $tried == 1 || $release == v1.23.1 ]]; then
     whole "$release" "$module"
     GOFLAGS=-mod=mod vet "$release" "$work/whole"
     compiled+=("$release")
@@ -107,7 +98,6 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
         -count="${SCENARIOS:-20}"
     fi
   fi
-  previous=$module
 done
 ((2 * tried > last)) || fail "only $tried releases are available" "check that the module proxy (go env GOPROXY) is reachable"
 say "applies: compiled and vetted on ${compiled[*]}"
