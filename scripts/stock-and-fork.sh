@@ -12,7 +12,8 @@ use_tree() {
   local name=$1 kubernetes=${3:-} path version released folder file inprocess=$ROOT/test/inprocess
   cp "$2/go.mod" "$name.mod"
   cp "$2/go.sum" "$name.sum"
-  # The modules pin the release of upstream.version.
+  # The modules pin the release of upstream.version; VERSION is set by environment.sh.
+  # shellcheck disable=SC2153
   pinned || sed -i "s/ ${KUBERNETES_VERSION//./\\.}\>/ $VERSION/; s/ v0${KUBERNETES_VERSION#v1}\>/ v0${VERSION#v1}/" "$name.mod"
   printf '{"Replace": {}}\n' > "$name.overlay.json"
   [[ -n $kubernetes ]] || return 0
