@@ -2,7 +2,11 @@
 
 package records
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // APIVersion is of all answers.
 const APIVersion = "scheduling-records/v1alpha1"
@@ -16,7 +20,12 @@ const (
 	// WhatIfPath says what would become of a pod: GET with the parameter pod=NAMESPACE/NAME for one that waits, POST for
 	// one whose manifest (JSON or YAML) is the body. With nodes=all, the answer has each node's verdict.
 	WhatIfPath = "/scheduling/what-if"
+	// OpenAPIPath has the schema of all answers, in OpenAPI 2.
+	OpenAPIPath = "/scheduling/openapi"
 )
+
+// ReasonStandby is the reason in the metav1.Status of a standby, whose details name the holder of the lease.
+const ReasonStandby metav1.StatusReason = "Standby"
 
 // Result is what came of an attempt.
 type Result string
