@@ -33,7 +33,7 @@ descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_ser
 .PHONY: unit verify scripts load-trace trimaran
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
-  $(call go-test-race,test/inprocess) ./decision ./benchmark ./plugins && $(call go-test-race,build) ./localcluster/supervisor && \
+  $(call go-test-race,test/inprocess) ./benchmark ./plugins && $(call go-test-race,build) ./localcluster/supervisor && \
   $(call go-test,build) -skip TestLinkedModulesOfTheRealScheduler ./...'
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
