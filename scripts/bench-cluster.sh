@@ -14,7 +14,7 @@
 # without priority and fairness, which would refuse many requests of the test's one client, each for a second; and no
 # metrics are collected, because the test breaks off where one has counted nothing (Preemption).
 #
-# Inputs: the tree with what its make generates (build-binary.sh); (environment) NODES (500), 500 or 5000 or both,
+# Inputs: the tree (build-binary.sh); (environment) NODES (500), 500 or 5000 or both,
 # separated by commas; WORKLOADS, names of tests in upstream's config/performance-config.yaml, and Churn, separated by
 # commas; ROUNDS (3) of each. Preemption with 5000 nodes is left out unless it is named: it never ends in 1.23. Needs
 # about 1 GB in /dev/shm, for etcd's data and the log. Exit: 0 measured; 1 a run failed, and said why.
@@ -54,11 +54,11 @@ for nodes in ${NODES//,/ }; do
   done
 done
 
-build_server etcd
-complete_kubernetes
+build_server etcd kube-apiserver
+[[ -f $TREE/$OPENAPI ]] || upstream_make "$TREE" "$OUTPUT/version.sh" "$HOST_ARCH" '' gen_openapi
 # Without cgo, as the servers are compiled: so they share what is compiled.
 CGO_ENABLED=0 compile_both k8s.io/kubernetes/test/integration/scheduler_perf "$bench" "$pin" \
-  "$OUTPUT/tools/kubernetes-$KUBERNETES_VERSION"
+  "$OUTPUT/upstream/$VERSION"
 
 memory=$(mktemp -d /dev/shm/bench-cluster.XXXXXX) ||
   fail "/dev/shm, where etcd's data goes, cannot be written to" \

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Compiles kube-scheduler and kube-log-runner in the patched tree, through upstream's own make. Its generators, which
-# take longer than all the rest, run again only when something that they read has changed.
+# take longer than all the rest, run only when something that they read differs from upstream's release, or from what
+# they ran on before, and is not known to be current (plugins/types.sum).
 #
 # Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX; arguments:
-#   --check (link once more without the generators, and fail if a byte differs from what was made with them).
+#   --check (run the generators, and link once more without them: fail if a byte differs).
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed, or a byte differs (--check).
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
@@ -25,55 +26,56 @@ read_series "$build"
   fail "$PATCHES_DIR or $MODULES_FILE has changed since the patches were applied" "make tree"
 
 version_file=$OUTPUT/version.sh
-write_version_file "$version_file" "$version"
+write_version_file "$version_file" "$version" dirty
 
-# nothing_to_generate COMMIT: since upstream's generators ran for this commit to the end, only plugins' Go files have
-# changed, and none of them is of a package that has types to generate for, or that the packages of such types import.
+# directories prints those of the files that it reads the paths of.
+directories() { sed 's,/[^/]*$,,' | sort -u; }
+
+# nothing_to_generate COMMIT reports whether upstream's generators have nothing to do, if they had nothing left to do at
+# COMMIT: since then, only Go files have changed of packages that have no types to generate for, and that packages with
+# such types do not import. The types of plugins' arguments do not count while plugins/types.sum vouches for them.
 nothing_to_generate() {
-  local plugins=pkg/scheduler/framework/plugins changed path packages=() imports=()
-  [[ -n $1 ]] || return 1
-  changed=$(in_tree diff --name-only --no-renames "$1" HEAD) || return 1
+  local types=pkg/scheduler/framework/plugins/apis/config changed packages files typed importers
+  changed=$(in_tree diff --name-only --no-renames "$1" HEAD -- '*.go' ':!vendor' 2> /dev/null) || return 1
+  [[ ! -d $TREE/$types || $(types_sum "$TREE/$types") != "$(< "$ROOT/plugins/types.sum")" ]] ||
+    changed=$(grep -vE "^$types/([^/]*|v1beta[0-9]/[^/]*)\$" <<< "$changed" || true)
   [[ -n $changed ]] || return 0
-  while IFS= read -r path; do
-    [[ $path == "$plugins"/*.go && $path != "$plugins"/apis/* ]] || return 1
-    packages+=("${path%/*}")
-    imports+=(-e "\"k8s.io/kubernetes/${path%/*}\"")
-  done <<< "$changed"
-  ! in_tree grep -qF "${imports[@]}" HEAD -- pkg/scheduler/apis "$plugins/apis" &&
-    ! in_tree grep -qF -e +k8s: "$1" -- "${packages[@]/%//*.go}" &&
-    ! in_tree grep -qF -e +k8s: HEAD -- "${packages[@]/%//*.go}"
+  packages=$(directories <<< "$changed")
+  mapfile -t files < <(sed 's,.*,:(glob)&/*.go,' <<< "$packages")
+  typed=$({
+    in_tree grep -lE '^// *\+k8s:' -- '*.go' ':!vendor'
+    in_tree grep -lE '^// *\+k8s:' "$1" -- "${files[@]}" | sed 's,^[^:]*:,,'
+  } | directories)
+  importers=$(in_tree grep -lF -f <(sed 's,^staging/src/\(.*\),"\1",; t; s,.*,"k8s.io/kubernetes/&",' <<< "$packages") -- '*.go' ':!vendor' | directories)
+  [[ -z $(comm -12 <(printf '%s\n' "$typed") <(printf '%s\n' "$packages" "$importers" | sort -u)) ]]
 }
 
-# make_all [OPTION] makes the targets of ${stale[@]}. In a clean environment: Go's own settings (GOAMD64, GOEXPERIMENT,
-# go env -w) would change the bytes. Upstream turns cgo off for all but kubelet and the generators; off for these too,
-# they share what is compiled for the others.
+# make_all [OPTION] makes the targets of ${stale[@]}.
 make_all() {
-  # After Ctrl-C there is nothing to fix: no word is said. It comes to make, to grep and to this script.
+  # After Ctrl-C there is nothing to fix, so no error is printed. make, the readers of its output and this script get it.
   trap 'trap - INT; kill -INT $$' INT
   say "binary: make ${1:+$1 }all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
-  env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off GOTELEMETRY=off \
-    CGO_ENABLED=0 GOFLAGS="${GOFLAGS:-}" KUBE_VERBOSE="${KUBE_VERBOSE:-1}" KUBE_GIT_VERSION_FILE="$version_file" \
-    SOURCE_DATE_EPOCH="$(recorded "base.$VERSION.time")" KUBE_BUILD_PLATFORMS="linux/$ARCH" \
-    make --no-print-directory -C "$TREE" "$@" all WHAT="${stale[*]}" 2>&1 |
-    # Upstream's generators know fewer kinds of types than today's Go has, and say so for each; none is generated for.
-    { grep --line-buffered -v 'Making unsupported type entry' || true; } || {
+  upstream_make "$TREE" "$version_file" "$ARCH" "${GOFLAGS:-}" "$@" all WHAT="-v ${stale[*]}" |
+    progress binary in_gopath "$TREE" go list -deps -tags=selinux,notest "${stale[@]/#/./}" || {
       local status=$?
       ((status != 130 && status != 143)) || exit "$status"
-      fail "kube-scheduler cannot be made from $TREE, for the reason above" \
+      fail "kube-scheduler cannot be built from $TREE: see the error above" \
         "fix plugins/ (make test-plugins) or the patch, then run the same command again"
     }
   trap - INT
 }
-# With this, make takes what the generators make as it is.
+# With this option, make does not run the generators.
 without_generators=--old-file=generated_files
 
-# The inputs of the binaries in full; a patch's message is not among them.
+# All inputs of the binaries; a patch's message is not one.
 inputs=("tree $(in_tree rev-parse 'HEAD^{tree}')" "go $GO_VERSION" "flags ${GOFLAGS:-}" "version $version"
   "time $(recorded "base.$VERSION.time")")
 generated=$(recorded generated.commit)
+# Upstream releases what its generators made.
+generated=${generated:-$(recorded "base.$VERSION.tree")}
 if [[ ${1:-} == --check ]]; then
   inputs+=('generators run')
-  generated=
+  generated=none
 fi
 stale=()
 for target in "${targets[@]}"; do
@@ -86,12 +88,13 @@ else
   if nothing_to_generate "$generated"; then
     generators='generators skipped'
     make_all "$without_generators"
+    record generated.commit "$TREE" "$(in_tree rev-parse HEAD)"
   else
     generators='generators run'
-    # Until they have run to the end, nothing vouches for what they make.
-    git config -f "$TREE/.git/kube-scheduler" --unset generated.commit || true
+    # Their output is not trusted until they have finished.
+    record generated.commit "$TREE" none
     make_all
-    # Where they changed a file that the patches hold, the next run says so.
+    # If they changed a file of the series, the next run refuses it as an edit.
     [[ -n $(in_tree status --porcelain) ]] || record generated.commit "$TREE" "$(in_tree rev-parse HEAD)"
   fi
   [[ ${1:-} == --check ]] || inputs+=("$generators")
@@ -106,15 +109,17 @@ else
 fi
 
 if [[ ${1:-} == --check ]]; then
+  # The generators changed no file that the patches hold.
+  refuse_edits
   stale=("${targets[@]}")
-  # The go command links again only what is not there.
+  # The go command links again only missing binaries.
   for target in "${stale[@]}"; do rm -f "$TREE/_output/local/go/bin/"{,"linux_$ARCH/"}"${target##*/}"; done
   make_all "$without_generators"
   for target in "${stale[@]}"; do
     name=${target##*/}
     cmp "$BIN/$name" "$TREE/_output/local/bin/linux/$ARCH/$name" ||
       fail "$name has other bytes when upstream's generators are skipped" \
-        "see what else 'make all' does in $TREE/Makefile, and nothing_to_generate in scripts/build-binary.sh"
+        "read what else 'make all' does in $TREE/Makefile, and nothing_to_generate in scripts/build-binary.sh"
   done
   say "binary: the same bytes without the generators"
 fi

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Assembles the control-plane image from the binaries, without a container engine.
 #
-# Inputs: binaries that build-binary.sh made; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one
+# Inputs: the binaries of build-binary.sh; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one
 #   more name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
 # Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/.
 # Exit: 0 made or up to date; 1 not.

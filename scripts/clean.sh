@@ -17,7 +17,7 @@ if [[ -e $TREE ]]; then
 fi
 # Only what this project makes: OUTPUT may be a folder that holds other things as well.
 cd "$OUTPUT"
-rm -rf kubernetes bin tools release-images base-images release e2e test bench bench-cluster oracle home version.sh version.sh.new \
+rm -rf kubernetes upstream bin tools release-images base-images release e2e test bench bench-cluster oracle home version.sh version.sh.new \
   0000-modules.patch 0000-modules.patch.new .source .patching .patching.log .registry \
   .registry.patch .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .apt.lock apt.log .lock
 cd "$ROOT"

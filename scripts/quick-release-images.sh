@@ -40,7 +40,7 @@ cleanup() {
 }
 trap cleanup EXIT
 
-write_version_file "$work/version.sh" "$version"
+write_version_file "$work/version.sh" "$version" dirty
 
 if [[ -z ${KUBE_CROSS_IMAGE:-}${KUBE_CROSS_VERSION:-} ]] && has_image "$LOCAL_CROSS"; then
   KUBE_CROSS_IMAGE=${LOCAL_CROSS%:*} KUBE_CROSS_VERSION=${LOCAL_CROSS##*:}

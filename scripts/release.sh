@@ -4,7 +4,7 @@
 # CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all linked modules, and
 # checksums.
 #
-# Inputs: image archives that build-image.sh made; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
+# Inputs: the image archives of build-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
 #   "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json), SHA256SUMS
 #   over all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
@@ -27,12 +27,12 @@ tools=(kube-scheduler-swap kubectl-scheduling)
 
 # compile_tools ARCH compiles the bundle's programs for that architecture.
 compile_tools() {
-  local folder=$OUTPUT/bin/linux/$1 name
-  mkdir -p "$folder"
+  local directory=$OUTPUT/bin/linux/$1 name
+  mkdir -p "$directory"
   for name in "${tools[@]}"; do
     GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 GOOS=linux GOARCH=$1 go build -C "$ROOT/build" -trimpath -buildvcs=false \
-      -ldflags "-s -w -X main.version=$version" -o "$folder/.$name.new" "./cmd/$name"
-    mv "$folder/.$name.new" "$folder/$name"
+      -ldflags "-s -w -X main.version=$version" -o "$directory/.$name.new" "./cmd/$name"
+    mv "$directory/.$name.new" "$directory/$name"
   done
 }
 

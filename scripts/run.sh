@@ -3,13 +3,13 @@
 # Builds the scheduler, starts it on a local control plane with fake nodes, creates pods, and prints where each went.
 #
 # Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods, nodes and custom objects), LOG (a text: the scheduler's
-#   log lines that hold it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
+#   log lines that contain it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
 #   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C), and those of make binary.
 # Exit: that of kube-scheduler-run: 0 all pods are where they should be.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
-# need_file NAME FILE NEXT ends the script where there is no such file.
+# need_file NAME FILE NEXT ends the script if there is no such file.
 need_file() {
   [[ -e $2 ]] || fail "$1$2 does not exist" "$3"
   [[ -f $2 ]] || fail "$1$2 is not a file" "$3"
@@ -18,19 +18,23 @@ need_file CONFIG= "$config" "ls manifests/config; make run CONFIG=manifests/conf
 [[ ${NODES:-5} =~ ^[1-9][0-9]*$ && ${PODS:-10} =~ ^[0-9]+$ ]] ||
   fail "NODES=${NODES:-5} PODS=${PODS:-10} are not numbers of nodes and pods" "make run NODES=5 PODS=10"
 [[ ${TIMEOUT:-1m} =~ ^([0-9]+[hms])+$ ]] || fail "TIMEOUT=${TIMEOUT:-} is not a duration" "make run TIMEOUT=5m"
-# Blanks divide the names of files, as they do for make.
+# Spaces separate the names of files, as in make.
 for manifest in ${MANIFEST:-}; do
-  need_file 'MANIFEST: ' "$manifest" "ls manifests/examples/run, and give a file that exists"
+  need_file 'MANIFEST: ' "$manifest" "ls manifests/examples/run, then pass a file that exists"
 done
 [[ ${EXTENDER:-none} == none ]] ||
-  need_file EXTENDER= "$EXTENDER" "give a scheduler configuration that exists, or EXTENDER=none"
+  need_file EXTENDER= "$EXTENDER" "pass a scheduler configuration that exists, or EXTENDER=none"
 build=(make --no-print-directory -C "$ROOT" binary)
-# Once kube-apiserver can be compiled, it starts while the scheduler is built.
-[[ -f $TREE/$OPENAPI ]] || "${build[@]}"
+# The servers are built from the source, and start while the scheduler is built.
+[[ -d $TREE && -n $(recorded applied.base) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
+  make --no-print-directory -C "$ROOT" tree
 use_pinned_go
-build_server etcd kube-apiserver kwok
+# Two at a time, because upstream's generator for kube-apiserver takes a minute of one processor.
+# shellcheck disable=SC2016 # For the shells inside.
+printf '%s\n' kube-apiserver etcd kwok |
+  xargs -P 2 -n 1 bash -c 'source "$1/scripts/environment.sh" && use_pinned_go && build_server "$2"' run.sh "$ROOT" || exit 1
 run=$(build_tool kube-scheduler-run)
-# What plugins of other projects read, and may do.
+# Custom resources that plugins of other projects read, and their rights.
 crds=$OUTPUT/crds
 rm -rf "$crds"
 mkdir -p "$crds"

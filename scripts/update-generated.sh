@@ -3,7 +3,8 @@
 # Generates deep copies, conversions and defaults of the plugins' argument types, with upstream's generators.
 #
 # Inputs: plugins/apis/config; arguments: --check (change nothing, fail on a difference).
-# Output: zz_generated.*.go next to the types. Upstream's own make generates the same bytes in the patched tree.
+# Output: zz_generated.*.go next to the types, and plugins/types.sum. Upstream's own make generates the same bytes in the
+# patched tree; it need not where the sum is that of the types.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 PACKAGE=k8s.io/kubernetes/pkg/scheduler/framework/plugins
@@ -39,6 +40,11 @@ while IFS= read -r -d '' made; do
   changed+=("${file#"$ROOT"/}")
   [[ ${1:-} == --check ]] || { cp "$made" "$file.new" && mv "$file.new" "$file"; }
 done < <(find "$work/$PACKAGE" -type f -print0 | sort -z)
+sum=$(types_sum "$ROOT/plugins/apis/config")
+if [[ $sum != "$(cat "$ROOT/plugins/types.sum" 2> /dev/null)" ]]; then
+  changed+=(plugins/types.sum)
+  [[ ${1:-} == --check ]] || printf '%s\n' "$sum" > "$ROOT/plugins/types.sum"
+fi
 if ((${#changed[@]})) && [[ ${1:-} == --check ]]; then
   fail "generated files are out of date: ${changed[*]}" "make update"
 fi

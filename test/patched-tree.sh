@@ -14,9 +14,7 @@ mapfile -t packages < <(sed -n 's#^+++ b/\(\(cmd\|pkg\)/.*\)/[^/]*\.go$#./\1#p' 
 ((${#packages[@]})) || fail "no patch in $PATCHES_DIR touches a package" "git checkout -- patches"
 # Without vet: the current one finds old faults in upstream's code. Compiled like in build-binary.sh, so that common
 # packages are compiled once.
-cd "$TREE"
-env -i PATH="$PATH" HOME="$OUTPUT/home" TMPDIR="${TMPDIR:-/tmp}" LC_ALL=C TZ=UTC GOTOOLCHAIN=local GOENV=off CGO_ENABLED=0 \
-  hack/run-in-gopath.sh go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"
+in_gopath "$TREE" go test -vet=off -trimpath -tags=selinux,notest "${packages[@]}"
 work=$(mktemp -d "${TMPDIR:-/tmp}/patched-tree.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 use_tree "$work/plugins" "$ROOT/test/inprocess" "$TREE"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The steps of the tests, and what each of them needs to be done before. test.sh runs them and sets the variables: make
-# runs several at a time, because some compute while others wait, and prints what each of them prints in one piece.
+# The steps of the tests, and the steps that each of them needs first. test.sh runs them and sets the variables: make runs
+# several at a time, because some compute while others wait, and prints the output of each of them in one piece.
 
 # What a person runs to know that it works here. Longest first, as below.
 .PHONY: test
@@ -21,15 +21,15 @@ go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
 .PHONY: image tools servers controller-manager node-servers metrics-server descheduler
 image: ; $(step) make --no-print-directory release
-tools: ; $(step) bash -c 'source scripts/environment.sh && build_server kube-scheduler kubectl etcd kwok prometheus promtool'
-servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver && build_tool scheduler-extender extender'
-controller-manager: tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
+tools: ; $(step) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
+servers: image tools ; $(step) bash -c 'source scripts/environment.sh && build_server kube-apiserver kube-scheduler kubectl && build_tool scheduler-extender extender'
+controller-manager: servers ; $(step) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
 node-servers: controller-manager ; $(step) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
 metrics-server: tools ; $(step) bash -c 'source scripts/environment.sh && build_server metrics-server'
 descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_server descheduler'
 
-# Verify comes after the tools because it compiles what they are made of: two at once would both do so. So do unit tests
-# without the race detector. They take nothing from the image: what reads it is in artifacts.
+# verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
+# packages twice. Unit tests do not read the image; artifacts does.
 .PHONY: unit verify scripts load-trace trimaran
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
@@ -45,7 +45,7 @@ cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
-# Without the race detector, which finds that upstream's queue changes a pod that a failed cycle still reads.
+# Without the race detector, which reports that upstream's queue changes a pod that a failed cycle still reads.
 oracle: image ; $(step) bash -e -c '$(call go-test,test/inprocess) ./oracle && bash scripts/oracle.sh'
 artifacts: servers ; $(step) bash -e -c '\
   $(call go-test,test) -skip TestLayout ./artifacts/... && \

@@ -40,15 +40,42 @@ not_checked=$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")
 rm -rf "$RESULTS"
 mkdir -p "$RESULTS"
 : > "$RESULTS/times"
+export CLEAR=''
+[[ ! -t 1 ]] || CLEAR=$'\r\e[K'
+
+# report prints every 30 seconds which steps run, for how long, and the last line of their output.
+report() {
+  local file name line end=$'\n'
+  # A step may end meanwhile.
+  set +o errexit
+  trap - ERR
+  [[ -z $CLEAR ]] || end=''
+  while sleep 30 > /dev/null 2>&1; do
+    line=$CLEAR"   $((SECONDS / 60)) min:"
+    for file in "$RESULTS"/*.began; do
+      [[ -e $file ]] || continue
+      name=$(basename "$file" .began)
+      line+=" $name $((($(date +%s) - $(< "$file")) / 60)) min ($(tail -n 1 "$RESULTS/$name.log" | cut -c1-60));"
+    done
+    printf '%s%s' "$line" "$end"
+  done
+}
+
 cd "$ROOT"
 status=0
+report &
+reporter=$!
+disown
+trap 'kill $reporter' EXIT
 make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$goal" || status=$?
-say '== steps, several at a time'
+kill "$reporter"
+trap - EXIT
+say "$CLEAR== steps, several at a time"
 cat "$RESULTS/times"
 say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
 ((${#unchecked[@]} == 0)) || say "NOT CHECKED:$not_checked"
 if ((status != 0)); then
-  # Last, where a log that is cut still has it.
+  # Last, so that a log that is cut still has it.
   while read -r step; do
     say "== $step failed: the end of its output, without what passed"
     grep -vE '^(ok|\?)\s' "$RESULTS/$step.log" | tail --lines=40 || true
@@ -56,5 +83,5 @@ if ((status != 0)); then
   fail "a step failed" "read its output in $RESULTS; again with make test TESTS=<step>"
 fi
 say "== go test's results"
-# Some steps run no go test.
+# Some steps do not run go test.
 grep -hE '^(ok|FAIL|panic:)\s' "$RESULTS"/*.log || true

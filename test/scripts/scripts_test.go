@@ -30,6 +30,7 @@ func TestScripts(t *testing.T) {
 		t.Fatal(err)
 	}
 	goEnvironment := goEnvironment(t)
+	tools := buildTools(t, root)
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
@@ -53,6 +54,9 @@ func TestScripts(t *testing.T) {
 			if err := writeFiles(filepath.Join(env.WorkDir, "patches"), patchFiles); err != nil {
 				return err
 			}
+			if err := os.CopyFS(filepath.Join(env.WorkDir, "_output", "tools"), os.DirFS(tools)); err != nil {
+				return err
+			}
 			// Nothing is carried, unless a scenario says so.
 			if err := writeFiles(env.WorkDir, map[string]string{"modules.yaml": "modules: []\n"}); err != nil {
 				return err
@@ -60,6 +64,19 @@ func TestScripts(t *testing.T) {
 			return makeUpstream(env.WorkDir, pin.GoVersion)
 		},
 	})
+}
+
+// buildTools builds what nearly all scripts start with, once for all scenarios.
+func buildTools(t *testing.T, root string) string {
+	t.Helper()
+	output := t.TempDir()
+	command := exec.Command("bash", "-c", "source scripts/environment.sh && use_pinned_go && build_tool kube-scheduler-build")
+	command.Dir = root
+	command.Env = append(os.Environ(), "OUTPUT="+output)
+	if printed, err := command.CombinedOutput(); err != nil {
+		t.Fatalf("kube-scheduler-build: %v\n%s", err, printed)
+	}
+	return filepath.Join(output, "tools")
 }
 
 // goEnvironment is what the go command needs to find its caches where testscript hides the user's home.
@@ -96,7 +113,7 @@ shopt -s nullglob
 echo generating
 : > pkg/generated.go
 if [ -p _output/generators-gate ]; then echo reached > _output/generators-gate; sleep 600; fi
-for types in pkg/scheduler/framework/plugins/apis/*.go; do cat "$types"; done > pkg/generated.go
+for types in pkg/scheduler/framework/plugins/apis/config/*.go; do cat "$types"; done > pkg/generated.go
 `,
 	"hack/build.sh": `#!/usr/bin/env bash
 # Copies the source, as a compiler would, after a moment in which a test can interrupt it.

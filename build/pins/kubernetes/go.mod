@@ -1,9 +1,6 @@
-// Kubernetes as upstream released it, unpatched: the servers that `make run` and the tests start, and the scheduler that
-// they go back to and compare with. scripts/environment.sh builds them (build_server). A module of its own: its
-// requirements never meet those of the Kubernetes client in ../../go.mod. The release is that of
-// ../../../upstream.version.
-//
-//	GOWORK=off go -C build/pins/kubernetes build -o OUT k8s.io/kubernetes/cmd/kube-scheduler
+// Kubernetes' own requirements, for the comparison with upstream's scheduler_perf (scripts/bench-cluster.sh), which is
+// compiled with the released and with the patched tree. A module of its own: its requirements never meet those of the
+// Kubernetes client in ../../go.mod. The release is that of ../../../upstream.version.
 module kube-scheduler-fork/build/pins/kubernetes
 
 go 1.24.0
