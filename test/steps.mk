@@ -34,7 +34,7 @@ descheduler: tools ; $(step) bash -c 'source scripts/environment.sh && build_ser
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
   $(call go-test-race,test/inprocess) ./benchmark ./plugins && $(call go-test-race,build) ./localcluster/supervisor && \
-  $(call go-test,build) -skip TestLinkedModulesOfTheRealScheduler ./...'
+  $(call go-test,build) ./...'
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
 load-trace: tools ; $(step) $(call go-test,test/inprocess) -p=1 -v ./loadtrace ./workloads
@@ -47,9 +47,7 @@ patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
 # Without the race detector, which reports that upstream's queue changes a pod that a failed cycle still reads.
 oracle: image ; $(step) bash -e -c '$(call go-test,test/inprocess) ./oracle && bash scripts/oracle.sh'
-artifacts: servers ; $(step) bash -e -c '\
-  $(call go-test,test) -skip TestLayout ./artifacts/... && \
-  $(call go-test,build) -run TestLinkedModulesOfTheRealScheduler ./release'
+artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/...
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring

@@ -39,14 +39,14 @@ const (
 	modulesPatchName = "0000-modules.patch"
 )
 
-// file is one file of a bundle.
+// file is a file of a bundle.
 type file struct {
 	name    string // below the bundle's one folder, with slashes
 	mode    fs.FileMode
 	content []byte
 }
 
-// gather reads what goes into a bundle as it is: all but the list of parts and the sums.
+// gather reads the files of a bundle that are copied unchanged, apart from a note on pages.
 func gather(options Options) ([]file, error) {
 	var files []file
 	take := func(name, source string, mode fs.FileMode, next string) error {
@@ -137,8 +137,8 @@ func gather(options Options) ([]file, error) {
 		case entry.IsDir():
 			return nil
 		case !entry.Type().IsRegular():
-			return nextstep.With(fmt.Errorf("%s is not a plain file, which not every system could unpack", source),
-				"put the file itself there")
+			return nextstep.With(fmt.Errorf("%s is not a regular file, which not every system can unpack", source),
+				"replace it with a regular file")
 		}
 		below, err := filepath.Rel(options.Project, source)
 		if err != nil {
@@ -149,7 +149,7 @@ func gather(options Options) ([]file, error) {
 	return files, err
 }
 
-// applied are the patches of which the image was made: those for a module that it does not carry are left out.
+// applied returns the patches of the image, without those for a module that it does not carry.
 func applied(options Options) ([]patches.Patch, error) {
 	carried, err := source.ReadModules(options.Modules)
 	if err != nil {
@@ -162,14 +162,14 @@ func applied(options Options) ([]patches.Patch, error) {
 	return patches.Carried(series, carried), nil
 }
 
-// ofCheckout finds a command on a page that takes a checkout of the project.
+// ofCheckout matches a command on a page that needs a checkout of the project.
 var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")
 
 const checkoutNote = "\n> In this bundle: commands that begin with `make`, `bash`, `git` or `go`, here and in the comments of manifests,\n" +
 	"> are for a checkout of the project's source, as are the folders `build/`, `plugins/`, `scripts/` and `test/`.\n" +
 	"> What a bundle has is `kube-scheduler-swap`, `kubectl-scheduling`, the image and the manifests.\n"
 
-// bundled is a page as a bundle has it: below the title it says which of its commands the reader cannot run.
+// bundled returns a page with a note below the title about commands that need a checkout.
 func bundled(page []byte) []byte {
 	end := bytes.IndexByte(page, '\n') + 1
 	if end == 0 || !ofCheckout.Match(page) {
@@ -178,14 +178,13 @@ func bundled(page []byte) []byte {
 	return slices.Concat(page[:end], []byte(checkoutNote), page[end:])
 }
 
-// leftBehind tells the scratch files of editors and merges, the same that .gitignore leaves out, and hidden files.
+// leftBehind reports whether a file is hidden, or a temporary file of an editor or a merge.
 func leftBehind(name string) bool {
 	return strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") ||
 		strings.HasSuffix(name, ".orig") || strings.HasSuffix(name, ".rej")
 }
 
-// pinOf is the upstream.version of a bundle: the project's own, or, where another release than the pinned one was
-// built, the facts of that one in the same form.
+// pinOf returns the upstream.version of a bundle: the project's own, or one in the same form for another release.
 func pinOf(options Options) ([]byte, error) {
 	pin, err := source.ReadPin(options.UpstreamVersion)
 	if err != nil {
@@ -204,16 +203,21 @@ func pinOf(options Options) ([]byte, error) {
 // programs are the paths of the binaries in the image.
 var programs = map[string]string{"usr/local/bin/kube-scheduler": "kube-scheduler", "go-runner": "kube-log-runner"}
 
-// unpacked is what a bundle tells about the image in it.
+// commands are the packages in the tree that these binaries are compiled from, by the binaries' names.
+var commands = map[string]string{
+	"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler", "kube-log-runner": "k8s.io/component-base/logs/kube-log-runner",
+}
+
+// unpacked holds the facts of the image.
 type unpacked struct {
-	// id is what container runtimes call the image: the digest of its configuration.
+	// id is the image's id in container runtimes: the digest of its configuration.
 	id string
 	// binaries are the contents of the binaries by their names.
 	binaries map[string][]byte
 }
 
-// unpack reads the binaries out of the image archive: what is told about them is then true of those that will run. An
-// archive of another version or architecture is refused.
+// unpack reads the binaries from the image archive, so that the facts are those of the binaries that will run. It
+// refuses an archive of another version or architecture.
 func unpack(options Options) (unpacked, error) {
 	again := "make image ARCH=" + options.Architecture
 	names, err := image.Names(options.Version, options.Architecture, "")

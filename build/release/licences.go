@@ -14,11 +14,11 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// licenceForm is how files are called that say under which terms code may be given away.
+// licenceForm matches the names of files with licences.
 var licenceForm = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
-// licences are the terms of all that is linked into the binaries or lies in the image: of Go, of Kubernetes, and of
-// each module, with those of code that a module took over from elsewhere. They are in licenses/<module>@<version>/.
+// licences returns the licences of Go, of Kubernetes, and of each module in the binaries and in the image, including
+// those of code that a module has copied. They are in licenses/<module>@<version>/.
 func licences(options Options, binaries map[string]Binary, roots Module) ([]file, error) {
 	texts := map[string][]byte{}
 	upstream := kubernetes + "@" + options.Kubernetes
@@ -48,7 +48,7 @@ func licences(options Options, binaries map[string]Binary, roots Module) ([]file
 	return files, nil
 }
 
-// addLicences adds what lies in a folder and, if told so, below it. To find none is an error.
+// addLicences adds the licences in a directory, and if below is true in those below it. There must be one.
 func addLicences(texts map[string][]byte, name, folder string, below bool) error {
 	// Staging modules are links in vendor/.
 	top, err := filepath.EvalSymlinks(folder)
@@ -80,9 +80,9 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
 	}
 	if err != nil {
-		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "if it was deleted, make clean, "+
-			"go -C build mod download and make release fetch it again; a Go from a distribution may lack it, the one from "+
-			"go.dev does not; do without a module that never had one")
+		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "make clean, "+
+			"go -C build mod download and make release, if it was deleted; use the Go from go.dev if the one of a distribution "+
+			"lacks it; remove a module that never had one")
 	}
 	return nil
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release makes the bundle that an operator takes to a control-plane node: the image, the tool that swaps it in
-// and back, the plugin of kubectl, the manifests, the patches, a list of all that is in the binaries, and the licences of
-// all that. The same inputs give the same bytes.
+// Package release writes the bundle for an operator: the image, the swap tool, the plugin of kubectl, the manifests,
+// the patches, an SBOM, and the licences of all modules. The same inputs give the same bytes.
 package release
 
 import (
@@ -22,7 +21,6 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
-	"kube-scheduler-fork/build/source"
 )
 
 // Options are the inputs of a bundle.
@@ -31,38 +29,37 @@ type Options struct {
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
-	// Kubernetes is upstream's tag, Sum the h1: sum of the Go module k8s.io/kubernetes at it, Commit the commit that it
-	// points to; empty where a module proxy does not tell it.
+	// Kubernetes is upstream's tag, Sum the h1: sum of the Go module k8s.io/kubernetes, and Commit the tag's commit,
+	// which is empty if the source came from a module proxy that does not know it.
 	Kubernetes, Sum, Commit string
-	// Created stands on the files and in the SBOM. It is an input, not the time of the build.
+	// Created is the time of the files and of the SBOM. It is an input, not the time of the build.
 	Created time.Time
 	// Image is the image archive that `make image` wrote, Swap the binary of kube-scheduler-swap, Kubectl that of
 	// kubectl-scheduling.
 	Image, Swap, Kubectl string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
-	// ModuleCache is where the go command keeps modules, GoRoot where the Go lies that compiled the binaries.
+	// ModuleCache is the module cache of the go command, and GoRoot the Go that compiled the binaries.
 	ModuleCache, GoRoot string
-	// Project is this project's folder, with manifests/, docs/ and README.md; Patches, UpstreamVersion and Modules are
-	// the folder of the series, the file of the pin and the file of what is carried, which may lie elsewhere.
+	// Project is this project's directory, with manifests/, docs/ and README.md. Patches, UpstreamVersion and Modules
+	// are the directory of the series, the file of the pin and modules.yaml, which may be elsewhere.
 	Project, Patches, UpstreamVersion, Modules string
-	// ModulesPatch is what Modules adds to upstream's tree, as a patch that comes before the others; empty if it adds
-	// nothing.
+	// ModulesPatch is the patch of what Modules adds to upstream's tree, or empty.
 	ModulesPatch string
-	// CRDs is a folder with the CustomResourceDefinitions that plugins of Modules need, a file each.
+	// CRDs is a directory with the CustomResourceDefinitions that plugins of Modules need, a file for each.
 	CRDs string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
 }
 
-// tools are the programs beside the image, by their names, and where they lie.
+// tools returns the paths of the programs next to the image, by name.
 func (o Options) tools() map[string]string {
 	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl}
 }
 
-// Name is the name of a bundle: of the archive, without .tar.gz, and of the one folder in it. The version stands in it
-// as it does in the image's tag, with "_" for "+": a file with a plus is stored under another name by sites that host
-// releases, and asked for under another name, with a blank, where a URL is decoded as a form.
+// Name returns the name of a bundle: of the archive, without .tar.gz, and of the directory in it. The version has "_"
+// for "+", as in the image's tag, because sites that host releases rename a file with a plus, and some clients decode
+// it as a blank.
 func Name(version, architecture string) string {
 	return namePrefix(version) + architecture
 }
@@ -71,7 +68,7 @@ func namePrefix(version string) string {
 	return "kube-scheduler-" + image.Tag(version) + "-linux-"
 }
 
-// RootsModule is the module of the certificate authorities that this program puts into images.
+// RootsModule returns the module of the certificate authorities in the image.
 func RootsModule() (debug.Module, error) {
 	const path = "golang.org/x/crypto/x509roots/fallback"
 	info, known := debug.ReadBuildInfo()
@@ -82,13 +79,12 @@ func RootsModule() (debug.Module, error) {
 			}
 		}
 	}
-	return debug.Module{}, nextstep.With(fmt.Errorf("this program does not know its version of %s", path),
+	return debug.Module{}, nextstep.With(fmt.Errorf("this program was built without the version of %s", path),
 		"build it with make release")
 }
 
-// Write makes a bundle in a folder, with a copy of its SBOM beside it, and lists both in the folder's SHA256SUMS, last:
-// a file that is not listed there, or not with that sum, is not finished. It gives the paths of the bundle and of the
-// SBOM.
+// Write writes a bundle and a copy of its SBOM to a directory, and returns their paths. It updates the directory's
+// SHA256SUMS last, so a file that is not listed there, or has another sum, is incomplete.
 func Write(folder string, options Options) (bundle, document string, err error) {
 	files, err := assemble(options)
 	if err != nil {
@@ -123,7 +119,7 @@ func Write(folder string, options Options) (bundle, document string, err error) 
 	return filepath.Join(folder, bundleName), filepath.Join(folder, listName), nil
 }
 
-// removeLeftovers deletes what interrupted runs left under temporary names.
+// removeLeftovers deletes temporary files of interrupted runs.
 func removeLeftovers(folder string) error {
 	left, err := filepath.Glob(filepath.Join(folder, ".*.new"))
 	if err != nil {
@@ -137,7 +133,7 @@ func removeLeftovers(folder string) error {
 	return nil
 }
 
-// assemble gives all files of a bundle in the order of their names; SHA256SUMS, one of them, lists the others.
+// assemble returns all files of a bundle, sorted by name; SHA256SUMS lists the others.
 func assemble(options Options) ([]file, error) {
 	files, err := gather(options)
 	if err != nil {
@@ -147,24 +143,12 @@ func assemble(options Options) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	vendor, err := readTree(options)
+	for name := range options.tools() {
+		contents.binaries[name] = named(files, name)
+	}
+	binaries, err := inspectAll(options, contents.binaries)
 	if err != nil {
 		return nil, err
-	}
-	for name, source := range options.tools() {
-		contents.binaries[name] = named(files, name)
-		// A linker that is told to set a variable that is not there says nothing.
-		if !bytes.Contains(contents.binaries[name], []byte(options.Version)) {
-			return nil, nextstep.With(fmt.Errorf("%s does not know its version %s", source, options.Version),
-				"see that its package main has a variable named version, "+
-					"then make release")
-		}
-	}
-	binaries := map[string]Binary{}
-	for name, content := range contents.binaries {
-		if binaries[name], err = inspect(name, content, options.Architecture, vendor, options.ModuleCache); err != nil {
-			return nil, err
-		}
 	}
 	roots, err := listed([]*debug.Module{&options.Roots}, options.ModuleCache)
 	if err != nil {
@@ -188,33 +172,43 @@ func assemble(options Options) ([]file, error) {
 
 func byName(a, b file) int { return strings.Compare(a.name, b.name) }
 
-// named is the content of the file with that name; it must be there.
+// named returns the content of the file with that name, which must exist.
 func named(files []file, name string) []byte {
 	return files[slices.IndexFunc(files, func(f file) bool { return f.name == name })].content
 }
 
-// readTree reads which module each vendored package of the tree belongs to.
-func readTree(options Options) (vendored, error) {
-	var contents [2][]byte
-	for i, name := range []string{"vendor/modules.txt", "go.sum"} {
-		content, err := os.ReadFile(filepath.Join(options.Tree, name))
-		if err != nil {
-			return vendored{}, nextstep.With(err, "make tree")
-		}
-		contents[i] = content
-	}
-	carried, err := source.ReadModules(options.Modules)
+// inspectAll returns the facts of all binaries by their names.
+func inspectAll(options Options, contents map[string][]byte) (map[string]Binary, error) {
+	tree, err := readTree(options)
 	if err != nil {
-		return vendored{}, err
+		return nil, err
 	}
-	return readVendored(contents[0], contents[1], options.Kubernetes, options.Tree, carried)
+	binaries := map[string]Binary{}
+	for name, content := range contents {
+		binary, err := inspect(name, content, options)
+		if err != nil {
+			return nil, err
+		}
+		if command := commands[name]; command != "" {
+			binary.Modules, err = tree.modules(command)
+		} else if !bytes.Contains(content, []byte(options.Version)) {
+			// The linker does not complain about a variable that it is told to set and does not find.
+			err = nextstep.With(fmt.Errorf("%s does not know its version %s", options.tools()[name], options.Version),
+				"add a variable named version to its package main, then make release")
+		}
+		if err != nil {
+			return nil, err
+		}
+		binaries[name] = binary
+	}
+	return binaries, nil
 }
 
-// pack makes a compressed archive of one folder. What stands in its headers depends on the names and modes of the files
-// alone: one time for all, and root as the owner.
+// pack returns a compressed archive of one directory. Its headers depend only on the names and modes of the files: all
+// have the same time, and root as the owner.
 func pack(folder string, files []file, modified time.Time) ([]byte, error) {
 	var buffer bytes.Buffer
-	// The header of gzip keeps neither name nor time.
+	// The header of gzip has neither name nor time.
 	compressor, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
 	if err != nil {
 		return nil, err

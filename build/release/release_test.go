@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -23,6 +24,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/tools/txtar"
 
 	"kube-scheduler-fork/build/image"
 )
@@ -41,251 +45,93 @@ func TestMain(m *testing.M) {
 		writeForEver(options)
 	}
 	code := m.Run()
-	if binaries.folder != "" {
-		os.RemoveAll(binaries.folder)
+	if folder, err := compiled(); err == nil {
+		os.RemoveAll(folder)
 	}
 	os.Exit(code)
 }
 
-// sources is a tiny Kubernetes in a Go path, a swap tool in a module of its own, and a plugin of kubectl in another. Of the packages that its scheduler
-// imports one is used, one is inlined to the last call, one has nothing that is called, and two lie in staging modules.
-var sources = map[string]string{
-	"go/src/k8s.io/kubernetes/cmd/kube-scheduler/main.go": `package main
+// compiled is the directory with what testdata/project.txtar holds, and below bin/<architecture> with the three
+// programs of a bundle: all are the tool, once for each test binary.
+var compiled = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "release-test-")
+	if err != nil {
+		return "", err
+	}
+	archive, err := txtar.ParseFile("testdata/project.txtar")
+	if err != nil {
+		return "", err
+	}
+	files, err := txtar.FS(archive)
+	if err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(folder, files); err != nil {
+		return "", err
+	}
+	// Upstream has links to its staging modules.
+	for _, name := range []string{"component-base", "staged"} {
+		link := filepath.Join(folder, "kubernetes/vendor/k8s.io", name)
+		err := errors.Join(os.MkdirAll(filepath.Dir(link), 0o755), os.Symlink("../../staging/src/k8s.io/"+name, link))
+		if err != nil {
+			return "", err
+		}
+	}
+	for _, architecture := range []string{"amd64", "arm64"} {
+		command := exec.Command("go", "build", "-mod=vendor", "-trimpath", "-ldflags", "-s -w -X main.version="+version,
+			"-o", filepath.Join(folder, "bin", architecture), ".")
+		command.Dir = filepath.Join(folder, "tool")
+		command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off")
+		if output, err := command.CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%v: %w: %s", command.Args, err, output)
+		}
+	}
+	return folder, nil
+})
 
-import (
-	"example.org/NotCalled"
-	"example.org/inlined/v2/add"
-	"example.org/used"
-	"example.org/used/carried"
-	"k8s.io/kubernetes/pkg/scheduler"
-	"k8s.io/staged/deep"
-)
-
-var never *notcalled.Type
-
-func main() { println(used.Print(), carried.Print(), add.One(len(used.Print())), scheduler.Name(), deep.Print()) }
-`,
-	"go/src/k8s.io/kubernetes/pkg/scheduler/scheduler.go": `package scheduler
-
-//go:noinline
-func Name() string { return "scheduler" }
-`,
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/used.go": `package used
-
-//go:noinline
-func Print() string { return "used" }
-`,
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/carried/carried.go": `package carried
-
-//go:noinline
-func Print() string { return "carried" }
-`,
-	"go/src/k8s.io/kubernetes/vendor/example.org/inlined/v2/add/add.go": `package add
-
-func One(n int) int { return n*n + 1 }
-`,
-	"go/src/k8s.io/kubernetes/vendor/example.org/NotCalled/notcalled.go": `package notcalled
-
-type Type struct{}
-
-func (Type) Call() {}
-`,
-	"go/src/k8s.io/kubernetes/staging/src/k8s.io/staged/deep/deep.go": `package deep
-
-//go:noinline
-func Print() string { return "deep" }
-`,
-	"go/src/k8s.io/kubernetes/vendor/k8s.io/logs/kube-log-runner/main.go": `package main
-
-func main() { println(1) }
-`,
-	"go/src/k8s.io/kubernetes/vendor/modules.txt": `# example.org/NotCalled v0.9.0 => example.org/NotCalled v0.9.0
-## explicit
-example.org/NotCalled
-# example.org/inlined/v2 v2.0.0 => example.org/inlined/v2 v2.0.1
-## explicit; go 1.16
-example.org/inlined/v2/add
-# example.org/used v1.0.0+incompatible
-example.org/used
-example.org/used/carried
-# k8s.io/staged v0.0.0 => ./staging/src/k8s.io/staged
-k8s.io/staged/deep
-# k8s.io/logs v0.0.0 => ./staging/src/k8s.io/logs
-# example.org/used => example.org/used v1.0.0+incompatible
-`,
-	"go/src/k8s.io/kubernetes/go.sum": `example.org/used v1.0.0+incompatible h1:used=
-example.org/used v1.0.0+incompatible/go.mod h1:mod=
-`,
-	"go/src/k8s.io/kubernetes/LICENSE":                                 "Kubernetes\n",
-	"go/src/k8s.io/kubernetes/docs/LICENSE":                            "not in a binary\n",
-	"go/src/k8s.io/kubernetes/third_party/forked/golang/LICENSE":       "taken over from Go\n",
-	"go/src/k8s.io/kubernetes/staging/src/k8s.io/staged/LICENSE":       "staged\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/NotCalled/LICENSE":    "not in a binary\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/inlined/v2/COPYING":   "inlined\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/LICENSE":         "used\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/NOTICE.txt":      "used, too\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/license.go":      "package used\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/forked/LICENSE":  "taken over\n",
-	"go/src/k8s.io/kubernetes/vendor/example.org/used/testdata/NOTICE": "not in a binary\n",
-	"go/src/k8s.io/kubernetes/vendor/k8s.io/logs/LICENSE":              "logs\n",
-	"modules/example.org/!fork@v1.2.3/license.md":                      "Fork\n",
-	"modules/golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE":    "roots\n",
-	"goroot/LICENSE":     "Go\n",
-	"goroot/PATENTS":     "Go's\n",
-	"goroot/src/LICENSE": "not read\n",
-
-	"kubectl/go.mod": "module example.org/kubectl\n\ngo 1.26\n",
-	"kubectl/main.go": `package main
-
-var version string
-
-func main() { println(version) }
-`,
-
-	"swap/go.mod": `module example.org/swap
-
-go 1.26
-
-require example.org/listed v1.0.0
-
-replace example.org/listed => example.org/Fork v1.2.3
-`,
-	"swap/main.go": `package main
-
-import "example.org/listed"
-
-var version string
-
-func main() { println(version, listed.Name) }
-`,
-	"swap/vendor/modules.txt": `# example.org/listed v1.0.0 => example.org/Fork v1.2.3
-## explicit
-example.org/listed
-# example.org/listed => example.org/Fork v1.2.3
-`,
-	"swap/vendor/example.org/listed/list.go": `package listed
-
-const Name = "listed"
-`,
-}
-
-// binaries are compiled once: "<folder>/amd64/kube-scheduler", and so on.
-var binaries struct {
-	once   sync.Once
-	folder string
-	err    error
-}
-
-func compiled(t *testing.T) string {
+// want returns a file of testdata/project.txtar below want/, with the bundle's name and versions filled in.
+func want(t *testing.T, name, architecture string) []string {
 	t.Helper()
-	binaries.once.Do(func() {
-		if binaries.folder, binaries.err = os.MkdirTemp("", "release-test-"); binaries.err != nil {
-			return
-		}
-		if binaries.err = writeAll(binaries.folder, sources); binaries.err != nil {
-			return
-		}
-		link := filepath.Join(binaries.folder, "go/src/k8s.io/kubernetes/vendor/k8s.io/staged")
-		if binaries.err = os.Symlink("../../staging/src/k8s.io/staged", link); binaries.err != nil {
-			return
-		}
-		goPath, swap, kubectl := filepath.Join(binaries.folder, "go"), filepath.Join(binaries.folder, "swap"), filepath.Join(binaries.folder, "kubectl")
-		for _, architecture := range []string{"amd64", "arm64"} {
-			for _, one := range []struct{ name, folder, target, module string }{
-				{"kube-scheduler", goPath, "k8s.io/kubernetes/cmd/kube-scheduler", "off"},
-				{"kube-log-runner", goPath, "k8s.io/kubernetes/vendor/k8s.io/logs/kube-log-runner", "off"},
-				{"kube-scheduler-swap", swap, ".", "on"},
-				{"kubectl-scheduling", kubectl, ".", "on"},
-			} {
-				command := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version="+version,
-					"-o", filepath.Join(binaries.folder, architecture, one.name), one.target)
-				command.Dir = one.folder
-				command.Env = append(os.Environ(), "GOOS=linux", "GOARCH="+architecture, "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off",
-					"GO111MODULE="+one.module, "GOPATH="+goPath)
-				if output, err := command.CombinedOutput(); err != nil {
-					binaries.err = fmt.Errorf("%v: %w: %s", command.Args, err, output)
-					return
-				}
-			}
-		}
-	})
-	if binaries.err != nil {
-		t.Fatal(binaries.err)
-	}
-	return binaries.folder
+	content := readFile(t, filepath.Join(fixture(t), "want", name))
+	content = strings.ReplaceAll(content, "TOP", Name(version, architecture))
+	return strings.Split(strings.TrimSuffix(content, "\n"), "\n")
 }
 
-func writeAll(folder string, files map[string]string) error {
-	for name, content := range files {
-		path := filepath.Join(folder, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return err
-		}
-		if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-			return err
-		}
+func fixture(t *testing.T) string {
+	t.Helper()
+	folder, err := compiled()
+	if err != nil {
+		t.Fatal(err)
 	}
-	return nil
+	return folder
 }
 
-const pin = "KUBERNETES_VERSION=v1.23.17\nKUBERNETES_COMMIT=" + commit + "\nKUBERNETES_SUM=" + sum + "\nGO_VERSION=go1.27.4\n"
+func tool(t *testing.T, architecture string) string {
+	t.Helper()
+	return filepath.Join(fixture(t), "bin", architecture)
+}
 
-const (
-	carriedSum = "h1:HNkLOAEQMIDv/K+04rukrLx6ch7msSRwf3/SASFAGtQ="
-	inlinedSum = "h1:IWQr43WXjSLO/u5PP0+mDra2K1bhpapM6W+LXjbOYaw="
-)
+func readFile(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
 
-// A package of its own, and one of a dependency.
-const carried = "modules:\n- module: example.org/inlined/v2\n  version: v2.0.1\n  packages: [add]\n  sum: " + inlinedSum +
-	"\n  plugins: [{name: Gang, package: add, constructor: New}]\n  dependencies:\n  - module: example.org/used\n" +
-	"    version: v1.0.0+incompatible\n    packages: [carried]\n    sum: " + carriedSum + "\n"
+func writeFile(t *testing.T, path, content string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o644)); err != nil {
+		t.Fatal(err)
+	}
+}
 
-const patch = `From 0000000000000000000000000000000000000000 Mon Sep 17 00:00:00 2001
-From: A Person <person@localhost>
-Date: Sun, 9 Sep 2001 01:46:40 +0000
-Subject: [PATCH] scheduler: change a name
-
-Body.
-
-Why: the test.
-Upstream-Status: Inappropriate
-Applies-To: v1.23.0 - v1.23.17
-Drop-When: never
-
-diff --git a/pkg/scheduler/scheduler.go b/pkg/scheduler/scheduler.go
---- a/pkg/scheduler/scheduler.go
-+++ b/pkg/scheduler/scheduler.go
-@@ -1 +1 @@
--package one
-+package two
-`
-
-// project makes a project in a folder of its own, and gives the options of its bundle.
+// project copies the project to its own directory, makes its image, and returns the options of its bundle.
 func project(t *testing.T, architecture string) Options {
 	t.Helper()
-	built, folder := compiled(t), t.TempDir()
-	if err := writeAll(folder, map[string]string{
-		"manifests/config/my-scheduler.yaml":            "kind: KubeSchedulerConfiguration\n",
-		"manifests/config/my-scheduler.yaml~":           "an editor's\n",
-		"manifests/config/.my-scheduler.yaml.swp":       "an editor's\n",
-		"manifests/.hidden/file":                        "a user's\n",
-		"manifests/second-scheduler/kustomization.yaml": "kind: Kustomization\n",
-		"docs/operations.md":                            "# Operations\n",
-		"docs/plugins.md":                               "# Plugins\n",
-		"docs/.#plugins.md":                             "an editor's\n",
-		"docs/notes.txt":                                "somebody's\n",
-		"README.md":                                     "# Kubernetes\n",
-		"patches/0100-one.patch":                        patch,
-		"patches/0200-two.patch":                        patch,
-		"patches/README.md":                             "# Patches\n",
-		"patches/notes.txt":                             "a user's\n",
-		"upstream.version":                              pin,
-		"modules.yaml":                                  carried,
-		"modules.patch":                                 patch,
-		"crds/gangs.example.org.yaml":                   "kind: CustomResourceDefinition\n",
-		// For a module that is not carried.
-		"patches/0700-gangs.patch": strings.Replace(patch, "Why:", "Module: example.org/gangs\nWhy:", 1),
-	}); err != nil {
+	built, folder := fixture(t), t.TempDir()
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(built, "project"))); err != nil {
 		t.Fatal(err)
 	}
 	zoneinfo := filepath.Join(folder, "zoneinfo.zip")
@@ -297,13 +143,11 @@ func project(t *testing.T, architecture string) Options {
 	if err := archive.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(zoneinfo, zones.Bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, zoneinfo, zones.String())
 	created := time.Unix(1677072390, 0)
 	made, err := image.New(image.Options{
-		Scheduler: filepath.Join(built, architecture, "kube-scheduler"), LogRunner: filepath.Join(built, architecture, "kube-log-runner"),
-		Zoneinfo: zoneinfo, Architecture: architecture, Version: version, Commit: commit, Created: created,
+		Scheduler: tool(t, architecture), LogRunner: tool(t, architecture), Zoneinfo: zoneinfo,
+		Architecture: architecture, Version: version, Commit: commit, Created: created,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -314,9 +158,8 @@ func project(t *testing.T, architecture string) Options {
 	}
 	options := Options{
 		Architecture: architecture, Version: version, Kubernetes: "v1.23.17", Sum: sum, Commit: commit, Created: created,
-		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: filepath.Join(built, architecture, "kube-scheduler-swap"),
-		Kubectl: filepath.Join(built, architecture, "kubectl-scheduling"),
-		Tree:    filepath.Join(built, "go/src/k8s.io/kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
+		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: tool(t, architecture), Kubectl: tool(t, architecture),
+		Tree: filepath.Join(built, "kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
 		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
@@ -337,7 +180,7 @@ func mustWrite(t *testing.T, folder string, options Options) (bundle, document s
 	return bundle, document
 }
 
-// read gives the content of each file in a folder.
+// read returns the content of each file in a directory.
 func read(t *testing.T, folder string) map[string]string {
 	t.Helper()
 	files := map[string]string{}
@@ -346,19 +189,14 @@ func read(t *testing.T, folder string) map[string]string {
 		t.Fatal(err)
 	}
 	for _, entry := range entries {
-		if entry.IsDir() {
-			continue
+		if !entry.IsDir() {
+			files[entry.Name()] = readFile(t, filepath.Join(folder, entry.Name()))
 		}
-		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[entry.Name()] = string(content)
 	}
 	return files
 }
 
-func TestSameInputsSameBytes(t *testing.T) {
+func TestWriteGivesTheSameBytes(t *testing.T) {
 	options := project(t, "amd64")
 	first, second := t.TempDir(), t.TempDir()
 	mustWrite(t, first, options)
@@ -445,70 +283,13 @@ func headers(t *testing.T, bundle string) ([]*tar.Header, map[string]string) {
 	}
 }
 
-func TestBundleHoldsExactlyThis(t *testing.T) {
+func TestBundle(t *testing.T) {
 	options := project(t, "amd64")
-	if err := os.WriteFile(filepath.Join(options.Project, "LICENSE"), []byte("licence\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
 	bundle, _ := mustWrite(t, t.TempDir(), options)
-	if got, want := filepath.Base(bundle), "kube-scheduler-v1.23.17_fork.0123456789ab-linux-amd64.tar.gz"; got != want {
-		t.Errorf("the bundle is called %s, want %s", got, want)
+	top := "kube-scheduler-v1.23.17_fork.0123456789ab-linux-amd64"
+	if got := filepath.Base(bundle); got != top+".tar.gz" {
+		t.Errorf("the bundle is %s, want %s.tar.gz", got, top)
 	}
-	const top = "kube-scheduler-v1.23.17_fork.0123456789ab-linux-amd64/"
-	want := []string{
-		"drwxr-xr-x " + top,
-		"-rw-r--r-- " + top + "LICENSE",
-		"-rw-r--r-- " + top + "README.md",
-		"-rw-r--r-- " + top + "SHA256SUMS",
-		"drwxr-xr-x " + top + "crds/",
-		"-rw-r--r-- " + top + "crds/gangs.example.org.yaml",
-		"drwxr-xr-x " + top + "docs/",
-		"-rw-r--r-- " + top + "docs/operations.md",
-		"-rw-r--r-- " + top + "docs/plugins.md",
-		"-rwxr-xr-x " + top + "kube-scheduler-swap",
-		"-rw-r--r-- " + top + "kube-scheduler.tar",
-		"-rwxr-xr-x " + top + "kubectl-scheduling",
-	}
-	licences := map[string]string{
-		"example.org/Fork@v1.2.3/license.md":                  "Fork\n",
-		"example.org/inlined/v2@v2.0.1/COPYING":               "inlined\n",
-		"example.org/used@v1.0.0+incompatible/LICENSE":        "used\n",
-		"example.org/used@v1.0.0+incompatible/NOTICE.txt":     "used, too\n",
-		"example.org/used@v1.0.0+incompatible/forked/LICENSE": "taken over\n",
-		"go/LICENSE": "Go\n",
-		"go/PATENTS": "Go's\n",
-		"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE":        "roots\n",
-		"k8s.io/kubernetes@v1.23.17/LICENSE":                           "Kubernetes\n",
-		"k8s.io/kubernetes@v1.23.17/third_party/forked/golang/LICENSE": "taken over from Go\n",
-		"k8s.io/logs@v0.23.17/LICENSE":                                 "logs\n",
-		"k8s.io/staged@v0.23.17/LICENSE":                               "staged\n",
-	}
-	folders := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(licences)) {
-		var above string
-		for _, part := range strings.SplitAfter("licenses/"+name, "/") {
-			if above += part; strings.HasSuffix(above, "/") && !folders[above] {
-				folders[above] = true
-				want = append(want, "drwxr-xr-x "+top+above)
-			}
-		}
-		want = append(want, "-rw-r--r-- "+top+"licenses/"+name)
-	}
-	want = append(want,
-		"drwxr-xr-x "+top+"manifests/",
-		"drwxr-xr-x "+top+"manifests/config/",
-		"-rw-r--r-- "+top+"manifests/config/my-scheduler.yaml",
-		"drwxr-xr-x "+top+"manifests/second-scheduler/",
-		"-rw-r--r-- "+top+"manifests/second-scheduler/kustomization.yaml",
-		"-rw-r--r-- "+top+"modules.yaml",
-		"drwxr-xr-x "+top+"patches/",
-		"-rw-r--r-- "+top+"patches/0000-modules.patch",
-		"-rw-r--r-- "+top+"patches/0100-one.patch",
-		"-rw-r--r-- "+top+"patches/0200-two.patch",
-		"-rw-r--r-- "+top+"patches/README.md",
-		"-rw-r--r-- "+top+"sbom.spdx.json",
-		"-rw-r--r-- "+top+"upstream.version",
-	)
 	all, contents := headers(t, bundle)
 	var got []string
 	for _, header := range all {
@@ -518,53 +299,39 @@ func TestBundleHoldsExactlyThis(t *testing.T) {
 				header.Uname, header.Gname, header.ModTime, options.Created)
 		}
 	}
-	if !slices.Equal(got, want) {
-		t.Errorf("the bundle holds\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if diff := cmp.Diff(want(t, "bundle", "amd64"), got); diff != "" {
+		t.Errorf("files in the bundle (-want +got):\n%s", diff)
 	}
 	for name, source := range map[string]string{
-		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl, "upstream.version": options.UpstreamVersion,
-		"modules.yaml": options.Modules, "crds/gangs.example.org.yaml": filepath.Join(options.CRDs, "gangs.example.org.yaml"), "patches/0000-modules.patch": options.ModulesPatch,
+		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
+		"upstream.version": options.UpstreamVersion, "modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
+		"crds/gangs.example.org.yaml":        filepath.Join(options.CRDs, "gangs.example.org.yaml"),
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),
 	} {
-		content, err := os.ReadFile(source)
-		if err != nil || contents[top+name] != string(content) {
-			t.Errorf("%s is not the same in the bundle (%v)", name, err)
+		if contents[top+"/"+name] != readFile(t, source) {
+			t.Errorf("%s differs in the bundle", name)
 		}
 	}
-	for name, text := range licences {
-		if got := contents[top+"licenses/"+name]; got != text {
+	for _, line := range want(t, "licences", "amd64") {
+		name, text, _ := strings.Cut(line, ": ")
+		if got := contents[top+"/licenses/"+name]; got != text+"\n" {
 			t.Errorf("licenses/%s holds %q, want %q", name, got, text)
 		}
 	}
-}
-
-func TestPagesSayWhichCommandsABundleLacks(t *testing.T) {
-	options := project(t, "amd64")
-	pages := map[string]string{
-		"README.md":          "# Kubernetes\n\nThen:\n\n    make run\n",
-		"docs/plugins.md":    "# Plugins\n\nEach is run by `make test`.\n",
-		"docs/operations.md": "# Operations\n\nPods make way for others.\n\n    kube-scheduler-swap check\n",
-	}
-	for name, page := range pages {
-		if err := os.WriteFile(filepath.Join(options.Project, name), []byte(page), 0o644); err != nil {
-			t.Fatal(err)
+	// Pages with commands that a bundle lacks say so.
+	for name, noted := range map[string]bool{"README.md": true, "docs/plugins.md": true, "docs/operations.md": false} {
+		page := readFile(t, filepath.Join(options.Project, name))
+		if noted {
+			title, rest, _ := strings.Cut(page, "\n")
+			page = title + "\n" + checkoutNote + rest
 		}
-	}
-	bundle, _ := mustWrite(t, t.TempDir(), options)
-	_, contents := headers(t, bundle)
-	for name, page := range pages {
-		title, rest, _ := strings.Cut(page, "\n")
-		want := title + "\n" + checkoutNote + rest
-		if name == "docs/operations.md" {
-			want = page
-		}
-		if got := contents["kube-scheduler-v1.23.17_fork.0123456789ab-linux-amd64/"+name]; got != want {
-			t.Errorf("%s in the bundle:\n%s\nwant\n%s", name, got, want)
+		if got := contents[top+"/"+name]; got != page {
+			t.Errorf("%s in the bundle:\n%s\nwant\n%s", name, got, page)
 		}
 	}
 }
 
-func TestPinOfAnotherReleaseIsNotClaimed(t *testing.T) {
+func TestBundleOfAnotherRelease(t *testing.T) {
 	options := project(t, "amd64")
 	options.Kubernetes, options.Sum, options.Commit = "v1.23.1", "h1:other=", ""
 	bundle, _ := mustWrite(t, t.TempDir(), options)
@@ -607,9 +374,7 @@ func TestSumsAreWhatSha256sumReads(t *testing.T) {
 	if files, err := check(t, unpacked); err != nil || files != want {
 		t.Errorf("in the bundle %d files are listed and well (%v), want %d", files, err, want)
 	}
-	if err := os.WriteFile(filepath.Join(unpacked, "manifests/config/my-scheduler.yaml"), []byte("changed\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(unpacked, "manifests/config/my-scheduler.yaml"), "changed\n")
 	if _, err := check(t, unpacked); err == nil {
 		t.Error("a changed file was not noticed")
 	}
@@ -628,23 +393,11 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	}
 	// What lies there damaged must not get a new sum, nor what is of another version stay.
 	bundle := filepath.Join(folder, Name(version, "arm64")+".tar.gz")
-	if err := os.WriteFile(bundle, []byte("damaged"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, bundle, "damaged")
 	other := Name("v1.23.17+fork.ffffffffffff", "amd64") + ".tar.gz"
-	list, err := os.OpenFile(filepath.Join(folder, sumsName), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := list.WriteString(sumLine(nil, other)); err != nil {
-		t.Fatal(err)
-	}
-	if err := list.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(folder, other), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	list := filepath.Join(folder, sumsName)
+	writeFile(t, list, readFile(t, list)+sumLine(nil, other))
+	writeFile(t, filepath.Join(folder, other), "")
 	mustWrite(t, folder, amd64)
 	if _, err := check(t, folder); err == nil {
 		t.Error("the damaged bundle got a new sum")
@@ -674,13 +427,9 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	if err := os.Remove(document); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.MkdirAll(filepath.Join(document, "in the way"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(document, "in the way"), "")
 	// An earlier run, of another version, was killed.
-	if err := os.WriteFile(filepath.Join(folder, ".kube-scheduler-v1.23.17_fork.old-linux-amd64.tar.gz.new"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	writeFile(t, filepath.Join(folder, ".kube-scheduler-v1.23.17_fork.old-linux-amd64.tar.gz.new"), "")
 	options.Created = options.Created.Add(time.Second)
 	if _, _, err := Write(folder, options); err == nil {
 		t.Fatal("a folder in the way of the SBOM was no error")
@@ -753,7 +502,7 @@ func TestKilledWriteIsNotListed(t *testing.T) {
 	}
 }
 
-func TestUnfitInputsAreRefused(t *testing.T) {
+func TestWriteRefuses(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		change func(t *testing.T, options *Options)
@@ -761,23 +510,15 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 	}{
 		{"an image of another version", func(_ *testing.T, options *Options) { options.Version = "v1.23.17+fork.ffffffffffff" }, "holds no"},
 		{"an image for another architecture", func(_ *testing.T, options *Options) { options.Architecture = "arm64" }, "not for arm64"},
-		{"a swap tool for another architecture", func(t *testing.T, options *Options) {
-			options.Swap = filepath.Join(compiled(t), "arm64", "kube-scheduler-swap")
-		}, "GOARCH=arm64, not GOARCH=amd64"},
+		{"a swap tool for another architecture", func(t *testing.T, options *Options) { options.Swap = tool(t, "arm64") },
+			"GOARCH=arm64, not GOARCH=amd64"},
+		{"a plugin of kubectl for another architecture", func(t *testing.T, options *Options) { options.Kubectl = tool(t, "arm64") },
+			"kubectl-scheduling was built with GOARCH=arm64, not GOARCH=amd64"},
 		{"a swap tool without its version", func(t *testing.T, options *Options) {
-			content, err := os.ReadFile(options.Swap)
-			if err != nil {
-				t.Fatal(err)
-			}
+			content := strings.ReplaceAll(readFile(t, options.Swap), version, strings.Repeat("x", len(version)))
 			options.Swap = filepath.Join(t.TempDir(), "kube-scheduler-swap")
-			content = bytes.ReplaceAll(content, []byte(version), []byte(strings.Repeat("x", len(version))))
-			if err := os.WriteFile(options.Swap, content, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, options.Swap, content)
 		}, "does not know its version"},
-		{"a plugin of kubectl for another architecture", func(t *testing.T, options *Options) {
-			options.Kubectl = filepath.Join(compiled(t), "arm64", "kubectl-scheduling")
-		}, "kubectl-scheduling was built with GOARCH=arm64, not GOARCH=amd64"},
 		{"no page to begin with", func(t *testing.T, options *Options) {
 			if err := os.Remove(filepath.Join(options.Project, "README.md")); err != nil {
 				t.Fatal(err)
@@ -787,36 +528,20 @@ func TestUnfitInputsAreRefused(t *testing.T) {
 			if err := os.Symlink("/etc/passwd", filepath.Join(options.Project, "manifests/link.yaml")); err != nil {
 				t.Fatal(err)
 			}
-		}, "not a plain file"},
-		{"a module that is not in the cache", func(t *testing.T, options *Options) {
-			options.ModuleCache = t.TempDir()
-		}, "the licence of golang.org/x/"},
+		}, "not a regular file"},
+		{"a module that is not in the cache", func(t *testing.T, options *Options) { options.ModuleCache = t.TempDir() },
+			"the licence of golang.org/x/"},
 		{"a module without a licence", func(t *testing.T, options *Options) {
 			options.ModuleCache = t.TempDir()
-			if err := writeAll(options.ModuleCache, map[string]string{
-				"golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE": "roots\n",
-				"example.org/!fork@v1.2.3/list.go":                      "package listed\n",
-			}); err != nil {
-				t.Fatal(err)
-			}
+			writeFile(t, filepath.Join(options.ModuleCache, "golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE"), "roots\n")
+			writeFile(t, filepath.Join(options.ModuleCache, "example.org/!fork@v1.2.3/list.go"), "package listed\n")
 		}, "the licence of example.org/Fork@v1.2.3: there is no LICENSE"},
 		{"no Go that could have compiled it", func(t *testing.T, options *Options) { options.GoRoot = t.TempDir() }, "the licence of go: "},
-		{"a tree that the binaries were not made from", func(t *testing.T, options *Options) {
+		{"a tree without the scheduler", func(t *testing.T, options *Options) {
 			options.Tree = t.TempDir()
-			if err := writeAll(options.Tree, map[string]string{
-				"vendor/modules.txt": "# example.org/other v1.0.0\nexample.org/other\n", "go.sum": "",
-				"modules.yaml": "modules: []\n",
-			}); err != nil {
-				t.Fatal(err)
-			}
-			options.Modules = filepath.Join(options.Tree, "modules.yaml")
-		}, "does not name the package"},
-		{"a tree without what is carried", func(t *testing.T, options *Options) {
-			other := strings.Replace(carried, "[carried]", "[other]", 1)
-			if err := os.WriteFile(options.Modules, []byte(other), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}, "does not name example.org/used/other, which modules.yaml does"},
+			writeFile(t, filepath.Join(options.Tree, "go.mod"), "module k8s.io/kubernetes\n")
+			writeFile(t, filepath.Join(options.Tree, "go.sum"), "")
+		}, "cannot list the packages of k8s.io/"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			options, folder := project(t, "amd64"), t.TempDir()

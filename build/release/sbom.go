@@ -22,7 +22,7 @@ import (
 	gomodule "golang.org/x/mod/module"
 )
 
-// unknown is SPDX's word for what is not said.
+// unknown is SPDX's word for a missing value.
 const unknown = "NOASSERTION"
 
 // Licences that upstream declares for all of its own source.
@@ -31,13 +31,13 @@ const (
 	goLicence         = "BSD-3-Clause"
 )
 
-// inventory is an SPDX document while it is made.
+// inventory is an SPDX document under construction.
 type inventory struct {
 	*v2_3.Document
 	known map[common.ElementID]*v2_3.Package
 }
 
-// describe lists, as SPDX 2.3 JSON, what is in a bundle: image and binaries, the modules that are linked into each
+// describe returns the parts of a bundle as SPDX 2.3 JSON: image and binaries, the modules of each
 // binary, the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
 func describe(
 	options Options, archive []byte, imageID string, binaries map[string]Binary, roots Module,
@@ -48,8 +48,8 @@ func describe(
 		DataLicense:    v2_3.DataLicense,
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   name,
-		DocumentComment: "What a binary links is read from the binary itself: from the names of the source files of its functions " +
-			"for the commands of Kubernetes, which are built in a Go path; from their lists of modules for " + swapName + " and " + kubectlName + ".",
+		DocumentComment: "STATIC_LINK names the modules of all packages that a binary is compiled from: the go command lists them in the " +
+			"tree of Kubernetes; " + swapName + " and " + kubectlName + " list theirs. The linker may have left out all of a module.",
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
 			Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
@@ -91,7 +91,7 @@ func describe(
 	return list.encode()
 }
 
-// encode gives the document its namespace, made from its content, and writes it as JSON.
+// encode sets the document's namespace to a hash of its content, and returns it as JSON.
 func (l inventory) encode() ([]byte, error) {
 	if err := spdxlib.ValidateDocument(l.Document); err != nil {
 		return nil, fmt.Errorf("the SBOM is not valid: %w", err)
@@ -111,14 +111,14 @@ func (l inventory) encode() ([]byte, error) {
 // notInID are the characters that an SPDX identifier cannot hold.
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// add adds a package, once; what SPDX wants to be said of each and is not given becomes "not said".
+// add adds a package, once, and sets required fields that are missing to unknown.
 func (l inventory) add(id string, part v2_3.Package) common.ElementID {
 	element := common.ElementID(notInID.ReplaceAllString(id, "-"))
 	for known := l.known[element]; known != nil; known = l.known[element] {
 		if known.PackageName == part.PackageName && known.PackageVersion == part.PackageVersion {
 			return element
 		}
-		// Two names that differ only in what an identifier cannot hold.
+		// Two names may differ only in characters that an identifier cannot contain.
 		element += "-other"
 	}
 	l.known[element] = &part
@@ -144,7 +144,7 @@ func (l inventory) relate(from common.ElementID, how string, to common.ElementID
 	}
 }
 
-// source is upstream's source, before the patches.
+// source adds upstream's source, before the patches.
 func (l inventory) source(options Options) common.ElementID {
 	from, at := "Go module sum "+options.Sum, options.Kubernetes
 	if options.Commit != "" {
@@ -192,8 +192,8 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 	return nil
 }
 
-// binary adds a binary, the modules linked into it, and its Go: once as the standard library in it, under the name by
-// which scanners know that, and once as the compiler.
+// binary adds a binary, its modules, and its Go: as the standard library, under the name that scanners know, and as the
+// compiler.
 func (l inventory) binary(options Options, name string, binary Binary) common.ElementID {
 	version := options.Version
 	part := v2_3.Package{
@@ -239,8 +239,8 @@ func (l inventory) binary(options Options, name string, binary Binary) common.El
 	return id
 }
 
-// module adds a Go module. The same version from two places, a staging folder of Kubernetes and the published module,
-// is one package with both origins.
+// module adds a Go module. The same version with two origins, such as a staging directory of Kubernetes and the
+// published module, is one package.
 func (l inventory) module(module Module) common.ElementID {
 	part := v2_3.Package{
 		PackageName:               module.Path,
@@ -260,7 +260,7 @@ func (l inventory) module(module Module) common.ElementID {
 	return id
 }
 
-// downloadLocation is where the module's zip file is kept for good; a folder in another project has none.
+// downloadLocation returns the URL of the module's zip file on the public proxy.
 func downloadLocation(module Module) string {
 	escaped, err := gomodule.EscapePath(module.Path)
 	version, versionErr := gomodule.EscapeVersion(module.Version)
@@ -270,7 +270,7 @@ func downloadLocation(module Module) string {
 	return "https://proxy.golang.org/" + escaped + "/@v/" + version + ".zip"
 }
 
-// purl is a package URL, in whose form the names of Go modules are of small letters.
+// purl returns a package URL, in which the names of Go modules are in lower case.
 func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 	if kind == "golang" {
 		name = strings.ToLower(name)
@@ -288,7 +288,7 @@ func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 	}}
 }
 
-// cpe is the name under which advisories know a product.
+// cpe returns a product's name in advisories.
 func cpe(vendor, product, version string) *v2_3.PackageExternalReference {
 	return &v2_3.PackageExternalReference{
 		Category: common.CategorySecurity, RefType: common.TypeSecurityCPE23Type,

@@ -4,11 +4,8 @@ package release
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -17,22 +14,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
-
-	"kube-scheduler-fork/build/source"
 )
 
 // documentOf reads the SBOM of a bundle, and its bytes.
 func documentOf(t *testing.T, options Options) (*v2_3.Document, []byte) {
 	t.Helper()
 	bundle, beside := mustWrite(t, t.TempDir(), options)
-	content, err := os.ReadFile(beside)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := []byte(readFile(t, beside))
 	_, contents := headers(t, bundle)
 	if contents[Name(options.Version, options.Architecture)+"/sbom.spdx.json"] != string(content) {
 		t.Error("the SBOM in the bundle is not the one beside it")
@@ -130,57 +123,18 @@ func facts(document *v2_3.Document) []string {
 func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 	options := project(t, "arm64")
 	document, _ := documentOf(t, options)
-	const bundle = "kube-scheduler-v1.23.17_fork.0123456789ab-linux-arm64 V"
-	want := []string{
-		"document DESCRIBES " + bundle,
-		bundle + " CONTAINS kube-scheduler image V",
-		bundle + " CONTAINS kube-scheduler-swap V",
-		bundle + " CONTAINS kubectl-scheduling V",
-		bundle + " CONTAINS ./patches/0100-one.patch",
-		bundle + " CONTAINS ./patches/0200-two.patch",
-		"./patches/0100-one.patch PATCH_APPLIED k8s.io/kubernetes v1.23.17",
-		"./patches/0200-two.patch PATCH_APPLIED k8s.io/kubernetes v1.23.17",
-		"kube-scheduler image V CONTAINS kube-scheduler V",
-		"kube-scheduler image V CONTAINS kube-log-runner V",
-		"golang.org/x/crypto/x509roots/fallback v0.1.0 DATA_FILE_OF kube-scheduler image V",
-		"kube-scheduler V GENERATED_FROM k8s.io/kubernetes v1.23.17",
-		"kube-log-runner V GENERATED_FROM k8s.io/kubernetes v1.23.17",
-		"go GO BUILD_TOOL_OF kube-scheduler V",
-		"go GO BUILD_TOOL_OF kube-log-runner V",
-		"go GO BUILD_TOOL_OF kube-scheduler-swap V",
-		"go GO BUILD_TOOL_OF kubectl-scheduling V",
-		"kube-scheduler V STATIC_LINK stdlib GO",
-		"kube-log-runner V STATIC_LINK stdlib GO",
-		"kube-scheduler-swap V STATIC_LINK stdlib GO",
-		"kubectl-scheduling V STATIC_LINK stdlib GO",
-		// Of a replaced module the replacement's version; of a package of which nothing is left, nothing.
-		"kube-scheduler V STATIC_LINK example.org/used v1.0.0+incompatible",
-		"kube-scheduler V STATIC_LINK example.org/inlined/v2 v2.0.1",
-		"kube-scheduler V STATIC_LINK k8s.io/staged v0.23.17",
-		// A command that nothing imports lies in its staging module all the same.
-		"kube-log-runner V STATIC_LINK k8s.io/logs v0.23.17",
-		"kube-scheduler-swap V STATIC_LINK example.org/Fork v1.2.3",
-	}
-	slices.Sort(want)
-	if got := facts(document); !slices.Equal(got, want) {
-		t.Errorf("the SBOM says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	if diff := cmp.Diff(want(t, "sbom", "arm64"), facts(document)); diff != "" {
+		t.Errorf("relationships (-want +got):\n%s", diff)
 	}
 
-	sumOf := func(path string) string {
-		content, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return fmt.Sprintf("%x", sha256.Sum256(content))
-	}
+	sumOf := func(path string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(readFile(t, path)))) }
 	parts := map[string]*v2_3.Package{}
 	for _, part := range document.Packages {
 		parts[part.PackageName] = part
 	}
 	for name, path := range map[string]string{
 		"kube-scheduler image": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
-		"kube-scheduler":  filepath.Join(compiled(t), "arm64/kube-scheduler"),
-		"kube-log-runner": filepath.Join(compiled(t), "arm64/kube-log-runner"),
+		"kube-scheduler": tool(t, "arm64"), "kube-log-runner": tool(t, "arm64"),
 	} {
 		if checksums := parts[name].PackageChecksums; len(checksums) != 1 || checksums[0].Value != sumOf(path) {
 			t.Errorf("%s has the checksums %v, want the SHA-256 of %s", name, checksums, path)
@@ -199,10 +153,9 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 	}
 	for name, origin := range map[string]string{
 		"k8s.io/kubernetes":      "commit " + commit + ", Go module sum " + sum,
-		"example.org/inlined/v2": "Go module, sum " + inlinedSum,
-		// Upstream vendors one package of it; another is carried, as a dependency.
-		"example.org/used": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=; Go module, sum " + carriedSum,
-		"k8s.io/staged":    "staging/src/k8s.io/staged of Kubernetes v1.23.17",
+		"example.org/inlined/v2": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:inlined=",
+		"example.org/used":       "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=",
+		"k8s.io/staged":          "staging/src/k8s.io/staged of Kubernetes v1.23.17",
 	} {
 		if got := parts[name].PackageSourceInfo; got != origin {
 			t.Errorf("%s comes from %q, want %q", name, got, origin)
@@ -223,126 +176,5 @@ func TestNamesThatDifferInWhatAnIdentifierCannotHoldStayTwo(t *testing.T) {
 	}
 	if got := list.Packages[0].PackageSourceInfo; got != "here; there" {
 		t.Errorf("one module from two places has the origin %q", got)
-	}
-}
-
-// TestLinkedModulesOfTheRealScheduler holds what is read from the binary that `make image` made against what the go
-// command says of its imports. Everything found must be imported. The other way round less is found: the linker keeps
-// nothing of some packages; then their module's path must stand nowhere in the binary.
-func TestLinkedModulesOfTheRealScheduler(t *testing.T) {
-	output, err := filepath.Abs(filepath.Join("../..", "_output"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if folder := os.Getenv("OUTPUT"); folder != "" {
-		output = folder
-	}
-	pin, err := source.ReadPin("../../upstream.version")
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := filepath.Join(output, "bin/linux", runtime.GOARCH, "kube-scheduler")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatalf("%v; next: make image", err)
-	}
-	tree := filepath.Join(output, "kubernetes")
-	options := Options{Tree: tree, Kubernetes: pin.Version, Modules: "../../modules.yaml"}
-	vendor, err := readTree(options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	binary, err := inspect("kube-scheduler", content, runtime.GOARCH, vendor, "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	// In a Go path, as upstream's make compiles it: what is carried is in vendor/, and go.mod does not know it.
-	goPath := t.TempDir()
-	place := filepath.Join(goPath, "src/k8s.io")
-	if err := os.MkdirAll(place, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink(tree, filepath.Join(place, "kubernetes")); err != nil {
-		t.Fatal(err)
-	}
-	command := exec.Command("go", "list", "-deps", "-tags=selinux,notest", "k8s.io/kubernetes/cmd/kube-scheduler")
-	command.Dir = goPath
-	command.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=off", "GOPATH="+goPath, "CGO_ENABLED=0", "GOOS=linux")
-	listed, err := command.Output()
-	if err != nil {
-		t.Fatalf("%v: %v", command.Args, err)
-	}
-	modulesFile, err := os.ReadFile(filepath.Join(tree, "vendor/modules.txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	vendorList := source.ParseVendorList(modulesFile)
-	imported := map[string]string{}
-	for line := range strings.Lines(string(listed)) {
-		name, isVendored := strings.CutPrefix(strings.TrimSpace(line), kubernetes+"/vendor/")
-		if !isVendored {
-			continue
-		}
-		var module *source.Vendored
-		for _, candidate := range vendorList {
-			inside := name == candidate.Module.Path || strings.HasPrefix(name, candidate.Module.Path+"/")
-			if inside && candidate.Module.Version != "" && (module == nil || len(candidate.Module.Path) > len(module.Module.Path)) {
-				module = candidate
-			}
-		}
-		if module == nil {
-			t.Fatalf("vendor/modules.txt names no module of %s", name)
-		}
-		version := cmp.Or(module.Replacement.Version, module.Module.Version)
-		if version == "v0.0.0" {
-			version = source.StagingVersion(pin.Version)
-		}
-		imported[module.Module.Path] = version
-	}
-	linked := map[string]bool{}
-	for _, module := range binary.Modules {
-		linked[module.Path] = true
-		if imported[module.Path] != module.Version {
-			t.Errorf("%s %s is in the binary; go list says %q", module.Path, module.Version, imported[module.Path])
-		}
-	}
-	carried, err := source.ReadModules(options.Modules)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range carried {
-		if !slices.ContainsFunc(binary.Modules, func(module Module) bool {
-			return module.Path == entry.Path && module.Version == entry.Version && module.Origin == "Go module, sum "+entry.Sum
-		}) {
-			t.Errorf("nothing that modules.yaml carries of %s is in the binary", entry.Path)
-		}
-	}
-	// Of a dependency nothing may be left.
-	for _, entry := range source.All(carried) {
-		for _, name := range entry.ImportPaths() {
-			if module, known := vendor.module(name); !known || module.Origin != "Go module, sum "+entry.Sum {
-				t.Errorf("%s is of %+v, want it to be carried", name, module)
-			}
-		}
-	}
-	for _, module := range binary.Modules {
-		if err := addLicences(map[string][]byte{}, module.Path, module.Folder, true); err != nil {
-			t.Error(err)
-		}
-	}
-	var dropped []string
-	for module := range imported {
-		if linked[module] {
-			continue
-		}
-		dropped = append(dropped, module)
-		if bytes.Contains(content, []byte(module)) {
-			t.Errorf("%s is imported and the binary names it, but it was not found", module)
-		}
-	}
-	slices.Sort(dropped)
-	t.Logf("%d modules are linked; %d more are imported, and nothing of them is in the binary: %v", len(linked), len(dropped), dropped)
-	if len(linked) < 80 {
-		t.Errorf("only %d modules were found", len(linked))
 	}
 }

@@ -15,12 +15,12 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// sumLine is a line that `sha256sum --check` reads.
+// sumLine returns a line for `sha256sum --check`.
 func sumLine(content []byte, name string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name)
 }
 
-// sumsOf lists files in the order of their names.
+// sumsOf returns the lines of files.
 func sumsOf(files []file) []byte {
 	var lines strings.Builder
 	for _, file := range files {
@@ -29,9 +29,9 @@ func sumsOf(files []file) []byte {
 	return []byte(lines.String())
 }
 
-// listSums brings the SHA256SUMS of a folder of bundles up to date: the lines of the files in replaced go, those in
-// added come. Of the other lines those stay whose file is there and belongs to the same version, another architecture's
-// bundle: with the sum that they got when that file was made, never with one of what lies there today.
+// listSums updates the SHA256SUMS of a directory of bundles: it removes the lines of the files in replaced, and adds
+// those in added. It keeps the lines, with their old sums, of existing files of the same version: another
+// architecture's bundle.
 func listSums(folder, version string, replaced []string, added []string) error {
 	path := filepath.Join(folder, sumsName)
 	before, err := os.ReadFile(path)
@@ -57,11 +57,10 @@ func afterSum(line string) string {
 	return name
 }
 
-// replaceFile writes a file beside its place and renames it: at that name there is the old content or the new one,
-// whole.
+// replaceFile replaces a file atomically: it writes a temporary file and renames it.
 func replaceFile(path string, content []byte) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	// One that an interrupted run left may have another mode.
+	// One of an interrupted run may have another mode.
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
@@ -75,9 +74,9 @@ func replaceFile(path string, content []byte) (err error) {
 		}
 	}()
 	_, err = file.Write(content)
-	// On the disk before it gets its name: after a power cut a name must not stand for half a file.
+	// Sync before the rename: after a power failure the name must not refer to an incomplete file.
 	if err = errors.Join(err, file.Chmod(0o644), file.Sync(), file.Close()); err != nil {
-		return nextstep.With(err, "make room where %s lies, then make release", filepath.Dir(path))
+		return nextstep.With(err, "free disk space in %s, then make release", filepath.Dir(path))
 	}
 	return os.Rename(temporary, path)
 }
