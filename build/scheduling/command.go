@@ -42,6 +42,7 @@ API server, with your own credentials.
   kubectl scheduling nodes web-0
   kubectl scheduling what-if -f pod.yaml
   kubectl scheduling queue
+  kubectl scheduling load
   kubectl scheduling page`,
 		Version:           version,
 		SilenceUsage:      true,
@@ -52,7 +53,7 @@ API server, with your own credentials.
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
 	root.PersistentFlags().StringVar(&o.lease, "lease", schedulersLease.String(), "the scheduler's lease, as NAMESPACE/NAME: that of a second scheduler is kube-system/second-scheduler")
-	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.pageCommand())
+	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.loadCommand(), o.pageCommand())
 	return root
 }
 

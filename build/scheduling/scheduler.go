@@ -289,6 +289,9 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 	what, next := said(content)
 	switch response.StatusCode {
 	case http.StatusOK:
+		if request.path == loadPath {
+			return content, nil // a plugin's answer, which does not report the leader
+		}
 		var answer struct {
 			Leader         bool
 			LeaderIdentity string

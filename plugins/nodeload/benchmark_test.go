@@ -18,7 +18,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/utils/clock"
 )
 
@@ -38,7 +37,7 @@ func five() []config.NodeLoadResource {
 
 // measureAll gives all nodes measurements of all resources.
 func measureAll(w *world, names []*v1.Node) {
-	samples := map[string][]measured.Sample{}
+	samples := map[string][]collector.Sample{}
 	for i, n := range names {
 		for range w.plugin.resources {
 			s := w.sample(float64(i%70)/100, time.Duration(i%60)*time.Second)
@@ -83,8 +82,8 @@ func scoreAll(w *world, state *framework.CycleState, pod *v1.Pod, _ []*framework
 	}
 }
 
-// TestNoAllocationForANode that was looked at since its pods changed.
-func TestNoAllocationForANode(t *testing.T) {
+// TestFilterAndScoreAllocations checks that nodes whose pods have not changed take no allocations.
+func TestFilterAndScoreAllocations(t *testing.T) {
 	w, infos := benchmarkWorld(t, 200)
 	incoming := pod("incoming", "100m")
 	state := begin(w, incoming)
@@ -150,11 +149,10 @@ func BenchmarkPreFilter(b *testing.B) {
 // BenchmarkSwap makes a view of a snapshot and looks whom to wake.
 func BenchmarkSwap(b *testing.B) {
 	w, _ := benchmarkWorld(b, benchmarkNodes)
-	snapshot := w.measurements.Snapshot()
 	b.ReportAllocs()
 	b.ResetTimer()
 	for i := 0; i < b.N; i++ {
-		w.plugin.swapped(snapshot)
+		w.plugin.swapped(w.last)
 	}
 }
 
@@ -198,17 +196,25 @@ func BenchmarkRefresh(b *testing.B) {
 	args.Prometheus.Endpoints = []string{server.URL}
 	args.RefreshInterval.Duration = time.Second
 	took := make(chan time.Duration, 1000)
-	ctx, cancel := context.WithCancel(context.Background())
-	b.Cleanup(cancel)
-	pl, err := newPlugin(&args, w.Framework, clock.RealClock{}, &group{}, func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error) {
-		return subscribeTo(collector.NewPool(ctx), pl, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(snapshot *measured.Snapshot) {
-			swapped(snapshot)
-			took <- time.Since(began.Load().(time.Time))
-		})
-	})
+	pl, err := newPlugin(&args, w.Framework, clock.RealClock{}, &group{})
 	if err != nil {
 		b.Fatal(err)
 	}
+	spec, err := pl.spec()
+	if err != nil {
+		b.Fatal(err)
+	}
+	nodes := w.SharedInformerFactory().Core().V1().Nodes()
+	spec.Nodes, spec.Synced = nodes.Lister(), nodes.Informer().HasSynced
+	spec.Swapped = func(snapshot *collector.Snapshot) {
+		pl.swapped(snapshot)
+		took <- time.Since(began.Load().(time.Time))
+	}
+	handle, err := collector.New().Join(spec)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(handle.Release)
 	<-took // the first one fills caches and pools
 	var sum time.Duration
 	b.ResetTimer()

@@ -16,10 +16,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 )
 
-// prometheus answers as a server does that knows one node and a stranger.
+// prometheus answers with the series of a known node and of a stranger.
 func prometheus(known, stranger string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := float64(time.Now().UnixNano()) / 1e9
@@ -33,7 +32,7 @@ func prometheus(known, stranger string) http.Handler {
 	})
 }
 
-// TestCheckSources asks a server as --validate-config does: before anything of the scheduler runs.
+// TestCheckSources asks a server as --validate-config does: without a running scheduler.
 func TestCheckSources(t *testing.T) {
 	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
 	defer server.Close()
@@ -51,12 +50,12 @@ func TestCheckSources(t *testing.T) {
 			t.Errorf("there is no %q in\n%s", want, out.String())
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), `about no node, such as that with instance="elsewhere`) {
+	if err == nil || !strings.Contains(err.Error(), `match no node, for example the one with instance="elsewhere`) {
 		t.Errorf("error: %v", err)
 	}
 }
 
-func TestCheckSourcesWithoutAnAnswer(t *testing.T) {
+func TestCheckSourcesErrors(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()
 	args := arguments(cpu(80))
@@ -80,8 +79,8 @@ type connected struct {
 
 func (c connected) KubeConfig() *rest.Config { return c.kubeConfig }
 
-// TestFromMetricsServerToScores asks an API server for cores, and holds them against what the nodes have.
-func TestFromMetricsServerToScores(t *testing.T) {
+// TestMetricsServerToView checks the whole path from an API server to the view.
+func TestMetricsServerToView(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w,
 			`{"items":[{"metadata":{"name":"node-0"},"timestamp":%q,"window":"20s","usage":{"cpu":"500m"}}]}`,
@@ -94,60 +93,52 @@ func TestFromMetricsServerToScores(t *testing.T) {
 	args := arguments(resource)
 	args.Source, args.Prometheus = config.NodeLoadSourceMetricsServer, config.NodeLoadPrometheus{}
 	w := newWorld(t, args, nodes(2))
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	pool := collector.NewPool(ctx)
-	subscribe := func() (*collector.Subscription, error) {
-		return subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil,
-			func(s *measured.Snapshot) { w.plugin.swapped(s) })
-	}
-	if _, err := subscribe(); err == nil || !strings.Contains(err.Error(), "no API server") {
+	collectors := collector.New()
+	if err := w.plugin.join(collectors); err == nil || !strings.Contains(err.Error(), "no API server") {
 		t.Errorf("without a client: %v", err)
 	}
-	// What the scheduler itself asks has used up its rate.
+	// The scheduler's own requests have used up its rate.
 	exhausted := flowcontrol.NewFakeNeverRateLimiter()
 	w.plugin.handle = connected{w.plugin.handle, &rest.Config{Host: server.URL, QPS: 1, RateLimiter: exhausted}}
-	if _, err := subscribe(); err != nil {
+	if err := w.plugin.join(collectors); err != nil {
 		t.Fatal(err)
 	}
+	defer w.plugin.source.(*collector.Handle).Release()
 	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
-	if _, got := found.sample("node-1", 0); got != measured.NoSeries {
+	if _, got := found.sample("node-1", 0); got != collector.NoSeries {
 		t.Errorf("node-1: %v", got)
 	}
-	sample := found.snapshot.Node("node-0")[0]
-	if sample.Missing != measured.Present || sample.Value != 0.5 || time.Since(time.Unix(0, sample.At)) > time.Minute {
+	sample := found.snapshot.Nodes["node-0"][0]
+	if sample.Missing != collector.Present || sample.Value != 0.5 || time.Since(time.Unix(0, sample.At)) > time.Minute {
 		t.Errorf("node-0: %+v, want half a core a moment ago", sample)
 	}
 	var out strings.Builder
-	if err := w.plugin.CheckSources(ctx, nodes(2), &out); err != nil || !strings.Contains(out.String(), "next: kubectl top nodes") {
+	if err := w.plugin.CheckSources(context.Background(), nodes(2), &out); err != nil || !strings.Contains(out.String(), "next: kubectl top nodes") {
 		t.Errorf("the check of the configuration: %v, %s", err, out.String())
 	}
 }
 
-// TestFromPrometheusToScores goes the whole way.
-func TestFromPrometheusToScores(t *testing.T) {
+// TestPrometheusToView checks the whole path from Prometheus to the view.
+func TestPrometheusToView(t *testing.T) {
 	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
 	defer server.Close()
 	args := arguments(cpu(80))
 	args.Prometheus.Endpoints = []string{server.URL}
 	w := newWorld(t, args, nodes(2))
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	pool := collector.NewPool(ctx)
-	_, err := subscribeTo(pool, w.plugin, w.SharedInformerFactory().Core().V1().Nodes(), nil, func(s *measured.Snapshot) { w.plugin.swapped(s) })
-	if err != nil {
+	if err := w.plugin.join(collector.New()); err != nil {
 		t.Fatal(err)
 	}
+	defer w.plugin.source.(*collector.Handle).Release()
 	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
 	found := w.plugin.current()
 	if len(found.nodes) != 2 {
 		t.Fatalf("%d nodes in the view", len(found.nodes))
 	}
-	if _, got := found.sample("node-0", 0); got != measured.Present {
+	if _, got := found.sample("node-0", 0); got != collector.Present {
 		t.Errorf("node-0 has no measurement: %v", got)
 	}
-	if _, got := found.sample("node-1", 0); got != measured.NoSeries {
+	if _, got := found.sample("node-1", 0); got != collector.NoSeries {
 		t.Errorf("node-1: %v", got)
 	}
 }

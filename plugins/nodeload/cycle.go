@@ -9,30 +9,30 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// stateKey is where a cycle keeps its *cycle.
+// stateKey is the key of the *cycle in the CycleState.
 const stateKey framework.StateKey = Name
 
-// cycle is what all calls of a scheduling cycle go by, so that they predict the same whatever is measured meanwhile. It
-// never changes.
+// cycle is the state of a scheduling cycle. All its calls use it, so that they predict the same even if a snapshot
+// arrives meanwhile. It never changes.
 type cycle struct {
 	view *view
 	// oldest is the time, in nanoseconds since 1970, before which a measurement is too old.
 	oldest int64
-	// exempt says that the pod passes the filter whatever is measured.
+	// exempt reports whether the pod always passes the filter.
 	exempt bool
-	// filters and scores are the numbers of the resources that take part.
+	// filters and scores are the indices of the resources that take part.
 	filters, scores []int
-	// estimates are the pod's, in the resources' units; blind resources have too few measurements.
+	// estimates are the pod's, in the resources' units. Resources with too few measurements are blind.
 	estimates []float64
 	blind     []bool
 }
 
-// Clone returns the cycle itself: what preemption adds and removes is in the NodeInfo.
+// Clone returns the cycle itself: the pods that preemption adds and removes are in the NodeInfo.
 func (c *cycle) Clone() framework.StateData {
 	return c
 }
 
-// cycleOf returns the cycle that a pod would have now, by a view.
+// cycleOf returns the cycle of a pod that begins now.
 func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 	c := &cycle{
 		view: v, exempt: pl.exempt(pod),
@@ -56,19 +56,17 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 	return c
 }
 
-// cycle returns the cycle of a state, which it begins at the first extension point that asks for it, whichever a profile
-// enables.
+// cycle returns the cycle of a state. The first extension point that a profile enables begins it.
 func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 	if data, err := state.Read(stateKey); err == nil {
 		return data.(*cycle)
 	}
-	// The first may be Filter or Score, of which 16 run at once.
+	// That may be Filter or Score, which several workers call at once.
 	pl.first.Lock()
 	defer pl.first.Unlock()
 	if data, err := state.Read(stateKey); err == nil {
 		return data.(*cycle)
 	}
-	pl.source.Touch()
 	c := pl.cycleOf(pod, pl.current())
 	whatIf := whatif.Is(state)
 	for r, blind := range c.blind {
@@ -80,7 +78,7 @@ func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 	return c
 }
 
-// exempt says whether the pod passes the filter whatever is measured.
+// exempt reports whether the pod always passes the filter.
 func (pl *NodeLoad) exempt(pod *v1.Pod) bool {
 	above := pl.args.ExemptPriorityAbove
 	if above != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > *above {

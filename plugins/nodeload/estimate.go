@@ -9,22 +9,23 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// estimator says what a pod will use of a resource, in the unit of its capacity: cores, bytes, bytes per second,
+// estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per second,
 // devices.
 type estimator struct {
-	// resource is the one whose requests and limits count; empty if none do.
+	// resource is the resource whose requests and limits count; empty for none.
 	resource v1.ResourceName
-	// extended says that only pods that ask for the resource use any of it.
+	// extended reports whether only pods that request the resource use it.
 	extended bool
-	// byLimits says that limits count, where they are above the requests.
+	// byLimits reports whether limits count, where they are above the requests.
 	byLimits bool
-	// factor is a share.
+	// factor is a ratio.
 	factor float64
-	// otherwise is what a container uses that declares nothing.
+	// otherwise is the use of a container that declares nothing.
 	otherwise float64
-	// annotation is the key of the pod's annotation that counts more; may be empty.
+	// annotation is the key of the pod's annotation that takes precedence; may be empty.
 	annotation string
 }
 
@@ -39,7 +40,7 @@ func newEstimator(args config.NodeLoadEstimator) estimator {
 	}
 }
 
-// concerns says whether the pod uses any of the resource.
+// concerns reports whether the pod uses the resource.
 func (e *estimator) concerns(pod *v1.Pod) bool {
 	return !e.extended || asksFor(pod.Spec.Containers, e.resource) || asksFor(pod.Spec.InitContainers, e.resource)
 }
@@ -56,16 +57,15 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
-// estimate returns what the pod will use: what its annotation says, or else the sum over its containers and the
-// overhead of its runtime class. Init containers do not count: they are gone before the pod is in full use. An
-// annotation counts only if quantityOf takes it, and does not count for more than a node has, see compute.
+// estimate returns the estimated use of a pod: the value of its annotation if that is valid, or else the sum over its
+// containers and the overhead of its runtime class. Init containers do not count: they end before the pod is in full use.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
 		return 0
 	}
 	if e.annotation != "" {
 		if text, found := pod.Annotations[e.annotation]; found {
-			if estimate, ok := quantityOf(text); ok {
+			if estimate, ok := collector.ParseQuantity(text); ok {
 				return estimate
 			}
 		}
@@ -80,7 +80,7 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 	return sum
 }
 
-// container returns round(request x factor), at most the limit; with byLimits that of the limit. A container that has
+// container returns round(request x factor), at most the limit; with byLimits round(limit x factor). A container with
 // only a limit requests as much, as everywhere in Kubernetes. CPU is rounded to thousandths of a core, everything else
 // to whole units.
 func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
@@ -106,7 +106,7 @@ func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
 	return estimate / unit
 }
 
-// amount returns what a list has of the resource, of CPU in thousandths of a core, and whether it names it.
+// amount returns the amount of the resource in a list, for CPU in thousandths of a core, and whether the list has it.
 func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 	quantity, found := list[e.resource]
 	if !found {
@@ -118,8 +118,8 @@ func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 	return float64(quantity.Value()), true
 }
 
-// requested returns what the pods of a node request, and what of it there is to request; false if the node has none. Of
-// CPU and memory, a container that requests nothing counts as the default plugins count it.
+// requested returns the amount that the pods of a node request, and the allocatable amount; false if the node has none. A
+// container that requests no CPU or memory counts as for the default plugins.
 func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
 	switch e.resource {
 	case "":

@@ -4,7 +4,6 @@ package nodeload
 
 import (
 	"math"
-	"strings"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
@@ -19,26 +18,6 @@ func list(name v1.ResourceName, amount string) v1.ResourceList {
 		return nil
 	}
 	return v1.ResourceList{name: apiresource.MustParse(amount)}
-}
-
-// TestQuantitiesOfAnnotations: some take minutes to parse, if they are.
-func TestQuantitiesOfAnnotations(t *testing.T) {
-	for text, want := range map[string]float64{
-		"0": 0, "2": 2, "1.5": 1.5, "250m": 0.25, "200M": 2e8, "1Gi": 1 << 30, "3E": 3e18, "1Ei": 1 << 60, "12e6": 12e6, "1e-3": 0.001, "1E+2": 100, "9e99": 9e99,
-	} {
-		if got, ok := quantityOf(text); !ok || math.Abs(got-want) > 1e-9*want {
-			t.Errorf("%q is %v, %v; want %v", text, got, ok, want)
-		}
-	}
-	ones := strings.Repeat("1", 20)
-	for _, text := range []string{
-		"", "many", "-1", "1e400", "9e999999", ones + "e100000000", ones + "e999", "1e-100", ones + "E+100", strings.Repeat("1", 300000),
-		"0." + ones + "1234", "1e1e1", "0x10",
-	} {
-		if got, ok := quantityOf(text); ok {
-			t.Errorf("%.40q is %v, want none", text, got)
-		}
-	}
 }
 
 func TestEstimate(t *testing.T) {

@@ -11,11 +11,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// explainedNodes are told of.
+// explainedNodes is the maximum number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain says for the decision records what the cycle went by: how old the measurements are, and the loads of some
-// nodes without the pod, in percent.
+// Explain returns for the decision records the age of the cycle's measurements, the loads of some nodes without the pod, in
+// percent, and the estimated use of the pod.
 func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := state.Read(stateKey)
 	if err != nil {
@@ -50,6 +50,18 @@ func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 			text = append(strconv.AppendInt(text, int64(math.Round(100*loads[r].now())), 10), '%')
 		}
 		text = append(text, '.')
+	}
+	text = append(text, " The pod is estimated to use:"...)
+	for r := range c.view.resources {
+		if r > 0 {
+			text = append(text, ',')
+		}
+		text = append(append(append(text, ' '), c.view.resources[r].name...), ' ')
+		text = strconv.AppendFloat(text, math.Round(1000*c.estimates[r])/1000, 'f', -1, 64)
+	}
+	text = append(text, '.')
+	if c.exempt {
+		text = append(text, " The filter always passes it."...)
 	}
 	return string(text)
 }

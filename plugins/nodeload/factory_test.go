@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// TestNodeMatchOfAResource: a built-in query is by the label of its own resource.
-func TestNodeMatchOfAResource(t *testing.T) {
+// TestQueriesOfNodeMatch checks that a built-in query has the label of its own resource.
+func TestQueriesOfNodeMatch(t *testing.T) {
 	window := metav1.Duration{Duration: time.Minute}
 	gpu := config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName}
 	args := &config.NodeLoadArgs{

@@ -10,21 +10,22 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// PreFilter begins the cycle: it takes the view that Filter and Score will go by.
+// PreFilter begins the cycle: it takes the view that Filter and Score use.
 func (pl *NodeLoad) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	pl.cycle(state, pod)
 	return nil
 }
 
-// PreFilterExtensions returns nil: Filter sees the pods that preemption adds and removes in the NodeInfo.
+// PreFilterExtensions returns nil: the pods that preemption adds and removes are in the NodeInfo.
 func (pl *NodeLoad) PreFilterExtensions() framework.PreFilterExtensions {
 	return nil
 }
 
-// Filter rejects a node whose load is above a threshold. Preemption does not cool a node, so that is unresolvable.
+// Filter rejects a node whose load is above a threshold. Preemption does not cool a node, so the rejection is
+// unresolvable.
 //
-// The pod itself does not count: it would be rejected for its own size, by idle nodes too, and could not even preempt.
-// So a node passes its threshold by one pod at most. In Score the pod counts in full.
+// The pod itself does not count: a large pod would be rejected even by idle nodes, and could not preempt. So a node can
+// exceed its threshold by one pod. In Score the pod counts in full.
 func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	node := nodeInfo.Node()
 	if node == nil {
@@ -45,7 +46,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	return framework.NewStatus(framework.UnschedulableAndUnresolvable, why)
 }
 
-// verdict says for which resource a node is rejected, and why; with an empty text it passes.
+// verdict returns the resource for which a node is rejected, and the reason; empty if it passes.
 func (pl *NodeLoad) verdict(c *cycle, loads []load) (r int, why string) {
 	for _, r := range c.filters {
 		if c.blind[r] {
@@ -58,8 +59,8 @@ func (pl *NodeLoad) verdict(c *cycle, loads []load) (r int, why string) {
 	return -1, ""
 }
 
-// closed says why a load closes a node; empty if it does not. The texts never change: the scheduler writes them into
-// the condition of a pod that waits, and writes to the API server whenever they are not those of the last attempt.
+// closed returns the reason for which a load closes a node; empty if it does not. The texts are constant: the scheduler
+// writes them into the condition of a waiting pod, and sends an update whenever they differ from the last attempt's.
 func (pl *NodeLoad) closed(r int, known *load, oldest int64) string {
 	resource := &pl.resources[r]
 	switch {

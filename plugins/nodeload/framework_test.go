@@ -21,7 +21,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultbinder"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/queuesort"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/internal/cache"
@@ -73,13 +73,13 @@ func network(threshold int32) config.NodeLoadResource {
 // world is a real framework with the plugin, around fakes: the client, the clock, the measurements.
 type world struct {
 	framework.Framework
-	plugin       *NodeLoad
-	measurements *Measurements
-	clock        *testingclock.FakeClock
-	client       *clientset.Clientset
-	ids          uint64
-	stop         chan struct{}
-	names        []string // of nodes, for benchmarks
+	plugin *NodeLoad
+	clock  *testingclock.FakeClock
+	client *clientset.Clientset
+	ids    uint64
+	last   *collector.Snapshot
+	stop   chan struct{}
+	names  []string // of nodes, for benchmarks
 
 	mu    sync.Mutex
 	moves []framework.ClusterEvent
@@ -112,10 +112,9 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 		}
 	}
 	w := &world{
-		measurements: &Measurements{},
-		clock:        testingclock.NewFakeClock(epoch),
-		client:       clientset.NewSimpleClientset(objects...),
-		stop:         make(chan struct{}),
+		clock:  testingclock.NewFakeClock(epoch),
+		client: clientset.NewSimpleClientset(objects...),
+		stop:   make(chan struct{}),
 	}
 	enabled := schedulerconfig.PluginSet{Enabled: []schedulerconfig.Plugin{{Name: Name, Weight: 1}}}
 	plugins := &schedulerconfig.Plugins{
@@ -131,7 +130,12 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	var err error
 	w.Framework, err = frameworkruntime.NewFramework(frameworkruntime.Registry{
 		Name: func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-			w.plugin, err = newPlugin(args, handle, w.clock, &group{}, w.measurements.open)
+			if w.plugin, err = newPlugin(args, handle, w.clock, &group{}); err != nil {
+				return nil, err
+			}
+			w.plugin.source = fresh{}
+			w.plugin.group.add(w.plugin)
+			_, err = w.plugin.spec()
 			return w.plugin, err
 		},
 		queuesort.Name:     queuesort.New,
@@ -160,20 +164,33 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 	return w
 }
 
+// fresh is the status of a source that answers.
+type fresh struct{}
+
+func (fresh) Status() collector.Status {
+	return collector.Status{Source: "0", State: collector.Fresh}
+}
+
 // measure gives the plugin a snapshot with samples of nodes, which were taken now.
-func (w *world) measure(samples map[string][]measured.Sample) {
+func (w *world) measure(samples map[string][]collector.Sample) {
 	w.ids++
-	index, all, slots := map[string]int32{}, []measured.Sample(nil), len(w.plugin.resources)
-	for name, of := range samples {
-		index[name] = int32(len(all) / slots)
-		all = append(all, of...)
+	var resources []collector.Resource
+	for i := range w.plugin.resources {
+		resources = append(resources, w.plugin.resources[i].asked)
 	}
-	w.measurements.Swap(measured.New(w.ids, w.clock.Now(), slots, index, all))
+	w.last = collector.NewSnapshot(w.ids, w.clock.Now(), resources, samples)
+	w.plugin.swapped(w.last)
+}
+
+// scoreOf returns the score of a node in whole points.
+func (w *world) scoreOf(state *framework.CycleState, pod *v1.Pod, node string) int64 {
+	score, _ := w.plugin.Score(context.Background(), state, pod, node)
+	return score / point
 }
 
 // sample is a value that was taken now, less an age.
-func (w *world) sample(value float64, age time.Duration) measured.Sample {
-	return measured.Sample{Value: value, At: w.clock.Now().Add(-age).UnixNano()}
+func (w *world) sample(value float64, age time.Duration) collector.Sample {
+	return collector.Sample{Value: value, At: w.clock.Now().Add(-age).UnixNano()}
 }
 
 func (w *world) nodeInfo(t testing.TB, name string) *framework.NodeInfo {

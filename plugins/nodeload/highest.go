@@ -4,10 +4,9 @@ package nodeload
 
 import "k8s.io/kubernetes/pkg/scheduler/framework"
 
-// HighestLoad returns the highest of a node's loads in percent of the capacities, measured and in flight, without the pod
-// that is scheduled: of the resources by which the profile's NodeLoad filters or scores it. Other plugins of the profile
-// share the cycle's snapshot by it. Nothing is known where NodeLoad is not enabled, where no measurement of the node is
-// fresh, and of resources of which too few nodes have one.
+// HighestLoad returns the highest load of a node in percent of its capacity, measured and in flight, without the pod that
+// is scheduled, over the resources by which the profile's NodeLoad filters or scores. It lets other plugins of the profile
+// use the cycle's snapshot. The load is unknown if NodeLoad is not enabled, or if no fresh measurement of the node counts.
 func HighestLoad(state *framework.CycleState, nodeInfo *framework.NodeInfo) (percent float64, known bool) {
 	data, err := state.Read(stateKey)
 	if err != nil || nodeInfo.Node() == nil {

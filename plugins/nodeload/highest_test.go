@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
 func TestHighestLoad(t *testing.T) {
@@ -17,11 +17,11 @@ func TestHighestLoad(t *testing.T) {
 	args := arguments(cpu(80), memory)
 	args.MinFreshNodesPercent = 30
 	w := newWorld(t, args, nodes(3))
-	fresh := func(cpu, memory float64) []measured.Sample {
-		return []measured.Sample{w.sample(cpu, 20*time.Second), w.sample(memory, 20*time.Second)}
+	fresh := func(cpu, memory float64) []collector.Sample {
+		return []collector.Sample{w.sample(cpu, 20*time.Second), w.sample(memory, 20*time.Second)}
 	}
 	old := w.sample(0.99, 24*time.Hour)
-	w.measure(map[string][]measured.Sample{"node-0": fresh(0.3, 0.6), "node-1": {w.sample(0.2, 20*time.Second), old}})
+	w.measure(map[string][]collector.Sample{"node-0": fresh(0.3, 0.6), "node-1": {w.sample(0.2, 20*time.Second), old}})
 	state := framework.NewCycleState()
 	load := func(node string) (float64, bool) {
 		nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get(node)
@@ -45,9 +45,9 @@ func TestHighestLoad(t *testing.T) {
 	}
 }
 
-func TestTheHighestLoadIsNotOfAResourceThatTooFewNodesHave(t *testing.T) {
+func TestHighestLoadTooFewMeasurements(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(3))
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 20*time.Second)}})
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 20*time.Second)}})
 	state := framework.NewCycleState()
 	w.plugin.PreFilter(context.Background(), state, pod("incoming", "1"))
 	nodeInfo, err := w.plugin.handle.SnapshotSharedLister().NodeInfos().Get("node-0")

@@ -9,26 +9,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. What it lacks is in
-// flight. Nothing is written down about that: it is read off the pods that the scheduler knows to be on a node, those
-// that it has only assumed among them, and off when they started. So it is the same for every scheduler that bound a
-// pod, and after a restart; and a binding that fails, a pod that is deleted and one that has ended need no attention.
+// A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. The missing part is in
+// flight. It is not recorded anywhere: it is computed from the pods that the scheduler knows on a node, assumed ones
+// included, and from their start times. So it does not depend on which scheduler bound a pod, and survives a restart;
+// failed bindings, deleted pods and ended pods need no special case.
 
 const (
-	// notStarted is the start of a pod that is to come.
+	// notStarted is the start time of a pod that has not started.
 	notStarted int64 = math.MaxInt64
-	// settled is the start of a pod that needs no more attention.
+	// settled is the start time of a pod that is not in flight anymore.
 	settled int64 = math.MinInt64
-	// startingTime is how long pods are awaited that have been bound: large images take minutes.
+	// startingTime is the time in which a bound pod should start: large images take minutes.
 	startingTime = 10 * time.Minute
 )
 
-// startOf returns when a pod began to use what it will use, in nanoseconds since 1970: when the last of its containers
-// was started. A container that was started again within a window, in nanoseconds, had its share in the measurements
-// before, so its first start counts, or if that is not known, that of the pod; but after a pause of a whole window
-// nothing of it is left in them, such as when its node was started again. A pod that has ended uses nothing, and is
-// settled; and so is, at the time now, one that was bound more than startingTime ago and has not begun: its image may
-// not exist, and if it begins after all, it is from then on that it counts. The shorter the window, the later the start.
+// startOf returns when a pod began its full use, in nanoseconds since 1970: the start of its last container.
+//
+// A container that restarted within a window, in nanoseconds, was in the measurements before, so its first start counts, or
+// if that is unknown, the pod's. After a pause of a whole window nothing of it is left in them, for example after a restart
+// of its node, and the new start counts. A pod that has ended uses nothing, and is settled. So is a pod that was bound more
+// than startingTime before the time now and has not started: its image may not exist. If it starts after all, that start
+// counts. The shorter the window, the later the start.
 func startOf(pod *v1.Pod, window, now int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
@@ -65,8 +66,8 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 	if start != settled {
 		return start
 	}
-	// What made the pod running without saying when a container started, or has started all of them again and again.
-	// Before it was initialized it used little.
+	// No container has a start time, or all of them restarted several times. Before the pod was initialized it used
+	// little.
 	for i := range status.Conditions {
 		condition := &status.Conditions[i]
 		if condition.Type == v1.PodInitialized && condition.Status == v1.ConditionTrue && !condition.LastTransitionTime.IsZero() {
@@ -82,8 +83,8 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 	return settled
 }
 
-// lacking returns the share of a pod, 0 to 1, that a mean over the window up to the time at does not have: it enters
-// evenly from the pod's start on. All times are in nanoseconds.
+// lacking returns the share of a pod, 0 to 1, that is missing in a mean over the window that ends at the time at: the pod
+// enters it evenly from its start on. All times are in nanoseconds.
 func lacking(start, at, window int64) float64 {
 	if start >= at {
 		return 1

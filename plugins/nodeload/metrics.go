@@ -10,7 +10,7 @@ import (
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// The vectors are one for the process, as its registry is, and are told apart by profile.
+// The vectors are package variables because the registry is the process'; their label is the profile.
 var (
 	rejections = metrics.NewCounterVec(
 		&metrics.CounterOpts{
@@ -23,20 +23,20 @@ var (
 		&metrics.CounterOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_fallback_cycles_total",
-			Help:           "Number of scheduling cycles in which NodeLoad left a resource's measurements alone because too few nodes had one, by profile and resource.",
+			Help:           "Number of scheduling cycles in which NodeLoad ignored a resource's measurements because too few nodes had one, by profile and resource.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"profile", "resource"})
 	inFlightPods = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_in_flight_pods",
-			Help:           "Number of pods on nodes that the measurements do not show fully, at the last refresh, by profile.",
+			Help:           "Number of pods on nodes that are not fully in the measurements, at the last refresh, by profile.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"profile"})
 	registerMetrics sync.Once
 )
 
-// counters are the metrics of one profile, those of resources by their numbers.
+// counters are the metrics of one profile, those of resources by their indices.
 type counters struct {
 	rejections, blind []metrics.CounterMetric
 	inFlight          metrics.GaugeMetric

@@ -9,12 +9,12 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// TestParallelCallsAgree has 16 workers filter and score the same nodes and copies of them, while measurements come and
-// the page is read. In each cycle all must predict the same.
-func TestParallelCallsAgree(t *testing.T) {
+// TestParallelCalls has 16 workers that filter and score the same nodes and copies of them, while snapshots arrive and the
+// status is read. In each cycle all must predict the same.
+func TestParallelCalls(t *testing.T) {
 	const workers, cycles = 16, 60
 	all := nodes(30)
 	var running []*v1.Pod
@@ -23,9 +23,9 @@ func TestParallelCallsAgree(t *testing.T) {
 	}
 	w := newWorld(t, arguments(cpu(80)), all, running...)
 	measure := func(load float64) {
-		samples := map[string][]measured.Sample{}
+		samples := map[string][]collector.Sample{}
 		for _, n := range all {
-			samples[n.Name] = []measured.Sample{w.sample(load, 0)}
+			samples[n.Name] = []collector.Sample{w.sample(load, 0)}
 		}
 		w.measure(samples)
 	}
@@ -55,7 +55,7 @@ func TestParallelCallsAgree(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				get(w, "GET", "", "")
+				get(w, "GET", "")
 			}
 		}
 	}()

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeload keeps pods off nodes that are busy, and prefers those that are not, by what Prometheus measured and
-// not by what pods request.
+// Package nodeload filters out nodes that are busy, and scores the others, by what Prometheus measured instead of by what
+// pods request.
 //
-// What a node's load will be with a pod is predicted in three parts: what was measured, what is in flight because pods
-// came after the measurement, and what the pod itself is estimated to use. A node without a measurement is never taken
-// for an idle one, nor for a busy one: it passes the filter or not as the args say, and is scored by requests, but as
-// no less loaded than the others are on the average.
+// A node's predicted load has three parts: the measurement, the pods in flight, which came after the measurement, and the
+// estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: it passes the filter
+// or not as the args say, and is scored by requests, but as no less loaded than the average of the others.
 //
-// The files: resources.go, estimate.go and inflight.go have what the prediction is made of, view.go puts it together
-// for all nodes; cycle.go, filtering.go and scoring.go follow a pod; score.go has the formulas; waking.go moves waiting
-// pods when a node cools; page.go and checking.go are for people. The packages source and collector fetch the
+// The files: resources.go, estimate.go and inflight.go have the parts of the prediction, view.go combines them for all
+// nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the formulas; waking.go moves
+// waiting pods when a node cools; page.go and checking.go report to people. The packages source and collector fetch the
 // measurements.
 package nodeload
 
@@ -29,7 +28,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/utils/clock"
 )
@@ -58,7 +56,7 @@ type NodeLoad struct {
 	viewed atomic.Value // *view
 	first  sync.Mutex   // is held to begin a cycle
 
-	// mu guards what a swap changes, and lets none come before the plugin is made.
+	// mu guards the following fields, and serializes changes of viewed.
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
@@ -75,24 +73,16 @@ var (
 	_ services.Pager              = &NodeLoad{}
 )
 
-// measurements is where a profile's snapshots come from: a collector's subscription.
+// measurements is the part of a collector's handle that the status needs.
 type measurements interface {
-	// Slot returns where the samples of a resource are.
-	Slot(resource int) int
-	// Touch says that they are needed.
-	Touch()
-	// Status says how it goes.
 	Status() collector.Status
 }
 
-// open begins to fetch measurements for a profile, and has swapped called with each new snapshot, one after the other.
-type open func(pl *NodeLoad, swapped func(*measured.Snapshot)) (measurements, error)
-
-// newPlugin makes the plugin for one profile.
-func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDelayedExecution, group *group, open open) (*NodeLoad, error) {
+// newPlugin returns the plugin for one profile, without measurements.
+func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDelayedExecution, group *group) (*NodeLoad, error) {
 	args, ok := obj.(*config.NodeLoadArgs)
 	if !ok {
-		return nil, fmt.Errorf("%s: want args of type NodeLoadArgs, got %T", Name, obj)
+		return nil, fmt.Errorf("%s: args are of type %T, want NodeLoadArgs", Name, obj)
 	}
 	if err := validation.ValidateNodeLoadArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
@@ -115,17 +105,6 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
 	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
-
-	pl.mu.Lock()
-	defer pl.mu.Unlock()
-	var err error
-	if pl.source, err = open(pl, pl.swapped); err != nil {
-		return nil, err
-	}
-	for i := range pl.resources {
-		pl.resources[i].slot = pl.source.Slot(i)
-	}
-	group.add(pl)
 	return pl, nil
 }
 
@@ -134,24 +113,24 @@ func (pl *NodeLoad) Name() string {
 	return Name
 }
 
-// EventsToRegister names the events of the cluster after which a rejected pod may fit at once: a node came, or one became
-// usable. A node joins with a taint, so that its coming alone wakes no pod: it is the end of the taint that does. That a
-// node cools is no event of the cluster; see waking.go. When a pod is deleted, no node cools at once.
+// EventsToRegister returns the events of the cluster after which a rejected pod may fit: a node was added, or became
+// usable. A node is added with a taint, so the removal of the taint is the event that wakes pods. A node that cools is
+// not an event of the cluster; see waking.go. The deletion of a pod does not cool a node at once.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
 		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}
 }
 
-// current returns the view that a cycle which begins now goes by.
+// current returns the current view.
 func (pl *NodeLoad) current() *view {
 	return pl.viewed.Load().(*view)
 }
 
-// swapped is called with each new snapshot.
-func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
+// swapped makes a snapshot the current one, and wakes the pods that may fit now.
+func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 	nodes, err := pl.nodes.List(labels.Everything())
 	if err != nil {
-		klog.ErrorS(err, "Measurements are not used, because listing the nodes failed; next: wait for the next refresh",
+		klog.ErrorS(err, "Measurements were not used because listing the nodes failed; next: wait for the next refresh",
 			"plugin", Name, "profile", pl.profile)
 		return
 	}
@@ -163,11 +142,11 @@ func (pl *NodeLoad) swapped(snapshot *measured.Snapshot) {
 	pl.awaitOutage(v)
 }
 
-// all returns the pods that are on nodes, and those that wait.
-func (pl *NodeLoad) all() []*v1.Pod {
+// allPods returns the pods on nodes, and those that wait.
+func (pl *NodeLoad) allPods() []*v1.Pod {
 	pods, err := pl.pods.List(labels.Everything())
 	if err != nil {
-		klog.ErrorS(err, "Pods in flight are not counted, because listing the pods failed; next: wait for the next refresh",
+		klog.ErrorS(err, "Pods in flight were not counted because listing the pods failed; next: wait for the next refresh",
 			"plugin", Name, "profile", pl.profile)
 	}
 	return pods

@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
 )
@@ -50,7 +50,7 @@ func TestPrediction(t *testing.T) {
 				running.Spec.NodeName = "node-0"
 			}
 			w := newWorld(t, arguments(cpu(80)), nodes(1), test.running...)
-			w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.measured, 20*time.Second)}})
+			w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.measured, 20*time.Second)}})
 			got := w.cycle(t, pod("incoming", test.incoming))
 			if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
 				t.Errorf("score %d, rejected %q; want %d, %q", got.scores["node-0"], got.rejected["node-0"], test.score, test.message)
@@ -63,9 +63,9 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestIdleNodesTakeWhatFits: no pod that fits by its requests is kept off a cluster that is idle, however high its limit
-// and however low the threshold, nor the next one by what is in flight of it.
-func TestIdleNodesTakeWhatFits(t *testing.T) {
+// TestFilterIdleNodes checks that an idle cluster takes each pod that fits by its requests, however high its limit and
+// however low the threshold, and the next one too.
+func TestFilterIdleNodes(t *testing.T) {
 	limited := func(name, request, limit string) *v1.Pod {
 		p := pod(name, request)
 		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse(limit)}
@@ -94,7 +94,7 @@ func TestIdleNodesTakeWhatFits(t *testing.T) {
 				r.Estimator.By = test.by
 			}
 			w := newWorld(t, arguments(r), nodes(1), test.running...)
-			w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.03, 0)}})
+			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.03, 0)}})
 			if got := w.cycle(t, test.incoming); len(got.rejected) > 0 {
 				t.Errorf("rejected: %v", got.rejected)
 			}
@@ -102,8 +102,8 @@ func TestIdleNodesTakeWhatFits(t *testing.T) {
 	}
 }
 
-// TestNodesKeepTheirOrderAboveTheirCapacity, by each strategy, whether the pod brings them there or they are there.
-func TestNodesKeepTheirOrderAboveTheirCapacity(t *testing.T) {
+// TestScoreAboveCapacity checks that overloaded nodes keep their order, with each strategy.
+func TestScoreAboveCapacity(t *testing.T) {
 	for _, strategy := range []config.NodeLoadStrategy{config.NodeLoadLeastUsed, config.NodeLoadTargetUtilization, config.NodeLoadRisk} {
 		for _, test := range []struct {
 			name     string
@@ -120,11 +120,11 @@ func TestNodesKeepTheirOrderAboveTheirCapacity(t *testing.T) {
 				r := cpu(0)
 				r.Strategy = strategy
 				w := newWorld(t, arguments(r), nodes(len(test.loads)))
-				samples := map[string][]measured.Sample{}
+				samples := map[string][]collector.Sample{}
 				for i, load := range test.loads {
 					s := w.sample(load, 0)
 					s.Deviation, s.HasDeviation = 0.1, true
-					samples[fmt.Sprintf("node-%d", i)] = []measured.Sample{s}
+					samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
 				}
 				w.measure(samples)
 				scores := w.cycle(t, pod("incoming", test.incoming)).scores
@@ -138,7 +138,7 @@ func TestNodesKeepTheirOrderAboveTheirCapacity(t *testing.T) {
 	}
 }
 
-func TestUnitsAndCapacities(t *testing.T) {
+func TestScoreUnitsAndCapacities(t *testing.T) {
 	quantity := func(text string) *apiresource.Quantity {
 		q := apiresource.MustParse(text)
 		return &q
@@ -167,7 +167,7 @@ func TestUnitsAndCapacities(t *testing.T) {
 				n.Annotations = map[string]string{"node-load.scheduler/capacity-cpu": test.annotation}
 			}
 			w := newWorld(t, arguments(r), []*v1.Node{n})
-			w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.value, 0)}})
+			w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
 			if got := w.cycle(t, pod("incoming", "1")).scores["node-0"]; got != test.want {
 				t.Errorf("score %d, want %d", got, test.want)
 			}
@@ -175,9 +175,8 @@ func TestUnitsAndCapacities(t *testing.T) {
 	}
 }
 
-// TestWithoutACapacity pods cannot be accounted for: a share that is measured counts as it is, an absolute value does
-// not.
-func TestWithoutACapacity(t *testing.T) {
+// TestUnknownCapacity checks that a measured share counts without a capacity, and an absolute value does not.
+func TestUnknownCapacity(t *testing.T) {
 	const resourceName = "example.com/ports"
 	for _, test := range []struct {
 		unit    config.NodeLoadUnit
@@ -193,7 +192,7 @@ func TestWithoutACapacity(t *testing.T) {
 		args := arguments(r)
 		args.FilterOnStale, args.MinFreshNodesPercent = config.NodeLoadFilterClosed, 0
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(test.value, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(test.value, 0)}})
 		asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{resourceName: "5"}).Obj()
 		got := w.cycle(t, asking)
 		if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
@@ -204,10 +203,10 @@ func TestWithoutACapacity(t *testing.T) {
 
 // TestMissingMeasurements has one node without a measurement among three with one.
 func TestMissingMeasurements(t *testing.T) {
-	type sampler func(w *world) []measured.Sample
-	reason := func(missing measured.Missing) sampler {
-		return func(w *world) []measured.Sample {
-			return []measured.Sample{{Value: 0, Missing: missing, At: w.clock.Now().UnixNano()}}
+	type sampler func(w *world) []collector.Sample
+	reason := func(missing collector.Missing) sampler {
+		return func(w *world) []collector.Sample {
+			return []collector.Sample{{Value: 0, Missing: missing, At: w.clock.Now().UnixNano()}}
 		}
 	}
 	for _, test := range []struct {
@@ -215,13 +214,13 @@ func TestMissingMeasurements(t *testing.T) {
 		samples sampler
 		why     string
 	}{
-		{"no series", reason(measured.NoSeries), "no_series"},
-		{"not a number", reason(measured.NotANumber), "not_a_number"},
-		{"negative", reason(measured.Negative), "negative"},
-		{"ambiguous", reason(measured.Ambiguous), "ambiguous"},
-		{"just not too old", func(w *world) []measured.Sample { return []measured.Sample{w.sample(0, 3*time.Minute)} }, ""},
-		{"too old", func(w *world) []measured.Sample { return []measured.Sample{w.sample(0, 3*time.Minute+1)} }, "too_old"},
-		{"not in the snapshot", func(w *world) []measured.Sample { return nil }, "no_series"},
+		{"no series", reason(collector.NoSeries), "no_series"},
+		{"not a number", reason(collector.NotANumber), "not_a_number"},
+		{"negative", reason(collector.Negative), "negative"},
+		{"ambiguous", reason(collector.Ambiguous), "ambiguous"},
+		{"just not too old", func(w *world) []collector.Sample { return []collector.Sample{w.sample(0, 3*time.Minute)} }, ""},
+		{"too old", func(w *world) []collector.Sample { return []collector.Sample{w.sample(0, 3*time.Minute+1)} }, "too_old"},
+		{"not in the snapshot", func(w *world) []collector.Sample { return nil }, "no_series"},
 	} {
 		for _, policy := range []config.NodeLoadFilterOnStale{config.NodeLoadFilterOpen, config.NodeLoadFilterClosed} {
 			for _, fallback := range []config.NodeLoadFallback{config.NodeLoadFallbackRequests, config.NodeLoadFallbackNeutral} {
@@ -229,9 +228,9 @@ func TestMissingMeasurements(t *testing.T) {
 					args := arguments(cpu(80))
 					args.FilterOnStale, args.Fallback = policy, fallback
 					w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
-					samples := map[string][]measured.Sample{}
+					samples := map[string][]collector.Sample{}
 					for _, name := range []string{"node-1", "node-2", "node-3"} {
-						samples[name] = []measured.Sample{w.sample(0.1, 0)}
+						samples[name] = []collector.Sample{w.sample(0.1, 0)}
 					}
 					if of := test.samples(w); of != nil {
 						samples["node-0"] = of
@@ -257,15 +256,15 @@ func TestMissingMeasurements(t *testing.T) {
 	}
 }
 
-// TestTooFewMeasurements: with fewer than half of the nodes measured, none is filtered nor scored by the measurements.
+// TestTooFewMeasurements checks that measurements do not count if fewer than half of the nodes have one.
 func TestTooFewMeasurements(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(4), on(pod("a", "3"), "node-0", -1000))
 	measure := func(hot ...string) {
-		samples := map[string][]measured.Sample{}
+		samples := map[string][]collector.Sample{}
 		for _, name := range hot {
-			samples[name] = []measured.Sample{w.sample(0.95, 0)}
+			samples[name] = []collector.Sample{w.sample(0.95, 0)}
 		}
 		w.measure(samples)
 	}
@@ -297,14 +296,14 @@ func TestTooFewMeasurements(t *testing.T) {
 	}
 }
 
-// TestEachResourceByItself: one that is not measured leaves the others alone.
-func TestEachResourceByItself(t *testing.T) {
+// TestResourcesAreIndependent checks that a resource without measurements does not affect the others.
+func TestResourcesAreIndependent(t *testing.T) {
 	light := network(0)
 	light.Weight = 3
 	w := newWorld(t, arguments(cpu(80), light), nodes(2))
-	w.measure(map[string][]measured.Sample{
-		"node-0": {w.sample(0.9, 0), {Missing: measured.QueryFailed}},
-		"node-1": {w.sample(0.3, 0), {Missing: measured.QueryFailed}},
+	w.measure(map[string][]collector.Sample{
+		"node-0": {w.sample(0.9, 0), {Missing: collector.QueryFailed}},
+		"node-1": {w.sample(0.3, 0), {Missing: collector.QueryFailed}},
 	})
 	got := w.cycle(t, pod("incoming", ""))
 	// Of network nothing is known at all: (70 + 3 x 50) / 4.
@@ -313,7 +312,7 @@ func TestEachResourceByItself(t *testing.T) {
 	}
 }
 
-func TestExemptPods(t *testing.T) {
+func TestFilterExemptPods(t *testing.T) {
 	daemon := pod("daemon", "1")
 	daemon.OwnerReferences = []metav1.OwnerReference{{Kind: "DaemonSet", Name: "set", Controller: pointer.Bool(true)}}
 	owned := pod("owned", "1")
@@ -344,15 +343,15 @@ func TestExemptPods(t *testing.T) {
 		args := arguments(cpu(80))
 		test.change(&args)
 		w := newWorld(t, args, nodes(1))
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
 		if got := w.cycle(t, test.pod); len(got.rejected) == 0 != test.passes {
 			t.Errorf("%s: rejected %v, want it to pass: %v", test.pod.Name, got.rejected, test.passes)
 		}
 	}
 }
 
-// TestDevices: a resource with a prefix concerns the pods that ask for it, and the nodes that have it.
-func TestDevices(t *testing.T) {
+// TestExtendedResources checks that a resource with a prefix counts only for pods that request it, and nodes that have it.
+func TestExtendedResources(t *testing.T) {
 	gpu := cpu(80)
 	gpu.Name, gpu.Estimator.Resource = "gpu", "nvidia.com/gpu"
 	all := nodes(4)
@@ -361,7 +360,7 @@ func TestDevices(t *testing.T) {
 		n.Status.Allocatable["nvidia.com/gpu"] = apiresource.MustParse("4")
 	}
 	w := newWorld(t, arguments(gpu), all)
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.85, 0)}})
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.85, 0)}})
 	if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 		t.Errorf("a pod without a device is rejected: %v", got)
 	}
@@ -372,9 +371,9 @@ func TestDevices(t *testing.T) {
 	}
 }
 
-// TestRiskNeedsADeviation: a node whose deviation is not known is taken to vary as the others do on the average,
-// measured or not. Node-2 is not measured, and half of it is requested.
-func TestRiskNeedsADeviation(t *testing.T) {
+// TestScoreRiskWithoutDeviation checks that a node without a deviation gets the average variation of the others. Node-2 is
+// not measured, and half of it is requested.
+func TestScoreRiskWithoutDeviation(t *testing.T) {
 	r := cpu(0)
 	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
 	for _, test := range []struct {
@@ -391,7 +390,7 @@ func TestRiskNeedsADeviation(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			all := nodes(3 + len(test.deviations))
 			w := newWorld(t, arguments(r), all, on(pod("a", "5"), "node-2", -1000))
-			samples := map[string][]measured.Sample{}
+			samples := map[string][]collector.Sample{}
 			for i, n := range all {
 				sample := w.sample(0.4, 0)
 				if i >= 3 {
@@ -400,7 +399,7 @@ func TestRiskNeedsADeviation(t *testing.T) {
 					continue
 				}
 				if i != 2 {
-					samples[n.Name] = []measured.Sample{sample}
+					samples[n.Name] = []collector.Sample{sample}
 				}
 			}
 			w.measure(samples)
@@ -414,12 +413,12 @@ func TestRiskNeedsADeviation(t *testing.T) {
 	}
 }
 
-// TestADeadExporterDoesNotAttract: a node of which little is requested, and nothing is measured any more, counts as
-// loaded as the others are on the average; one of which much is requested counts as that.
-func TestADeadExporterDoesNotAttract(t *testing.T) {
+// TestScoreOldMeasurement checks that a node whose exporter died counts as loaded as the average of the others, or by its
+// requests if they are more.
+func TestScoreOldMeasurement(t *testing.T) {
 	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000), on(pod("b", "4"), "node-3", -160))
 	dead := w.sample(0, time.Hour) // not among the fresh ones
-	w.measure(map[string][]measured.Sample{
+	w.measure(map[string][]collector.Sample{
 		"node-0": {w.sample(0.3, time.Minute)}, "node-1": {w.sample(0.5, 10*time.Second)}, "node-2": {w.sample(0.7, time.Minute)}, "node-3": {dead}, "node-4": {dead},
 	})
 	got := w.cycle(t, pod("incoming", "1")).scores
@@ -431,9 +430,8 @@ func TestADeadExporterDoesNotAttract(t *testing.T) {
 	}
 }
 
-// TestANodeThatIsNotMeasuredIsNotTheBest, by whatever it is scored: node-3 has no measurement, and nothing is requested
-// on it.
-func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
+// TestScoreWithoutMeasurement checks that a node without a measurement is not the best: node-3 has none, and no requests.
+func TestScoreWithoutMeasurement(t *testing.T) {
 	target := cpu(0)
 	target.Strategy = config.NodeLoadTargetUtilization
 	varies := cpu(0)
@@ -446,7 +444,7 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 		want     map[string]int64
 	}{
 		{"the mean is the target, and no node is there", target, config.NodeLoadFallbackRequests, [3]float64{0.05, 0.15, 1},
-			map[string]int64{"node-0": 48, "node-1": 63, "node-2": 0, "node-3": 37}},
+			map[string]int64{"node-0": 47, "node-1": 62, "node-2": 0, "node-3": 36}},
 		{"below the target the mean is that of a load", target, config.NodeLoadFallbackRequests, [3]float64{0.2, 0.2, 0.2},
 			map[string]int64{"node-0": 70, "node-1": 70, "node-2": 70, "node-3": 40}},
 		{"no pod requests any of it", network(0), config.NodeLoadFallbackRequests, [3]float64{0.8, 0.7, 0.9},
@@ -462,11 +460,11 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 			args := arguments(test.resource)
 			args.Fallback = test.fallback
 			w := newWorld(t, args, nodes(4))
-			samples := map[string][]measured.Sample{}
+			samples := map[string][]collector.Sample{}
 			for i, load := range test.loads {
 				s := w.sample(load, 0)
 				s.Deviation, s.HasDeviation = 0.1, true
-				samples[fmt.Sprintf("node-%d", i)] = []measured.Sample{s}
+				samples[fmt.Sprintf("node-%d", i)] = []collector.Sample{s}
 			}
 			w.measure(samples)
 			if got := w.cycle(t, pod("incoming", "0")).scores; !reflect.DeepEqual(got, test.want) {
@@ -476,9 +474,9 @@ func TestANodeThatIsNotMeasuredIsNotTheBest(t *testing.T) {
 	}
 }
 
-// TestANodeOfUnknownCapacityIsNotTheBest: a pod counts for as much on it as on the others, so that it does not stay the
-// best while they fill up.
-func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
+// TestScoreUnknownCapacity checks that a pod counts as much on a node of unknown capacity as on the others, so that the
+// node does not stay the best while they fill up.
+func TestScoreUnknownCapacity(t *testing.T) {
 	r := network(0)
 	r.Capacity, r.Unit = nil, config.NodeLoadAbsolute
 	all := nodes(3)
@@ -488,9 +486,9 @@ func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
 	streams := pod("streams", "0")
 	streams.Annotations = map[string]string{"example.com/bandwidth": "200M"}
 	w := newWorld(t, arguments(r), all)
-	samples := map[string][]measured.Sample{}
+	samples := map[string][]collector.Sample{}
 	for _, n := range all {
-		samples[n.Name] = []measured.Sample{w.sample(300e6, 0)}
+		samples[n.Name] = []collector.Sample{w.sample(300e6, 0)}
 	}
 	w.measure(samples)
 	want := map[string]int64{"node-0": 50, "node-1": 50, "node-2": 50}
@@ -504,21 +502,21 @@ func TestANodeOfUnknownCapacityIsNotTheBest(t *testing.T) {
 	}
 }
 
-// TestAClockThatIsSetBack makes the age of measurements unknown, until the next ones come.
-func TestAClockThatIsSetBack(t *testing.T) {
+// TestClockSetBack checks that the age of measurements is unknown after the clock was set back, until the next ones come.
+func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.1, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.1, 0)}})
 	}
 	measure()
 	now := w.clock.Now()
 	for _, test := range []struct {
 		back  time.Duration
 		known bool
-	}{{0, true}, {measured.Ahead, true}, {measured.Ahead + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
+	}{{0, true}, {collector.Ahead, true}, {collector.Ahead + 1, false}, {time.Hour, false}, {30 * time.Minute, false}} {
 		w.clock.SetTime(now.Add(-test.back))
 		_, rejected := w.cycle(t, pod("incoming", "1")).rejected["node-0"]
-		shown := w.plugin.page("", nil)
+		shown := w.plugin.page("")
 		said := shown.Nodes[0].Resources[0].Missing == "" && shown.Resources[0].Fresh == 2
 		if rejected != test.known || said != test.known {
 			t.Errorf("set back by %v: rejected %v, and the page says that it is measured: %v; want %v", test.back, rejected, said, test.known)
@@ -530,9 +528,9 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	}
 }
 
-// TestPodsWithoutAnEstimateAreNotHerded: pods of which nothing is known leave the scores as they are, so the best node
-// must not be told apart from those that are as good but for a millionth.
-func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
+// TestScorePodsWithoutEstimate checks that pods without an estimate, which do not change the scores, are not all sent to a
+// node that is better by a millionth.
+func TestScorePodsWithoutEstimate(t *testing.T) {
 	unknown := pod("unknown", "1")
 	known := pod("known", "1")
 	known.Annotations = map[string]string{"example.com/bandwidth": "1"}
@@ -550,19 +548,19 @@ func TestPodsWithoutAnEstimateAreNotHerded(t *testing.T) {
 			r.Capacity = nil
 		}
 		w := newWorld(t, arguments(r), nodes(2))
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.305001, 0)}, "node-1": {w.sample(0.305, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.305001, 0)}, "node-1": {w.sample(0.305, 0)}})
 		if got := w.cycle(t, test.pod).scores; !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%s, with a capacity %v: scores %v, want %v", test.pod.Name, test.capacity, got, test.want)
 		}
 	}
 }
 
-// TestACycleGoesByOneSnapshot: what is measured while it runs is for the next one.
-func TestACycleGoesByOneSnapshot(t *testing.T) {
+// TestCycleUsesOneSnapshot checks that a snapshot that arrives during a cycle does not affect it.
+func TestCycleUsesOneSnapshot(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	incoming := pod("incoming", "1")
 	measure := func(value float64) {
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(value, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(value, 0)}})
 	}
 	measure(0.2)
 	ctx, state := context.Background(), framework.NewCycleState()
@@ -575,20 +573,20 @@ func TestACycleGoesByOneSnapshot(t *testing.T) {
 		t.Errorf("Filter: %v", status)
 	}
 	w.plugin.PreScore(ctx, state, incoming, nil)
-	if got := w.plugin.ScoreOf(state, incoming, "node-0"); got != 70 {
+	if got := w.scoreOf(state, incoming, "node-0"); got != 70 {
 		t.Errorf("score %d, want 70", got)
 	}
 }
 
-// TestSomeExtensionPoints: whatever points a profile enables, those work.
-func TestSomeExtensionPoints(t *testing.T) {
+// TestExtensionPoints checks that any subset of the extension points works.
+func TestExtensionPoints(t *testing.T) {
 	for _, points := range [][]string{{"filter"}, {"score"}, {"preScore", "score"}, {"preFilter", "filter"}, {"filter", "score"}, {"preFilter", "filter", "score"}} {
 		w := newWorldAt(t, arguments(cpu(80)), nodes(20), nil, points...)
-		samples := map[string][]measured.Sample{}
+		samples := map[string][]collector.Sample{}
 		for _, n := range nodes(20) {
-			samples[n.Name] = []measured.Sample{w.sample(0.5, 0)}
+			samples[n.Name] = []collector.Sample{w.sample(0.5, 0)}
 		}
-		samples["node-7"] = []measured.Sample{w.sample(0.9, 0)}
+		samples["node-7"] = []collector.Sample{w.sample(0.9, 0)}
 		w.measure(samples)
 		got := w.cycle(t, pod("incoming", "1"))
 		for _, point := range points {
@@ -599,19 +597,16 @@ func TestSomeExtensionPoints(t *testing.T) {
 				t.Errorf("%v: scores %v", points, got.scores)
 			}
 		}
-		if touches := w.measurements.touches; touches != 1 {
-			t.Errorf("%v: %d touches in a cycle, want 1", points, touches)
-		}
 	}
 }
 
-// TestPreemptionsCopies have other pods than the scheduler's own NodeInfo: each is judged by its own, and the kept
-// result stays that of the scheduler's.
-func TestPreemptionsCopies(t *testing.T) {
+// TestFilterPreemption checks that preemption's copies of a NodeInfo are judged by their own pods, and do not affect the
+// scheduler's own.
+func TestFilterPreemption(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"
 	w := newWorld(t, arguments(cpu(80)), nodes(1), big)
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.4, 0)}})
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
 	incoming := pod("incoming", "2") // 40 % + 50 % in flight
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
@@ -641,11 +636,11 @@ func TestPreemptionsCopies(t *testing.T) {
 	check("the node itself, after copies", state, own, false)
 }
 
-func TestANodeThatIsNew(t *testing.T) {
+func TestNewNode(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(2))
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
 	ctx, state, incoming := context.Background(), framework.NewCycleState(), pod("incoming", "1")
 	w.plugin.PreFilter(ctx, state, incoming)
 	info := framework.NewNodeInfo()
@@ -659,25 +654,24 @@ func TestANodeThatIsNew(t *testing.T) {
 	if got := w.plugin.current().loads(info)[0]; got.at != notMeasured || got.inFlight != 0.2 {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
-	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is measured.
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
+	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is collector.
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)
 	}
-	if got := w.plugin.ScoreOf(state, incoming, "gone"); got != 50 {
+	if got := w.scoreOf(state, incoming, "gone"); got != 50 {
 		t.Errorf("a node that is gone scores %d, want 50", got)
 	}
 }
 
-// TestTextsStayTheSame: what is written into the condition of a pod that waits has no figure that changes with time,
-// with the loads or with the pods.
-func TestTextsStayTheSame(t *testing.T) {
+// TestFilterReasonsAreConstant checks that the texts in a pod's condition do not depend on time, loads or pods.
+func TestFilterReasonsAreConstant(t *testing.T) {
 	args := arguments(cpu(80))
 	args.FilterOnStale = config.NodeLoadFilterClosed
 	w := newWorld(t, args, nodes(3))
 	var first outcome
 	for i, load := range []float64{0.81, 0.9, 1.5, 7} {
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(load, time.Minute)}, "node-1": {w.sample(0.85, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, time.Minute)}, "node-1": {w.sample(0.85, 0)}})
 		for j := 0; j < 3; j++ {
 			w.nodeInfo(t, "node-0").AddPod(pod(fmt.Sprintf("assumed-%d-%d", i, j), "100m"))
 			w.clock.Step(10 * time.Second)
@@ -692,9 +686,7 @@ func TestTextsStayTheSame(t *testing.T) {
 	}
 }
 
-// TestEventsThatWakePods: a node that comes may take a pod once its taints are gone, and UpdateNodeCondition is what moves
-// pods. A pod that is deleted cools no node.
-func TestEventsThatWakePods(t *testing.T) {
+func TestEventsToRegister(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	want := []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
 		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}

@@ -5,33 +5,28 @@ package nodeload
 import (
 	"fmt"
 	"math"
-	"strings"
 
-	v1 "k8s.io/api/core/v1"
-	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// capacityAnnotation and the name of a resource are the key of the annotation with a node's capacity.
+// capacityAnnotation is the prefix of the annotation with a node's capacity; the name of the resource follows.
 const capacityAnnotation = "node-load.scheduler/capacity-"
 
-// resource is what a profile's args say of something that is measured.
+// resource is a resource of a profile's args.
 type resource struct {
-	name string
-	unit config.NodeLoadUnit
-	// capacity is what a node has whose annotation says nothing; 0 if only the node's status does.
-	capacity           float64
-	capacityAnnotation string
-	estimator          estimator
+	name      string
+	unit      config.NodeLoadUnit
+	capacity  collector.Capacity
+	estimator estimator
 	// window is in nanoseconds.
 	window int64
 	// threshold is a share of the capacity.
 	filters   bool
 	threshold float64
-	// thresholdPercent is the same for people.
+	// thresholdPercent is the threshold as in the args.
 	thresholdPercent int64
-	// hot and unmeasured are why nodes are rejected.
+	// hot and unmeasured are the reasons for rejecting a node.
 	hot, unmeasured string
 
 	weight              int64
@@ -39,23 +34,23 @@ type resource struct {
 	target              float64
 	margin, sensitivity float64
 
-	// slot is where its samples are in a snapshot.
-	slot int
+	// asked is the resource that the collector measures.
+	asked collector.Resource
 }
 
 func newResource(args *config.NodeLoadResource) resource {
 	r := resource{
-		name:               args.Name,
-		unit:               args.Unit,
-		capacityAnnotation: capacityAnnotation + args.Name,
-		estimator:          newEstimator(args.Estimator),
-		window:             int64(args.Window.Duration),
-		weight:             int64(args.Weight),
-		strategy:           args.Strategy,
-		target:             float64(args.Target),
-		margin:             args.Margin,
-		sensitivity:        args.Sensitivity,
-		unmeasured:         "node(s) had no measurement of " + args.Name,
+		name:        args.Name,
+		unit:        args.Unit,
+		capacity:    collector.Capacity{Annotation: capacityAnnotation + args.Name, Status: args.Estimator.Resource},
+		estimator:   newEstimator(args.Estimator),
+		window:      int64(args.Window.Duration),
+		weight:      int64(args.Weight),
+		strategy:    args.Strategy,
+		target:      float64(args.Target),
+		margin:      args.Margin,
+		sensitivity: args.Sensitivity,
+		unmeasured:  "node(s) had no measurement of " + args.Name,
 	}
 	if args.Threshold != nil {
 		r.filters = true
@@ -64,56 +59,13 @@ func newResource(args *config.NodeLoadResource) resource {
 		r.hot = fmt.Sprintf("node(s) had %s above %d %% of capacity", args.Name, *args.Threshold)
 	}
 	if args.Capacity != nil {
-		r.capacity = args.Capacity.AsApproximateFloat64()
+		r.capacity.Default = args.Capacity.AsApproximateFloat64()
 	}
 	return r
 }
 
-// capacityOf returns what a node has of the resource; false if that is not known. A capacity of nothing is none.
-func (r *resource) capacityOf(node *v1.Node) (float64, bool) {
-	if text, found := node.Annotations[r.capacityAnnotation]; found {
-		if capacity, ok := quantityOf(text); ok && capacity > 0 {
-			return capacity, true
-		}
-	}
-	if r.capacity > 0 {
-		return r.capacity, true
-	}
-	if r.estimator.resource == "" {
-		return 0, false
-	}
-	quantity, found := node.Status.Capacity[r.estimator.resource]
-	if !found || quantity.Sign() <= 0 {
-		return 0, false
-	}
-	return quantity.AsApproximateFloat64(), true
-}
-
-const (
-	longestQuantity = 24
-	// longestExponent is in digits.
-	longestExponent = 2
-)
-
-// quantityOf returns the quantity that an annotation says; false if it is none, is negative, or is longer than any
-// needs to be. A pod's annotation must not be able to stop a scheduler, and a quantity with an exponent of millions
-// takes minutes to parse.
-func quantityOf(text string) (float64, bool) {
-	if len(text) > longestQuantity {
-		return 0, false
-	}
-	if e := strings.IndexAny(text, "eE"); e >= 0 && len(strings.TrimLeft(text[e+1:], "+-")) > longestExponent {
-		return 0, false
-	}
-	quantity, err := apiresource.ParseQuantity(text)
-	if err != nil || quantity.Sign() < 0 {
-		return 0, false
-	}
-	return quantity.AsApproximateFloat64(), true
-}
-
-// share turns a value of the resource's unit into a share of the capacity; false if that takes a capacity and there is
-// none.
+// share converts a value in the resource's unit to a share of the capacity; false if the capacity is required and
+// unknown.
 func (r *resource) share(value, capacity float64) (float64, bool) {
 	switch r.unit {
 	case config.NodeLoadPercent:
@@ -128,16 +80,8 @@ func (r *resource) share(value, capacity float64) (float64, bool) {
 	}
 }
 
-// of returns the resource's sample among those of a node, and why it is not there.
-func (r *resource) of(samples []measured.Sample) (*measured.Sample, measured.Missing) {
-	if r.slot >= len(samples) {
-		return nil, measured.NoSeries
-	}
-	return &samples[r.slot], samples[r.slot].Missing
-}
-
-// points returns the points of a node for a predicted load. The variation is not a number if no node's is known: then
-// the load alone counts, on the full scale.
+// points returns the points of a node for a predicted load. The variation is NaN if no node's is known: then only the
+// load counts, on the full scale.
 func (r *resource) points(load, variation float64) float64 {
 	switch r.strategy {
 	case config.NodeLoadTargetUtilization:

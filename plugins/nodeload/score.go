@@ -10,22 +10,22 @@ import (
 )
 
 // Loads are shares of a node's capacity: 1 is all of it. Scores are points: 100 for the best node, 0 for a full one, and
-// less, down to -100, for one that would have more to do than it can. The functions here know nothing of pods and nodes.
+// less, down to -100, for an overcommitted one. The functions here do not know pods and nodes.
 
-// tolerance is how far two loads that are added up of different parts may differ and still be equal: 0.1 + 0.2 is more
-// than 0.3 to a computer. It is a share of the capacity.
+// tolerance is the maximum difference between two equal loads that are sums of different parts: 0.1 + 0.2 is more than 0.3
+// in floating point. It is a share of the capacity.
 const tolerance = 1e-9
 
-// exceeds says whether a load is above a threshold. Equal is not above.
+// exceeds reports whether a load is above a threshold. Equal is not above.
 func exceeds(load, threshold float64) bool {
 	return load > threshold+tolerance
 }
 
-// neutral are the points of a node of which nothing is known.
+// neutral is the score of a node of which nothing is known, in points.
 const neutral = 50
 
-// pressure is the load as scores see it: the load itself up to 1, and above that 2 - 1/load, which goes on from there at
-// the same slope and never reaches 2. So nodes keep their order however much more than all of them is predicted.
+// pressure is the load in scores: the load itself up to 1, and above that 2 - 1/load, which continues at the same slope and
+// never reaches 2. So nodes keep their order however much more than their capacity is predicted.
 func pressure(load float64) float64 {
 	if load <= 1 {
 		return math.Max(0, load)
@@ -33,13 +33,13 @@ func pressure(load float64) float64 {
 	return 2 - 1/load
 }
 
-// leastUsed gives 100 points to an idle node and none to a full one: (1 - load) x 100.
+// leastUsed returns 100 points for an idle node and 0 for a full one: (1 - load) x 100.
 func leastUsed(load float64) float64 {
 	return 100 * (1 - pressure(load))
 }
 
-// targetUtilization gives most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61). With
-// the load U in percent:
+// targetUtilization returns the most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61).
+// With the load U in percent:
 //
 //	U <= X:         (100 - X) x U / X + X
 //	X < U <= 100:   X x (100 - U) / (100 - X)
@@ -56,14 +56,14 @@ func targetUtilization(load, target float64) float64 {
 	}
 }
 
-// risk takes as many points for a load that varies as for one that is high, as Trimaran's LoadVariationRiskBalancing
-// does: (1 - (load + variation) / 2) x 100.
+// risk returns fewer points the higher the load is and the more it varies, as Trimaran's LoadVariationRiskBalancing does:
+// (1 - (load + variation) / 2) x 100.
 func risk(load, variation float64) float64 {
 	return 100 * (1 - (pressure(load)+variation)/2)
 }
 
-// variation is what a standard deviation counts for in risk, 0 to 1: deviation^(1/sensitivity) x margin, each of them
-// no more than 1. The deviation is a share of the capacity.
+// variation returns the variation in risk, 0 to 1: deviation^(1/sensitivity) x margin, both factors capped at 1. The
+// deviation is a standard deviation as a share of the capacity.
 func variation(deviation, sensitivity, margin float64) float64 {
 	deviation = clamp01(deviation)
 	if sensitivity != 1 {
@@ -82,113 +82,71 @@ func clamp01(share float64) float64 {
 	return share
 }
 
-// whole rounds points, which are not negative, as the strategy's origin does: LeastUsed as Kubernetes' own plugins,
-// down; the others half away from zero.
-func whole(strategy config.NodeLoadStrategy, points float64) int64 {
-	if strategy == config.NodeLoadLeastUsed {
-		return int64(points + 100*tolerance)
-	}
-	return int64(points + 0.5 + 100*tolerance)
-}
-
-// lowest are the fewest points that there are. Those that are added up are counted from there.
-const lowest = -100
-
-// mean adds up the points of a node's resources: their weighted mean, rounded down, in which all resources with the
-// strategy Risk count as the worst of them, with the weight of all: a node is as risky as its riskiest resource.
+// mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count as the worst of
+// them, with the weight of all: a node is as risky as its riskiest resource.
 type mean struct {
-	weight, points int64
-	exact          float64
-
-	riskWeight, riskPoints int64
-	riskExact              float64
+	weight, riskWeight int64
+	sum, risk          float64
 }
 
 func (m *mean) add(strategy config.NodeLoadStrategy, weight int64, points float64) {
-	points -= lowest
-	rounded := whole(strategy, points)
 	if strategy != config.NodeLoadRisk {
 		m.weight += weight
-		m.points += weight * rounded
-		m.exact += float64(weight) * points
+		m.sum += float64(weight) * points
 		return
 	}
-	if m.riskWeight == 0 || points < m.riskExact {
-		m.riskPoints, m.riskExact = rounded, points
+	if m.riskWeight == 0 || points < m.risk {
+		m.risk = points
 	}
 	m.riskWeight += weight
 }
 
-// A score has two parts until all nodes' are known: the points, and what they were before they were rounded, both
-// counted from the lowest. It is points x exactParts + exact, and exact in units of 1/exactUnit points is less than
-// exactParts.
-const (
-	exactUnit  = 10000000
-	exactParts = 100 * exactUnit * 10
-)
+// point is one point of a score before round, which is finer than points. It also rounds off floating-point errors.
+const point = 10000000
 
-// score returns both parts in one number.
+// score returns the score of the mean; 0 points without resources.
 func (m *mean) score() int64 {
 	weight := m.weight + m.riskWeight
 	if weight == 0 {
-		return scoreOf(0)
+		return 0
 	}
-	points := (m.points + m.riskWeight*m.riskPoints) / weight
-	exact := (m.exact + float64(m.riskWeight)*m.riskExact) / float64(weight)
-	return points*exactParts + int64(exact*exactUnit+0.5)
+	return int64(math.Round(point * (m.sum + float64(m.riskWeight)*m.risk) / float64(weight)))
 }
 
-// scoreOf returns the score of whole points.
-func scoreOf(points int64) int64 {
-	return (points - lowest) * (exactParts + exactUnit)
-}
-
-// round turns scores of two parts into points from 0 to 100.
+// round converts scores to points from 0 to 100, rounded down.
 //
-// If a node has less than 0 points, all are moved up by what the worst lacks, so that the differences between nodes,
-// which are all that counts, stay as they are. Should the best then have more than 100, the differences shrink.
+// If a node has less than 0 points, all are moved up by what the worst lacks, so that the differences between nodes stay
+// the same. If the best then has more than 100, the differences shrink.
 //
-// Of the nodes with most points those are put back by one that are not the best when looked at exactly. Without that,
-// equal nodes whose loads differ by less than a hundredth of their capacity would be drawn by lot, and hundreds of small
-// pods would pile up here and there. That takes a pod which shows in the scores: if the pods that have come do not make
-// a node look fuller (apart is false), the best one would be the same for all of them until the next measurement, and
-// the lot is better.
+// If apart is true, those nodes with the most points that are not the best before rounding lose one. Otherwise nodes whose
+// loads differ by less than a hundredth of their capacity would be chosen at random, and hundreds of small pods would pile
+// up on some of them. If the pod does not change the scores, apart is false: the best node would be the same for all such
+// pods until the next measurement, and a random choice is better.
 func round(scores framework.NodeScoreList, apart bool) {
-	worst, best := int64(math.MaxInt64), int64(0)
+	worst, best := int64(0), int64(math.MinInt64)
 	for i := range scores {
-		exact := scores[i].Score % exactParts
-		if exact < worst {
-			worst = exact
-		}
-		if exact > best {
-			best = exact
-		}
-	}
-	const hundred = 100 * exactUnit
-	width := best - worst
-	if width < hundred {
-		width = hundred
-	}
-	move := worst < -lowest*exactUnit
-	best = 0
-	for i := range scores {
-		if move {
-			// Up to the next point, so that the worst alone has none.
-			above := scores[i].Score%exactParts - worst
-			scores[i].Score = (100*above+width-1)/width*exactParts + above
-		} else {
-			scores[i].Score += lowest * exactParts
+		if scores[i].Score < worst {
+			worst = scores[i].Score
 		}
 		if scores[i].Score > best {
 			best = scores[i].Score
 		}
 	}
-	most := best / exactParts
+	width, up := best-worst, int64(0)
+	if width < 100*point {
+		width = 100 * point
+	}
+	if worst < 0 {
+		// Round up, so that only the worst has no points.
+		up = width - 1
+	}
+	points := func(score int64) int64 { return (100*(score-worst) + up) / width }
+	most := points(best)
 	for i := range scores {
-		points := scores[i].Score / exactParts
-		if apart && points == most && points > 0 && scores[i].Score < best {
-			points--
+		score := scores[i].Score
+		scores[i].Score = points(score)
+		if apart && scores[i].Score == most && most > 0 && score < best {
+			scores[i].Score--
 		}
-		scores[i].Score = points
 	}
 }

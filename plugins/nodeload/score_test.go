@@ -18,35 +18,35 @@ func TestPoints(t *testing.T) {
 		resource  resource
 		load      float64
 		variation float64
-		want      int64
+		want      float64
 	}{
 		{"idle", resource{strategy: least}, 0, 0, 100},
 		{"(1 - 0.3) x 100", resource{strategy: least}, 0.3, 0, 70},
-		{"(1 - 0.9) x 100 is 10, and 9.999... to a computer", resource{strategy: least}, 0.9, 0, 10},
-		{"(1 - 0.305) x 100 = 69.5, down", resource{strategy: least}, 0.305, 0, 69},
+		{"(1 - 0.9) x 100", resource{strategy: least}, 0.9, 0, 10},
+		{"(1 - 0.305) x 100", resource{strategy: least}, 0.305, 0, 69.5},
 		{"full", resource{strategy: least}, 1, 0, 0},
 		{"twice as much as it has: (1 / 2 - 1) x 100", resource{strategy: least}, 2, 0, -50},
 		{"100 times: 0.01 - 1", resource{strategy: least}, 100, 0, -99},
 
 		{"idle: 60 x 0 / 40 + 40", resource{strategy: target, target: 40}, 0, 0, 40},
 		{"half way: 60 x 20 / 40 + 40", resource{strategy: target, target: 40}, 0.2, 0, 70},
-		{"60 x 33 / 40 + 40 = 89.5, away from zero", resource{strategy: target, target: 40}, 0.33, 0, 90},
+		{"60 x 33 / 40 + 40", resource{strategy: target, target: 40}, 0.33, 0, 89.5},
 		{"at the target", resource{strategy: target, target: 40}, 0.4, 0, 100},
 		{"at the target, added up of 0.1 and 0.2", resource{strategy: target, target: 30}, sum(0.1, 0.2), 0, 100},
-		{"just above: 40 x (100 - 41) / 60 = 39.3", resource{strategy: target, target: 40}, 0.41, 0, 39},
+		{"just above: 40 x (100 - 43) / 60", resource{strategy: target, target: 40}, 0.43, 0, 38},
 		{"40 x (100 - 70) / 60", resource{strategy: target, target: 40}, 0.7, 0, 20},
 		{"full: 40 x 0 / 60", resource{strategy: target, target: 40}, 1, 0, 0},
 		{"twice as much as it has", resource{strategy: target, target: 40}, 2, 0, -50},
 
 		{"steady and idle", resource{strategy: risky}, 0, 0, 100},
 		{"(1 - (0.5 + 0.1) / 2) x 100", resource{strategy: risky}, 0.5, 0.1, 70},
-		{"(1 - (0.5 + 0.11) / 2) x 100 = 69.5, away from zero", resource{strategy: risky}, 0.5, 0.11, 70},
+		{"(1 - (0.5 + 0.11) / 2) x 100", resource{strategy: risky}, 0.5, 0.11, 69.5},
 		{"twice as much as it has: (1 - (2 - 1 / 2 + 0.2) / 2) x 100", resource{strategy: risky}, 2, 0.2, 15},
 		{"full, and as unsteady as can be", resource{strategy: risky}, 1, 1, 0},
 	} {
 		t.Run(string(test.resource.strategy)+": "+test.name, func(t *testing.T) {
-			if got := whole(test.resource.strategy, test.resource.points(test.load, test.variation)-lowest) + lowest; got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
+			if got := test.resource.points(test.load, test.variation); math.Abs(got-test.want) > 1e-9 {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
@@ -76,7 +76,7 @@ func TestVariation(t *testing.T) {
 	}
 }
 
-func TestEqualIsNotAbove(t *testing.T) {
+func TestExceeds(t *testing.T) {
 	for _, test := range []struct {
 		load, threshold float64
 		want            bool
@@ -103,12 +103,11 @@ func TestMean(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		parts []part
-		want  int64
+		want  float64
 	}{
 		{"nothing", nil, 0},
 		{"one", []part{{least, 3, 70}}, 70},
-		{"(2 x 70 + 1 x 41) / 3 = 60.3", []part{{least, 2, 70}, {least, 1, 41}}, 60},
-		{"the parts are rounded first: (70 + 41) / 2 = 55.5, not (70.9 + 41.9) / 2 = 56.4", []part{{least, 1, 70.9}, {least, 1, 41.9}}, 55},
+		{"(2 x 70 + 1 x 41) / 3", []part{{least, 2, 70}, {least, 1, 41}}, 60.3333333},
 		{"the riskiest of risks", []part{{risky, 1, 70}, {risky, 1, 30}, {risky, 1, 50}}, 30},
 		{"(1 x 90 + (1 + 2) x 30) / 4", []part{{least, 1, 90}, {risky, 1, 30}, {risky, 2, 60}}, 45},
 	} {
@@ -117,15 +116,15 @@ func TestMean(t *testing.T) {
 			for _, p := range test.parts {
 				m.add(p.strategy, p.weight, p.points)
 			}
-			if got := m.score()/exactParts + lowest; got != test.want {
-				t.Errorf("got %d, want %d", got, test.want)
+			if got := float64(m.score()) / point; got != test.want {
+				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})
 	}
 }
 
-// TestRoundTellsTheBestApart looks at loads that differ by less than a point.
-func TestRoundTellsTheBestApart(t *testing.T) {
+// TestRound includes loads that differ by less than a point.
+func TestRound(t *testing.T) {
 	for _, test := range []struct {
 		name  string
 		loads []float64
@@ -133,6 +132,8 @@ func TestRoundTellsTheBestApart(t *testing.T) {
 	}{
 		{"none", nil, nil},
 		{"one", []float64{0.3}, []int64{70}},
+		{"69.5 is rounded down", []float64{0.305}, []int64{69}},
+		{"(1 - 0.9) x 100 is 9.999... in floating point", []float64{0.9}, []int64{10}},
 		{"equal ones stay equal", []float64{0.3, 0.3, 0.5}, []int64{70, 70, 50}},
 		{"added up in another order", []float64{sum(sum(0.1, 0.2), 0.3), sum(0.1, sum(0.2, 0.3))}, []int64{40, 40}},
 		{"of those with 70 points the best keeps them", []float64{0.3, 0.2999, 0.291}, []int64{69, 69, 70}},

@@ -16,18 +16,18 @@ func (pl *NodeLoad) PreScore(_ context.Context, state *framework.CycleState, pod
 	return nil
 }
 
-// Score scores a node by what its load would be with the pod. The result has two parts, which NormalizeScore makes one.
+// Score returns the score of a node by its load with the pod, which NormalizeScore converts to points.
 func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	c := pl.cycle(state, pod)
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
-		// It was there when the cycle began. A score that means nothing is better than a cycle that fails.
-		return scoreOf(neutral), nil
+		// It existed when the cycle began. A neutral score is better than a failed cycle.
+		return neutral * point, nil
 	}
 	return pl.score(c, nodeInfo, c.view.loads(nodeInfo)), nil
 }
 
-// score returns the score of a node whose loads are known; both parts of it.
+// score returns the score of a node with loads.
 func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) int64 {
 	var sum mean
 	for _, r := range c.scores {
@@ -36,15 +36,14 @@ func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) 
 	return sum.score()
 }
 
-// points returns the points of a resource of a node: by what is measured, or else as the fallback says.
+// points returns the points of a node for a resource: by its measurement, or else by the fallback.
 //
-// A node that is not measured must not look better than those that are: not now, and not after some pods that show in
-// the others' loads. So, while there are measurements, it has no more points than as a node that is measured at the
-// mean of the others, and gets the pods that this one has got since, and no more than the others have on the average,
-// should they be on both sides of a target.
+// A node without a measurement must not look better than the others, neither now nor after some pods that show in the
+// others' loads. So while there are measurements, it has at most the points of a node that is measured at the mean of the
+// others and got the same pods since, and at most the others' average, in case they are on both sides of a target.
 func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
-	// While nothing goes by the measurements, there is no average either.
+	// If the measurements do not count, neither does their average.
 	most, variation := math.Inf(1), math.NaN()
 	if !c.blind[r] {
 		typical := &c.view.typical[r]
@@ -75,13 +74,13 @@ func (pl *NodeLoad) ScoreExtensions() framework.ScoreExtensions {
 	return pl
 }
 
-// NormalizeScore rounds the scores to points from 0 to 100.
+// NormalizeScore converts the scores to points from 0 to 100.
 func (pl *NodeLoad) NormalizeScore(_ context.Context, state *framework.CycleState, pod *v1.Pod, scores framework.NodeScoreList) *framework.Status {
 	round(scores, pl.shifts(pl.cycle(state, pod)))
 	return nil
 }
 
-// shifts says whether the score of a node changes with the pod, by one resource at least.
+// shifts reports whether the pod changes the score of its node.
 func (pl *NodeLoad) shifts(c *cycle) bool {
 	for _, r := range c.scores {
 		accounts := c.view.typical[r].perUnit > 0

@@ -10,84 +10,83 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// A view is a snapshot as a profile sees it: by the profile's resources, in shares of the nodes' capacities. It is made
-// when the snapshot comes and then read by all cycles until the next one comes.
+// A view is a snapshot converted for a profile: by the profile's resources, in shares of the nodes' capacities. It is made
+// when the snapshot arrives, and all cycles read it until the next one arrives.
 //
-// Two parts of it change, atomically, because 16 workers filter and score at once: kept, and what is noted of
-// rejections (see waking.go).
+// Two parts of it change, atomically, because several workers filter and score at once: kept, and the notes of rejections
+// (see waking.go).
 type view struct {
-	snapshot *measured.Snapshot // nil before the first
+	snapshot *collector.Snapshot // nil before the first
 	// made is when, in nanoseconds since 1970.
 	made      int64
 	resources []resource
 	nodes     []*v1.Node
-	// index has the nodes' numbers by their names.
+	// index has the nodes' indices by their names.
 	index map[string]int32
-	// measured has for each node its loads without what is in flight.
+	// measured has for each node its loads without pods in flight.
 	measured [][]load
-	// kept has for each node the *kept that was computed last.
+	// kept has for each node the last computed *kept.
 	kept []atomic.Value
 
-	// rejected says for each node and resource, with 1, that a pod was rejected there.
+	// rejected has for each node and resource 1 if a pod was rejected.
 	rejected []uint32
-	// strangers says, with 1, that a pod was rejected on a node that is not in the view.
-	strangers uint32
+	// rejectedUnknown is 1 if a pod was rejected on a node that is not in the view.
+	rejectedUnknown uint32
 
-	// times are, for each resource, those of the measurements that there are, in order.
+	// times are, for each resource, the times of the measurements, in order.
 	times [][]int64
-	// having is how many nodes have the resource.
+	// having is, for each resource, the number of nodes that have it.
 	having []int
-	// window is the shortest window, and settledAt the time such that a pod which began before it is in all
-	// measurements.
+	// window is the shortest window. A pod that started before settledAt is in all measurements.
 	window, settledAt int64
-	// typical is, for each resource, what is measured of the nodes on the average.
+	// typical is, for each resource, the average of the measurements.
 	typical []average
 }
 
-// kept are the loads of a node with what is in flight. They hold for as long as the node's pods stay the same: each
-// change to them gives a NodeInfo a new generation, which no other ever has, copies that preemption makes among them.
+// kept has the loads of a node with pods in flight. They are valid until the node's pods change: each change gives a
+// NodeInfo a new, unique generation, also in the copies that preemption makes.
 type kept struct {
 	generation int64
 	loads      []load
 }
 
-// average is what is taken of a node for what is not measured of it: means over the nodes whose measurements were fresh
-// when the view was made.
+// average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the view
+// was made.
 type average struct {
-	// at is when the newest of them was made; notMeasured if there was none, and then load and points are 0.
+	// at is the time of the newest measurement; notMeasured if there is none, and then load and points are 0.
 	at           int64
 	load, points float64
-	// variation is the mean of the variations that were; not a number if none was.
+	// variation is the mean of the variations; NaN if there is none.
 	variation float64
-	// perUnit is the mean of all that are known; 0 if none is.
+	// perUnit is the mean of those that are known; 0 if none is.
 	perUnit float64
 }
 
-// load is what is known of a resource of a node, before the pod comes.
+// load is the load of a node for a resource, without the pod that is scheduled.
 type load struct {
-	// at is when it was measured, in nanoseconds since 1970; notMeasured if it was not.
+	// at is the time of the measurement, in nanoseconds since 1970; notMeasured if there is none.
 	at int64
-	// measured is as a share of the capacity, and so is what is in flight.
+	// measured and inFlight are shares of the capacity.
 	measured, inFlight float64
-	// since is when the measurement was made that pods in flight are not in: that of the others if the node's is
-	// missing or was too old when the view was made; notMeasured if pods cannot be accounted for.
+	// since is the time of the measurement to which pods in flight are added: that of the other nodes if the node's is
+	// missing or was too old when the view was made; notMeasured if pods in flight cannot be added.
 	since int64
-	// perUnit is the share of the capacity that a unit is; 0 if the capacity is not known. Of a node that is not
-	// measured either, it is what it is of the others.
+	// perUnit is 1 / capacity; 0 if the capacity is unknown. For a node that is not measured either, it is the others'
+	// average.
 	perUnit float64
-	// variation is what the strategy Risk takes for the deviation; not a number if that was not measured.
+	// variation is the variation for the strategy Risk; NaN if the deviation was not measured.
 	variation float64
 }
 
 // notMeasured is before every time.
 const notMeasured int64 = math.MinInt64
 
-// newView makes a view of a snapshot, which may be nil, and of the nodes that there are. Measurements that are older
-// than maxAge now are not fresh.
-func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node, now time.Time, maxAge time.Duration) *view {
+// newView returns a view of a snapshot, which may be nil, and of the current nodes. Measurements that are older than
+// maxAge are not fresh.
+func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Node, now time.Time, maxAge time.Duration) *view {
 	oldest := now.Add(-maxAge).UnixNano()
 	v := &view{
 		snapshot:  snapshot,
@@ -112,11 +111,11 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 		resource := &resources[r]
 		v.typical[r] = v.average(r, oldest)
 		for _, node := range nodes {
-			if _, has := resource.capacityOf(node); !has && resource.estimator.extended {
+			if _, has := resource.capacity.Of(node); !has && resource.estimator.extended {
 				continue
 			}
 			v.having[r]++
-			if sample, missing := v.sample(node.Name, r); missing == measured.Present {
+			if sample, missing := v.sample(node.Name, r); missing == collector.Present {
 				v.times[r] = append(v.times[r], sample.At)
 			}
 		}
@@ -133,26 +132,31 @@ func newView(snapshot *measured.Snapshot, resources []resource, nodes []*v1.Node
 	return v
 }
 
-// sample returns the sample of a resource of a node, and why it is not there.
-func (v *view) sample(node string, r int) (*measured.Sample, measured.Missing) {
+// sample returns the sample of a node for a resource, or the reason why it is missing.
+func (v *view) sample(node string, r int) (*collector.Sample, collector.Missing) {
 	if v.snapshot == nil {
-		return nil, measured.NoSeries
+		return nil, collector.NoSeries
 	}
-	return v.resources[r].of(v.snapshot.Node(node))
+	column, known := v.snapshot.Column(v.resources[r].asked)
+	samples := v.snapshot.Nodes[node]
+	if !known || samples == nil {
+		return nil, collector.NoSeries
+	}
+	return &samples[column], samples[column].Missing
 }
 
-// measurements returns what is measured of a node.
+// measurements returns the measured loads of a node.
 func (v *view) measurements(node *v1.Node) []load {
 	loads := make([]load, len(v.resources))
 	for r := range loads {
 		resource, l := &v.resources[r], &loads[r]
 		*l = load{at: notMeasured, since: notMeasured, variation: math.NaN()}
-		capacity, known := resource.capacityOf(node)
+		capacity, known := resource.capacity.Of(node)
 		if known {
 			l.perUnit = 1 / capacity
 		}
 		sample, missing := v.sample(node.Name, r)
-		if missing != measured.Present {
+		if missing != collector.Present {
 			continue
 		}
 		if share, ok := resource.share(sample.Value, capacity); ok {
@@ -165,8 +169,8 @@ func (v *view) measurements(node *v1.Node) []load {
 	return loads
 }
 
-// average returns the average of a resource. No node counts for more than it has, so that a single mistake of an
-// exporter does not make all others look idle.
+// average returns the average of a resource. No load counts for more than the capacity, so that a single error of an
+// exporter does not make all other nodes look idle.
 func (v *view) average(r int, oldest int64) average {
 	of := average{at: notMeasured}
 	var loads, variations, variation, capacities float64
@@ -197,11 +201,11 @@ func (v *view) average(r int, oldest int64) average {
 		of.load /= loads
 		of.points /= loads
 	}
-	of.variation = variation / variations // of none: not a number
+	of.variation = variation / variations // NaN if there is none
 	return of
 }
 
-// account says from when on pods are in flight, of a node's load that was or was not measured.
+// account sets the time from which on pods are in flight, for a load that was measured or not.
 func (v *view) account(r int, l *load, oldest int64) {
 	l.since = l.at
 	if l.at < oldest {
@@ -218,7 +222,7 @@ func (v *view) account(r int, l *load, oldest int64) {
 	}
 }
 
-// find returns the node's number, and -1 for one that is not in the view.
+// find returns the node's index; -1 for a node that is not in the view.
 func (v *view) find(name string) int {
 	if i, found := v.index[name]; found {
 		return int(i)
@@ -226,24 +230,24 @@ func (v *view) find(name string) int {
 	return -1
 }
 
-// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old at another time. All are
-// if the clock was set back since the snapshot came; the next one is by the clock as it is.
+// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if the
+// clock was set back since the snapshot arrived.
 func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
-	// By the time of day, which is what measurements have; Sub would go by time as it has passed.
-	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(measured.Ahead) {
+	// Measurements have wall-clock times; Sub would use the monotonic clock.
+	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(collector.Ahead) {
 		return math.MaxInt64
 	}
 	return now.Add(-maxAge).UnixNano()
 }
 
-// fresh returns how many measurements of a resource are not older than a time.
+// fresh returns the number of measurements of a resource that are not older than a time.
 func (v *view) fresh(r int, oldest int64) int {
 	times := v.times[r]
 	return len(times) - sort.Search(len(times), func(i int) bool { return times[i] >= oldest })
 }
 
-// blind says whether too few nodes, of those that have the resource, have a measurement of it that is not older than a
-// time. If there is no node that could have one, they are too few unless none are needed.
+// blind reports whether too few of the nodes that have the resource have a measurement of it that is not older than a time.
+// If no node has the resource, they are too few unless none are required.
 func (v *view) blind(r int, oldest int64, percent int) bool {
 	if v.having[r] == 0 {
 		return percent > 0
@@ -251,7 +255,7 @@ func (v *view) blind(r int, oldest int64, percent int) bool {
 	return v.fresh(r, oldest)*100 < v.having[r]*percent
 }
 
-// loads returns what is known of a node, with what is in flight. They must not be changed.
+// loads returns the loads of a node with pods in flight. They must not be changed.
 func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 	node := nodeInfo.Node()
 	number := v.find(node.Name)
@@ -270,8 +274,7 @@ func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 	return loads
 }
 
-// loadsWithout returns what is known of a node without what is in flight. One whose number is -1 is as one that is not
-// measured.
+// loadsWithout returns the loads of a node without pods in flight. A node with the index -1 is not measured.
 func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	if number >= 0 {
 		return append([]load(nil), v.measured[number]...)
@@ -279,7 +282,7 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	loads := make([]load, len(v.resources))
 	for r := range loads {
 		loads[r] = load{at: notMeasured, variation: math.NaN(), since: v.typical[r].at, perUnit: v.typical[r].perUnit}
-		if capacity, known := v.resources[r].capacityOf(node); known {
+		if capacity, known := v.resources[r].capacity.Of(node); known {
 			loads[r].perUnit = 1 / capacity
 		}
 		if loads[r].perUnit == 0 {
@@ -289,8 +292,8 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	return loads
 }
 
-// add adds what is in flight of a pod to the loads of its node, or leaves them as they are, and says whether that is
-// any. No pod counts for more than the node has, whatever it says of itself.
+// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. No pod counts for
+// more than the node's capacity.
 func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	// Most pods are in all measurements.
 	first := startOf(pod, v.window, v.made)
@@ -315,8 +318,8 @@ func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	return inFlight
 }
 
-// addAll adds what is in flight of all pods to the loads of nodes, by their numbers, of which there may be some only. It
-// returns how many pods are in flight on the nodes of the view.
+// addAll adds the pods in flight to the loads of some nodes, by their indices. It returns the number of pods in flight on
+// all nodes of the view.
 func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 	count := 0
 	for _, pod := range pods {
@@ -335,17 +338,17 @@ func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 	return count
 }
 
-// share returns the share of the capacity that an estimate is, which is no more than all of it.
+// share returns an estimate as a share of the capacity, at most 1.
 func (l *load) share(estimate float64) float64 {
 	return math.Min(1, estimate*l.perUnit)
 }
 
-// now returns the load without the pod that is to come.
+// now returns the load without the pod that is scheduled.
 func (l *load) now() float64 {
 	return l.measured + l.inFlight
 }
 
-// with returns the load with a pod that has an estimate.
+// with returns the load with a pod of an estimate.
 func (l *load) with(estimate float64) float64 {
 	return l.now() + l.share(estimate)
 }

@@ -9,16 +9,15 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Pods that the filter rejected wait for an event of the cluster, and that a node cooled is none. So the filter notes
-// on which nodes it rejected a pod, and for which resource. Every snapshot is held against the notes: if a node is open
-// now, its notes are taken away and all waiting pods are moved, once. The scheduler itself tries a pod again whose cycle
-// goes on meanwhile.
+// Pods that the filter rejected wait for an event of the cluster, and a node that cools is not one. So the filter notes the
+// nodes on which it rejected a pod, and the resource. Every snapshot is compared with the notes: if a node is open now, its
+// notes are removed and all waiting pods are moved, once. The scheduler itself retries a pod whose cycle is still running.
 
-// moved is the event that moves waiting pods. It has to be one of those that the plugin registers, and that no plugin of
-// upstream's registers, so that pods which wait for others are left alone.
+// moved is the event that moves waiting pods. It must be one that the plugin registers and that no upstream plugin
+// registers, so that pods which wait for others are not moved.
 var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, Label: "NodeLoadChanged"}
 
-// SetPodMover takes the function that moves waiting pods. Without one they wait for the scheduler's own flush.
+// SetPodMover sets the function that moves waiting pods. Without one they wait for the scheduler's own flush.
 func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -30,11 +29,11 @@ func (v *view) reject(node string, r int) {
 	if number := v.find(node); number >= 0 {
 		atomic.StoreUint32(&v.rejected[number*len(v.resources)+r], 1)
 	} else {
-		atomic.StoreUint32(&v.strangers, 1)
+		atomic.StoreUint32(&v.rejectedUnknown, 1)
 	}
 }
 
-// reject notes a rejection in the current view, and in the one that takes its place meanwhile.
+// reject notes a rejection in the current view, and in a view that replaces it meanwhile.
 func (pl *NodeLoad) reject(node string, r int) {
 	for v := pl.current(); ; {
 		v.reject(node, r)
@@ -46,8 +45,8 @@ func (pl *NodeLoad) reject(node string, r int) {
 	}
 }
 
-// inherit takes over the notes of the view before, and says whether pods were rejected on nodes that it did not know.
-func (v *view) inherit(before *view) (strangers bool) {
+// inherit copies the notes of the previous view, and reports whether pods were rejected on nodes that were not in it.
+func (v *view) inherit(before *view) (unknown bool) {
 	for i := range before.rejected {
 		if atomic.LoadUint32(&before.rejected[i]) == 0 {
 			continue
@@ -56,10 +55,11 @@ func (v *view) inherit(before *view) (strangers bool) {
 			v.reject(node, i%len(v.resources))
 		}
 	}
-	return atomic.LoadUint32(&before.strangers) != 0
+	return atomic.LoadUint32(&before.rejectedUnknown) != 0
 }
 
-// wake moves the waiting pods if one of them may fit: surely, or by the notes. pl.mu is held.
+// wake moves the waiting pods if one of them may fit according to the notes, or in any case if surely is true. pl.mu is
+// held.
 func (pl *NodeLoad) wake(v *view, surely bool) {
 	// noted are the loads of nodes with notes.
 	noted := map[int][]load{}
@@ -68,7 +68,7 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 			noted[node] = v.loadsWithout(node, nil)
 		}
 	}
-	pl.counters.inFlight.Set(float64(v.addAll(pl.all(), noted)))
+	pl.counters.inFlight.Set(float64(v.addAll(pl.allPods(), noted)))
 	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for node, loads := range noted {
 		for r := range loads {
@@ -87,19 +87,19 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 	}
 }
 
-// awaitOutage wakes pods once more when all measurements of a view have become too old, should no other come: then the
-// filter opens for want of them. pl.mu is held.
+// awaitOutage wakes pods once more when all measurements of a view have become too old and no other view came: then the
+// filter opens. pl.mu is held.
 func (pl *NodeLoad) awaitOutage(v *view) {
 	if pl.outage != nil {
 		pl.outage.Stop()
 	}
 	pl.outage = pl.clock.AfterFunc(pl.maxSampleAge+time.Millisecond, func() {
-		// In a goroutine of its own, whatever the clock thinks of that.
+		// In its own goroutine: a fake clock calls this function while it holds its lock.
 		go func() {
 			pl.mu.Lock()
 			defer pl.mu.Unlock()
 			if pl.current() == v {
-				pl.wake(v, atomic.LoadUint32(&v.strangers) != 0)
+				pl.wake(v, atomic.LoadUint32(&v.rejectedUnknown) != 0)
 			}
 		}()
 	})

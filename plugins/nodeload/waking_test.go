@@ -10,19 +10,18 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
 func waitFor(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	if err := wait.PollImmediate(time.Millisecond, 30*time.Second, func() (bool, error) { return condition(), nil }); err != nil {
-		t.Fatalf("waited in vain: %s", what)
+		t.Fatalf("timed out: %s", what)
 	}
 }
 
-// TestWaitingPodsAreMoved: a step is what two nodes measure next, with 9.9 for nothing, and how often pods were moved
-// then.
-func TestWaitingPodsAreMoved(t *testing.T) {
+// TestWake has steps with the next loads of two nodes, 9.9 for none, and how often pods were moved by then.
+func TestWake(t *testing.T) {
 	type step struct {
 		loads [2]float64
 		moves int
@@ -58,10 +57,10 @@ func TestWaitingPodsAreMoved(t *testing.T) {
 			}
 			w := newWorld(t, args, nodes(2), test.running...)
 			measure := func(loads [2]float64) {
-				samples := map[string][]measured.Sample{}
+				samples := map[string][]collector.Sample{}
 				for i, name := range []string{"node-0", "node-1"} {
 					if loads[i] != none {
-						samples[name] = []measured.Sample{w.sample(loads[i], 0)}
+						samples[name] = []collector.Sample{w.sample(loads[i], 0)}
 					}
 				}
 				w.measure(samples)
@@ -83,11 +82,11 @@ func TestWaitingPodsAreMoved(t *testing.T) {
 	}
 }
 
-// TestARejectionThatComesLate by a cycle that goes by a view which has been replaced meanwhile.
-func TestARejectionThatComesLate(t *testing.T) {
+// TestWakeLateRejection has a rejection by a cycle whose view was replaced meanwhile.
+func TestWakeLateRejection(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	measure := func(load float64) {
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(load, 0)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
 	}
 	measure(0.9)
 	incoming := pod("incoming", "1")
@@ -102,13 +101,13 @@ func TestARejectionThatComesLate(t *testing.T) {
 	}
 }
 
-// TestPodsAreMovedWhenMeasurementsGrowOld although no snapshot comes any more.
-func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
+// TestWakeOutage checks that pods are moved when the measurements become too old and no snapshot comes.
+func TestWakeOutage(t *testing.T) {
 	for _, stale := range []config.NodeLoadFilterOnStale{config.NodeLoadFilterOpen, config.NodeLoadFilterClosed} {
 		args := arguments(cpu(80))
 		args.FilterOnStale = stale
 		w := newWorld(t, args, nodes(2))
-		w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.9, time.Minute)}})
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}, "node-1": {w.sample(0.9, time.Minute)}})
 		if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 2 {
 			t.Fatalf("%s: rejected %v", stale, got.rejected)
 		}
@@ -124,11 +123,10 @@ func TestPodsAreMovedWhenMeasurementsGrowOld(t *testing.T) {
 	}
 }
 
-// TestPodsInFlightAreCounted by the metric.
-func TestPodsInFlightAreCounted(t *testing.T) {
+func TestInFlightMetric(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2),
 		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
-	w.measure(map[string][]measured.Sample{"node-0": {w.sample(0.9, 0)}})
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
 	// On a node that is not measured, a pod is in flight that came since the others were.
 	if got := gauge(t, w.plugin.counters.inFlight); got != 2 {
 		t.Errorf("%v pods in flight, want 2", got)

@@ -26,7 +26,7 @@ const (
 	nodeLoadPatch   = folder + "/kubeadm/kube-scheduler1+strategic.yaml"
 )
 
-// nodeLoadArgs are those of the arguments that name files and servers.
+// nodeLoadArgs has the arguments that name files and servers.
 type nodeLoadArgs struct {
 	Prometheus struct {
 		Endpoints       []string
@@ -37,7 +37,7 @@ type nodeLoadArgs struct {
 	Resources []map[string]any
 }
 
-func TestSecondSchedulerWithNodeLoadFindsTokenAndAuthorityWhereItLooks(t *testing.T) {
+func TestNodeLoadSecondSchedulerFiles(t *testing.T) {
 	objects := render(t, nodeLoadOverlay)
 	pod := the[*appsv1.Deployment](t, objects).Spec.Template
 	configMap := configMapOf(t, objects, pod.Spec)
@@ -78,16 +78,17 @@ func TestSecondSchedulerWithNodeLoadFindsTokenAndAuthorityWhereItLooks(t *testin
 		}
 	}
 
-	// What the base promises stays true: its own lease, and no profile but its own.
+	// As in the base: its own lease, and only its own profile.
 	base := readConfig(t, readFile(t, secondScheduler+"/config.yaml"))
 	if !reflect.DeepEqual(config.LeaderElection, base.LeaderElection) || !slices.Equal(profileNames(config), profileNames(base)) ||
 		config.ClientConnection.Kubeconfig != "" {
-		t.Errorf("leader election, profiles or kubeconfig are not those of the base")
+		t.Errorf("leader election, profiles or kubeconfig differ from the base")
 	}
 }
 
-// The rules are those of the base, and one more, which is no rule about objects of the cluster.
-func TestSecondSchedulerWithNodeLoadMayOnlyReadPrometheusBesides(t *testing.T) {
+// TestNodeLoadSecondSchedulerRights checks that the rules are those of the base and one more, which is not about objects of
+// the cluster.
+func TestNodeLoadSecondSchedulerRights(t *testing.T) {
 	rules := func(kustomization string) (rules []rbacv1.PolicyRule) {
 		for _, object := range render(t, kustomization) {
 			switch object := object.(type) {
@@ -120,8 +121,8 @@ func TestSecondSchedulerWithNodeLoadMayOnlyReadPrometheusBesides(t *testing.T) {
 	}
 }
 
-// As kubeadm does with the files of the folder, in the order of their names.
-func TestStaticPodWithBothKubeadmPatchesHasTheFilesOfNodeLoad(t *testing.T) {
+// TestNodeLoadKubeadmPatches applies the patches as kubeadm does, in the order of their names.
+func TestNodeLoadKubeadmPatches(t *testing.T) {
 	manifest := readFile(t, root+"/build/swap/testdata/kubeadm/before.yaml")
 	for _, patch := range []string{folder + "/kubeadm/" + swap.KubeadmPatchFile, nodeLoadPatch} {
 		original, err := yaml.YAMLToJSON(manifest)
@@ -156,15 +157,15 @@ func TestStaticPodWithBothKubeadmPatchesHasTheFilesOfNodeLoad(t *testing.T) {
 	})
 	for _, file := range []string{args.Prometheus.TLS.CAFile, args.Prometheus.BearerTokenFile} {
 		if !hosted || !slices.Equal(mounts, []string{path.Dir(file)}) {
-			t.Errorf("%s is read; a folder of the node is mounted: %v, at %q", file, hosted, mounts)
+			t.Errorf("%s is read; a directory of the node is mounted: %v, at %q", file, hosted, mounts)
 		}
 	}
 	if len(pod.Spec.Containers) != 1 || len(pod.Spec.Volumes) != 3 || !pod.Spec.HostNetwork {
-		t.Errorf("the pod is %+v; want kubeadm's, with two volumes more", pod.Spec)
+		t.Errorf("the pod is %+v; want kubeadm's with two more volumes", pod.Spec)
 	}
 }
 
-// configMapOf gives the ConfigMap that a pod mounts, among those of a kustomization.
+// configMapOf returns the ConfigMap that a pod mounts, among those of a kustomization.
 func configMapOf(t *testing.T, objects []runtime.Object, pod corev1.PodSpec) *corev1.ConfigMap {
 	t.Helper()
 	for _, object := range objects {
@@ -178,7 +179,7 @@ func configMapOf(t *testing.T, objects []runtime.Object, pod corev1.PodSpec) *co
 	return nil
 }
 
-// argsOfNodeLoad gives the arguments of the one profile that has NodeLoad.
+// argsOfNodeLoad returns the arguments of the one profile that has NodeLoad.
 func argsOfNodeLoad(t *testing.T, config schedulerv1beta3.KubeSchedulerConfiguration) nodeLoadArgs {
 	t.Helper()
 	for _, profile := range config.Profiles {

@@ -7,18 +7,17 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// reading is what the rows of an answer said about a node and a query.
+// reading has the values of the rows about one node and one resource.
 type reading struct {
 	value, timestamp, deviation float64
-	// seen has the bit of each kind that there was a row of, and repeated of each with more than one.
+	// seen has the bit of each kind with a row, and repeated of each kind with more than one.
 	seen, repeated uint8
 }
 
-// note notes a row.
+// note adds a row.
 func (r *reading) note(kind source.Kind, value float64) {
 	bit := uint8(1) << kind
 	r.repeated |= r.seen & bit
@@ -33,7 +32,7 @@ func (r *reading) note(kind source.Kind, value float64) {
 	}
 }
 
-// blur notes that a row was about the node or about another.
+// blur adds a row that is about this node or about another one.
 func (r *reading) blur(kind source.Kind) {
 	r.seen |= 1 << kind
 	r.repeated |= 1 << kind
@@ -44,8 +43,7 @@ const (
 	hasTimestamp = 1 << source.Timestamp
 	hasDeviation = 1 << source.Deviation
 
-	// oldest is the age in seconds, some 30 years, from which it no longer matters how old a sample is. It keeps ages
-	// within the range of a time.Duration.
+	// oldest is the maximum age in seconds, some 30 years: it keeps ages within the range of a time.Duration.
 	oldest = 1e9
 )
 
@@ -56,41 +54,50 @@ type answered struct {
 	local     time.Time
 }
 
-// classify makes a sample of a reading. What is wrong with it makes it missing, for the first reason that applies. A
-// value above the capacity is not wrong: it is that of an overloaded node.
-func (s *slot) classify(r *reading, node *v1.Node, a answered) measured.Sample {
-	missing := func(why measured.Missing) measured.Sample { return measured.Sample{Missing: why} }
+// classify returns the sample of a reading. An invalid reading is missing, with the first reason that applies. A value
+// above the capacity is valid: the node is overloaded.
+func (resource *Resource) classify(r *reading, node *v1.Node, a answered) Sample {
+	missing := func(why Missing) Sample { return Sample{Missing: why} }
 	switch {
 	case r.seen&hasValue == 0:
-		return missing(measured.NoSeries)
+		return missing(NoSeries)
 	case r.repeated&(hasValue|hasTimestamp) != 0:
-		return missing(measured.Ambiguous)
+		return missing(Ambiguous)
 	case math.IsNaN(r.value):
-		return missing(measured.NotANumber)
+		return missing(NotANumber)
 	case math.IsInf(r.value, 0):
-		return missing(measured.Infinite)
+		return missing(Infinite)
 	case r.value < 0:
-		return missing(measured.Negative)
-	case s.HasCapacity != nil && !s.HasCapacity(node):
-		return missing(measured.NoCapacity)
+		return missing(Negative)
+	case resource.lacksCapacity(node):
+		return missing(NoCapacity)
 	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
-		return missing(measured.NoTimestamp)
-	case r.timestamp > a.evaluated+measured.Ahead.Seconds():
-		return missing(measured.Future)
+		return missing(NoTimestamp)
+	case r.timestamp > a.evaluated+Ahead.Seconds():
+		return missing(Future)
 	}
-	sample := measured.Sample{Value: r.value, At: a.taken(r.timestamp)}
+	sample := Sample{Value: r.value, At: a.taken(r.timestamp)}
 	if predates(sample.At, node, a.local) {
-		return missing(measured.NoSeries)
+		return missing(NoSeries)
 	}
-	// A deviation that is no use does not make the mean useless.
+	// An invalid deviation does not invalidate the mean.
 	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && !math.IsInf(r.deviation, 1) {
 		sample.Deviation, sample.HasDeviation = r.deviation, true
 	}
 	return sample
 }
 
-// taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: its age by the server's
-// clock before the answer was asked for.
+// lacksCapacity reports whether the node's capacity is required and unknown.
+func (resource *Resource) lacksCapacity(node *v1.Node) bool {
+	if resource.Capacity == (Capacity{}) {
+		return false
+	}
+	_, known := resource.Capacity.Of(node)
+	return !known
+}
+
+// taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: the time of the request
+// less the sample's age by the server's clock.
 func (a answered) taken(timestamp float64) int64 {
 	age := a.evaluated - timestamp
 	switch {
@@ -102,10 +109,9 @@ func (a answered) taken(timestamp float64) int64 {
 	return a.local.UnixNano() - int64(age*float64(time.Second))
 }
 
-// predates says whether what was measured at a time, in nanoseconds since 1970, was not the node but another one that
-// had its name or its address before. A node that is made in the future was made by a clock that tells nothing about
-// ours.
+// predates reports whether a sample, taken at a time in nanoseconds since 1970, is of an earlier node with the same name
+// or address. A node that was created in the future was created by another clock, which cannot be compared with ours.
 func predates(at int64, node *v1.Node, now time.Time) bool {
-	made := node.CreationTimestamp.Time
-	return !made.IsZero() && !made.After(now) && at < made.UnixNano()
+	created := node.CreationTimestamp.Time
+	return !created.IsZero() && !created.After(now) && at < created.UnixNano()
 }

@@ -7,75 +7,73 @@ import (
 	"testing"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestClassification has answers that were evaluated at the server's second 5,000, which was this process' second
-// 1,000: a raw sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
-func TestClassification(t *testing.T) {
+// TestClassify has answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a raw
+// sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
+func TestClassify(t *testing.T) {
 	at := answered{evaluated: 5000, local: time.Unix(1000, 0)}
-	type rows []row
-	of := func(kind source.Kind, value float64) row { return row{kind: kind, value: value} }
-	value := func(v float64) row { return of(source.Value, v) }
+	type rows []source.Row
+	of := func(kind source.Kind, value float64) source.Row { return source.Row{Kind: kind, Value: value} }
+	value := func(v float64) source.Row { return of(source.Value, v) }
 	stamp := of(source.Timestamp, 4990)
-	deviation := func(v float64) row { return of(source.Deviation, v) }
+	deviation := func(v float64) source.Row { return of(source.Deviation, v) }
 	const second = int64(time.Second)
-	sample := func(v float64, at int64) measured.Sample { return measured.Sample{Value: v, At: at * second} }
-	varying := func(v, d float64) measured.Sample {
-		return measured.Sample{Value: v, Deviation: d, HasDeviation: true, At: 990 * second}
+	sample := func(v float64, at int64) Sample { return Sample{Value: v, At: at * second} }
+	varying := func(v, d float64) Sample {
+		return Sample{Value: v, Deviation: d, HasDeviation: true, At: 990 * second}
 	}
-	has := func(capacity bool) func(*v1.Node) bool { return func(*v1.Node) bool { return capacity } }
+	known, unknown := Capacity{Default: 4}, Capacity{Annotation: "none"}
 
 	tests := []struct {
 		name     string
-		capacity func(*v1.Node) bool
+		capacity Capacity
 		rows     rows
-		want     measured.Sample
+		want     Sample
 	}{
-		{"a value and its time", nil, rows{value(0.5), stamp}, sample(0.5, 990)},
-		{"the time first", nil, rows{stamp, value(0.5)}, sample(0.5, 990)},
-		{"with a deviation", nil, rows{value(0.5), stamp, deviation(0.1)}, varying(0.5, 0.1)},
-		{"zero is a value", nil, rows{value(0), stamp}, sample(0, 990)},
-		{"negative zero is zero", nil, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
-		{"no rows", nil, nil, missing(measured.NoSeries)},
-		{"a time without a value", nil, rows{stamp, deviation(0.1)}, missing(measured.NoSeries)},
-		{"two values", nil, rows{value(0.5), value(0.5), stamp}, missing(measured.Ambiguous)},
-		{"two times", nil, rows{value(0.5), stamp, stamp}, missing(measured.Ambiguous)},
-		{"two values of which one is not a number", nil, rows{value(0.5), value(nan), stamp}, missing(measured.Ambiguous)},
-		{"not a number", nil, rows{value(nan), stamp}, missing(measured.NotANumber)},
-		{"infinite", nil, rows{value(inf), stamp}, missing(measured.Infinite)},
-		{"infinitely negative", nil, rows{value(-inf), stamp}, missing(measured.Infinite)},
-		{"negative", nil, rows{value(-5035), stamp}, missing(measured.Negative)},
-		{"just negative", nil, rows{value(-1e-12), stamp}, missing(measured.Negative)},
+		{"a value and its time", Capacity{}, rows{value(0.5), stamp}, sample(0.5, 990)},
+		{"the time first", Capacity{}, rows{stamp, value(0.5)}, sample(0.5, 990)},
+		{"with a deviation", Capacity{}, rows{value(0.5), stamp, deviation(0.1)}, varying(0.5, 0.1)},
+		{"zero is a value", Capacity{}, rows{value(0), stamp}, sample(0, 990)},
+		{"negative zero is zero", Capacity{}, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
+		{"no rows", Capacity{}, nil, missing(NoSeries)},
+		{"a time without a value", Capacity{}, rows{stamp, deviation(0.1)}, missing(NoSeries)},
+		{"two values", Capacity{}, rows{value(0.5), value(0.5), stamp}, missing(Ambiguous)},
+		{"two times", Capacity{}, rows{value(0.5), stamp, stamp}, missing(Ambiguous)},
+		{"two values of which one is not a number", Capacity{}, rows{value(0.5), value(nan), stamp}, missing(Ambiguous)},
+		{"not a number", Capacity{}, rows{value(nan), stamp}, missing(NotANumber)},
+		{"infinite", Capacity{}, rows{value(inf), stamp}, missing(Infinite)},
+		{"infinitely negative", Capacity{}, rows{value(-inf), stamp}, missing(Infinite)},
+		{"negative", Capacity{}, rows{value(-5035), stamp}, missing(Negative)},
+		{"just negative", Capacity{}, rows{value(-1e-12), stamp}, missing(Negative)},
 
-		{"an overloaded node", nil, rows{value(1.51), stamp}, sample(1.51, 990)},
-		{"one whose run queue is very long", nil, rows{value(5035), stamp}, sample(5035, 990)},
-		{"more cores than it has", has(true), rows{value(6.01), stamp}, sample(6.01, 990)},
-		{"one that varies by more than it has", nil, rows{value(1.51), stamp, deviation(1.6)}, varying(1.51, 1.6)},
-		{"of unknown capacity", has(false), rows{value(1), stamp}, missing(measured.NoCapacity)},
+		{"an overloaded node", Capacity{}, rows{value(1.51), stamp}, sample(1.51, 990)},
+		{"one whose run queue is very long", Capacity{}, rows{value(5035), stamp}, sample(5035, 990)},
+		{"more cores than it has", known, rows{value(6.01), stamp}, sample(6.01, 990)},
+		{"one that varies by more than it has", Capacity{}, rows{value(1.51), stamp, deviation(1.6)}, varying(1.51, 1.6)},
+		{"of unknown capacity", unknown, rows{value(1), stamp}, missing(NoCapacity)},
 
-		{"no time", nil, rows{value(0.5)}, missing(measured.NoTimestamp)},
-		{"a time of zero", nil, rows{value(0.5), of(source.Timestamp, 0)}, missing(measured.NoTimestamp)},
-		{"a time that is not a number", nil, rows{value(0.5), of(source.Timestamp, nan)}, missing(measured.NoTimestamp)},
-		{"an infinite time", nil, rows{value(0.5), of(source.Timestamp, inf)}, missing(measured.NoTimestamp)},
-		{"10 s in the future: now", nil, rows{value(0.5), of(source.Timestamp, 5010)}, sample(0.5, 1000)},
-		{"further in the future", nil, rows{value(0.5), of(source.Timestamp, 5010.5)}, missing(measured.Future)},
-		{"old ones stay as they are", nil, rows{value(0.5), of(source.Timestamp, 4000)}, sample(0.5, 0)},
+		{"no time", Capacity{}, rows{value(0.5)}, missing(NoTimestamp)},
+		{"a time of zero", Capacity{}, rows{value(0.5), of(source.Timestamp, 0)}, missing(NoTimestamp)},
+		{"a time that is not a number", Capacity{}, rows{value(0.5), of(source.Timestamp, nan)}, missing(NoTimestamp)},
+		{"an infinite time", Capacity{}, rows{value(0.5), of(source.Timestamp, inf)}, missing(NoTimestamp)},
+		{"10 s in the future: now", Capacity{}, rows{value(0.5), of(source.Timestamp, 5010)}, sample(0.5, 1000)},
+		{"further in the future", Capacity{}, rows{value(0.5), of(source.Timestamp, 5010.5)}, missing(Future)},
+		{"old ones stay as they are", Capacity{}, rows{value(0.5), of(source.Timestamp, 4000)}, sample(0.5, 0)},
 
-		{"a deviation that is not a number", nil, rows{value(0.5), stamp, deviation(nan)}, sample(0.5, 990)},
-		{"a negative deviation", nil, rows{value(0.5), stamp, deviation(-1)}, sample(0.5, 990)},
-		{"an infinite deviation", nil, rows{value(0.5), stamp, deviation(inf)}, sample(0.5, 990)},
-		{"two deviations", nil, rows{value(0.5), stamp, deviation(0.1), deviation(0.1)}, sample(0.5, 990)},
-		{"a deviation in percent", nil, rows{value(50), stamp, deviation(10)}, varying(50, 10)},
+		{"a deviation that is not a number", Capacity{}, rows{value(0.5), stamp, deviation(nan)}, sample(0.5, 990)},
+		{"a negative deviation", Capacity{}, rows{value(0.5), stamp, deviation(-1)}, sample(0.5, 990)},
+		{"an infinite deviation", Capacity{}, rows{value(0.5), stamp, deviation(inf)}, sample(0.5, 990)},
+		{"two deviations", Capacity{}, rows{value(0.5), stamp, deviation(0.1), deviation(0.1)}, sample(0.5, 990)},
+		{"a deviation in percent", Capacity{}, rows{value(50), stamp, deviation(10)}, varying(50, 10)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := slot{Resource: Resource{HasCapacity: tt.capacity}}
+			s := Resource{Capacity: tt.capacity}
 			var r reading
 			for _, row := range tt.rows {
-				r.note(row.kind, row.value)
+				r.note(row.Kind, row.Value)
 			}
 			if got := s.classify(&r, makeNode("node"), at); got != tt.want {
 				t.Errorf("sample is %+v, want %+v", got, tt.want)
@@ -84,21 +82,21 @@ func TestClassification(t *testing.T) {
 	}
 }
 
-// TestANodeIsNotMeasuredBeforeItWasMade: what is older is about another node of that name or address. At the local
-// second 1,000 the sample is of the second 990.
-func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
+// TestClassifyRecreatedNode checks that a sample that is older than the node is ignored. At the local second 1,000 the
+// sample is of the second 990.
+func TestClassifyRecreatedNode(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		made int64
-		want measured.Sample
+		want Sample
 	}{
-		{"made before", 989, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
-		{"made then", 990, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
-		{"made after", 991, missing(measured.NoSeries)},
-		{"made now", 1000, missing(measured.NoSeries)},
-		{"made by a clock that is ahead", 1001, measured.Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+		{"made before", 989, Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+		{"made then", 990, Sample{Value: 0.5, At: 990 * int64(time.Second)}},
+		{"made after", 991, missing(NoSeries)},
+		{"made now", 1000, missing(NoSeries)},
+		{"made by a clock that is ahead", 1001, Sample{Value: 0.5, At: 990 * int64(time.Second)}},
 	} {
-		s := slot{}
+		s := Resource{}
 		r := reading{value: 0.5, timestamp: 4990, seen: hasValue | hasTimestamp}
 		if got := s.classify(&r, madeAt("node", time.Unix(tt.made, 0)), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
 			t.Errorf("%s: sample is %+v, want %+v", tt.name, got, tt.want)
@@ -106,13 +104,13 @@ func TestANodeIsNotMeasuredBeforeItWasMade(t *testing.T) {
 	}
 }
 
-// TestAbsurdServerTimes: whatever the server takes for the time, ages stay within what can be said.
-func TestAbsurdServerTimes(t *testing.T) {
-	s := slot{}
+// TestClassifyAbsurdServerTimes checks that ages stay within the range of a time.Duration for any time of the server.
+func TestClassifyAbsurdServerTimes(t *testing.T) {
+	s := Resource{}
 	for _, evaluated := range []float64{nan, inf, 1e300, 1e18} {
 		r := reading{value: 0.5, timestamp: 1, seen: hasValue | hasTimestamp}
 		got := s.classify(&r, makeNode("node"), answered{evaluated: evaluated, local: start})
-		if want := start.Add(-oldest * time.Second).UnixNano(); got.Missing != measured.Present || got.At != want {
+		if want := start.Add(-oldest * time.Second).UnixNano(); got.Missing != Present || got.At != want {
 			t.Errorf("with a server's time of %v, the sample is %+v, want one taken at %d", evaluated, got, want)
 		}
 	}

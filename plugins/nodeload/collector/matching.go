@@ -3,7 +3,6 @@
 package collector
 
 import (
-	"bytes"
 	"net"
 	"strings"
 
@@ -11,10 +10,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// directory finds the nodes that a label's value means.
+// directory finds the nodes that a label's value identifies.
 type directory struct {
 	by config.NodeLoadMatchBy
-	// keys has the indices of the nodes that a value means, in order; more than one are one too many.
+	// keys has the indices of the nodes that a value identifies, in order; more than one are ambiguous.
 	keys map[string][]int32
 }
 
@@ -28,7 +27,7 @@ func newDirectory(by config.NodeLoadMatchBy, nodes []*v1.Node) *directory {
 	return d
 }
 
-// add notes all values that mean a node: what it is looked up by, or with Auto any of it.
+// add adds all values that identify a node: of one kind, or with Auto of all kinds.
 func (d *directory) add(node *v1.Node, index []int32) {
 	key := func(by config.NodeLoadMatchBy, value string) {
 		if value == "" || d.by != by && d.by != config.NodeLoadMatchAuto {
@@ -57,42 +56,42 @@ func (d *directory) add(node *v1.Node, index []int32) {
 	key(config.NodeLoadMatchProviderID, node.Spec.ProviderID[strings.LastIndexByte(node.Spec.ProviderID, '/')+1:])
 }
 
-// find returns the nodes that a label's value means. A value that means one as it is counts as such, otherwise without
-// its port. An IPv6 address can be written in several ways.
-func (d *directory) find(label []byte) []int32 {
-	if nodes := d.keys[string(label)]; nodes != nil {
+// find returns the nodes that a label's value identifies: as it is, or else without its port. An IPv6 address can be
+// written in several ways.
+func (d *directory) find(label string) []int32 {
+	if nodes := d.keys[label]; nodes != nil {
 		return nodes
 	}
 	bare := withoutPort(label)
-	if nodes := d.keys[string(bare)]; nodes != nil {
+	if nodes := d.keys[bare]; nodes != nil {
 		return nodes
 	}
-	if ip := net.ParseIP(string(bare)); ip != nil {
+	if ip := net.ParseIP(bare); ip != nil {
 		return d.keys[ip.String()]
 	}
 	return nil
 }
 
-// withoutPort returns host for host:port, and address for [address] and [address]:port. A colon more is an IPv6 address
-// without a port, unless it belongs to the scheme of a provider's id.
-func withoutPort(label []byte) []byte {
-	if len(label) > 0 && label[0] == '[' {
-		if end := bytes.IndexByte(label, ']'); end > 0 && (end == len(label)-1 || isPort(label[end+1:])) {
+// withoutPort returns host for host:port, and address for [address] and [address]:port. With more than one colon it is
+// an IPv6 address without a port, unless the first colon belongs to the scheme of a provider's id.
+func withoutPort(label string) string {
+	if strings.HasPrefix(label, "[") {
+		if end := strings.IndexByte(label, ']'); end > 0 && (end == len(label)-1 || isPort(label[end+1:])) {
 			return label[1:end]
 		}
 		return label
 	}
-	colon := bytes.LastIndexByte(label, ':')
+	colon := strings.LastIndexByte(label, ':')
 	if colon <= 0 || !isPort(label[colon:]) {
 		return label
 	}
-	if host := label[:colon]; bytes.IndexByte(host, ':') < 0 || bytes.IndexByte(host, '/') >= 0 {
+	if host := label[:colon]; !strings.Contains(host, ":") || strings.Contains(host, "/") {
 		return host
 	}
 	return label
 }
 
-// isPort says whether something is a colon and then one to five digits.
-func isPort(part []byte) bool {
-	return len(part) >= 2 && len(part) <= 6 && part[0] == ':' && len(bytes.Trim(part[1:], "0123456789")) == 0
+// isPort reports whether a text is a colon and one to five digits.
+func isPort(part string) bool {
+	return len(part) >= 2 && len(part) <= 6 && part[0] == ':' && strings.Trim(part[1:], "0123456789") == ""
 }

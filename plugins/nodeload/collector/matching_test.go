@@ -33,7 +33,7 @@ func hostnameLabel(name string) func(*v1.Node) {
 	return func(node *v1.Node) { node.Labels = map[string]string{v1.LabelHostname: name} }
 }
 
-// TestMatching says which nodes a label's value means.
+// TestMatching checks which nodes a label's value identifies.
 func TestMatching(t *testing.T) {
 	byName := []*v1.Node{makeNode("a"), makeNode("b.example.com", internalIP("10.0.0.2")), makeNode("fd00--1")}
 	byIP := []*v1.Node{
@@ -162,7 +162,7 @@ func TestMatching(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(string(tt.by)+"/"+tt.name, func(t *testing.T) {
 			var got []string
-			for _, node := range newDirectory(tt.by, tt.nodes).find([]byte(tt.label)) {
+			for _, node := range newDirectory(tt.by, tt.nodes).find(tt.label) {
 				got = append(got, tt.nodes[node].Name)
 			}
 			sort.Strings(got)
@@ -173,20 +173,20 @@ func TestMatching(t *testing.T) {
 	}
 }
 
-// TestMatchingPrefersTheWholeValue: a name that looks like one with a port is a name first.
+// TestMatchingPrefersTheWholeValue has a name that looks like one with a port.
 func TestMatchingPrefersTheWholeValue(t *testing.T) {
 	nodes := []*v1.Node{makeNode("one", provider("id")), makeNode("two", provider("id:80"))}
 	d := newDirectory(config.NodeLoadMatchProviderID, nodes)
-	if found := d.find([]byte("id:80")); len(found) != 1 || nodes[found[0]].Name != "two" {
+	if found := d.find("id:80"); len(found) != 1 || nodes[found[0]].Name != "two" {
 		t.Errorf("found %v, want the node two", found)
 	}
 }
 
-// TestMatchingOddValues tries all short values of the bytes that matter: nothing may panic, or become longer.
+// TestMatchingOddValues tries all short values of the bytes that matter: none may panic, or become longer.
 func TestMatchingOddValues(t *testing.T) {
 	const bytes = "[]:a1/\xff"
-	var try func(prefix []byte, left int)
-	try = func(prefix []byte, left int) {
+	var try func(prefix string, left int)
+	try = func(prefix string, left int) {
 		if got := withoutPort(prefix); len(got) > len(prefix) {
 			t.Fatalf("withoutPort(%q) is %q", prefix, got)
 		}
@@ -194,8 +194,8 @@ func TestMatchingOddValues(t *testing.T) {
 			return
 		}
 		for i := range []byte(bytes) {
-			try(append(append([]byte(nil), prefix...), bytes[i]), left-1)
+			try(prefix+bytes[i:i+1], left-1)
 		}
 	}
-	try(nil, 6)
+	try("", 6)
 }

@@ -7,25 +7,24 @@ import (
 
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/measured"
 	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
 )
 
-// The vectors are one for the process, as its registry is. A source is told by its number, in the order in which they
-// were made: an address would be one more label value with each change of the configuration.
+// The vectors are package variables because the registry is the process'. A source is identified by its number: an
+// address would add a label value with each change of the configuration.
 var (
 	sampleAge = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_sample_age_seconds",
-			Help:           "Age of the oldest measurement of a resource that NodeLoad has, by its raw sample's own timestamp, at the last refresh.",
+			Help:           "Age of NodeLoad's oldest measurement of a resource at the last refresh, by the timestamp of its raw sample.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source", "resource"})
 	nodeStates = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_nodes",
-			Help:           "Number of nodes at NodeLoad's last refresh by what is known of their resource: 'fresh', or why there is no measurement that counts.",
+			Help:           "Number of nodes at NodeLoad's last refresh by the state of their measurement: 'fresh', or the reason why none counts.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source", "resource", "state"})
 	refreshDuration = metrics.NewHistogramVec(
@@ -47,14 +46,14 @@ var (
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_unmatched_series",
-			Help:           "Number of series in the last answer to NodeLoad that were about no node that there is.",
+			Help:           "Number of series in the last answer to NodeLoad that matched no node.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source", "resource"})
 	responseBytes = metrics.NewGaugeVec(
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_response_bytes",
-			Help:           "Number of bytes that NodeLoad's last refresh with an answer received, uncompressed, of all its requests together.",
+			Help:           "Number of bytes, uncompressed, that NodeLoad received for all requests of its last refresh with an answer.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source"})
 	registered sync.Once
@@ -67,7 +66,7 @@ const (
 	stateFresh    = "fresh"
 )
 
-// registerMetrics makes the metrics, and those of a source that counts with them: the first failure is an increase.
+// registerMetrics registers the metrics, and initializes the counters of a source: the first failure is an increase.
 func registerMetrics(source string) {
 	registered.Do(func() {
 		legacyregistry.MustRegister(sampleAge, nodeStates, refreshDuration, refreshes, unmatchedSeries, responseBytes)
@@ -77,7 +76,7 @@ func registerMetrics(source string) {
 	}
 }
 
-// setMetrics says how a refresh went.
+// setMetrics sets the metrics after a refresh.
 func (c *collector) setMetrics(o *outcome, t *tally) {
 	result := resultSuccess
 	switch {
@@ -86,24 +85,24 @@ func (c *collector) setMetrics(o *outcome, t *tally) {
 	case len(o.result.Failed) > 0:
 		result = resultPartial
 	}
-	refreshes.WithLabelValues(c.label, result).Inc()
-	refreshDuration.WithLabelValues(c.label).Observe(o.ended.Sub(o.begun).Seconds())
+	refreshes.WithLabelValues(c.number, result).Inc()
+	refreshDuration.WithLabelValues(c.number).Observe(o.ended.Sub(o.begun).Seconds())
 	if o.err == nil {
-		responseBytes.WithLabelValues(c.label).Set(float64(o.result.Bytes))
+		responseBytes.WithLabelValues(c.number).Set(float64(o.result.Bytes))
 	}
-	for i := range c.slots {
-		resource, of := c.slots[i].label, &t.slots[i]
-		if of.states[measured.Present]+of.states[measured.TooOld] > 0 {
-			sampleAge.WithLabelValues(c.label, resource).Set(of.oldest.Seconds())
-		} else { // what is not there has no age
-			sampleAge.Delete(map[string]string{"source": c.label, "resource": resource})
+	for i := range o.labels {
+		resource, of := o.labels[i], &t.resources[i]
+		if of.states[Present]+of.states[TooOld] > 0 {
+			sampleAge.WithLabelValues(c.number, resource).Set(of.oldest.Seconds())
+		} else { // without a measurement there is no age
+			sampleAge.Delete(map[string]string{"source": c.number, "resource": resource})
 		}
 		if o.err == nil {
-			unmatchedSeries.WithLabelValues(c.label, resource).Set(float64(o.strangers[c.slots[i].asked]))
+			unmatchedSeries.WithLabelValues(c.number, resource).Set(float64(o.unmatched[i]))
 		}
-		nodeStates.WithLabelValues(c.label, resource, stateFresh).Set(float64(of.states[measured.Present]))
-		for _, reason := range measured.Reasons() {
-			nodeStates.WithLabelValues(c.label, resource, reason.String()).Set(float64(of.states[reason]))
+		nodeStates.WithLabelValues(c.number, resource, stateFresh).Set(float64(of.states[Present]))
+		for _, reason := range Reasons() {
+			nodeStates.WithLabelValues(c.number, resource, reason.String()).Set(float64(of.states[reason]))
 		}
 	}
 }

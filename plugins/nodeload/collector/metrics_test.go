@@ -64,18 +64,14 @@ func trim(value float64) string {
 }
 
 func TestMetrics(t *testing.T) {
-	w := newWorld(t, makeNodes(4)...)
 	resetMetrics()
 	refreshDuration.Reset()
-	w.subscribe(spec("cpu", "memory"), "default", nil)
-	w.asked()
-	w.clock.Step(2 * time.Second)
-	w.source.answers <- w.good(rows(
+	w := newMeasuredWorld(t, spec("cpu", "memory"), makeNodes(4)...)
+	w.answerWith(func(*source.Result) { w.clock.Step(2 * time.Second) }, rows(
 		measuredRows(0, "node-1", 0.5, 10*time.Second), measuredRows(0, "node-2", 0.5, 30*time.Second),
 		measuredRows(0, "node-3", nan, 40*time.Second), measuredRows(0, "stranger", 0.5, 0),
 	)...)
-	w.sleeping()
-	expectMetrics(t, "refresh_total success 1", "unmatched_series cpu 2", "response_bytes 13m20", "sample_age_seconds cpu 30",
+	expectMetrics(t, "refresh_total success 1", "unmatched_series cpu 2", "response_bytes 13m20", "sample_age_seconds cpu 32",
 		"nodes cpu fresh 2", "nodes cpu not_a_number 1", "nodes cpu no_series 1", "nodes memory no_series 4")
 	if count, err := testutil.GetHistogramMetricCount(refreshDuration.WithLabelValues("0")); err != nil || count != 1 {
 		t.Errorf("%d durations were observed (%v), want 1", count, err)
@@ -88,54 +84,40 @@ func TestMetrics(t *testing.T) {
 	w.clock.Step(2*time.Minute + 35*time.Second)
 	w.fail(errDown)
 	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "unmatched_series cpu 2", "response_bytes 13m20",
-		"sample_age_seconds cpu 3m5", "nodes cpu fresh 1", "nodes cpu too_old 1", "nodes cpu not_a_number 1", "nodes cpu no_series 1",
+		"sample_age_seconds cpu 3m7", "nodes cpu fresh 1", "nodes cpu too_old 1", "nodes cpu not_a_number 1", "nodes cpu no_series 1",
 		"nodes memory no_series 4")
 
 	w.clock.Step(time.Minute)
-	w.asked()
-	w.source.answers <- func(source.Row) (source.Result, error) {
-		return source.Result{Failed: map[int]error{1: errors.New("bad")}, Bytes: 10}, nil
-	}
-	w.sleeping()
+	w.answerWith(func(result *source.Result) { result.Failed, result.Bytes = map[int]error{1: errors.New("bad")}, 10 })
 	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "refresh_total partial 1", "response_bytes 10",
 		"nodes cpu no_series 4", "nodes memory query_failed 4")
-
 }
 
-// TestMetricsOfTwoProfiles: what another profile calls cpu, but asks differently, has its own name.
+// TestMetricsOfTwoProfiles checks that a second query with the name cpu has its own label.
 func TestMetricsOfTwoProfiles(t *testing.T) {
-	w := newWorld(t, makeNodes(4)...)
 	resetMetrics()
-	w.nodesSyncedAfter(func() {
-		w.subscribe(spec("cpu"), "first", nil)
-		other := spec("cpu")
-		other.Resources[0].Value = "other"
-		w.subscribe(other, "second", nil)
-	})
+	w := newMeasuredWorld(t, spec("cpu"), makeNodes(4)...)
+	other := spec("cpu")
+	other.Resources[0].Value = "other"
+	w.join(other)
 	w.answer(measuredRows(1, "node-1", 0.5, 20*time.Second)...)
 	expectMetrics(t, "refresh_total success 1", "response_bytes 3m20",
 		"nodes cpu no_series 4", "nodes cpu#2 fresh 1", "nodes cpu#2 no_series 3", "sample_age_seconds cpu#2 20")
 }
 
-// TestSamplesOfTheFutureAreTooOld: the clock was set back since, and it is not known by how much.
-func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
-	w := newWorld(t, makeNodes(1)...)
+// TestMetricsClockSetBack checks that samples in the future count as too old: their age is unknown.
+func TestMetricsClockSetBack(t *testing.T) {
 	resetMetrics()
-	s := w.subscribe(spec("cpu"), "default", nil)
+	w := newMeasuredWorld(t, spec("cpu"), makeNodes(1)...)
 	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
 	for _, step := range []struct {
 		now   time.Duration
 		fresh int
 		state string
 	}{{-10 * time.Second, 1, "fresh"}, {-11 * time.Second, 0, "too_old"}, {-time.Hour, 0, "too_old"}} {
-		w.clock.Step(time.Minute) // until the next refresh
-		w.asked()
-		w.source.answers <- func(source.Row) (source.Result, error) {
-			w.clock.SetTime(start.Add(step.now))
-			return source.Result{}, errDown
-		}
-		w.sleeping()
-		if got := s.Status().FreshNodes; got != step.fresh {
+		w.clock.SetTime(start.Add(step.now))
+		w.fail(errDown)
+		if got := w.state().FreshNodes; got != step.fresh {
 			t.Errorf("%v: %d nodes are fresh, want %d", step.now, got, step.fresh)
 		}
 		if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", step.state)); err != nil || value != 1 {
@@ -144,11 +126,10 @@ func TestSamplesOfTheFutureAreTooOld(t *testing.T) {
 	}
 }
 
-// TestMetricsOfASourceThatNeverAnswered: its nodes are not fresh, which an alert can see.
-func TestMetricsOfASourceThatNeverAnswered(t *testing.T) {
-	w := newWorld(t, makeNodes(3)...)
+// TestMetricsWithoutAnswer checks that nodes are counted as not fresh, for alerts.
+func TestMetricsWithoutAnswer(t *testing.T) {
 	resetMetrics()
-	w.subscribe(spec("cpu"), "default", nil)
+	w := newMeasuredWorld(t, spec("cpu"), makeNodes(3)...)
 	w.fail(errDown)
 	expectMetrics(t, "refresh_total failure 1", "nodes cpu query_failed 3")
 	if value, err := testutil.GetGaugeMetricValue(nodeStates.WithLabelValues("0", "cpu", "fresh")); err != nil || value != 0 {

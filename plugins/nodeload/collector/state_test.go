@@ -11,28 +11,20 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"k8s.io/client-go/tools/events"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestStates goes through the states, and expects one event for each change, whatever the refreshes in between bring.
+// TestStates checks the states, and that each change has one event.
 func TestStates(t *testing.T) {
-	w := newWorld(t, makeNodes(4)...)
-	others := events.NewFakeRecorder(100)
-	var s *Subscription
-	w.nodesSyncedAfter(func() {
-		s = w.subscribe(spec("cpu", "gpu"), "default", nil)
-		if _, err := w.pool.Subscribe(spec("cpu"), w.nodes, others, "second", nil); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if status := s.Status(); status.State != "" || !status.Since.IsZero() {
+	w := newMeasuredWorld(t, spec("cpu", "gpu"), makeNodes(4)...)
+	w.join(spec("cpu"))
+	if status := w.state(); status.State != "" || !status.Since.IsZero() {
 		t.Errorf("before the first refresh the status is %+v", status)
 	}
 	measuredNodes := func(age time.Duration, names ...string) func() {
 		return func() {
-			var all []row
+			var all []source.Row
 			for _, name := range names {
 				all = append(all, measuredRows(0, name, 0.5, age)...)
 			}
@@ -41,11 +33,7 @@ func TestStates(t *testing.T) {
 	}
 	failing := func(text string) func() { return func() { w.fail(errors.New(text)) } }
 	partly := func() {
-		w.asked()
-		w.source.answers <- func(source.Row) (source.Result, error) {
-			return source.Result{Failed: map[int]error{1: errors.New("no such function")}}, nil
-		}
-		w.sleeping()
+		w.answerWith(func(result *source.Result) { result.Failed = map[int]error{1: errors.New("no such function")} })
 	}
 	steps := []struct {
 		name    string
@@ -59,10 +47,10 @@ func TestStates(t *testing.T) {
 			"Normal NodeLoadMetricsFresh Source 0 of measurements answers; 2 of 4 nodes", "", 2},
 		{"another", measuredNodes(0, "node-1", "node-2", "node-3"), Fresh, "", "", 3},
 		{"for fewer than half", measuredNodes(0, "node-4"), Degraded,
-			"Warning NodeLoadMetricsDegraded Source 0 of measurements is degraded: only 1 of 4 nodes", "next: see on the status page", 1},
+			"Warning NodeLoadMetricsDegraded Source 0 of measurements is degraded: only 1 of 4 nodes", "next: kubectl scheduling load", 1},
 		{"for fewer still", measuredNodes(0), Degraded, "", "only 0 of 4 nodes", 0},
 		{"the label changed", measuredNodes(0, "10.0.0.1:9100", "10.0.0.2:9100"), Degraded, "",
-			`4 series match no node, such as one whose label instance is "10.0.0.1:9100"; next: compare nodeMatch`, 0},
+			`4 series match no node, for example the one with instance="10.0.0.1:9100"; next: compare nodeMatch`, 0},
 		{"for all nodes, but too old", measuredNodes(3*time.Minute+time.Second, "node-1", "node-2", "node-3", "node-4"),
 			Degraded, "", "only 0 of 4", 0},
 		{"old, but not too old", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "", "", 4},
@@ -73,7 +61,7 @@ func TestStates(t *testing.T) {
 		{"a query fails", partly, Degraded, "", "gpu: no such function", 0},
 		{"and again", partly, Degraded, "degraded: 1 of 2 queries failed: gpu: no such function", "gpu: no such function", 0},
 		{"no answer again", failing("timeout"), Down, "NodeLoadMetricsDown", "timeout", 0},
-		// An answer every other time is no recovery, and no news.
+		// An answer every other time is not a recovery, and is not reported.
 		{"an answer", measuredNodes(0, "node-1", "node-2"), Fresh, "", "", 2},
 		{"no answer", failing("timeout"), Down, "", "timeout", 2},
 		{"an answer to a part", partly, Degraded, "", "gpu: no such function", 0},
@@ -84,10 +72,9 @@ func TestStates(t *testing.T) {
 	var since time.Time
 	before := State("")
 	for _, step := range steps {
-		s.Touch()
 		w.clock.Step(time.Minute)
 		step.refresh()
-		status, event := s.Status(), w.event()
+		status, event := w.state(), w.event()
 		if step.state != before {
 			before, since = step.state, w.clock.Now()
 		}
@@ -100,44 +87,22 @@ func TestStates(t *testing.T) {
 			t.Errorf("%s: event is %q, want one with %q, and no other", step.name, event, step.event)
 		}
 	}
-	if len(others.Events) != 0 {
-		t.Error("the second profile tells the same again")
-	}
 }
 
-func TestWithoutNodesTheSourceIsFresh(t *testing.T) {
-	w := newWorld(t)
-	s := w.subscribe(spec("cpu"), "default", nil)
+func TestStatesWithoutNodes(t *testing.T) {
+	w := newMeasuredWorld(t, spec("cpu"))
 	w.answer()
-	if s.Status().State != Fresh {
-		t.Errorf("state is %s, want Fresh", s.Status().State)
-	}
-}
-
-func TestNoRecorder(t *testing.T) {
-	w := newWorld(t)
-	s, err := w.pool.Subscribe(spec("cpu"), w.nodes, nil, "default", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	w.fail(errDown)
-	if s.Status().State != Down {
-		t.Errorf("state is %s, want Down", s.Status().State)
+	if w.state().State != Fresh {
+		t.Errorf("state is %s, want Fresh", w.state().State)
 	}
 }
 
 func TestStatus(t *testing.T) {
-	w := newWorld(t, makeNodes(1)...)
-	s := w.subscribe(spec("cpu"), "default", nil)
-	w.asked()
-	w.clock.Step(2 * time.Second) // the request takes that long
-	good := w.good(measuredRows(0, "node-1", 0.5, 0)...)
-	w.source.answers <- func(to source.Row) (source.Result, error) {
-		result, err := good(to)
-		result.Warnings = []string{"partial"}
-		return result, err
-	}
-	w.sleeping()
+	w := newMeasuredWorld(t, spec("cpu"), makeNodes(1)...)
+	w.answerWith(func(result *source.Result) {
+		w.clock.Step(2 * time.Second) // the duration of the request
+		result.Received, result.Warnings = w.clock.Now(), []string{"partial"}
+	}, measuredRows(0, "node-1", 0.5, 0)...)
 	w.clock.Step(30 * time.Second)
 	w.fail(errDown)
 	want := Status{
@@ -146,30 +111,25 @@ func TestStatus(t *testing.T) {
 		LastError: "connection refused", LastErrorTime: start.Add(32 * time.Second), Interval: 30 * time.Second, Failures: 1,
 		Requests: 1, Series: 2, Bytes: 200, Warnings: []string{"partial"}, Nodes: 1, FreshNodes: 1,
 	}
-	got := s.Status()
+	got := w.state()
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("the status is %+v, want %+v", got, want)
 	}
 
 	w.clock.Step(30 * time.Second)
-	w.asked()
-	w.clock.Step(time.Second)
-	w.source.answers <- w.good(measuredRows(0, "node-1", 0.5, 0)...)
-	w.sleeping()
-	if got := s.Status(); got.Duration != time.Second || got.Problem != "" || got.LastError != "connection refused" || got.Failures != 0 {
+	w.answerWith(func(*source.Result) { w.clock.Step(time.Second) }, measuredRows(0, "node-1", 0.5, 0)...)
+	if got := w.state(); got.Duration != time.Second || got.Problem != "" || got.LastError != "connection refused" || got.Failures != 0 {
 		t.Errorf("after recovery the status is %+v, want a duration of 1s, no problem and the last error", got)
 	}
 }
 
-// TestWarningsAreLoggedWhenTheyChange has answers with these warnings, one after the other.
-func TestWarningsAreLoggedWhenTheyChange(t *testing.T) {
+// TestLogWarnings checks that warnings are logged when they change.
+func TestLogWarnings(t *testing.T) {
 	var log bytes.Buffer
 	klog.LogToStderr(false)
 	klog.SetOutput(&log)
 	defer klog.LogToStderr(true)
-	w := newWorld(t, makeNodes(1)...)
-	w.subscribe(spec("cpu"), "default", nil)
-	defer w.end() // before the log is another test's
+	w := newMeasuredWorld(t, spec("cpu"), makeNodes(1)...)
 	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
 	for _, step := range []struct {
 		warnings []string
@@ -193,9 +153,8 @@ func TestWarningsAreLoggedWhenTheyChange(t *testing.T) {
 	}
 }
 
-func TestLongErrorsFitAnEvent(t *testing.T) {
-	w := newWorld(t)
-	w.subscribe(spec("cpu"), "default", nil)
+func TestReportLongError(t *testing.T) {
+	w := newMeasuredWorld(t, spec("cpu"))
 	w.fail(errors.New(strings.Repeat("ä", 5000) + "%d"))
 	event := strings.TrimPrefix(w.event(), "Warning NodeLoadMetricsDown ")
 	if len(event) > 1024 || len(event) < 900 || !utf8.ValidString(event) || !strings.HasSuffix(event, "ä ...") {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestBuiltInQueriesAreMadeForTheLabelAndTheWindow(t *testing.T) {
+func TestBuiltIn(t *testing.T) {
 	for _, name := range []string{"cpu", "memory", "network", "diskIO", "gpu"} {
 		query, known := BuiltIn(name, "my_node", 90*time.Second)
 		if !known || query.Name != name {
@@ -41,7 +41,7 @@ func TestBuiltInQueriesAreMadeForTheLabelAndTheWindow(t *testing.T) {
 	}
 }
 
-func TestDurationsAreThoseOfPromQL(t *testing.T) {
+func TestDuration(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		10 * time.Second: "10s", 90 * time.Second: "90s", 5 * time.Minute: "5m", time.Hour: "1h", 61 * time.Minute: "61m",
 		1500 * time.Millisecond: "1500ms",
@@ -63,7 +63,7 @@ func TestDurationsAreThoseOfPromQL(t *testing.T) {
 }
 
 // The engine that answers is not at hand here: these are the parts that were seen to matter with one.
-func TestBuiltInQueriesLookAsFarAsTheyNeed(t *testing.T) {
+func TestBuiltInRanges(t *testing.T) {
 	cpu, _ := BuiltIn("cpu", "node", time.Hour)
 	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute)
 	short, _ := BuiltIn("diskIO", "node", 10*time.Second)

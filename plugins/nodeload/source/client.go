@@ -20,59 +20,55 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// Row is where an answer's rows go: one call for each series, in no order. label is the value of the label that tells
-// nodes apart, empty if the series has none, and valid only during the call.
-type Row func(slot int, kind Kind, label []byte, value float64)
-
-// Result says how asking went.
+// Result is the outcome of Ask.
 type Result struct {
+	// Rows are the series of all answers, in no order.
+	Rows []Row
 	// Evaluated is the time at which the server evaluated the queries, by its own clock, in seconds since 1970; 0 if no
 	// query returned anything. The times of samples are by the same clock.
 	Evaluated float64
-	// Asked is when the request was sent that Evaluated is of, and Received when all answers were there, by the local
-	// clock.
+	// Asked is when the request was sent that Evaluated belongs to, and Received when all answers had arrived, by the
+	// local clock.
 	Asked, Received time.Time
-	// Failed has the slots that no endpoint answered, and why.
+	// Failed has the indices of the queries that no endpoint answered, with the reasons.
 	Failed map[int]error
-	// Requests and Bytes count what was sent and what came, of all endpoints tried. Series are the rows that were
-	// handed on.
+	// Requests and Bytes count what was sent and received, for all endpoints.
 	Requests int
-	Series   int
 	Bytes    int64
 	// Endpoint is the first one that answered.
 	Endpoint string
-	// Warnings are the server's, and that about files that cannot be read any more: at most 10.
+	// Warnings are the server's, and those about unreadable files: at most 10.
 	Warnings []string
-	// Partial says that a warning is the server's: its answer may lack series.
+	// Partial reports whether a warning is the server's: its answer may lack series.
 	Partial bool
 }
 
 const (
-	// backToFirst is how long a later endpoint is asked first after it has stood in for the first one.
+	// backToFirst is how long a later endpoint that replaced the first one is asked first.
 	backToFirst = 5 * time.Minute
-	// mostWarnings bounds what is kept of warnings.
+	// mostWarnings is the maximum number of warnings in a Result.
 	mostWarnings = 10
-	// longestText bounds what is repeated of a server's words.
+	// longestText is the maximum length of a quoted text of the server, in bytes.
 	longestText = 300
 )
 
-// Client asks several servers with the same data. It is for one goroutine at a time.
+// Client asks one of several servers that have the same data.
 type Client struct {
 	prometheus config.NodeLoadPrometheus
-	// endpoints have a query, which goes into each request: it tells the server to give up shortly before this side
-	// does, because then it says so.
+	// endpoints have a query, which is part of each request: it makes the server time out, and report that, shortly
+	// before the client does.
 	endpoints []url.URL
 	now       func() time.Time
 
-	// transport and carrier are those of the last good credentials.
+	// transport and carrier have the last valid credentials.
 	transport http.RoundTripper
 	carrier   *carrier
-	// current is the endpoint that last answered, since when it stands in for the first.
+	// current is the endpoint that answered last, and since when it replaced the first.
 	current int
 	since   time.Time
 }
 
-// New makes a client. It reads no file and opens no connection: that is done when asking, every time.
+// New returns a client. It reads no file and opens no connection: Ask does so, each time.
 func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
 	c := &Client{prometheus: prometheus, now: time.Now}
 	for i, given := range prometheus.Endpoints {
@@ -86,52 +82,35 @@ func New(prometheus config.NodeLoadPrometheus) (*Client, error) {
 		c.endpoints = append(c.endpoints, *address)
 	}
 	if len(c.endpoints) == 0 {
-		return nil, errors.New("prometheus.endpoints is empty; next: give it the address of a Prometheus server")
+		return nil, errors.New("prometheus.endpoints is empty; next: add the address of a Prometheus server")
 	}
 	return c, nil
 }
 
-// Close ends the connections that are open.
+// Close implements Source.
 func (c *Client) Close() { utilnet.CloseIdleConnectionsFor(c.transport) }
 
-// answer is what one request for a resource came to.
+// answer is the answer to one query.
 type answer struct {
-	slot      int
+	query     int
 	asked     time.Time
-	rows      []answerRow
+	rows      []Row
 	evaluated float64
-	// valued says that there is a load: a time or a deviation alone is none.
+	// valued reports whether there is a load: a time or a deviation alone is not one.
 	valued   bool
 	warnings []string
 	err      error
 }
 
-type answerRow struct {
-	kind  Kind
-	label string
-	value float64
-}
-
-// Ask asks for all resources at the same time, each by its own request, so that a query that is slow or refused does
-// not blind the others. What an endpoint does not answer is asked from the next one, beginning with the one that last
-// answered. An endpoint without any row of the kind Value counts only if all are like that. When all answers are there,
-// row is called for each series. label tells nodes apart, unless a query has one of its own. An error means that no
-// endpoint answered anything, and that row has not been called.
-func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row) (Result, error) {
+// Ask sends all queries at the same time, each in its own request, so that a query that is slow or refused does not
+// affect the others. It asks the next endpoint for each query that an endpoint does not answer, and begins with the
+// endpoint that answered last. An endpoint without any row of the kind Value counts only if all endpoints are like that.
+func (c *Client) Ask(ctx context.Context, queries []Query) (Result, error) {
 	var result Result
-	var left []int
-	for slot, query := range queries {
-		if !query.empty() {
-			left = append(left, slot)
-		}
-	}
-	if len(left) == 0 {
-		return result, nil
-	}
 	if err := c.refreshCredentials(&result); err != nil {
 		return result, err
 	}
-	accepted, err := c.askInOrder(ctx, label, queries, left, &result)
+	accepted, err := c.askInOrder(ctx, queries, &result)
 	result.Requests, result.Bytes = int(c.carrier.requests), c.carrier.bytes
 	if err != nil {
 		return result, err
@@ -145,21 +124,20 @@ func (c *Client) Ask(ctx context.Context, label string, queries []Query, row Row
 			result.Partial = true
 			result.warn(clip(warning))
 		}
-		// Each answer's times become those that they would be in an answer to the request that Evaluated is of.
+		// Convert each answer's times to the clock of the answer that Evaluated belongs to.
 		shift := result.Evaluated - a.evaluated + a.asked.Sub(result.Asked).Seconds()
-		for _, r := range a.rows {
-			if r.kind == Timestamp {
-				r.value += shift
+		for _, row := range a.rows {
+			if row.Kind == Timestamp {
+				row.Value += shift
 			}
-			row(a.slot, r.kind, []byte(r.label), r.value)
+			result.Rows = append(result.Rows, row)
 		}
-		result.Series += len(a.rows)
 	}
 	return result, nil
 }
 
-// refreshCredentials reads the files again. Once they have been good, a file that is missing or half written is not an
-// outage: what it had before is used until it is good again.
+// refreshCredentials reads the files again. Once they have been valid, a file that is missing or half written is not an
+// outage: the previous credentials are used until it is valid again.
 func (c *Client) refreshCredentials(result *Result) error {
 	transport, carrier, err := newTransport(&c.prometheus)
 	switch {
@@ -169,32 +147,35 @@ func (c *Client) refreshCredentials(result *Result) error {
 		return err
 	default:
 		c.carrier.requests, c.carrier.bytes = 0, 0
-		result.warn(err.Error() + "; what was read before is used until then")
+		result.warn(err.Error() + "; the previous credentials are used until then")
 	}
 	return nil
 }
 
-// askInOrder asks one endpoint after another for what has no answer yet.
-func (c *Client) askInOrder(ctx context.Context, label string, queries []Query, left []int, result *Result) (
-	[]answer, error) {
+// askInOrder asks one endpoint after the other for the queries that have no answer yet.
+func (c *Client) askInOrder(ctx context.Context, queries []Query, result *Result) ([]answer, error) {
 	var accepted []answer
-	var reasons []string // of each endpoint, the first
+	var reasons []string // the first one of each endpoint
 	failures := map[int][]string{}
+	left := make([]int, len(queries))
+	for i := range left {
+		left[i] = i
+	}
 	onlyEmpty := true
 	order := c.order()
 	for n, i := range order {
 		name := plain(c.endpoints[i])
-		answers := c.askEndpoint(ctx, c.endpoints[i], label, queries, left)
+		answers := c.askEndpoint(ctx, c.endpoints[i], queries, left)
 		if ctx.Err() != nil {
-			return nil, fmt.Errorf("asking %s was given up: %w", name, ctx.Err())
+			return nil, fmt.Errorf("the request to %s was cancelled: %w", name, ctx.Err())
 		}
 		answered, valued := false, false
 		for _, a := range answers {
 			answered, valued = answered || a.err == nil, valued || a.valued
 		}
 		onlyEmpty = onlyEmpty && answered
-		// A server that has just been installed, or has lost its targets, answers too: with nothing, or with times of
-		// samples of which it can make no rate. Others may know more.
+		// A server that was just installed, or has lost its targets, answers with nothing, or with times of samples
+		// that are too few for a rate. Other endpoints may have more.
 		counts := valued || onlyEmpty && n == len(order)-1
 		if counts && result.Endpoint == "" {
 			result.Endpoint = name
@@ -210,13 +191,13 @@ func (c *Client) askInOrder(ctx context.Context, label string, queries []Query, 
 				continue
 			case a.err == nil:
 				a.err = errors.New("the answer has no series of a load; " +
-					"next: see whether the server scrapes what the queries ask for")
+					"next: check that the server scrapes the series of the queries")
 			}
 			if len(left) == 0 {
-				reasons = append(reasons, fmt.Sprintf("%s: resource %s: %v", name, queries[a.slot].Name, a.err))
+				reasons = append(reasons, fmt.Sprintf("%s: resource %s: %v", name, queries[a.query].Name, a.err))
 			}
-			left = append(left, a.slot)
-			failures[a.slot] = append(failures[a.slot], name+": "+a.err.Error())
+			left = append(left, a.query)
+			failures[a.query] = append(failures[a.query], name+": "+a.err.Error())
 		}
 		if len(left) == 0 {
 			return accepted, nil
@@ -226,14 +207,14 @@ func (c *Client) askInOrder(ctx context.Context, label string, queries []Query, 
 		return nil, errors.New("no measurements: " + strings.Join(reasons, "; "))
 	}
 	result.Failed = map[int]error{}
-	for _, slot := range left {
-		result.Failed[slot] = errors.New(strings.Join(failures[slot], "; "))
+	for _, query := range left {
+		result.Failed[query] = errors.New(strings.Join(failures[query], "; "))
 	}
 	return accepted, nil
 }
 
-// order is that in which to try the endpoints. Who stands in for the first does so for some minutes and not for ever,
-// lest all schedulers stay with the last one of several servers.
+// order returns the endpoints in the order to try them. A replacement of the first is asked first for some minutes only,
+// so that schedulers do not stay with the last one of several servers.
 func (c *Client) order() []int {
 	if c.current > 0 && c.now().Sub(c.since) >= backToFirst {
 		c.current = 0
@@ -247,30 +228,25 @@ func (c *Client) order() []int {
 	return order
 }
 
-// askEndpoint asks one endpoint for some resources at once.
-func (c *Client) askEndpoint(
-	ctx context.Context, endpoint url.URL, label string, queries []Query, slots []int) []answer {
+// askEndpoint sends some of the queries to one endpoint, all at the same time.
+func (c *Client) askEndpoint(ctx context.Context, endpoint url.URL, queries []Query, some []int) []answer {
 	ctx, cancel := context.WithTimeout(ctx, c.prometheus.Timeout.Duration)
 	defer cancel()
-	answers, asked := make([]answer, len(slots)), c.now()
+	answers, asked := make([]answer, len(some)), c.now()
 	var wait sync.WaitGroup
-	for i, slot := range slots {
+	for i, query := range some {
 		a := &answers[i]
-		a.slot, a.asked = slot, asked
-		query, nodeLabel := queries[slot].union(slot), queries[slot].Label
-		if nodeLabel == "" {
-			nodeLabel = label
-		}
+		a.query, a.asked = query, asked
 		wait.Add(1)
 		go func() {
 			defer wait.Done()
-			// What a server sends must not end the scheduler.
+			// An answer of a server must not end the scheduler.
 			defer func() {
 				if problem := recover(); problem != nil {
 					a.err = fmt.Errorf("panic: %v; next: report this as a bug, with the server's version", problem)
 				}
 			}()
-			a.err = c.ask(ctx, endpoint, nodeLabel, query, a)
+			a.err = c.ask(ctx, endpoint, queries[a.query], a)
 		}()
 	}
 	wait.Wait()
@@ -278,65 +254,66 @@ func (c *Client) askEndpoint(
 }
 
 // ask sends one request, and fills the answer.
-func (c *Client) ask(ctx context.Context, endpoint url.URL, label, query string, a *answer) error {
+func (c *Client) ask(ctx context.Context, endpoint url.URL, query Query, a *answer) error {
 	client, err := api.NewClient(api.Config{Address: endpoint.String(), RoundTripper: c.transport})
 	if err != nil {
 		return err
 	}
-	// Without a time, the server evaluates for its own now.
-	value, warnings, err := promv1.NewAPI(client).Query(ctx, query, time.Time{})
+	// Without a time, the server evaluates the query at its own current time.
+	value, warnings, err := promv1.NewAPI(client).Query(ctx, query.union(a.query), time.Time{})
 	if err != nil {
 		return explain(ctx, c.prometheus.Timeout.Duration, err)
 	}
 	vector, ok := value.(model.Vector)
 	if !ok {
-		return fmt.Errorf("the result is a %s, and no vector; next: make the query return one series for each node",
+		return fmt.Errorf("the result is a %s, not a vector; next: make the query return one series for each node",
 			value.Type())
 	}
 	kinds := map[model.LabelValue]Kind{}
 	for _, kind := range []Kind{Value, Timestamp, Deviation} {
-		kinds[model.LabelValue(term(a.slot, kind))] = kind
+		kinds[model.LabelValue(term(a.query, kind))] = kind
 	}
-	rows := make([]answerRow, 0, len(vector))
+	rows := make([]Row, 0, len(vector))
 	for _, sample := range vector {
 		kind, known := kinds[sample.Metric[termLabel]]
 		if !known {
-			return fmt.Errorf("a series has not got the label %s that was asked for; "+
+			return fmt.Errorf("a series lacks the label %s, which the query adds; "+
 				"next: check that the endpoint is a server of Prometheus' HTTP API", termLabel)
 		}
 		if sample.Timestamp == 0 {
 			continue // it has a histogram, and no value
 		}
-		rows = append(rows, answerRow{kind, string(sample.Metric[model.LabelName(label)]), float64(sample.Value)})
+		label := string(sample.Metric[model.LabelName(query.Label)])
+		rows = append(rows, Row{Query: a.query, Kind: kind, Label: label, Value: float64(sample.Value)})
 		a.evaluated, a.valued = float64(sample.Timestamp)/1000, a.valued || kind == Value
 	}
 	a.rows, a.warnings = rows, warnings
 	return nil
 }
 
-// explain says what to do about an error of the client.
+// explain returns the error of a request with its cause and the next step.
 func explain(ctx context.Context, timeout time.Duration, err error) error {
 	var request *url.Error
 	if errors.As(err, &request) {
 		// Its text begins with the address.
 		err = request.Err
 	}
-	var told toldError
-	var said *promv1.Error
+	var explained explainedError
+	var refused *promv1.Error
 	switch {
-	case errors.As(err, &told):
-		return told
+	case errors.As(err, &explained):
+		return explained
 	case ctx.Err() != nil:
 		return fmt.Errorf("no answer within %v; "+
-			"next: see whether the server is up, and how long it takes for the query", timeout)
+			"next: check that the server is up, and how long the query takes there", timeout)
 	case request != nil:
 		return errors.New(clip(err.Error()) +
-			"; next: see whether the server can be reached from here, with these certificates")
-	case errors.As(err, &said) && said.Type != promv1.ErrBadResponse:
-		return errors.New("the query was refused: " + clip(fmt.Sprintf("%s: %s", said.Type, said.Msg)) +
+			"; next: check that the server can be reached from here, with these certificates")
+	case errors.As(err, &refused) && refused.Type != promv1.ErrBadResponse:
+		return errors.New("the query was refused: " + clip(fmt.Sprintf("%s: %s", refused.Type, refused.Msg)) +
 			"; next: try it in the server's own query page")
 	default:
-		// What the decoder says of an answer repeats some of it.
+		// The decoder's errors quote the answer.
 		return errors.New("the answer is not one of Prometheus' HTTP API; " +
 			"next: check that the endpoint is the server's address, with its path prefix")
 	}
@@ -353,12 +330,12 @@ func (r *Result) warn(warning string) {
 	}
 }
 
-// plain is an endpoint's address as it is for messages.
+// plain returns the address of an endpoint for messages, without credentials.
 func plain(endpoint url.URL) string {
 	return (&url.URL{Scheme: endpoint.Scheme, Host: endpoint.Host, Path: endpoint.Path}).String()
 }
 
-// clip shortens a server's words to what a log line bears, without characters that would break it.
+// clip returns a text of the server, shortened, and without characters that are not printable.
 func clip(text string) string {
 	if len(text) > longestText {
 		text = strings.ToValidUTF8(text[:longestText], "") + "..."

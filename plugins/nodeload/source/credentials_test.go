@@ -113,7 +113,7 @@ func secured(t *testing.T, from authority, name string, do http.HandlerFunc, cli
 	return s
 }
 
-func TestServersAreVerifiedUnlessSwitchedOff(t *testing.T) {
+func TestAskVerifiesServers(t *testing.T) {
 	ca := newAuthority(t, "ca")
 	s := secured(t, ca, "prometheus.monitoring.svc", healthy("a"), nil)
 	caFile, otherFile := written(t, "ca", ca.pem), written(t, "ca", newAuthority(t, "other").pem)
@@ -145,19 +145,19 @@ func TestServersAreVerifiedUnlessSwitchedOff(t *testing.T) {
 	}
 }
 
-func TestCARotation(t *testing.T) {
+func TestAskCARotation(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
 	s := secured(t, before, "prometheus", healthy("before"), nil)
-	// As the kubelet does it: a link to a folder that is swapped.
+	// As the kubelet does it: a link to a directory that is swapped.
 	volume := t.TempDir()
-	for folder, content := range map[string]string{"1": before.pem, "2": after.pem} {
-		if err := os.Mkdir(filepath.Join(volume, folder), 0o700); err != nil {
+	for directory, content := range map[string]string{"1": before.pem, "2": after.pem} {
+		if err := os.Mkdir(filepath.Join(volume, directory), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		write(t, filepath.Join(volume, folder, "ca.crt"), content)
+		write(t, filepath.Join(volume, directory, "ca.crt"), content)
 	}
-	swap := func(folder string) {
-		if err := os.Symlink(folder, filepath.Join(volume, "..tmp")); err != nil {
+	swap := func(directory string) {
+		if err := os.Symlink(directory, filepath.Join(volume, "..tmp")); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(filepath.Join(volume, "..tmp"), filepath.Join(volume, "..data")); err != nil {
@@ -175,7 +175,7 @@ func TestCARotation(t *testing.T) {
 	mustAnswer(t, c, "after")
 }
 
-func TestClientCertificateRotation(t *testing.T) {
+func TestAskClientCertificateRotation(t *testing.T) {
 	ca, clients := newAuthority(t, "ca"), newAuthority(t, "clients")
 	pool := x509.NewCertPool()
 	pool.AddCert(clients.certificate)
@@ -225,7 +225,7 @@ func tokens(token string) http.HandlerFunc {
 	}
 }
 
-func TestTokenRotation(t *testing.T) {
+func TestAskTokenRotation(t *testing.T) {
 	s := serve(t, tokens("first-token"))
 	path := filepath.Join(t.TempDir(), "token")
 	given := prometheus(s.URL)
@@ -260,7 +260,7 @@ func TestTokenRotation(t *testing.T) {
 	unreadable()
 }
 
-func TestHeaders(t *testing.T) {
+func TestAskHeaders(t *testing.T) {
 	path := written(t, "key", "the-first-key\n")
 	s := serve(t, healthy("a"))
 	given := prometheus(s.URL)
@@ -283,7 +283,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-func TestSecretsAreInNoMessage(t *testing.T) {
+func TestAskHidesSecrets(t *testing.T) {
 	const token, key, login = "the-secret-token", "the-secret-key", "bWU6dGhlLXBhc3N3b3Jk"
 	s := serve(t, nil)
 	// echo is a server that repeats whatever it was sent.
@@ -317,7 +317,7 @@ func TestSecretsAreInNoMessage(t *testing.T) {
 			"a redirect":         echo(302, ``),
 		} {
 			s.becomes(do)
-			_, _, err := ask(c, cpu)
+			_, err := ask(c, cpu)
 			if err == nil {
 				t.Fatalf("%s: no error", name)
 			}

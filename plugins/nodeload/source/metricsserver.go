@@ -14,62 +14,65 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// metricsPath is what kubectl top reads, too.
-const metricsPath = "/apis/metrics.k8s.io/v1beta1/nodes"
+const (
+	// metricsPath is the path that kubectl top reads, too.
+	metricsPath = "/apis/metrics.k8s.io/v1beta1/nodes"
+	// metricsTimeout is the timeout of a request.
+	metricsTimeout = 10 * time.Second
+)
 
-// metricsTimeout bounds a request.
-const metricsTimeout = 10 * time.Second
-
-// MetricsServer asks the resource metrics API for what nodes use, in cores and bytes.
+// MetricsServer asks the resource metrics API for the usage of nodes, in cores and bytes.
 type MetricsServer struct {
 	client rest.Interface
-	// window is the longest that a mean may be over.
+	// window is the longest window that a mean may be over.
 	window time.Duration
 	now    func() time.Time
 }
 
-// NewMetricsServer makes a source of the API server that a client is of. window is the least of the windows by which
-// pods are accounted for.
+// NewMetricsServer returns a source that asks the API server of a client. window is the shortest window of the profile's
+// resources.
 func NewMetricsServer(client rest.Interface, window time.Duration) *MetricsServer {
 	return &MetricsServer{client: client, window: window, now: time.Now}
 }
 
-// MetricsQuery asks for one of the resources that the API has: cpu or memory.
-func MetricsQuery(name string) Query { return Query{Name: name, Value: name, Timestamp: "timestamp"} }
+// MetricsQuery returns the query for a resource of the API: cpu or memory.
+func MetricsQuery(name string) Query {
+	return Query{Name: name, Label: "name", Value: name, Timestamp: "timestamp"}
+}
 
 // Close does nothing: the connections are the client's.
 func (m *MetricsServer) Close() {}
 
-// nodeMetrics is what is read of the API's NodeMetricsList.
+// nodeMetrics has the fields of the API's NodeMetricsList that are read.
 type nodeMetrics struct {
 	Items []struct {
 		Metadata struct {
 			Name string `json:"name"`
 		} `json:"metadata"`
-		// Timestamp is the end of the time that the mean is over, and Window how long that was.
+		// Timestamp is the end of the window of the mean, and Window its length.
 		Timestamp metav1.Time     `json:"timestamp"`
 		Window    metav1.Duration `json:"window"`
 		Usage     v1.ResourceList `json:"usage"`
 	} `json:"items"`
 }
 
-// Ask is Client.Ask with one request for everything. Each row's label is the node's name. The API does not say what
-// time it is there, so the times of samples are held against this process' clock.
-func (m *MetricsServer) Ask(ctx context.Context, _ string, queries []Query, row Row) (Result, error) {
+// Ask sends one request for everything. Each row's label is the node's name. The API does not report its own time, so
+// the ages of samples are by this process' clock.
+func (m *MetricsServer) Ask(ctx context.Context, queries []Query) (Result, error) {
 	bounded, cancel := context.WithTimeout(ctx, metricsTimeout)
 	defer cancel()
 	result := Result{Endpoint: "metrics.k8s.io", Requests: 1, Asked: m.now()}
-	// The client of a scheduler prefers protobuf.
+	// The scheduler's client prefers protobuf.
 	answer := m.client.Get().AbsPath(metricsPath).SetHeader("Accept", "application/json").Do(bounded)
 	if err := answer.Error(); err != nil {
-		return result, fmt.Errorf("%s: %s; next: see that kubectl top nodes works, and that the scheduler may list "+
+		return result, fmt.Errorf("%s: %s; next: check that kubectl top nodes works, and that the scheduler may list "+
 			"nodes of the API group metrics.k8s.io", metricsPath, clip(err.Error()))
 	}
 	var list nodeMetrics
 	body, _ := answer.Raw()
 	if err := json.Unmarshal(body, &list); err != nil {
-		return result, errors.New(metricsPath + ": the answer is no NodeMetricsList; next: see what serves the API " +
-			"group: kubectl get apiservices v1beta1.metrics.k8s.io")
+		return result, errors.New(metricsPath + ": the answer is not a NodeMetricsList; next: check which server " +
+			"provides the API group: kubectl get apiservices v1beta1.metrics.k8s.io")
 	}
 	result.Received, result.Bytes, result.Evaluated = m.now(), int64(len(body)), seconds(result.Asked)
 	longest := time.Duration(0)
@@ -78,21 +81,22 @@ func (m *MetricsServer) Ask(ctx context.Context, _ string, queries []Query, row 
 		if item.Window.Duration > longest {
 			longest = item.Window.Duration
 		}
-		for slot := range queries {
-			usage, known := item.Usage[v1.ResourceName(queries[slot].Value)]
+		for query := range queries {
+			usage, known := item.Usage[v1.ResourceName(queries[query].Value)]
 			if !known {
 				continue
 			}
-			row(slot, Value, []byte(item.Metadata.Name), usage.AsApproximateFloat64())
-			result.Series++
+			add := func(kind Kind, value float64) {
+				result.Rows = append(result.Rows, Row{Query: query, Kind: kind, Label: item.Metadata.Name, Value: value})
+			}
+			add(Value, usage.AsApproximateFloat64())
 			if !item.Timestamp.IsZero() {
-				row(slot, Timestamp, []byte(item.Metadata.Name), seconds(item.Timestamp.Time))
-				result.Series++
+				add(Timestamp, seconds(item.Timestamp.Time))
 			}
 		}
 	}
 	if longest > m.window {
-		result.warn(fmt.Sprintf("metrics are means over up to %v, and new pods are taken to show in full after %v; "+
+		result.warn(fmt.Sprintf("metrics are means over up to %v, but new pods are assumed to show in full after %v; "+
 			"next: set window to %v or more", longest, m.window, longest))
 	}
 	return result, nil

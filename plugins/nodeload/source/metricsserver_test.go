@@ -37,30 +37,26 @@ func nodeMetricsList(window string) string {
 		{"metadata":{"name":"b"},"timestamp":"2024-05-06T07:08:10Z","window":"15.2s","usage":{"cpu":"250000000n"}}]}`, window)
 }
 
-func askMetrics(m *MetricsServer) (all []got, result Result, err error) {
-	queries := []Query{MetricsQuery("memory"), MetricsQuery("cpu")}
-	result, err = m.Ask(context.Background(), "", queries, func(slot int, kind Kind, label []byte, value float64) {
-		all = append(all, got{slot, kind, string(label), value})
-	})
-	return all, result, err
+func askMetrics(m *MetricsServer) (Result, error) {
+	return m.Ask(context.Background(), []Query{MetricsQuery("memory"), MetricsQuery("cpu")})
 }
 
-func TestMetricsAreCoresAndBytesWithTheTimesThatTheAPIReports(t *testing.T) {
+func TestMetricsServerAsk(t *testing.T) {
 	m, s := metricsAPI(t, answers(200, nodeMetricsList("20s")))
-	all, result, err := askMetrics(m)
+	result, err := askMetrics(m)
 	if err != nil {
 		t.Fatal(err)
 	}
 	at := float64(time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC).Unix())
-	want := []got{
+	want := []Row{
 		{0, Value, "a", 2 << 30}, {0, Timestamp, "a", at}, {1, Value, "a", 1.5}, {1, Timestamp, "a", at},
 		{1, Value, "b", 0.25}, {1, Timestamp, "b", at + 1},
 	}
-	if diff := cmp.Diff(want, all); diff != "" {
+	if diff := cmp.Diff(want, result.Rows); diff != "" {
 		t.Error(diff)
 	}
 	if result.Evaluated != at+21 || !result.Asked.Equal(m.now()) || result.Received.IsZero() || result.Requests != 1 ||
-		result.Series != 6 || result.Bytes < 100 || result.Failed != nil || result.Warnings != nil ||
+		result.Bytes < 100 || result.Failed != nil || result.Warnings != nil ||
 		result.Endpoint != "metrics.k8s.io" {
 		t.Errorf("got %+v", result)
 	}
@@ -71,15 +67,15 @@ func TestMetricsAreCoresAndBytesWithTheTimesThatTheAPIReports(t *testing.T) {
 	}
 }
 
-func TestAWindowThatIsLongerThanPodsAreAccountedForIsAWarning(t *testing.T) {
+func TestMetricsServerLongWindow(t *testing.T) {
 	m, _ := metricsAPI(t, answers(200, nodeMetricsList("90s")))
-	_, result, err := askMetrics(m)
+	result, err := askMetrics(m)
 	if err != nil || len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], "1m30s") || result.Partial {
 		t.Errorf("got %+v, %v", result, err)
 	}
 }
 
-func TestAMetricsAPIThatDoesNotAnswerIsAnError(t *testing.T) {
+func TestMetricsServerErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   http.HandlerFunc
 		says string
@@ -91,17 +87,17 @@ func TestAMetricsAPIThatDoesNotAnswerIsAnError(t *testing.T) {
 				`"message":"nodes.metrics.k8s.io is forbidden: User \"system:kube-scheduler\" cannot list"}`)(w, nil)
 		}, "nodes.metrics.k8s.io is forbidden"},
 		"not available": {answers(503, "service unavailable"), "unable to handle the request"},
-		"garbage":       {answers(200, "<html>"), "no NodeMetricsList"},
+		"garbage":       {answers(200, "<html>"), "not a NodeMetricsList"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m, s := metricsAPI(t, test.do)
-			all, _, err := askMetrics(m)
-			if text := fmt.Sprint(err); !strings.Contains(text, test.says) || !strings.Contains(text, "next: ") || len(all) > 0 {
-				t.Errorf("got %v, %v, want %q", all, err, test.says)
+			result, err := askMetrics(m)
+			if text := fmt.Sprint(err); !strings.Contains(text, test.says) || !strings.Contains(text, "next: ") || len(result.Rows) > 0 {
+				t.Errorf("got %+v, %v, want %q", result, err, test.says)
 			}
 			s.becomes(answers(200, nodeMetricsList("20s")))
-			if all, _, err := askMetrics(m); err != nil || len(all) != 6 {
-				t.Errorf("it is back: got %v, %v", all, err)
+			if result, err := askMetrics(m); err != nil || len(result.Rows) != 6 {
+				t.Errorf("after recovery: got %+v, %v", result, err)
 			}
 		})
 	}

@@ -1,25 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source asks a server of Prometheus' HTTP API for the load of all nodes, with one request for each resource.
-// What it hands on is what the server said. What a number is worth is not judged here.
+// Package source asks a server for the load of all nodes: Prometheus, or another server with its HTTP API, or the
+// resource metrics API. It returns the values as the server sent them; package collector judges them.
 package source
 
 import (
+	"context"
 	"fmt"
 	"strings"
 )
 
-// Query is what is asked about one resource, in PromQL. Empty expressions are not asked.
+// Source is a server that measures nodes. It is for one goroutine at a time.
+type Source interface {
+	// Ask returns the answers to all queries. An error means that no query was answered.
+	Ask(ctx context.Context, queries []Query) (Result, error)
+	// Close closes idle connections.
+	Close()
+}
+
+// Query asks about one resource, in PromQL. An empty Deviation is not asked.
 type Query struct {
-	// Name is the resource's, for messages.
+	// Name is the name of the resource, for messages.
 	Name string
-	// Label tells nodes apart in the series of these expressions; if it is empty, the label that Ask is given does.
+	// Label is the label of the series that names the node.
 	Label string
 	// Value returns the load, Timestamp the time of the newest raw sample behind it, Deviation its standard deviation.
 	Value, Timestamp, Deviation string
 }
 
-// Kind is what of a resource a number is.
+// Kind is the expression of a query that a number belongs to.
 type Kind uint8
 
 // The kinds, in the order of Query's expressions.
@@ -29,29 +38,37 @@ const (
 	Deviation
 )
 
-// letters stand for the kinds in the label that tells an answer's series apart.
+// letters are the kinds in the label that distinguishes the series of an answer.
 const letters = "vtd"
 
 func (q Query) expressions() [len(letters)]string {
 	return [...]string{q.Value, q.Timestamp, q.Deviation}
 }
 
-func (q Query) empty() bool { return q.expressions() == [len(letters)]string{} }
+// Row is one series of an answer.
+type Row struct {
+	// Query is the index of the query that returned it.
+	Query int
+	Kind  Kind
+	// Label is the value of the query's label; empty if the series has no such label.
+	Label string
+	Value float64
+}
 
-// termLabel is the label that is put on every series asked for, to say which expression it is from.
+// termLabel is the label that each query adds to its series, to identify their expression.
 const termLabel = "nodeload_term"
 
-// term is that label's value: the slot of the resource and the letter of the kind.
-func term(slot int, kind Kind) string { return fmt.Sprintf("%d%c", slot, letters[kind]) }
+// term returns the value of that label: the index of the query and the letter of the kind.
+func term(query int, kind Kind) string { return fmt.Sprintf("%d%c", query, letters[kind]) }
 
-// union makes one expression of a query. The label makes the series of its expressions differ, so that `or` keeps them
-// all. The line's end behind an expression ends a comment that it may end with.
-func (q Query) union(slot int) string {
+// union returns one expression for all of a query. The label makes the series of its expressions differ, so that `or`
+// keeps them all. The newline after an expression ends a comment at its end.
+func (q Query) union(query int) string {
 	var terms []string
 	for kind, expression := range q.expressions() {
 		if expression != "" {
 			terms = append(terms, fmt.Sprintf("label_replace((%s\n), %q, %q, \"\", \"\")",
-				expression, termLabel, term(slot, Kind(kind))))
+				expression, termLabel, term(query, Kind(kind))))
 		}
 	}
 	return strings.Join(terms, "\nor\n")

@@ -22,14 +22,6 @@ import (
 // quiet takes what the tests do to connections, which is not worth a line each.
 var quiet = log.New(ioutil.Discard, "", 0)
 
-// got is a row as a test sees it.
-type got struct {
-	Slot  int
-	Kind  Kind
-	Label string
-	Value float64
-}
-
 // asked is a request as a server saw it.
 type asked struct {
 	method, path, query string
@@ -146,50 +138,52 @@ func client(t testing.TB, prometheus config.NodeLoadPrometheus) *Client {
 	return c
 }
 
-// ask asks, and returns the rows in order.
-func ask(c *Client, queries ...Query) ([]got, Result, error) {
+// ask sends queries, and returns the result with its rows in order.
+func ask(c *Client, queries ...Query) (Result, error) {
 	return askWithin(context.Background(), c, queries...)
 }
 
-func askWithin(ctx context.Context, c *Client, queries ...Query) ([]got, Result, error) {
-	var all []got
-	result, err := c.Ask(ctx, "instance", queries, func(slot int, kind Kind, label []byte, value float64) {
-		all = append(all, got{slot, kind, string(label), value})
+func askWithin(ctx context.Context, c *Client, queries ...Query) (Result, error) {
+	for i := range queries {
+		if queries[i].Label == "" {
+			queries[i].Label = "instance"
+		}
+	}
+	result, err := c.Ask(ctx, queries)
+	sort.Slice(result.Rows, func(i, j int) bool {
+		a, b := result.Rows[i], result.Rows[j]
+		return a.Query < b.Query || a.Query == b.Query && a.Kind < b.Kind
 	})
-	sort.Slice(all, func(i, j int) bool {
-		a, b := all[i], all[j]
-		return a.Slot < b.Slot || a.Slot == b.Slot && a.Kind < b.Kind
-	})
-	return all, result, err
+	return result, err
 }
 
 var cpu = Query{Name: "cpu", Value: "load", Timestamp: "timestamp(load)"}
 
-// mustAnswer asks for one resource and checks that a certain node's row came.
+// mustAnswer asks for one resource, and checks that the rows are those of a node.
 func mustAnswer(t *testing.T, c *Client, node string) Result {
 	t.Helper()
-	all, result, err := ask(c, cpu)
+	result, err := ask(c, cpu)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(all) != 2 || all[0] != (got{0, Value, node, 0.5}) || all[1] != (got{0, Timestamp, node, 1699999990}) {
+	if all := result.Rows; len(all) != 2 || all[0] != (Row{0, Value, node, 0.5}) || all[1] != (Row{0, Timestamp, node, 1699999990}) {
 		t.Fatalf("got %v, want the rows of %s", all, node)
 	}
 	return result
 }
 
-// mustFail asks for one resource and returns the error's text, which must be of use.
+// mustFail asks for one resource, and returns the text of the error, which must have the next step.
 func mustFail(t *testing.T, c *Client) string {
 	t.Helper()
-	all, _, err := ask(c, cpu)
+	result, err := ask(c, cpu)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	if len(all) > 0 {
-		t.Errorf("rows were handed on though asking failed: %v", all)
+	if len(result.Rows) > 0 {
+		t.Errorf("there are rows despite the error: %v", result.Rows)
 	}
 	if text := err.Error(); !strings.Contains(text, "next: ") || len(text) > 1200 {
-		t.Errorf("the message does not help: %s", text)
+		t.Errorf("the message has no next step, or is too long: %s", text)
 	}
 	return err.Error()
 }

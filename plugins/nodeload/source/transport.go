@@ -19,28 +19,31 @@ import (
 )
 
 const (
-	// largestAnswer bounds an answer, after decompression. One resource of 5,000 nodes makes less than 2 MB.
+	// largestAnswer is the maximum size of an answer, after decompression. One resource of 5,000 nodes takes less than
+	// 2 MB.
 	largestAnswer = 32 << 20
-	// largestRefresh bounds all answers of a refresh together: they are in memory at the same time.
+	// largestRefresh is the maximum size of all answers of a refresh together, which are in memory at the same time.
 	largestRefresh = 128 << 20
-	// largestPage bounds what is read of an answer that is not 2xx.
+	// largestPage is the maximum that is read of an answer that is not 2xx.
 	largestPage = 64 << 10
-	// shortestSecret keeps words from being taken for secrets because a header's value is one, such as a tenant.
+	// shortestSecret is the minimum length of a header's value that is hidden, so that words such as a tenant are not.
 	shortestSecret = 6
 )
 
-// toldError already says what to do next.
-type toldError string
+// explainedError is an error that already has the next step.
+type explainedError string
 
-func (e toldError) Error() string { return string(e) }
+func (e explainedError) Error() string { return string(e) }
 
-func told(format string, args ...interface{}) error { return toldError(fmt.Sprintf(format, args...)) }
+func explained(format string, args ...interface{}) error {
+	return explainedError(fmt.Sprintf(format, args...))
+}
 
-// newTransport reads all files of the credentials. Client-go has one transport for all that is the same as before, so
-// connections are used again until a certificate changes.
+// newTransport reads all files of the credentials. Client-go caches transports by their configuration, so connections
+// are reused until a certificate changes.
 func newTransport(prometheus *config.NodeLoadPrometheus) (http.RoundTripper, *carrier, error) {
 	failed := func(use string, err error) (http.RoundTripper, *carrier, error) {
-		return nil, nil, told("%s: %v; next: check the file, and the volume that it is from", use, err)
+		return nil, nil, explained("%s: %v; next: check the file, and the volume it is mounted from", use, err)
 	}
 	carrier := &carrier{header: http.Header{}}
 	for _, header := range prometheus.Headers {
@@ -86,7 +89,7 @@ func newTransport(prometheus *config.NodeLoadPrometheus) (http.RoundTripper, *ca
 	return through, carrier, nil
 }
 
-// read reads a file that must not be empty. No path is no file.
+// read returns the content of a file that must not be empty; nothing for an empty path.
 func read(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil
@@ -98,27 +101,27 @@ func read(path string) ([]byte, error) {
 	return content, err
 }
 
-// carrier is the round tripper next to the network: it sends the headers, and bounds and explains the answers.
+// carrier is the innermost round tripper: it adds the headers, limits the answers, and explains errors.
 type carrier struct {
 	base            http.RoundTripper
 	header          http.Header
 	requests, bytes int64
 }
 
-// RoundTrip implements http.RoundTripper. What it returns as an error does not repeat what the server sent.
+// RoundTrip implements http.RoundTripper. Its errors do not quote the server.
 func (c *carrier) RoundTrip(request *http.Request) (*http.Response, error) {
-	// Every request gets the credentials, so none may go to another server. With another method it has no question.
+	// Every request has the credentials, so none may go to another server. With another method it lacks the query.
 	if from := request.Response; from != nil &&
 		(origin(from.Request) != origin(request) || from.Request.Method != request.Method) {
-		return nil, told("HTTP status %d sends to %s, and is not followed; next: make the endpoint the address that "+
-			"answers itself, or check the credentials if that is a page to log in", from.StatusCode, origin(request))
+		return nil, explained("HTTP status %d redirects to %s, which is not followed; next: set the endpoint to the final "+
+			"address, or check the credentials if that is a login page", from.StatusCode, origin(request))
 	}
 	request = utilnet.CloneRequest(request)
 	for name, values := range c.header {
 		request.Header[name] = values
 	}
-	// The question changes nothing, so net/http may send it again over a new connection if the server has just closed
-	// the old one. An empty value says so without sending the header.
+	// A query changes nothing, so net/http may send it again over a new connection if the server has just closed the
+	// old one. An empty value allows that without sending the header.
 	request.Header["Idempotency-Key"] = nil
 	atomic.AddInt64(&c.requests, 1)
 	response, err := c.base.RoundTrip(request)
@@ -130,25 +133,24 @@ func (c *carrier) RoundTrip(request *http.Request) (*http.Response, error) {
 	case status/100 <= 3, status == http.StatusMethodNotAllowed, status == http.StatusNotImplemented:
 		return response, nil
 	case status == http.StatusForbidden && request.Method == http.MethodPost:
-		// Proxies that go by Kubernetes' roles take POST for an attempt to create something. With this status, the
-		// client tries GET.
+		// For proxies that check Kubernetes' roles, POST is the verb create. With this status, the client tries GET.
 		response.StatusCode = http.StatusMethodNotAllowed
 		return response, nil
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
-		err = told("HTTP status %d: the credentials are not accepted; next: check bearerTokenFile, headers and the "+
-			"client certificate, and the rights that they give", status)
+		err = explained("HTTP status %d: the credentials are not accepted; next: check bearerTokenFile, headers and the "+
+			"client certificate, and their permissions", status)
 	case status == http.StatusNotFound:
-		err = told("HTTP status 404: there is no /api/v1/query; next: check the endpoint's path prefix")
+		err = explained("HTTP status 404: /api/v1/query does not exist; next: check the endpoint's path prefix")
 	default:
 		page, _ := ioutil.ReadAll(io.LimitReader(response.Body, largestPage))
 		if bytes.Contains(page, []byte(`"errorType"`)) {
-			// These are Prometheus' own words, which the client reads only with this status.
+			// This is an error in Prometheus' format, which the client reads only with this status.
 			response.StatusCode = http.StatusUnprocessableEntity
 			response.Body = ioutil.NopCloser(bytes.NewReader(hide(page, request.Header, c.header)))
 			return response, nil
 		}
-		err = told("HTTP status %d; next: look at the server's log, at what is in front of it, and whether the "+
-			"endpoint should begin with https", status)
+		err = explained("HTTP status %d; next: check the logs of the server and of the proxy in front of it, and whether "+
+			"the endpoint should begin with https", status)
 	}
 	response.Body.Close()
 	return nil, err
@@ -159,7 +161,7 @@ func origin(request *http.Request) string { return request.URL.Scheme + "://" + 
 // WrappedRoundTripper implements utilnet.RoundTripperWrapper.
 func (c *carrier) WrappedRoundTripper() http.RoundTripper { return c.base }
 
-// hide removes credentials from what a server said, in case it repeats what it was sent.
+// hide removes credentials from an answer, in case the server repeats its request.
 func hide(page []byte, sent, configured http.Header) []byte {
 	secrets := strings.Fields(sent.Get("Authorization"))
 	for name := range configured {
@@ -173,7 +175,7 @@ func hide(page []byte, sent, configured http.Header) []byte {
 	return page
 }
 
-// boundedBody ends with an error when more bytes come than are allowed. The transport has decompressed them before.
+// boundedBody returns an error after the maximum number of bytes. They are already decompressed.
 type boundedBody struct {
 	io.ReadCloser
 	left  int64
@@ -183,15 +185,15 @@ type boundedBody struct {
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if b.left -= int64(n); b.left < 0 {
-		return 0, told("the answer has more than %d bytes; next: make the query return one series for each node",
+		return 0, explained("the answer has more than %d bytes; next: make the query return one series for each node",
 			largestAnswer)
 	}
 	if atomic.AddInt64(b.count, int64(n)) > largestRefresh {
-		return 0, told("the answers of a refresh have more than %d bytes; next: make each query return one series for "+
+		return 0, explained("the answers of a refresh have more than %d bytes; next: make each query return one series for "+
 			"each node", largestRefresh)
 	}
 	if err != nil && err != io.EOF && !errors.Is(err, context.DeadlineExceeded) {
-		err = told("the answer breaks off: %v; next: look at the server's log, and at what is in front of it", err)
+		err = explained("the answer is incomplete: %v; next: check the logs of the server and of the proxy in front of it", err)
 	}
 	return n, err
 }

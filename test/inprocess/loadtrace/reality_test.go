@@ -7,10 +7,8 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 )
 
@@ -163,45 +161,4 @@ func (r *reality) heat(length time.Duration) heat {
 	}
 	h.spread /= float64(steps)
 	return h
-}
-
-// TestExportedCounters: what is exported is what happens.
-func TestExportedCounters(t *testing.T) {
-	began := time.Now().Add(-100 * time.Second)
-	nodes := []machine{{name: "other", cores: 2}, {name: "node", cores: 2, base: wave{mean: 500}}}
-	r := newReality(nodes, began)
-	near := func(got, want float64) bool { return math.Abs(got-want) < 1e-6 }
-	if idle, busy := r.seconds(1, began.Add(10*time.Second)); !near(idle, 7.5) || !near(busy, 2.5) {
-		t.Errorf("with half a core of two in use: %v s idle and %v s busy of 10", idle, busy)
-	}
-	steady := wave{mean: 1000}
-	r.place(job{name: "first", owner: "job", lives: 20 * time.Second, use: steady}, 1, began.Add(10*time.Second))
-	r.move(10*time.Second, began.Add(12*time.Second))
-	r.place(job{name: "second", lives: 10 * time.Second, use: steady}, 1, began.Add(20*time.Second))
-	r.move(20*time.Second, began.Add(30*time.Second))
-	// 7.5 s of before, 10 s with a quarter left, 10 s with more asked for than there is, and 10 s with three quarters
-	// left.
-	if idle, busy := r.seconds(1, began.Add(40*time.Second)); !near(idle, 17.5) || !near(busy, 22.5) {
-		t.Errorf("%v s idle and %v s busy of 40", idle, busy)
-	}
-	want := heat{
-		peak: 1.25, // 2.5 cores of 2
-		// Half the difference of the two nodes, since they are two: 0.75/2, 1.25/2 and 0.25/2, 10 s each.
-		spread: (0.375 + 0.625 + 0.125) / 3,
-		spots:  10 * time.Second, slowed: 10 * time.Second,
-	}
-	got := r.heat(30 * time.Second)
-	if !near(got.peak, want.peak) || !near(got.spread, want.spread) || got.spots != want.spots || got.slowed != want.slowed {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-	for request, want := range map[string]int{
-		"/metrics?node=node:9100": http.StatusOK,
-		"/metrics?node=unknown":   http.StatusNotFound,
-	} {
-		answer := httptest.NewRecorder()
-		r.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, request, nil))
-		if answer.Code != want {
-			t.Errorf("%s: status %d, want %d", request, answer.Code, want)
-		}
-	}
 }

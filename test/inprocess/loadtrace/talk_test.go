@@ -2,11 +2,7 @@
 
 package loadtrace
 
-import (
-	"math"
-	"testing"
-	"time"
-)
+import "time"
 
 // talk is how much of what the pods of jobs send to each other goes from one node, and from one zone, to another.
 type talk struct {
@@ -59,25 +55,4 @@ func (r *reality) talk(length time.Duration) talk {
 		return talk{}
 	}
 	return talk{acrossNodes: nodes / all, acrossZones: zones / all}
-}
-
-func TestTalk(t *testing.T) {
-	r := newReality([]machine{{name: "a1", zone: "a"}, {name: "a2", zone: "a"}, {name: "b1", zone: "b"}}, time.Now())
-	place := func(owner, component string, node int, lives time.Duration) {
-		r.place(job{owner: owner, component: component, lives: lives}, node, time.Now())
-	}
-	if got := r.talk(time.Minute); got != (talk{}) {
-		t.Errorf("without pods: %+v", got)
-	}
-	place("job", taskManager, 0, 10*time.Second)
-	place("job", taskManager, 0, 10*time.Second)
-	place("job", taskManager, 2, 5*time.Second)
-	place("job", jobManager, 1, 20*time.Second)
-	place("other", taskManager, 2, 20*time.Second)
-	// Between the two on a1: 10 × 10 s. From each of them to the one on b1: 10 × 5 s. From the job manager to the three:
-	// 1 × 10 s twice, 1 × 5 s. Of these 225, all but 100 leave their node, and 105 their zone.
-	got := r.talk(time.Minute)
-	if math.Abs(got.acrossNodes-125.0/225) > 1e-9 || math.Abs(got.acrossZones-105.0/225) > 1e-9 {
-		t.Errorf("got %+v", got)
-	}
 }

@@ -3,15 +3,9 @@
 package loadtrace
 
 import (
-	"flag"
 	"fmt"
 	"math"
 	"math/rand"
-	"os"
-	"path/filepath"
-	"slices"
-	"strings"
-	"testing"
 	"time"
 )
 
@@ -39,13 +33,6 @@ func (w wave) at(at time.Duration) float64 {
 		return w.mean
 	}
 	return w.mean * (1 + w.swing*math.Sin(2*math.Pi*float64(at+w.phase)/float64(w.period)))
-}
-
-func (w wave) String() string {
-	if w.swing == 0 {
-		return fmt.Sprintf("uses %4.0fm", w.mean)
-	}
-	return fmt.Sprintf("uses %4.0fm ±%2.0f%% every %v from %v", w.mean, 100*w.swing, w.period, w.phase)
 }
 
 // machine is a node. What it does besides the pods of the trace is in no pod's requests.
@@ -76,34 +63,15 @@ type job struct {
 	use wave
 }
 
-func (tr trace) String() string {
-	var text strings.Builder
-	for _, m := range tr.nodes {
-		zone := ""
-		if m.zone != "" {
-			zone = " zone " + m.zone
-		}
-		fmt.Fprintf(&text, "node %-8s cores %d %s %v\n", m.name, m.cores, zone, m.base)
-	}
-	for _, j := range tr.pods {
-		since := ""
-		if j.after != "" {
-			since = " after " + j.after
-		}
-		fmt.Fprintf(&text, "pod  %-14s at %v%s for %v  requests %4dm  %v\n", j.name, j.arrives, since, j.lives, j.request, j.use)
-	}
-	return text.String()
-}
-
-// between draws a number.
+// between returns a random number.
 func between(random *rand.Rand, from, to float64) float64 { return from + random.Float64()*(to-from) }
 
-// duration draws a time in tenths of seconds.
+// duration returns a random duration in tenths of seconds.
 func duration(random *rand.Rand, from, to time.Duration) time.Duration {
 	return time.Duration(between(random, float64(from), float64(to))).Round(100 * time.Millisecond)
 }
 
-// machines draws n nodes with 8 cores each. One of four is busy with something that no pod of the trace has to do with.
+// machines returns n random nodes with 8 cores each. One of four is busy independently of the trace's pods.
 func machines(random *rand.Rand, n int) []machine {
 	var drawn []machine
 	for i := range n {
@@ -121,8 +89,8 @@ func machines(random *rand.Rand, n int) []machine {
 	return drawn
 }
 
-// mixed is a trace of batch pods whose requests lie. They come in bursts of one kind, as the pods of one workload do,
-// and nothing in their requests tells those that will take most.
+// mixed is a trace of batch pods whose requests are wrong. They come in bursts of one kind, like the pods of one workload,
+// and their requests do not show which will use most.
 func mixed(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}
@@ -233,32 +201,3 @@ var (
 	streamingTrace = streaming(5)
 	graphsTrace    = graphs(5)
 )
-
-var update = flag.Bool("update", false, "write the traces' files again")
-
-// TestTraces: the traces are those that one can read in testdata, on every machine and with every release of Go.
-func TestTraces(t *testing.T) {
-	for name, tr := range map[string]trace{"mixed": mixedTrace, "streaming": streamingTrace, "graphs": graphsTrace} {
-		file := filepath.Join("testdata", name+".txt")
-		if *update {
-			if err := os.WriteFile(file, []byte(tr.String()), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if string(text) != tr.String() {
-			t.Errorf("%s is not the trace that its generator makes; next: go test ./loadtrace -run TestTraces -update", file)
-		}
-		if !slices.IsSortedFunc(tr.pods, func(a, b job) int {
-			if a.after != "" || b.after != "" {
-				return 0
-			}
-			return int(a.arrives - b.arrives)
-		}) {
-			t.Errorf("the pods of %s are not in the order in which they come", name)
-		}
-	}
-}

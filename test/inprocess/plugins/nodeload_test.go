@@ -3,10 +3,8 @@
 package plugins
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -114,22 +112,21 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 	return s
 }
 
-// profilePage is what NodeLoad's status page says of a profile, as far as a test needs it.
+// profilePage has the fields of NodeLoad's status that the tests need.
 type profilePage struct {
 	Nodes []struct {
 		Node      string `json:"node"`
 		Resources []struct {
 			Measured *float64 `json:"measuredPercent"`
-			InFlight float64  `json:"inFlightPercent"`
 		} `json:"resources"`
 	} `json:"nodes"`
 }
 
-// page reads NodeLoad's status page.
+// page returns NodeLoad's status.
 func (s *nodeLoadScheduler) page() []profilePage {
 	s.t.Helper()
 	answer := httptest.NewRecorder()
-	s.plugins[0].Pages()["/node-load"].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/node-load?format=json", nil))
+	s.plugins[0].Pages()["/node-load"].ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/node-load", nil))
 	var page struct {
 		Profiles []profilePage `json:"profiles"`
 	}
@@ -188,9 +185,9 @@ func spread(t *testing.T, nodes []*v1.Node, decisions []decision.Decision) (fewe
 	return fewest, most
 }
 
-// TestManyPodsSpreadThoughNoMeasurementMoves: 500 equal pods onto 40 equal nodes are 12 or 13 for each. Small pods too,
-// of which four are a hundredth of a node.
-func TestManyPodsSpreadThoughNoMeasurementMoves(t *testing.T) {
+// TestNodeLoadSpreadsManyPods schedules 500 equal pods to 40 equal nodes before any measurement changes: each gets 12 or
+// 13, also of small pods, of which four are a hundredth of a node.
+func TestNodeLoadSpreadsManyPods(t *testing.T) {
 	for _, profile := range []string{"default-scheduler", "alone"} {
 		for _, size := range []string{"1", "100m"} {
 			t.Run(profile+" "+size, func(t *testing.T) {
@@ -206,8 +203,8 @@ func TestManyPodsSpreadThoughNoMeasurementMoves(t *testing.T) {
 	}
 }
 
-// TestManyPodsSpreadThoughANodeIsNotMeasured: it gets about as many as the others, and not all.
-func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
+// TestNodeLoadUnmeasuredNode checks that a node without a measurement gets about as many pods as the others.
+func TestNodeLoadUnmeasuredNode(t *testing.T) {
 	const pods = 80
 	for _, profile := range []string{"default-scheduler", "alone"} {
 		for _, size := range []string{"1", "100m"} {
@@ -235,8 +232,8 @@ func TestManyPodsSpreadThoughANodeIsNotMeasured(t *testing.T) {
 	}
 }
 
-// TestManyPodsPileUpWithoutTheAccount of what is in flight: an estimator that reads nothing takes every pod for idle.
-func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
+// TestNodeLoadWithoutPodsInFlight checks that it is the pods in flight that spread pods: with an estimate of 0 they pile up.
+func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
 	args.Resources[0].Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100}
@@ -250,8 +247,8 @@ func TestManyPodsPileUpWithoutTheAccount(t *testing.T) {
 	s.Settle()
 }
 
-// TestHotNodesGetNoPods until they cool; then waiting pods are tried at once.
-func TestHotNodesGetNoPods(t *testing.T) {
+// TestNodeLoadHotNodes checks that hot nodes get no pods until they cool, and that waiting pods are then retried at once.
+func TestNodeLoadHotNodes(t *testing.T) {
 	nodes := nodesOf(10, "40")
 	loads := evenly(nodes, 0.79)
 	for i := 0; i < 8; i++ {
@@ -284,74 +281,4 @@ func TestHotNodesGetNoPods(t *testing.T) {
 		t.Errorf("got %v, want node-3", made)
 	}
 	s.Settle()
-}
-
-// TestARestartCountsNothingTwice: a scheduler that finds 1,000 pods running takes the same to be in flight as the one
-// that saw them come: nothing of the old ones, half of those that began half a window before the measurement, all of
-// the new.
-func TestARestartCountsNothingTwice(t *testing.T) {
-	const cores = 400
-	nodes := nodesOf(10, fmt.Sprint(cores))
-	at := time.Now()
-	began := func(seconds int) metav1.Time { return metav1.NewTime(at.Add(-time.Duration(seconds) * time.Second)) }
-	var pods []*v1.Pod
-	for i, pod := range podsWith(1000, "default-scheduler", "1") {
-		pod.Spec.NodeName = nodes[i%10].Name
-		pod.Status.Phase = v1.PodRunning
-		since := began(3600)
-		switch {
-		case i >= 980: // two for each node
-			since = began(-5)
-		case i >= 940: // four for each node
-			since = began(150)
-		}
-		pod.Status.ContainerStatuses = []v1.ContainerStatus{{State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: since}}}}
-		pods = append(pods, pod)
-	}
-	const want = 0.85 * (4*0.5 + 2)
-	// The first one sees each pod come, pending, and then start.
-	first := newNodeLoad(t, arguments(), nodes, evenly(nodes, 0.25), at, false)
-	var pending []*v1.Pod
-	for _, pod := range pods {
-		pod = pod.DeepCopy()
-		pod.Status = v1.PodStatus{Phase: v1.PodPending}
-		pending = append(pending, pod)
-	}
-	first.Create(pending...)
-	for _, pod := range first.Complete(pods...) {
-		if _, err := first.Client.CoreV1().Pods(pod.Namespace).Update(context.Background(), pod, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		waitFor(t, pod.Name+" is in the cache as it is", func() bool {
-			cached, err := first.SchedulerCache.GetPod(pod)
-			return err == nil && cached.Status.Phase == pod.Status.Phase
-		})
-	}
-	second := newNodeLoad(t, arguments(), nodes, evenly(nodes, 0.25), at, false)
-	second.Create(pods...)
-	for which, s := range []*nodeLoadScheduler{first, second} {
-		for _, node := range s.page()[0].Nodes {
-			// Seconds are what the API's times have.
-			if got := node.Resources[0].InFlight / 100 * cores; math.Abs(got-want) > 0.05 {
-				t.Errorf("scheduler %d: %v cores in flight on %s, want %v", which+1, got, node.Node, want)
-			}
-		}
-		// What a cycle makes of it: between what is measured and in flight and the threshold of 80 % are
-		// 320 - 100 - 3.4 cores, of which a pod takes 0.85 for each that it requests. Two large pods do not fit on one
-		// node, so each node gets one: 256 cores close it, 254 leave room for another pod.
-		pods := podsWith(12, "default-scheduler", "256")
-		for i := range pods {
-			pods[i].Name = fmt.Sprintf("late-%d", i)
-		}
-		for i, cpu := range []string{"254", "1", "1"} {
-			pods[9+i].Spec.Containers[0].Resources.Requests[v1.ResourceCPU] = apiresource.MustParse(cpu)
-		}
-		decisions := s.Schedule(pods...)
-		if made := decisions[10]; made.Node == "" || made.Node != decisions[9].Node {
-			t.Errorf("scheduler %d: with one node just below the threshold, %v; want that of %v", which+1, made, decisions[9])
-		}
-		if made := decisions[11]; made.Node != "" || !strings.Contains(made.Failure, "10 node(s) had cpu above 80 % of capacity") {
-			t.Errorf("scheduler %d: with all nodes above the threshold, %v", which+1, made)
-		}
-	}
 }

@@ -59,7 +59,7 @@ type content struct {
 }
 
 func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
-	raw, err := s.Get(context.Background(), scheduler.URL()+"/node-load?format=json")
+	raw, err := s.Get(context.Background(), scheduler.URL()+"/node-load")
 	if err != nil {
 		return nil, err
 	}

@@ -5,18 +5,14 @@ package nodeload
 import (
 	"bytes"
 	"crypto/tls"
-	"encoding/json"
-	"fmt"
 	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
-	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"kube-scheduler-fork/build/localcluster"
 )
@@ -134,80 +130,4 @@ func hangs(_ http.ResponseWriter, r *http.Request, _ http.Handler, changed <-cha
 	case <-changed:
 	}
 	panic(http.ErrAbortHandler)
-}
-
-// answers500 is a server with a fault of its own.
-func answers500(w http.ResponseWriter, _ *http.Request, _ http.Handler, _ <-chan struct{}) {
-	http.Error(w, "out of order", http.StatusInternalServerError)
-}
-
-// answersGarbage says that all is well, and what it sends is no answer.
-func answersGarbage(w http.ResponseWriter, _ *http.Request, _ http.Handler, _ <-chan struct{}) {
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[{"metric":{"instance":"10.0`))
-}
-
-// answers100MB sends a correct answer of 100 MB, or as much of it as is taken.
-func answers100MB(w http.ResponseWriter, _ *http.Request, _ http.Handler, _ <-chan struct{}) {
-	const size, row = 100_000_000, `{"metric":{"instance":"10.0.0.1:9100","nodeload_term":"0v"},"value":[1700000000.000,"0.5"]},`
-	rows := bytes.Repeat([]byte(row), 1<<13)
-	w.Header().Set("Content-Type", "application/json")
-	_, err := w.Write([]byte(`{"status":"success","data":{"resultType":"vector","result":[`))
-	for sent := 0; sent < size && err == nil; sent += len(rows) {
-		_, err = w.Write(rows)
-	}
-	if err == nil {
-		_, _ = w.Write([]byte(row[:len(row)-1] + `]}}`))
-	}
-}
-
-// shifts changes the times in Prometheus' answers: those at which it was evaluated, and those of the raw samples, which
-// are the values that are times of these years.
-func shifts(evaluated, samples time.Duration) behaviour {
-	return func(w http.ResponseWriter, r *http.Request, pass http.Handler, _ <-chan struct{}) {
-		recorder := httptest.NewRecorder()
-		pass.ServeHTTP(recorder, r)
-		content := recorder.Body.Bytes()
-		if recorder.Code == http.StatusOK {
-			var err error
-			if content, err = shift(content, evaluated.Seconds(), samples.Seconds()); err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
-		}
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(recorder.Code)
-		_, _ = w.Write(content)
-	}
-}
-
-func shift(answer []byte, evaluated, samples float64) ([]byte, error) {
-	const earliest, latest = 1.5e9, 4e9
-	var content struct {
-		Status string `json:"status"`
-		Data   struct {
-			Type   string `json:"resultType"`
-			Result []struct {
-				Metric map[string]string `json:"metric"`
-				Value  [2]any            `json:"value"`
-			} `json:"result"`
-		} `json:"data"`
-	}
-	if err := json.Unmarshal(answer, &content); err != nil {
-		return nil, fmt.Errorf("not an answer of Prometheus: %w", err)
-	}
-	for i := range content.Data.Result {
-		value := &content.Data.Result[i].Value
-		at, isNumber := value[0].(float64)
-		text, isText := value[1].(string)
-		number, err := strconv.ParseFloat(text, 64)
-		if !isNumber || !isText || err != nil {
-			return nil, fmt.Errorf("not a sample: %v", value)
-		}
-		value[0] = at + evaluated
-		if number > earliest && number < latest {
-			value[1] = strconv.FormatFloat(number+samples, 'f', -1, 64)
-		}
-	}
-	return json.Marshal(content)
 }

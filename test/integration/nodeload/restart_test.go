@@ -20,7 +20,7 @@ import (
 // scheduler is started again, and for the other none does.
 func restart(t *testing.T) {
 	const (
-		pods   = 1000
+		pods   = 300
 		slow   = "slow"
 		window = time.Hour
 		// cores is what the pods request; that is also what is expected of them.

@@ -63,7 +63,6 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 // TestPlacement has what NodeLoad does while nothing is wrong.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
-	t.Run("many pods at once are spread evenly before any metric moves, and not without accounting for them", burst)
 	t.Run("nodes are found whatever their series call them", everyInstance)
 	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
 	t.Run("hot nodes get no pods by what a real metrics-server says, if the scheduler may ask it", metricsServer)

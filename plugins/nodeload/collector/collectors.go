@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package collector asks a source of measurements periodically in the background, and keeps its last answer as a
+// snapshot that schedulers read without waiting.
+//
+// There is one collector for each source in a process. A plugin joins it with the source's key:
+//
+//	handle, err := collectors.Join(collector.Spec{Source: key, Connect: ..., Resources: ..., Swapped: ...})
+//	handle.Snapshot(), handle.Status()
+//	handle.Release()
+//
+// The collector runs from the first Join until the last Release, and asks for the union of the members' resources, at
+// their shortest interval. Several plugins share a source if they are given the same Collectors.
+package collector
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+	"k8s.io/utils/clock"
+)
+
+// Resource is what is measured of each node. Resources that differ only in their name are one to a collector.
+type Resource struct {
+	source.Query
+	// By is what of a node the label of a series holds.
+	By config.NodeLoadMatchBy
+	// Capacity is required for absolute values, and empty for shares of the capacity.
+	Capacity Capacity
+}
+
+func (r Resource) key() Resource {
+	r.Name = ""
+	return r
+}
+
+// Spec is what a member needs of a collector.
+type Spec struct {
+	// Source is the key of the source: members with the same key share a collector.
+	Source string
+	// Connect returns the source. It is called for the first member only.
+	Connect func() (source.Source, error)
+	// RefreshInterval is the time between two refreshes; the shortest of all members counts.
+	RefreshInterval time.Duration
+	// MaxSampleAge is the maximum age of a sample that counts. Snapshots have older ones too.
+	MaxSampleAge time.Duration
+	Resources    []Resource
+	// Nodes lists the nodes. No request is sent until Synced reports true.
+	Nodes  corelisters.NodeLister
+	Synced func() bool
+	// Profile is for log messages.
+	Profile string
+	// Recorder gets the events; may be nil. The first member's is used.
+	Recorder events.EventRecorder
+	// Swapped is called with each new snapshot by the goroutine that refreshes, so it must not wait; may be nil. It is
+	// not called for refreshes that failed.
+	Swapped func(*Snapshot)
+}
+
+// Collectors has the collectors of a process by the keys of their sources.
+type Collectors struct {
+	clock  clock.Clock
+	random func() float64 // 0 to 1; nil for one of each collector
+
+	mu      sync.Mutex
+	sources int // the number of collectors that were started
+	running map[string]*collector
+}
+
+// New returns Collectors that are empty. A process has one: the sources in its metrics are numbered from 0.
+func New() *Collectors {
+	return &Collectors{clock: clock.RealClock{}, running: map[string]*collector{}}
+}
+
+// Handle is a member's access to a collector.
+type Handle struct {
+	collectors *Collectors
+	collector  *collector
+	spec       *Spec
+}
+
+// Join adds a member to the collector of its source, and starts the collector if it is the first. The member's resources
+// are in the snapshots from the next refresh on.
+func (cs *Collectors) Join(spec Spec) (*Handle, error) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.running[spec.Source]
+	if c == nil {
+		var err error
+		if c, err = newCollector(strconv.Itoa(cs.sources), &spec, cs.clock, cs.random); err != nil {
+			return nil, err
+		}
+		cs.sources++
+		cs.running[spec.Source] = c
+		registerMetrics(c.number)
+		var ctx context.Context
+		ctx, c.cancel = context.WithCancel(context.Background())
+		go c.run(ctx)
+	} else {
+		c.setMembers(append(c.plan().members, &spec))
+	}
+	return &Handle{collectors: cs, collector: c, spec: &spec}, nil
+}
+
+// Release removes the member. The last one stops the collector.
+func (h *Handle) Release() {
+	h.collectors.mu.Lock()
+	defer h.collectors.mu.Unlock()
+	var left []*Spec
+	for _, member := range h.collector.plan().members {
+		if member != h.spec {
+			left = append(left, member)
+		}
+	}
+	if len(left) > 0 {
+		h.collector.setMembers(left)
+		return
+	}
+	h.collector.cancel()
+	if h.collectors.running[h.spec.Source] == h.collector {
+		delete(h.collectors.running, h.spec.Source)
+	}
+}
+
+// Snapshot returns the result of the last successful refresh; nil before the first.
+func (h *Handle) Snapshot() *Snapshot { return h.collector.last() }
+
+// Status returns the state of the refreshes. Its slices must not be changed.
+func (h *Handle) Status() Status { return h.collector.status.Load().(Status) }
+
+// Once asks the source of a member once, and returns the result. It is for checks, and starts no goroutine.
+func Once(ctx context.Context, spec Spec) (*Snapshot, Status, error) {
+	c, err := newCollector("check", &spec, clock.RealClock{}, nil)
+	if err != nil {
+		return nil, Status{}, err
+	}
+	defer c.source.Close()
+	c.refresh(ctx)
+	status := c.status.Load().(Status)
+	switch {
+	case ctx.Err() != nil:
+		return nil, status, fmt.Errorf("no answer in time: %w; next: check that one of the endpoints can be reached from here", ctx.Err())
+	case c.last() == nil:
+		return nil, status, fmt.Errorf("%s", status.LastError)
+	}
+	return c.last(), status, nil
+}

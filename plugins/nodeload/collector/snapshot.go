@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import "time"
+
+// Ahead is the maximum by which a time may be after the current time. Prometheus stamps a sample by the clock that it
+// evaluates queries by, and clocks are corrected in small steps: a larger difference, or one between two servers behind
+// one address, is an error or a clock that was set back.
+const Ahead = 10 * time.Second
+
+// Missing is the reason why a sample is missing.
+type Missing uint8
+
+// The reasons. The maximum age is a profile's, and a sample becomes too old as time passes: so TooOld is not in a
+// snapshot, but added by its readers.
+const (
+	// Present: there is a measurement.
+	Present Missing = iota
+	// NoSeries: the query returned nothing for the node.
+	NoSeries
+	// NoTimestamp: a value, but no time of its raw sample.
+	NoTimestamp
+	// Future: the raw sample's time is more than Ahead after that of the query.
+	Future
+	// NotANumber: the value is NaN.
+	NotANumber
+	// Infinite: the value is +Inf or -Inf.
+	Infinite
+	// Negative: the value is below zero.
+	Negative
+	// Ambiguous: more than one series for the node.
+	Ambiguous
+	// NoCapacity: an absolute value of a node whose capacity is unknown.
+	NoCapacity
+	// QueryFailed: the resource's query returned an error.
+	QueryFailed
+	// TooOld: the sample is older than the profile allows.
+	TooOld
+)
+
+var reasons = [...]string{"", "no_series", "no_timestamp", "future", "not_a_number", "infinite", "negative", "ambiguous",
+	"no_capacity", "query_failed", "too_old"}
+
+// String returns the reason as in metrics' labels; empty for Present.
+func (m Missing) String() string { return reasons[m] }
+
+// Reasons returns all reasons except Present.
+func Reasons() []Missing {
+	all := make([]Missing, 0, len(reasons)-1)
+	for m := NoSeries; int(m) < len(reasons); m++ {
+		all = append(all, m)
+	}
+	return all
+}
+
+// Sample is the measurement of one resource of one node. Value and Deviation are in the unit of the query, and valid
+// only if Missing is Present. At is when the newest raw sample behind them was taken, by this process' clock, in
+// nanoseconds since 1970: the time of the answer less the sample's age by Prometheus' clock. Plain numbers keep a sample
+// at 32 bytes without pointers.
+type Sample struct {
+	Value     float64
+	Deviation float64
+	At        int64
+	Missing   Missing
+	// HasDeviation reports whether Deviation was measured.
+	HasDeviation bool
+}
+
+// Snapshot is the result of one refresh. It never changes.
+type Snapshot struct {
+	// ID counts the snapshots of a source, from 1.
+	ID uint64
+	// Taken is when the answer arrived.
+	Taken time.Time
+	// Nodes has the samples of each node, in the columns of their resources.
+	Nodes map[string][]Sample
+	// Unmatched is the number of series that match no node; UnmatchedLabel and UnmatchedExample are the name and the
+	// value of one's label.
+	Unmatched                        int
+	UnmatchedLabel, UnmatchedExample string
+
+	columns map[Resource]int
+}
+
+// NewSnapshot returns a snapshot of nodes with a sample for each of the resources. Its arguments must not change.
+func NewSnapshot(id uint64, taken time.Time, resources []Resource, nodes map[string][]Sample) *Snapshot {
+	s := &Snapshot{ID: id, Taken: taken, Nodes: nodes, columns: make(map[Resource]int, len(resources))}
+	for i := range resources {
+		s.columns[resources[i].key()] = i
+	}
+	return s
+}
+
+// Column returns the index of a resource in the samples of a node; false if the resource was not asked for.
+func (s *Snapshot) Column(resource Resource) (int, bool) {
+	column, known := s.columns[resource.key()]
+	return column, known
+}

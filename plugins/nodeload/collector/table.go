@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package collector
+
+import (
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+)
+
+// table sorts the rows of an answer by node and resource.
+type table struct {
+	nodes       []*v1.Node
+	resources   []Resource
+	directories []*directory // of each resource
+	// readings are those of the first node, one for each resource, then those of the second one, and so on.
+	readings []reading
+	// unmatched are rows that match no node, ambiguous those that match several.
+	unmatched, ambiguous refused
+	// unmatchedOf is the number of unmatched rows of each resource.
+	unmatchedOf []int
+}
+
+func newTable(nodes []*v1.Node, resources []Resource) *table {
+	t := &table{nodes: nodes, resources: resources, readings: make([]reading, len(nodes)*len(resources)), unmatchedOf: make([]int, len(resources))}
+	made := map[config.NodeLoadMatchBy]*directory{}
+	for i := range resources {
+		by := resources[i].By
+		if made[by] == nil {
+			made[by] = newDirectory(by, nodes)
+		}
+		t.directories = append(t.directories, made[by])
+	}
+	return t
+}
+
+// refused are rows that do not match exactly one node.
+type refused struct {
+	rows int
+	// example is the first value of their labels in the alphabet, so that it does not depend on the order of rows.
+	example, label string
+}
+
+// longestExample is the number of bytes of a label that are kept.
+const longestExample = 256
+
+func (r *refused) add(label, value string) {
+	if len(value) > longestExample {
+		value = value[:longestExample]
+	}
+	if r.rows++; r.rows == 1 || value < r.example {
+		r.label, r.example = label, value
+	}
+}
+
+func (r *refused) text() string { return strings.ToValidUTF8(r.example, "\uFFFD") }
+
+// add adds a row.
+func (t *table) add(row *source.Row) {
+	width, label := len(t.resources), t.resources[row.Query].Label
+	switch nodes := t.directories[row.Query].find(row.Label); len(nodes) {
+	case 0:
+		t.unmatched.add(label, row.Label)
+		t.unmatchedOf[row.Query]++
+	case 1:
+		t.readings[int(nodes[0])*width+row.Query].note(row.Kind, row.Value)
+	default:
+		t.ambiguous.add(label, row.Label)
+		for _, node := range nodes {
+			t.readings[int(node)*width+row.Query].blur(row.Kind)
+		}
+	}
+}
