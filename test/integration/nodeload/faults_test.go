@@ -22,10 +22,10 @@ const (
 	faultAge     = 5 * time.Second
 )
 
-// everyResource are those that the scheduler looks at when something goes wrong.
+// everyResource are the resources of the scheduler.
 var everyResource = []string{"cpu", "memory", "pressure"}
 
-// faulty is a stand with the one scheduler that has to live through all faults.
+// faulty is a stand with the one scheduler that survives all faults.
 type faulty struct {
 	*stand
 	scheduler *localcluster.Scheduler
@@ -88,7 +88,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 			}
 			s.awaitEvent(t, "NodeLoadMetricsDown")
 
-			// A cycle without any measurement is counted as such.
+			// A cycle without measurements is counted.
 			s.place(t, s.newPods(1, "", "100m"))
 			after := s.mustMetrics(t, s.scheduler)
 			for _, resource := range everyResource {
@@ -117,8 +117,7 @@ func all(of ...string) reasons {
 
 // exporterFaults are those of some exporters, each another fault, all at the same time.
 func (s *faulty) exporterFaults(t *testing.T) {
-	// gone is what becomes of a node whose exporter says nothing any more: a mean ends at another time than the raw
-	// samples.
+	// gone are the reasons for a node whose exporter has died: a mean ends at another time than the raw samples.
 	gone := all("no_series", "no_timestamp", "too_old")
 	otherPort := func(instance string) string { return strings.Replace(instance, ":9100", ":9101", 1) }
 	tests := []struct {
@@ -133,9 +132,9 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"say NaN", func(string) fault { return fault{pressure: "NaN"} }, reasons{"pressure": {"not_a_number"}}, false},
 		{"say -5035", func(string) fault { return fault{pressure: "-5035"} }, reasons{"pressure": {"negative"}}, false},
 		{"say +Inf", func(string) fault { return fault{pressure: "+Inf"} }, reasons{"pressure": {"infinite"}}, false},
-		// That is an overloaded node, however unlikely, and none that is not measured.
+		// This is an overloaded node, however unlikely, not a missing measurement.
 		{"say 5035", func(string) fault { return fault{pressure: "5035"} }, reasons{}, false},
-		// The queries of the built-in resources make one of both, which say the same.
+		// The built-in queries merge both, which are equal.
 		{"are scraped by two jobs", func(string) fault { return fault{again: `job="other"`} },
 			reasons{"pressure": {"ambiguous"}}, false},
 		{"are two on one node", func(instance string) fault { return fault{again: fmt.Sprintf("instance=%q", otherPort(instance))} },
@@ -201,7 +200,7 @@ func (s *faulty) exporterFaults(t *testing.T) {
 			}
 			counted := m.sum("unmatched_series")
 			return cluster.Unless(page.unmatched > 0 && counted > 0 && strings.HasPrefix(page.example, "renamed-"),
-				"%d on the page, such as %q; %v in the metrics", page.unmatched, page.example, counted)
+				"%d in the status, such as %q; %v in the metrics", page.unmatched, page.example, counted)
 		})
 	})
 	s.exporters.breaks(fault{}, victims...)
@@ -218,8 +217,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 	t.Run("and all is as before", s.works)
 }
 
-// awaitMarks waits until the status page says of each of some nodes that it misses a resource for one of some reasons;
-// without any, that it misses nothing.
+// awaitMarks waits until each of some nodes has no measurement of a resource for one of some reasons; without reasons, until
+// it has one.
 func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
 	t.Helper()
 	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)
@@ -239,7 +238,7 @@ func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reaso
 	})
 }
 
-// awaitCounts waits until the metrics count as many nodes in each state as the status page marks.
+// awaitCounts waits until the metrics and the status have the same number of nodes in each state.
 func (s *faulty) awaitCounts(t *testing.T, resource string) {
 	t.Helper()
 	s.await(t, "the metrics to count the nodes that miss "+resource, func() error {
@@ -258,14 +257,14 @@ func (s *faulty) awaitCounts(t *testing.T, resource string) {
 		}
 		for _, state := range sorted(want) {
 			if counted := m.sum("nodes", "resource="+resource, "state="+state); counted != float64(want[state]) {
-				return fmt.Errorf("%s: %v are counted, %d are on the page", state, counted, want[state])
+				return fmt.Errorf("%s: %v are counted, %d are in the status", state, counted, want[state])
 			}
 		}
 		return nil
 	})
 }
 
-// awaitAllMiss waits until no node has a measurement of anything, by the page and by the metrics.
+// awaitAllMiss waits until no node has a measurement of anything, in the status and in the metrics.
 func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 	t.Helper()
 	for _, resource := range everyResource {
@@ -298,15 +297,14 @@ func (s *faulty) awaitEvent(t *testing.T, reason string) {
 	})
 }
 
-// recovers checks that all is as before.
+// recovers waits for a full recovery.
 func (s *faulty) recovers(t *testing.T) {
 	t.Helper()
 	s.awaitFresh(t, s.scheduler, everyResource...)
 	s.works(t)
 }
 
-// works checks that pods are placed by what is measured, and by the same process as ever. A slow machine may miss that
-// for a moment.
+// works checks that pods are placed by the measurements, and by the same process. A slow machine may take a moment.
 func (s *faulty) works(t *testing.T) {
 	t.Helper()
 	s.await(t, "a pod to be placed by what is measured", func() error {

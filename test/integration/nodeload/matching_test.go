@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// everyInstance has what a nodeMatch that says nothing must find: plain node_exporter's address and port, what
-// kube-prometheus makes of it, and what else may name a node. The GPU's series have the node's name in another label.
+// everyInstance checks that the default nodeMatch finds all names of a node: node_exporter's address and port,
+// kube-prometheus' node name, and others. The GPU's series have the node's name in another label.
 func everyInstance(t *testing.T) {
 	s := newStand(t, &shared)
 	instances := map[string]string{

@@ -14,9 +14,9 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// page is what the status page says of the one source that there is here.
+// page is the status of NodeLoad, with its one source.
 type page struct {
-	// raw is the page itself.
+	// raw is the JSON.
 	raw            string
 	state, problem string
 	snapshot       uint64
@@ -27,17 +27,17 @@ type page struct {
 	of map[string]map[string]map[string]reading
 }
 
-// reading is what the page says of a resource of a node.
+// reading is the load of a node for a resource.
 type reading struct {
-	// percent is what is measured, of the capacity.
+	// percent is the measurement in percent of the capacity.
 	percent float64
-	// missing is why there is no measurement that counts; empty if there is one.
+	// missing is the reason why no measurement counts; empty if one does.
 	missing string
 	// inFlight is in the resource's unit.
 	inFlight float64
 }
 
-// content is the page as it is sent, as far as it is looked at here.
+// content has the fields of the JSON that the tests need.
 type content struct {
 	Profiles []struct {
 		Profile string
@@ -65,7 +65,7 @@ func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
 	}
 	var all content
 	if err := json.Unmarshal(raw, &all); err != nil {
-		return nil, fmt.Errorf("the status page is not JSON: %w", err)
+		return nil, fmt.Errorf("the status is not JSON: %w", err)
 	}
 	p := &page{raw: string(raw), of: map[string]map[string]map[string]reading{}}
 	for _, profile := range all.Profiles {
@@ -88,22 +88,22 @@ func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
 	return p, nil
 }
 
-// mustPage reads the status page of a scheduler that is there.
+// mustPage returns the status of a running scheduler.
 func (s *stand) mustPage(t *testing.T, scheduler *localcluster.Scheduler) *page {
 	t.Helper()
 	var p *page
-	s.await(t, "the status page", func() (err error) {
+	s.await(t, "the status", func() (err error) {
 		p, err = s.page(scheduler)
 		return err
 	})
 	return p
 }
 
-// loads checks the measured load of all nodes, and says of the first that is not as it should be.
+// loads checks the measured load of all nodes, and returns an error for the first unexpected one.
 func (p *page) loads(profile, resource string, expected func(node string, percent float64) bool) error {
 	nodes := p.of[profile]
 	if len(nodes) != nodeCount {
-		return fmt.Errorf("%d nodes are on the page", len(nodes))
+		return fmt.Errorf("the status has %d nodes", len(nodes))
 	}
 	for _, node := range sorted(nodes) {
 		seen, known := nodes[node][resource]
@@ -120,7 +120,7 @@ func (p *page) loads(profile, resource string, expected func(node string, percen
 	return nil
 }
 
-// marks gives the nodes that miss a resource, and why.
+// marks returns the nodes without a measurement of a resource, with the reasons.
 func (p *page) marks(profile, resource string) map[string]string {
 	marks := map[string]string{}
 	for node, resources := range p.of[profile] {
@@ -131,7 +131,7 @@ func (p *page) marks(profile, resource string) map[string]string {
 	return marks
 }
 
-// inFlight gives what of a resource is in flight on all nodes together, in its unit.
+// inFlight returns the sum of a resource in flight over all nodes, in its unit.
 func (p *page) inFlight(profile, resource string) float64 {
 	var sum float64
 	for _, resources := range p.of[profile] {
@@ -140,7 +140,7 @@ func (p *page) inFlight(profile, resource string) float64 {
 	return sum
 }
 
-// awaitFresh waits until all nodes have a measurement of some resources that counts, by the page and by the metrics.
+// awaitFresh waits until all nodes have a fresh measurement of some resources, in the status and in the metrics.
 func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, resources ...string) {
 	t.Helper()
 	s.await(t, "all nodes to be measured", func() error {
@@ -162,7 +162,7 @@ func (s *stand) awaitFresh(t *testing.T, scheduler *localcluster.Scheduler, reso
 				}
 			}
 		}
-		return cluster.Unless(len(page.of) > 0, "the page has no profile")
+		return cluster.Unless(len(page.of) > 0, "the status has no profile")
 	})
 }
 

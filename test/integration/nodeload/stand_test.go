@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeload has the plugin NodeLoad look at a real Prometheus, which scrapes exporters that the test controls,
-// and place pods on 200 fake nodes by what it sees there; then everything goes wrong that can. It needs programs that
-// were built before, and one that was downloaded, so it is run by its own make target.
+// Package nodeload tests the plugin NodeLoad with a real Prometheus, which scrapes exporters that the test controls, on 200
+// fake nodes, and then with faults. It needs programs that were built before: make test TESTS=node-load.
 package nodeload
 
 import (
@@ -60,15 +59,14 @@ var (
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 
-// TestPlacement has what NodeLoad does while nothing is wrong.
+// TestPlacement tests NodeLoad without faults.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
-	t.Run("nodes are found whatever their series call them", everyInstance)
-	t.Run("hot nodes get no pods, and what waited is moved by their cooling", hotNodes)
-	t.Run("hot nodes get no pods by what a real metrics-server says, if the scheduler may ask it", metricsServer)
-	t.Run("pods that wait write no condition after their first", waitingPods)
-	t.Run("after a restart pods that run are counted once, or not at all once they show", restart)
-	t.Run("when the leader dies the standby decides by what it has measured before", standby)
+	t.Run("nodes are matched by any of their names", everyInstance)
+	t.Run("hot nodes get no pods with a real metrics-server, if the scheduler may ask it", metricsServer)
+	t.Run("waiting pods write one condition, and are moved when nodes cool", waitingPods)
+	t.Run("after a restart running pods are in flight once, or not at all once they are measured", restart)
+	t.Run("when the leader dies the standby uses its own measurements", standby)
 }
 
 func newStand(t *testing.T, shared *cluster.Shared) *stand {

@@ -3,8 +3,10 @@
 package nodeload
 
 import (
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,11 +29,12 @@ rules:
   - level: None
 `
 
-// waitingFor names the variable with the time that pods wait at least, such as 10m. Without it they are tried again as
-// soon as they may be. go test itself ends after 10 minutes, unless its flag -timeout says otherwise.
+// waitingFor is the environment variable with the minimum time that pods wait, such as 10m. Without it they are retried as
+// soon as possible. The flag -timeout of go test must be longer.
 const waitingFor = "NODE_LOAD_WAITING"
 
-// waitingPods write one condition, whatever is tried again and again: all nodes stay hot.
+// waitingPods checks that a waiting pod writes one condition, however often it is retried while all nodes are hot, and is
+// moved when nodes cool.
 func waitingPods(t *testing.T) {
 	const (
 		pods, retries = 100, 3
@@ -106,4 +109,29 @@ func waitingPods(t *testing.T) {
 	}
 	t.Logf("%d pods waited for %.0f s, were tried %v times, and %d conditions were written",
 		pods, time.Since(began).Seconds(), attempts(), len(count))
+	before := s.mustMetrics(t, scheduler)
+	if rejections := before.sum("rejections_total", "resource=cpu"); rejections < pods*nodeCount {
+		t.Errorf("%v rejections were counted, want at least one for each of %d pods and each node", rejections, pods)
+	}
+
+	cool := s.nodes[:5]
+	s.exporters.load(0.1, cool...)
+	s.await(t, "the pods that waited", func() error {
+		all := s.pods(t)
+		for _, pod := range waiting {
+			switch node := all[pod.Name].Spec.NodeName; {
+			case node == "":
+				return errors.New(pod.Name + " is not bound")
+			case !slices.Contains(cool, node):
+				t.Fatalf("%s was bound to %s, which is hot", pod.Name, node)
+			}
+		}
+		return nil
+	})
+	moved := func(m metrics) float64 {
+		return m.sumOf("scheduler_queue_incoming_pods_total", "event=NodeLoadChanged")
+	}
+	if count := moved(s.mustMetrics(t, scheduler)) - moved(before); count < pods {
+		t.Errorf("%v pods were moved because a load changed, want %d", count, pods)
+	}
 }
