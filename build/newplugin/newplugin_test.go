@@ -98,7 +98,8 @@ func fillIn(t *testing.T, file string) {
 	}
 }
 
-// goCommand compiles with the flags of scripts/environment.sh, so that the packages of the scheduler come from the cache.
+// goCommand compiles with the flags of scripts/environment.sh, so that the packages of the scheduler come from the
+// cache.
 func goCommand(dir string, arguments ...string) *exec.Cmd {
 	command := exec.Command("go", arguments...)
 	command.Dir = dir

@@ -147,8 +147,9 @@ func Carried(series []Patch, modules []source.Module) []Patch {
 }
 
 // Version names a build by what is in it: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
-// upstream's module sum, each carried module with its sum, packages and plugins, the code that registers the plugins, the
-// SHA-256 of each diff in order, and the Go version, a line each. Patch messages do not count. The suffix is made of letters and digits.
+// upstream's module sum, each carried module with its sum, packages and plugins, the code that registers the plugins,
+// the SHA-256 of each diff in order, and the Go version, a line each. Patch messages do not count. The suffix is made
+// of letters and digits.
 func Version(kubernetes, suffix, sum, goVersion string, modules []source.Module, series []Patch) (string, error) {
 	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')

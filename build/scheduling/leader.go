@@ -80,8 +80,8 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	return leader{identity, pod.Namespace, pod.Name, port}, err
 }
 
-// podOf finds the pod of a host's scheduler; nil if there is none. The host's name is the node's for a pod in the host's
-// network, as kubeadm's is, which is named for its node; otherwise it is the pod's own.
+// podOf finds the pod of a host's scheduler; nil if there is none. The host's name is the node's for a pod in the
+// host's network, as kubeadm's is, which is named for its node; otherwise it is the pod's own.
 func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host string) (*corev1.Pod, error) {
 	pods := client.CoreV1().Pods(lease.Namespace)
 	names := []string{"kube-scheduler-" + host, host}

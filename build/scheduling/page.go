@@ -142,8 +142,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// welcome gives the cookie, and goes on from a page of ours: after a redirect from a link elsewhere, a browser would not
-// send a cookie that is SameSite=Strict.
+// welcome gives the cookie, and goes on from a page of ours: after a redirect from a link elsewhere, a browser would
+// not send a cookie that is SameSite=Strict.
 func (p *page) welcome(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: p.cookieName(), Value: p.cookie, Path: strings.TrimSuffix(prefix, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -152,8 +152,8 @@ func (p *page) welcome(w http.ResponseWriter) {
 	fmt.Fprintf(w, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%s\">The scheduler's pages</a>\n", podsPath, podsPath)
 }
 
-// forwarded are the headers that reach the scheduler. Others could have it take the browser for someone else, or show it
-// the cookie.
+// forwarded are the headers that reach the scheduler. Others could have it take the browser for someone else, or show
+// it the cookie.
 var forwarded = []string{"Accept", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "User-Agent"}
 
 func (p *page) rewrite(request *httputil.ProxyRequest) {

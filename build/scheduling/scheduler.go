@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduling is the plugin of kubectl that asks the scheduler why pods wait, or are where they are. It finds the
-// one that leads, reaches it through the API server, and prints its answers.
+// Package scheduling is the plugin of kubectl that asks the scheduler why pods wait, or are where they are. It finds
+// the one that leads, reaches it through the API server, and prints its answers.
 package scheduling
 
 import (
@@ -140,8 +140,8 @@ func (s *scheduler) drop() {
 //
 // The scheduler's certificate is not verified: it signs one for itself at each start. Who answers is vouched for by the
 // API server, whose certificate is verified: it and kubelet connect to the pod, and nothing else of this machine or the
-// network is between. So who may write pods there, or rules the node, could answer; that holds for the scheduler itself.
-// So could another pod in the node's network that takes the port while no scheduler runs.
+// network is between. So who may write pods there, or rules the node, could answer; that holds for the scheduler
+// itself. So could another pod in the node's network that takes the port while no scheduler runs.
 func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	config := rest.CopyConfig(s.config)
 	config.Dial = tunnel.dial

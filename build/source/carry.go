@@ -238,8 +238,8 @@ func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// checkImports refuses packages with an import that is neither in vendor/ nor of Kubernetes nor in the standard library,
-// whose packages begin with a word that is no host.
+// checkImports refuses packages with an import that is neither in vendor/ nor of Kubernetes nor in the standard
+// library, whose packages begin with a word that is no host.
 func checkImports(list []*Vendored, imports map[string][]string) error {
 	known := map[string]bool{}
 	for _, vendored := range list {

@@ -223,7 +223,8 @@ func carry(t *testing.T, modules []Module, repository, commit, ref string) {
 }
 
 func TestCarryMakesWhatGoModVendorMakes(t *testing.T) {
-	// Upstream's early releases have the first language level, the last ones the second: modules.txt has more since 1.17.
+	// Upstream's early releases have the first language level, the last ones the second: modules.txt has more since
+	// 1.17.
 	for _, level := range []string{"1.16", "1.19"} {
 		t.Run(level, func(t *testing.T) { testCarryMakesWhatGoModVendorMakes(t, level) })
 	}

@@ -538,8 +538,8 @@ func (r *resolver) close(m *Module) error {
 	return nil
 }
 
-// asked is the module that a package comes from, as the module that imports it asks for it, or the root does: the one with
-// the longest path.
+// asked is the module that a package comes from, as the module that imports it asks for it, or the root does: the one
+// with the longest path.
 func (r *resolver) asked(imported string, by *unpackedModule) (name, version string) {
 	for _, requires := range []map[string]string{{by.path: by.version}, by.requires, r.root.requires} {
 		for candidate, v := range requires {
@@ -554,8 +554,9 @@ func (r *resolver) asked(imported string, by *unpackedModule) (name, version str
 	return name, version
 }
 
-// required is the module that a package comes from: upstream's version where upstream vendors some of it, which may not be
-// older than what the importing module requires. It says, too, whether the module lies in the tree of Kubernetes whole.
+// required is the module that a package comes from: upstream's version where upstream vendors some of it, which may not
+// be older than what the importing module requires. It says, too, whether the module lies in the tree of Kubernetes
+// whole.
 func (r *resolver) required(imported string, by *unpackedModule) (takes module.Version, inStaging bool, err error) {
 	name, version := r.asked(imported, by)
 	takes = module.Version{Path: name, Version: version}

@@ -55,8 +55,8 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 	}
 	const never = time.Hour
 	for name, c := range map[string]struct {
-		// written and made are how long ago the manifest was written, and the sandbox made; starts is when its container
-		// runs.
+		// written and made are how long ago the manifest was written, and the sandbox made; starts is when its
+		// container runs.
 		written, made, starts time.Duration
 		broken                bool
 		least, most           time.Duration

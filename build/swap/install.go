@@ -90,8 +90,8 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is how long the old scheduler may take to work again once kubelet has begun with it. Kubelet's own time comes
-// before that.
+// undoTime is how long the old scheduler may take to work again once kubelet has begun with it. Kubelet's own time
+// comes before that.
 const undoTime = 2 * time.Minute
 
 // StuckError says that the new scheduler does not work, and that there was none that worked to put back.

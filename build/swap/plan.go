@@ -22,8 +22,8 @@ type Request struct {
 	Archive, Image string
 	// Config is a KubeSchedulerConfiguration.
 	Config string
-	// Probe are the profiles that have to bind a pod before the swap counts as done: default-scheduler if none is named,
-	// and none with NoProbe.
+	// Probe are the profiles that have to bind a pod before the swap counts as done: default-scheduler if none is
+	// named, and none with NoProbe.
 	Probe []string
 	// AdoptFlags writes flags of the manifest that lose their effect with a configuration into the configuration.
 	AdoptFlags bool

@@ -38,8 +38,8 @@ type Pod struct {
 	ContainerName string
 	Image         string
 
-	// Swapped reports whether the manifest has a swap: one of its annotations or its volume. RestartedAtAnnotation alone
-	// does not count, since a rolled back manifest may have it, too.
+	// Swapped reports whether the manifest has a swap: one of its annotations or its volume. RestartedAtAnnotation
+	// alone does not count, since a rolled back manifest may have it, too.
 	Swapped bool
 	// Swap is the swap in the manifest. Image is always set; for a manifest that Apply wrote, Apply with this value
 	// changes nothing.

@@ -62,8 +62,8 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	return nil
 }
 
-// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known. now is
-// the manifest that lies there.
+// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known. now
+// is the manifest that lies there.
 func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string, error) {
 	manifests, err := t.state.manifests()
 	if err != nil {
@@ -148,8 +148,8 @@ func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string
 	return "", nil
 }
 
-// removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it is
-// kept beside what else was edited by hand.
+// removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it
+// is kept beside what else was edited by hand.
 func (t *Tool) removePatches(ours []byte) error {
 	files, err := t.patchFiles()
 	if err != nil {

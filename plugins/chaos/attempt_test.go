@@ -27,8 +27,9 @@ func keysOf(pod int) keys {
 	return newKeys(pseudorandom.Key(7, fmt.Sprintf("uid-%d", pod), "1"))
 }
 
-// TestRejectsAndRedirectsPercent counts how often something happens in 10,000 draws. With a chance of p it happens 10,000 × p times, with a
-// standard deviation of √(10,000 × p × (1-p)), at most 50; four of those are allowed. The draws are always the same.
+// TestRejectsAndRedirectsPercent counts how often something happens in 10,000 draws. With a chance of p it happens
+// 10,000 × p times, with a standard deviation of √(10,000 × p × (1-p)), at most 50; four of those are allowed. The
+// draws are always the same.
 func TestRejectsAndRedirectsPercent(t *testing.T) {
 	const draws = 10000
 	tests := []struct {

@@ -11,7 +11,8 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// TestMetricLabels checks the name and the labels under which an operator finds the counters: from the start, and no others.
+// TestMetricLabels checks the name and the labels under which an operator finds the counters: from the start, and no
+// others.
 func TestMetricLabels(t *testing.T) {
 	newCounters(false)
 	newCounters(true)

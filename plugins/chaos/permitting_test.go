@@ -163,7 +163,8 @@ func TestDelayWithoutUnreserve(t *testing.T) {
 	}
 }
 
-// TestDelayIfAnotherPluginAllows: another plugin allows the pod; the goroutine ends when the pod does not wait after the delay.
+// TestDelayIfAnotherPluginAllows: another plugin allows the pod; the goroutine ends when the pod does not wait after
+// the delay.
 func TestDelayIfAnotherPluginAllows(t *testing.T) {
 	pod := makePod(1)
 	w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)

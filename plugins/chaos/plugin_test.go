@@ -349,8 +349,8 @@ func TestSparedAttempt(t *testing.T) {
 	}
 }
 
-// TestFilterWithACopyOfTheState: with a nominated pod on the node the scheduler filters twice, once with a copy of the state. Both
-// belong to the same attempt, and the coin is the same.
+// TestFilterWithACopyOfTheState: with a nominated pod on the node the scheduler filters twice, once with a copy of the
+// state. Both belong to the same attempt, and the coin is the same.
 func TestFilterWithACopyOfTheState(t *testing.T) {
 	pod := makePod(1)
 	nominee := st.MakePod().Namespace("test").Name("pod-2").UID("uid-2").Priority(10).Obj()

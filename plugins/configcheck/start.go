@@ -175,8 +175,8 @@ func newOffline() (*offline, error) {
 	}, nil
 }
 
-// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New for their own informers, so
-// it answers list requests with an empty list.
+// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New for their own informers,
+// so it answers list requests with an empty list.
 type refusing struct{}
 
 var errRefused = errors.New("no request is sent while a configuration is validated")

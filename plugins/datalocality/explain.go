@@ -12,7 +12,8 @@ import (
 const (
 	// explainedNodes is the largest number of nodes in an explanation.
 	explainedNodes = 5
-	// explainedNames is the largest number of ignored and of unknown names in an explanation, each with up to shownBytes.
+	// explainedNames is the largest number of ignored and of unknown names in an explanation, each with up to
+	// shownBytes.
 	explainedNames = 3
 	shownBytes     = 40
 )

@@ -49,8 +49,8 @@ type index struct {
 	datasets map[string]*dataset
 	// serving are the pods of the snapshot that serve data, with their datasets, or nil beyond a limit.
 	serving map[*v1.Pod]*dataset
-	// holdings is the sum over the datasets of the nodes that hold them. ignored is the number of ignored names of nodes
-	// and servers.
+	// holdings is the sum over the datasets of the nodes that hold them. ignored is the number of ignored names of
+	// nodes and servers.
 	holdings, ignored int
 	// changes counts the changes of nodes, of their domains, and of the datasets that they hold.
 	changes int64

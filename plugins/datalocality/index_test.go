@@ -22,7 +22,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last look.
+// cluster is the scheduler's own cache. It is the lister that the plugin reads, with a snapshot as new as the last
+// look.
 type cluster struct {
 	t        testing.TB
 	cache    cache.Cache

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// maxNameBytes is the longest name of a dataset. A label's key with its prefix has up to 317 bytes, an object's name
-	// 253.
+	// maxNameBytes is the longest name of a dataset. A label's key with its prefix has up to 317 bytes, an object's
+	// name 253.
 	maxNameBytes = 253
 	// maxReads is the largest number of a pod's datasets: each is one bit of a set.
 	maxReads = 64

@@ -624,7 +624,8 @@ func TestScoreDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestFilterAndScoreInParallel is for the race detector: 16 workers filter and score, some with pods that they take for gone.
+// TestFilterAndScoreInParallel is for the race detector: 16 workers filter and score, some with pods that they take for
+// gone.
 func TestFilterAndScoreInParallel(t *testing.T) {
 	ctx, server := context.Background(), serverOn("s", "n1", "a")
 	c := newCluster(t, append(racks("", "", "", "b"), server)...)

@@ -14,8 +14,8 @@ type index struct {
 	prices *prices
 	// nodes have the objects of nodes as keys, which never change in place.
 	nodes map[*v1.Node]node
-	// sorted are the prices of the nodes with one, the lowest first. Inserting or removing one copies some kilobytes, and
-	// happens only when a node's price changes, or a node is added or removed.
+	// sorted are the prices of the nodes with one, the lowest first. Inserting or removing one copies some kilobytes,
+	// and happens only when a node's price changes, or a node is added or removed.
 	sorted []int64
 	// from is the number of nodes for each source of their price, and ignored the number of nodes with invalid prices.
 	from    [sources]int

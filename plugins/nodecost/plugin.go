@@ -34,7 +34,8 @@ type NodeCost struct {
 	index    *index
 	// byShare selects the price of the pod's share of a node, instead of the whole node.
 	byShare bool
-	// tolerationKey is the key of the toleration with which a pod may use spot nodes. Without it, no node is a spot node.
+	// tolerationKey is the key of the toleration with which a pod may use spot nodes. Without it, no node is a spot
+	// node.
 	tolerationKey string
 	gauges        gauges
 	// first ensures that only one of the workers begins a cycle, if PreScore is not enabled.

@@ -27,10 +27,10 @@ type NodeFilter struct {
 	handle     framework.Handle
 	rules      ruleSet
 	population *population
-	// last is the *podRules of the last pod. In a scheduling cycle, 16 workers and preemption call Filter for thousands of
-	// nodes and one pod, so the conditions about the pod are evaluated once. last is not in the CycleState, which would
-	// cost a lock and two look-ups for each node, instead of an atomic load. It is correct for several pods in parallel,
-	// but slower.
+	// last is the *podRules of the last pod. In a scheduling cycle, 16 workers and preemption call Filter for thousands
+	// of nodes and one pod, so the conditions about the pod are evaluated once. last is not in the CycleState, which
+	// would cost a lock and two look-ups for each node, instead of an atomic load. It is correct for several pods in
+	// parallel, but slower.
 	last atomic.Value
 }
 
@@ -49,8 +49,8 @@ type podRules struct {
 	standings []standing
 	// whatIf is set in a dry run, which has its own copy of the pod.
 	whatIf bool
-	// denied is the number of nodes that each rule denied, for the decision records. The last number is of nodes without a
-	// matching rule.
+	// denied is the number of nodes that each rule denied, for the decision records. The last number is of nodes
+	// without a matching rule.
 	denied []int64
 }
 

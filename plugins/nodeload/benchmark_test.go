@@ -126,8 +126,8 @@ func benchmark(b *testing.B, call func(*world, *framework.CycleState, *v1.Pod, [
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
 }
 
-// The benchmarks go over 5,000 nodes with 5 resources and 10 pods each. "First" is after each snapshot, with half of the
-// pods in flight.
+// The benchmarks go over 5,000 nodes with 5 resources and 10 pods each. "First" is after each snapshot, with half of
+// the pods in flight.
 func BenchmarkFilter(b *testing.B) { benchmark(b, filterAll, false) }
 
 func BenchmarkFilterFirst(b *testing.B) { benchmark(b, filterAll, true) }

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per second,
-// devices.
+// estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per
+// second, devices.
 type estimator struct {
 	// resource is the resource whose requests and limits count; empty for none.
 	resource v1.ResourceName
@@ -58,7 +58,8 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 }
 
 // estimate returns the estimated use of a pod: the value of its annotation if that is valid, or else the sum over its
-// containers and the overhead of its runtime class. Init containers do not count: they end before the pod is in full use.
+// containers and the overhead of its runtime class. Init containers do not count: they end before the pod is in full
+// use.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
 		return 0
@@ -118,8 +119,8 @@ func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 	return float64(quantity.Value()), true
 }
 
-// requested returns the amount that the pods of a node request, and the allocatable amount; false if the node has none. A
-// container that requests no CPU or memory counts as for the default plugins.
+// requested returns the amount that the pods of a node request, and the allocatable amount; false if the node has none.
+// A container that requests no CPU or memory counts as for the default plugins.
 func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
 	switch e.resource {
 	case "":

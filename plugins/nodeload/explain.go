@@ -14,8 +14,8 @@ import (
 // explainedNodes is the maximum number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain returns for the decision records the age of the cycle's measurements, the loads of some nodes without the pod, in
-// percent, and the estimated use of the pod.
+// Explain returns for the decision records the age of the cycle's measurements, the loads of some nodes without the
+// pod, in percent, and the estimated use of the pod.
 func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := state.Read(stateKey)
 	if err != nil {

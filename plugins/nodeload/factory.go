@@ -16,11 +16,12 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Factory returns the factory of the plugins of a scheduler, one for each profile. They share the collector of a source,
-// and one status. Another plugin that measures by the same source shares it too if its factory is given the same
-// Collectors.
+// Factory returns the factory of the plugins of a scheduler, one for each profile. They share the collector of a
+// source, and one status. Another plugin that measures by the same source shares it too if its factory is given the
+// same Collectors.
 func Factory() frameworkruntime.PluginFactory {
-	// The framework never tells a plugin that it is no longer needed: a scheduler's collectors run as long as the process.
+	// The framework never tells a plugin that it is no longer needed: a scheduler's collectors run as long as the
+	// process.
 	collectors, group := collector.New(), &group{}
 	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		pl, err := newPlugin(args, handle, clock.RealClock{}, group)

@@ -350,7 +350,8 @@ func TestFilterExemptPods(t *testing.T) {
 	}
 }
 
-// TestExtendedResources checks that a resource with a prefix counts only for pods that request it, and nodes that have it.
+// TestExtendedResources checks that a resource with a prefix counts only for pods that request it, and nodes that have
+// it.
 func TestExtendedResources(t *testing.T) {
 	gpu := cpu(80)
 	gpu.Name, gpu.Estimator.Resource = "gpu", "nvidia.com/gpu"
@@ -371,8 +372,8 @@ func TestExtendedResources(t *testing.T) {
 	}
 }
 
-// TestScoreRiskWithoutDeviation checks that a node without a deviation gets the average variation of the others. Node-2 is
-// not measured, and half of it is requested.
+// TestScoreRiskWithoutDeviation checks that a node without a deviation gets the average variation of the others. Node-2
+// is not measured, and half of it is requested.
 func TestScoreRiskWithoutDeviation(t *testing.T) {
 	r := cpu(0)
 	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
@@ -413,8 +414,8 @@ func TestScoreRiskWithoutDeviation(t *testing.T) {
 	}
 }
 
-// TestScoreOldMeasurement checks that a node whose exporter died counts as loaded as the average of the others, or by its
-// requests if they are more.
+// TestScoreOldMeasurement checks that a node whose exporter died counts as loaded as the average of the others, or by
+// its requests if they are more.
 func TestScoreOldMeasurement(t *testing.T) {
 	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000), on(pod("b", "4"), "node-3", -160))
 	dead := w.sample(0, time.Hour) // not among the fresh ones
@@ -430,7 +431,8 @@ func TestScoreOldMeasurement(t *testing.T) {
 	}
 }
 
-// TestScoreWithoutMeasurement checks that a node without a measurement is not the best: node-3 has none, and no requests.
+// TestScoreWithoutMeasurement checks that a node without a measurement is not the best: node-3 has none, and no
+// requests.
 func TestScoreWithoutMeasurement(t *testing.T) {
 	target := cpu(0)
 	target.Strategy = config.NodeLoadTargetUtilization
@@ -502,7 +504,8 @@ func TestScoreUnknownCapacity(t *testing.T) {
 	}
 }
 
-// TestClockSetBack checks that the age of measurements is unknown after the clock was set back, until the next ones come.
+// TestClockSetBack checks that the age of measurements is unknown after the clock was set back, until the next ones
+// come.
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
@@ -528,8 +531,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestScorePodsWithoutEstimate checks that pods without an estimate, which do not change the scores, are not all sent to a
-// node that is better by a millionth.
+// TestScorePodsWithoutEstimate checks that pods without an estimate, which do not change the scores, are not all sent
+// to a node that is better by a millionth.
 func TestScorePodsWithoutEstimate(t *testing.T) {
 	unknown := pod("unknown", "1")
 	known := pod("known", "1")
@@ -600,8 +603,8 @@ func TestExtensionPoints(t *testing.T) {
 	}
 }
 
-// TestFilterPreemption checks that preemption's copies of a NodeInfo are judged by their own pods, and do not affect the
-// scheduler's own.
+// TestFilterPreemption checks that preemption's copies of a NodeInfo are judged by their own pods, and do not affect
+// the scheduler's own.
 func TestFilterPreemption(t *testing.T) {
 	big := pod("big", "5")
 	big.Spec.NodeName = "node-0"

@@ -9,11 +9,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// Loads are shares of a node's capacity: 1 is all of it. Scores are points: 100 for the best node, 0 for a full one, and
-// less, down to -100, for an overcommitted one. The functions here do not know pods and nodes.
+// Loads are shares of a node's capacity: 1 is all of it. Scores are points: 100 for the best node, 0 for a full one,
+// and less, down to -100, for an overcommitted one. The functions here do not know pods and nodes.
 
-// tolerance is the maximum difference between two equal loads that are sums of different parts: 0.1 + 0.2 is more than 0.3
-// in floating point. It is a share of the capacity.
+// tolerance is the maximum difference between two equal loads that are sums of different parts: 0.1 + 0.2 is more than
+// 0.3 in floating point. It is a share of the capacity.
 const tolerance = 1e-9
 
 // exceeds reports whether a load is above a threshold. Equal is not above.
@@ -24,8 +24,8 @@ func exceeds(load, threshold float64) bool {
 // neutral is the score of a node of which nothing is known, in points.
 const neutral = 50
 
-// pressure is the load in scores: the load itself up to 1, and above that 2 - 1/load, which continues at the same slope and
-// never reaches 2. So nodes keep their order however much more than their capacity is predicted.
+// pressure is the load in scores: the load itself up to 1, and above that 2 - 1/load, which continues at the same slope
+// and never reaches 2. So nodes keep their order however much more than their capacity is predicted.
 func pressure(load float64) float64 {
 	if load <= 1 {
 		return math.Max(0, load)
@@ -56,8 +56,8 @@ func targetUtilization(load, target float64) float64 {
 	}
 }
 
-// risk returns fewer points the higher the load is and the more it varies, as Trimaran's LoadVariationRiskBalancing does:
-// (1 - (load + variation) / 2) x 100.
+// risk returns fewer points the higher the load is and the more it varies, as Trimaran's LoadVariationRiskBalancing
+// does: (1 - (load + variation) / 2) x 100.
 func risk(load, variation float64) float64 {
 	return 100 * (1 - (pressure(load)+variation)/2)
 }
@@ -82,8 +82,8 @@ func clamp01(share float64) float64 {
 	return share
 }
 
-// mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count as the worst of
-// them, with the weight of all: a node is as risky as its riskiest resource.
+// mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count as the
+// worst of them, with the weight of all: a node is as risky as its riskiest resource.
 type mean struct {
 	weight, riskWeight int64
 	sum, risk          float64
@@ -115,13 +115,13 @@ func (m *mean) score() int64 {
 
 // round converts scores to points from 0 to 100, rounded down.
 //
-// If a node has less than 0 points, all are moved up by what the worst lacks, so that the differences between nodes stay
-// the same. If the best then has more than 100, the differences shrink.
+// If a node has less than 0 points, all are moved up by what the worst lacks, so that the differences between nodes
+// stay the same. If the best then has more than 100, the differences shrink.
 //
-// If apart is true, those nodes with the most points that are not the best before rounding lose one. Otherwise nodes whose
-// loads differ by less than a hundredth of their capacity would be chosen at random, and hundreds of small pods would pile
-// up on some of them. If the pod does not change the scores, apart is false: the best node would be the same for all such
-// pods until the next measurement, and a random choice is better.
+// If apart is true, those nodes with the most points that are not the best before rounding lose one. Otherwise nodes
+// whose loads differ by less than a hundredth of their capacity would be chosen at random, and hundreds of small pods
+// would pile up on some of them. If the pod does not change the scores, apart is false: the best node would be the same
+// for all such pods until the next measurement, and a random choice is better.
 func round(scores framework.NodeScoreList, apart bool) {
 	worst, best := int64(0), int64(math.MinInt64)
 	for i := range scores {

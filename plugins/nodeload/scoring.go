@@ -39,8 +39,8 @@ func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) 
 // points returns the points of a node for a resource: by its measurement, or else by the fallback.
 //
 // A node without a measurement must not look better than the others, neither now nor after some pods that show in the
-// others' loads. So while there are measurements, it has at most the points of a node that is measured at the mean of the
-// others and got the same pods since, and at most the others' average, in case they are on both sides of a target.
+// others' loads. So while there are measurements, it has at most the points of a node that is measured at the mean of
+// the others and got the same pods since, and at most the others' average, in case they are on both sides of a target.
 func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
 	// If the measurements do not count, neither does their average.

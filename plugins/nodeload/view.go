@@ -13,11 +13,11 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// A view is a snapshot converted for a profile: by the profile's resources, in shares of the nodes' capacities. It is made
-// when the snapshot arrives, and all cycles read it until the next one arrives.
+// A view is a snapshot converted for a profile: by the profile's resources, in shares of the nodes' capacities. It is
+// made when the snapshot arrives, and all cycles read it until the next one arrives.
 //
-// Two parts of it change, atomically, because several workers filter and score at once: kept, and the notes of rejections
-// (see waking.go).
+// Two parts of it change, atomically, because several workers filter and score at once: kept, and the notes of
+// rejections (see waking.go).
 type view struct {
 	snapshot *collector.Snapshot // nil before the first
 	// made is when, in nanoseconds since 1970.
@@ -53,8 +53,8 @@ type kept struct {
 	loads      []load
 }
 
-// average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the view
-// was made.
+// average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the
+// view was made.
 type average struct {
 	// at is the time of the newest measurement; notMeasured if there is none, and then load and points are 0.
 	at           int64
@@ -230,8 +230,8 @@ func (v *view) find(name string) int {
 	return -1
 }
 
-// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if the
-// clock was set back since the snapshot arrived.
+// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if
+// the clock was set back since the snapshot arrived.
 func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
 	// Measurements have wall-clock times; Sub would use the monotonic clock.
 	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(collector.Ahead) {
@@ -246,8 +246,8 @@ func (v *view) fresh(r int, oldest int64) int {
 	return len(times) - sort.Search(len(times), func(i int) bool { return times[i] >= oldest })
 }
 
-// blind reports whether too few of the nodes that have the resource have a measurement of it that is not older than a time.
-// If no node has the resource, they are too few unless none are required.
+// blind reports whether too few of the nodes that have the resource have a measurement of it that is not older than a
+// time. If no node has the resource, they are too few unless none are required.
 func (v *view) blind(r int, oldest int64, percent int) bool {
 	if v.having[r] == 0 {
 		return percent > 0
@@ -292,8 +292,8 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	return loads
 }
 
-// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. No pod counts for
-// more than the node's capacity.
+// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. No pod counts
+// for more than the node's capacity.
 func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	// Most pods are in all measurements.
 	first := startOf(pod, v.window, v.made)
@@ -318,8 +318,8 @@ func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	return inFlight
 }
 
-// addAll adds the pods in flight to the loads of some nodes, by their indices. It returns the number of pods in flight on
-// all nodes of the view.
+// addAll adds the pods in flight to the loads of some nodes, by their indices. It returns the number of pods in flight
+// on all nodes of the view.
 func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 	count := 0
 	for _, pod := range pods {

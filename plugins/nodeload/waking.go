@@ -9,9 +9,10 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Pods that the filter rejected wait for an event of the cluster, and a node that cools is not one. So the filter notes the
-// nodes on which it rejected a pod, and the resource. Every snapshot is compared with the notes: if a node is open now, its
-// notes are removed and all waiting pods are moved, once. The scheduler itself retries a pod whose cycle is still running.
+// Pods that the filter rejected wait for an event of the cluster, and a node that cools is not one. So the filter notes
+// the nodes on which it rejected a pod, and the resource. Every snapshot is compared with the notes: if a node is open
+// now, its notes are removed and all waiting pods are moved, once. The scheduler itself retries a pod whose cycle is
+// still running.
 
 // moved is the event that moves waiting pods. It must be one that the plugin registers and that no upstream plugin
 // registers, so that pods which wait for others are not moved.

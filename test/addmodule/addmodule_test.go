@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addmodule adds a module that the test makes to the real scheduler, has its plugin decide about pods, and removes
-// it.
+// Package addmodule adds a module that the test makes to the real scheduler, has its plugin decide about pods, and
+// removes it.
 package addmodule
 
 import (

@@ -233,8 +233,8 @@ func TestProfileIsTheSameInTheSecondSchedulerAndInTheSwapButForItsName(t *testin
 	}
 }
 
-// Two schedulers that serve one name bind the same pods. A second scheduler runs beside the stock one or beside one that
-// was swapped, with any of the configurations.
+// Two schedulers that serve one name bind the same pods. A second scheduler runs beside the stock one or beside one
+// that was swapped, with any of the configurations.
 func TestSecondSchedulersServeNoNameOfAnotherShippedConfiguration(t *testing.T) {
 	second, others := map[string]string{}, map[string]string{}
 	for file, names := range shippedProfiles(t) {

@@ -86,8 +86,8 @@ func TestNodeLoadSecondSchedulerFiles(t *testing.T) {
 	}
 }
 
-// TestNodeLoadSecondSchedulerRights checks that the rules are those of the base and one more, which is not about objects of
-// the cluster.
+// TestNodeLoadSecondSchedulerRights checks that the rules are those of the base and one more, which is not about
+// objects of the cluster.
 func TestNodeLoadSecondSchedulerRights(t *testing.T) {
 	rules := func(kustomization string) (rules []rbacv1.PolicyRule) {
 		for _, object := range render(t, kustomization) {

@@ -15,8 +15,8 @@ import (
 	"kube-scheduler-fork/build/source"
 )
 
-// TestSBOM checks that the SBOM of the release lists the modules of modules.yaml, and those of upstream, as parts of the
-// scheduler.
+// TestSBOM checks that the SBOM of the release lists the modules of modules.yaml, and those of upstream, as parts of
+// the scheduler.
 func TestSBOM(t *testing.T) {
 	path := filepath.Join(output, "release", "kube-scheduler-"+image.Tag(version(t))+"-linux-"+runtime.GOARCH+".spdx.json")
 	content, err := os.ReadFile(path)

@@ -240,7 +240,8 @@ func (o *operator) deadLeader(t *testing.T, other *operator) {
 	}
 	broken := "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n"
 	const install = "kube-scheduler-swap install --config broken.yaml 2>&1"
-	// While the leader is replaced, the lease is free for a moment: the one that stands by asks often enough to have it.
+	// While the leader is replaced, the lease is free for a moment: the one that stands by asks often enough to have
+	// it.
 	eager := "sed -i 's/leaderElect: true/leaderElect: true\\n  retryPeriod: 100ms/' broken.yaml\n"
 	expect(t, standing.run(t, broken+eager+install), holder+" holds the lease and bound the probe pod", "done:")
 	output := leading.refused(t, broken+install)

@@ -627,8 +627,8 @@ func (o *operator) expectDone(t *testing.T) {
 	}
 }
 
-// interrupt installs the configuration that is not there, and sends the install a signal when it says some words. It gives
-// what the install says after that.
+// interrupt installs the configuration that is not there, and sends the install a signal when it says some words. It
+// gives what the install says after that.
 func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more ...string) string {
 	t.Helper()
 	command := o.node.Command(t.Context(), "kube-scheduler-swap", append([]string{"install", "--config", o.otherConfig(t)}, more...)...)

@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// untilSignal returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. A second one ends the program at once:
-// the kernel then ends its children, and the next run removes its directory.
+// untilSignal returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. A second one ends the program at
+// once: the kernel then ends its children, and the next run removes its directory.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}

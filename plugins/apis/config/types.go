@@ -257,8 +257,8 @@ type DataLocalityArgs struct {
 	DatasetsAnnotation string
 	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none.
 	NodeAnnotation string
-	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name of
-	// a dataset, whatever the label's value; empty reads no labels.
+	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name
+	// of a dataset, whatever the label's value; empty reads no labels.
 	NodeLabelPrefix string
 	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
 	// the pod's label names. Of several kinds that a pod is of, the first counts.
@@ -433,7 +433,8 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
 	// Risk if Query is given.
 	DeviationQuery string
-	// NodeMatch says which node a series of this resource is about, where another exporter labels its series differently.
+	// NodeMatch says which node a series of this resource is about, where another exporter labels its series
+	// differently.
 	NodeMatch *NodeLoadNodeMatch
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio.
 	Unit NodeLoadUnit
@@ -514,8 +515,8 @@ const (
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group: a
-	// job. A pod without one of them is in no group.
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group:
+	// a job. A pod without one of them is in no group.
 	GroupBy []string
 	// Levels are 1 to 8 levels of the cluster's topology, from near to far.
 	Levels []WorkloadTopologyLevel
@@ -540,8 +541,8 @@ type WorkloadTopologyArgs struct {
 type WorkloadTopologyLevel struct {
 	// TopologyKey is the label of nodes whose value is the node's domain at this level.
 	TopologyKey string
-	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more than
-	// at the level before. A peer in no common domain costs 100.
+	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more
+	// than at the level before. A peer in no common domain costs 100.
 	Cost int32
 }
 

@@ -109,8 +109,9 @@ func (a answered) taken(timestamp float64) int64 {
 	return a.local.UnixNano() - int64(age*float64(time.Second))
 }
 
-// predates reports whether a sample, taken at a time in nanoseconds since 1970, is of an earlier node with the same name
-// or address. A node that was created in the future was created by another clock, which cannot be compared with ours.
+// predates reports whether a sample, taken at a time in nanoseconds since 1970, is of an earlier node with the same
+// name or address. A node that was created in the future was created by another clock, which cannot be compared with
+// ours.
 func predates(at int64, node *v1.Node, now time.Time) bool {
 	created := node.CreationTimestamp.Time
 	return !created.IsZero() && !created.After(now) && at < created.UnixNano()

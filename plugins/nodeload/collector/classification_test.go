@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestClassify has answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a raw
-// sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
+// TestClassify has answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a
+// raw sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
 func TestClassify(t *testing.T) {
 	at := answered{evaluated: 5000, local: time.Unix(1000, 0)}
 	type rows []source.Row

@@ -194,8 +194,8 @@ func TestFailedQueries(t *testing.T) {
 	})
 }
 
-// TestPartialAnswers checks that an answer with warnings replaces the samples that it has; the others stay until they are
-// too old.
+// TestPartialAnswers checks that an answer with warnings replaces the samples that it has; the others stay until they
+// are too old.
 func TestPartialAnswers(t *testing.T) {
 	args := spec("cpu")
 	w := newMeasuredWorld(t, args, makeNodes(4)...)
@@ -238,8 +238,8 @@ func TestWarningsWithoutPartialAnswer(t *testing.T) {
 	}
 }
 
-// TestPartialAnswersRecreatedNode checks that no sample stays of an earlier node with the same name, or of a time before the
-// clock was set back.
+// TestPartialAnswersRecreatedNode checks that no sample stays of an earlier node with the same name, or of a time
+// before the clock was set back.
 func TestPartialAnswersRecreatedNode(t *testing.T) {
 	w := newMeasuredWorld(t, spec("cpu"), makeNodes(2)...)
 	warn := func(result *source.Result) {
@@ -278,8 +278,8 @@ func TestRefreshPanics(t *testing.T) {
 	expectPause(t, w.answer(measuredRows(0, "node-1", 0.5, 0)...), 30*time.Second)
 }
 
-// TestPause checks the jitter: a random number, 0 to 1, moves the next refresh by 10 % either way; after a failure it only
-// shortens the pause.
+// TestPause checks the jitter: a random number, 0 to 1, moves the next refresh by 10 % either way; after a failure it
+// only shortens the pause.
 func TestPause(t *testing.T) {
 	random := 0.0
 	c := &collector{random: func() float64 { return random }}

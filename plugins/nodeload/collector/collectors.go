@@ -86,8 +86,8 @@ type Handle struct {
 	spec       *Spec
 }
 
-// Join adds a member to the collector of its source, and starts the collector if it is the first. The member's resources
-// are in the snapshots from the next refresh on.
+// Join adds a member to the collector of its source, and starts the collector if it is the first. The member's
+// resources are in the snapshots from the next refresh on.
 func (cs *Collectors) Join(spec Spec) (*Handle, error) {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()

@@ -152,8 +152,8 @@ func (s *Snapshot) sample(node string, resource Resource) (Sample, bool) {
 	return Sample{}, false
 }
 
-// counts reports whether a sample is recent enough. The age of a sample that was taken in the future is unknown, because
-// this process' clock was set back since.
+// counts reports whether a sample is recent enough. The age of a sample that was taken in the future is unknown,
+// because this process' clock was set back since.
 func counts(at, now int64, maxAge time.Duration) bool {
 	age := time.Duration(now - at)
 	return age <= maxAge && age >= -Ahead

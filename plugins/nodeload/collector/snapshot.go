@@ -56,8 +56,8 @@ func Reasons() []Missing {
 
 // Sample is the measurement of one resource of one node. Value and Deviation are in the unit of the query, and valid
 // only if Missing is Present. At is when the newest raw sample behind them was taken, by this process' clock, in
-// nanoseconds since 1970: the time of the answer less the sample's age by Prometheus' clock. Plain numbers keep a sample
-// at 32 bytes without pointers.
+// nanoseconds since 1970: the time of the answer less the sample's age by Prometheus' clock. Plain numbers keep a
+// sample at 32 bytes without pointers.
 type Sample struct {
 	Value     float64
 	Deviation float64

@@ -104,7 +104,8 @@ type answer struct {
 
 // Ask sends all queries at the same time, each in its own request, so that a query that is slow or refused does not
 // affect the others. It asks the next endpoint for each query that an endpoint does not answer, and begins with the
-// endpoint that answered last. An endpoint without any row of the kind Value counts only if all endpoints are like that.
+// endpoint that answered last. An endpoint without any row of the kind Value counts only if all endpoints are like
+// that.
 func (c *Client) Ask(ctx context.Context, queries []Query) (Result, error) {
 	var result Result
 	if err := c.refreshCredentials(&result); err != nil {
@@ -213,8 +214,8 @@ func (c *Client) askInOrder(ctx context.Context, queries []Query, result *Result
 	return accepted, nil
 }
 
-// order returns the endpoints in the order to try them. A replacement of the first is asked first for some minutes only,
-// so that schedulers do not stay with the last one of several servers.
+// order returns the endpoints in the order to try them. A replacement of the first is asked first for some minutes
+// only, so that schedulers do not stay with the last one of several servers.
 func (c *Client) order() []int {
 	if c.current > 0 && c.now().Sub(c.since) >= backToFirst {
 		c.current = 0

@@ -29,8 +29,8 @@ type MetricsServer struct {
 	now    func() time.Time
 }
 
-// NewMetricsServer returns a source that asks the API server of a client. window is the shortest window of the profile's
-// resources.
+// NewMetricsServer returns a source that asks the API server of a client. window is the shortest window of the
+// profile's resources.
 func NewMetricsServer(client rest.Interface, window time.Duration) *MetricsServer {
 	return &MetricsServer{client: client, window: window, now: time.Now}
 }

@@ -15,8 +15,8 @@ import (
 // Observer receives changes. An object that is removed is the same one that was added, even if it has changed in
 // between.
 type Observer interface {
-	// NodeChanged is called when a node is added (before is nil), replaced by another object, or removed (after is nil).
-	// The pods are those that were added on it so far. An added or removed node has none.
+	// NodeChanged is called when a node is added (before is nil), replaced by another object, or removed (after is
+	// nil). The pods are those that were added on it so far. An added or removed node has none.
 	NodeChanged(before, after *v1.Node, pods []*v1.Pod)
 	// PodAdded is called for a new pod on a node.
 	PodAdded(node *v1.Node, pod *v1.Pod)

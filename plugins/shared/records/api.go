@@ -13,8 +13,8 @@ const (
 	PodsPath = "/scheduling/pods"
 	// QueuePath is where the pods that wait are listed, with what they wait for.
 	QueuePath = "/scheduling/queue"
-	// WhatIfPath says what would become of a pod: GET with the parameter pod=NAMESPACE/NAME for one that waits, POST for
-	// one whose manifest (JSON or YAML) is the body. With nodes=all, the answer has each node's verdict.
+	// WhatIfPath says what would become of a pod: GET with the parameter pod=NAMESPACE/NAME for one that waits, POST
+	// for one whose manifest (JSON or YAML) is the body. With nodes=all, the answer has each node's verdict.
 	WhatIfPath = "/scheduling/what-if"
 )
 
@@ -46,7 +46,8 @@ type Answer struct {
 	Configuration string `json:"configuration,omitempty"`
 }
 
-// PodList is the answer at PodsPath: pods that wait, and then pods that are bound, those with the latest attempts first.
+// PodList is the answer at PodsPath: pods that wait, and then pods that are bound, those with the latest attempts
+// first.
 type PodList struct {
 	Answer `json:",inline"`
 	Items  []PodSummary `json:"items"`
@@ -198,8 +199,8 @@ type PluginScore struct {
 	Weighted   int64  `json:"weighted"`
 }
 
-// WhatIf is the answer at WhatIfPath: what an attempt to schedule a pod would come to now. Nothing is reserved, bound or
-// evicted for it. All filters see all nodes, so a node may be counted in several rejections.
+// WhatIf is the answer at WhatIfPath: what an attempt to schedule a pod would come to now. Nothing is reserved, bound
+// or evicted for it. All filters see all nodes, so a node may be counted in several rejections.
 type WhatIf struct {
 	Answer    `json:",inline"`
 	Namespace string `json:"namespace"`
@@ -264,8 +265,8 @@ type QueuedPod struct {
 	// Until is when its backoff ends.
 	Until    *time.Time `json:"until,omitempty"`
 	Attempts int        `json:"attempts"`
-	// WaitsFor are the plugins that rejected it, or that a pod in Permit waits for: an event that matters to one of them
-	// lets it be tried again.
+	// WaitsFor are the plugins that rejected it, or that a pod in Permit waits for: an event that matters to one of
+	// them lets it be tried again.
 	WaitsFor []string `json:"waitsFor,omitempty"`
 	// NominatedNode is where pods of lower priority are evicted for it.
 	NominatedNode string `json:"nominatedNode,omitempty"`

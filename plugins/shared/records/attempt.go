@@ -12,8 +12,8 @@ import (
 // stateKey is where an attempt lies in the state of its cycle.
 const stateKey framework.StateKey = "shared/records"
 
-// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that it does not
-// change.
+// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that it does
+// not change.
 type Attempt struct {
 	recorder *Recorder
 	state    *framework.CycleState
@@ -150,8 +150,8 @@ func (a *Attempt) rejected() int {
 	return nodes
 }
 
-// Searched notes how many nodes passed all filters. What was rejected before belongs to a search that is done again, for
-// all nodes.
+// Searched notes how many nodes passed all filters. What was rejected before belongs to a search that is done again,
+// for all nodes.
 func (a *Attempt) Searched(passed int) {
 	if a != nil {
 		a.passed, a.rejections = passed, a.rejections[:0]

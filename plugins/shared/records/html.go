@@ -312,8 +312,8 @@ func stepSeconds(steps []StepRecord) float64 {
 // stage is a row of the funnel: a text above a bar, of which the edges may be what is rejected.
 type stage struct {
 	Text, Class string
-	// From and Width are of the bar, and KeptFrom and Kept of its middle, in percent; Top and Base are where the bar and
-	// the text are, in em.
+	// From and Width are of the bar, and KeptFrom and Kept of its middle, in percent; Top and Base are where the bar
+	// and the text are, in em.
 	From, Width, KeptFrom, Kept string
 	Top, Base                   float64
 }

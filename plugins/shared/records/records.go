@@ -46,14 +46,14 @@ var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 type Sources struct {
 	// Pods are the cluster's, for the nodes that waiting pods are nominated for.
 	Pods corelisters.PodLister
-	// Queue calls visit for each pod that waits, in no order, and Lengths says how many do. What visit gets is not to be
-	// kept: it changes.
+	// Queue calls visit for each pod that waits, in no order, and Lengths says how many do. What visit gets is not to
+	// be kept: it changes.
 	Queue   func(visit func(where Where, info *framework.QueuedPodInfo, until time.Time))
 	Lengths func() QueueLengths
 	// Permit has the pods that wait for Permit plugins.
 	Permit func(visit func(profile string, waiting framework.WaitingPod))
-	// WhatIf finds what would become of a pod, and says for how long scheduling has waited for it; nil where that cannot
-	// be known. all asks for the verdicts of all nodes.
+	// WhatIf finds what would become of a pod, and says for how long scheduling has waited for it; nil where that
+	// cannot be known. all asks for the verdicts of all nodes.
 	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, time.Duration, error)
 	// Explainers are the plugins of each profile that have words of their own.
 	Explainers map[string][]Explainer
@@ -69,8 +69,8 @@ type Recorder struct {
 
 	options Options
 	now     func() time.Time
-	// next is the pod that the queue has given last, current the attempt of this cycle, scratch memory for the scores of
-	// one cycle, and plugins what Hold was told of each profile.
+	// next is the pod that the queue has given last, current the attempt of this cycle, scratch memory for the scores
+	// of one cycle, and plugins what Hold was told of each profile.
 	next    *framework.QueuedPodInfo
 	wokenBy string
 	current *Attempt
@@ -198,8 +198,8 @@ func (r *Recorder) Bound(p *v1.Pod) {
 	r.change(p, func(a *Attempt) { a.bound, a.ended = true, r.now() })
 }
 
-// change puts a changed copy in place of the last attempt of a pod, if there is one that has not ended: readers may have
-// the attempt.
+// change puts a changed copy in place of the last attempt of a pod, if there is one that has not ended: readers may
+// have the attempt.
 func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 	if r == nil {
 		return

@@ -124,8 +124,8 @@ func (a *Attempt) call(call ExtenderCall, err error) {
 // Explainer is a plugin that has words of its own for the records.
 type Explainer interface {
 	framework.Plugin
-	// Explain says in a sentence or two what the plugin knew of some nodes when it decided about a pod; empty if there is
-	// nothing to say. It is called at the end of each search for a node, so it has to be quick.
+	// Explain says in a sentence or two what the plugin knew of some nodes when it decided about a pod; empty if there
+	// is nothing to say. It is called at the end of each search for a node, so it has to be quick.
 	Explain(state *framework.CycleState, pod *v1.Pod, nodes []string) string
 }
 

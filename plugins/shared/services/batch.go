@@ -13,15 +13,15 @@ import (
 
 // PreparedFilter is a Filter plugin that evaluates the pod once in a cycle.
 type PreparedFilter interface {
-	// PrepareFilter is called after all PreFilter plugins. It returns a function with the same result as Filter for each
-	// node, or nil if Filter passes every node. The function may be called in parallel, and may return one status for
-	// several nodes.
+	// PrepareFilter is called after all PreFilter plugins. It returns a function with the same result as Filter for
+	// each node, or nil if Filter passes every node. The function may be called in parallel, and may return one status
+	// for several nodes.
 	PrepareFilter(state *framework.CycleState, pod *v1.Pod) func(nodeInfo *framework.NodeInfo) *framework.Status
 }
 
 // BatchScorer is a Score plugin that scores many nodes in one call.
 type BatchScorer interface {
-	// ScoreNodes sets the Score of each entry to the result of Score for the node with the same index. It may be called in
-	// parallel, each time with a part of the nodes.
+	// ScoreNodes sets the Score of each entry to the result of Score for the node with the same index. It may be called
+	// in parallel, each time with a part of the nodes.
 	ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status
 }

@@ -48,8 +48,8 @@ func (o Options) read() (*apiserver.TracingConfiguration, error) {
 	return config, nil
 }
 
-// Open begins to send spans to the collector of the configuration, whether it is there or not. It returns nil if nothing
-// is to be traced.
+// Open begins to send spans to the collector of the configuration, whether it is there or not. It returns nil if
+// nothing is to be traced.
 func Open(o Options) (*Tracer, error) {
 	config, err := o.read()
 	if config == nil || err != nil {

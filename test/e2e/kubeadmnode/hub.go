@@ -45,7 +45,8 @@ const (
 
 // Hub is where nodes are started.
 type Hub struct {
-	// programs is the folder of what nodes are made of, the stock kube-scheduler too; plugins is that of the CNI plugins.
+	// programs is the folder of what nodes are made of, the stock kube-scheduler too; plugins is that of the CNI
+	// plugins.
 	programs, plugins string
 	// version is the release of Kubernetes that kubeadm is told to install.
 	version string

@@ -556,9 +556,9 @@ func (s *Scheduler) awaitDeletions() {
 	}
 }
 
-// awaitQuiet waits until all pods that have a node are bound, and the queue knows what the scheduler wrote of those that
-// wait: which node one is nominated for counts in the next decision, and a pod whose update comes while it is being tried
-// is put into the queue once more.
+// awaitQuiet waits until all pods that have a node are bound, and the queue knows what the scheduler wrote of those
+// that wait: which node one is nominated for counts in the next decision, and a pod whose update comes while it is
+// being tried is put into the queue once more.
 func (s *Scheduler) awaitQuiet() {
 	quiet := poll(func() bool {
 		if len(s.SchedulerCache.Dump().AssumedPods) > 0 {

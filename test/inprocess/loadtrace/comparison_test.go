@@ -2,9 +2,9 @@
 
 // Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks
 // Prometheus about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that
-// measures what the pods on a node really use, which is not what they request. The same trace is played in all clusters at
-// once, in real time: a Prometheus' clock cannot be sped up, so the traces and the windows are short, and the comparisons
-// run in parallel.
+// measures what the pods on a node really use, which is not what they request. The same trace is played in all clusters
+// at once, in real time: a Prometheus' clock cannot be sped up, so the traces and the windows are short, and the
+// comparisons run in parallel.
 package loadtrace
 
 import (

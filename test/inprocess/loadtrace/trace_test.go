@@ -89,8 +89,8 @@ func machines(random *rand.Rand, n int) []machine {
 	return drawn
 }
 
-// mixed is a trace of batch pods whose requests are wrong. They come in bursts of one kind, like the pods of one workload,
-// and their requests do not show which will use most.
+// mixed is a trace of batch pods whose requests are wrong. They come in bursts of one kind, like the pods of one
+// workload, and their requests do not show which will use most.
 func mixed(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}
@@ -153,9 +153,9 @@ const (
 	taskManager = "taskmanager"
 )
 
-// graphs is a trace of streaming jobs in three zones, whose task managers send data to each other. Of every two jobs one
-// comes with all of its pods at once, and the task managers of the other one follow its job manager. Of every four task
-// managers one ends early, and another comes for it a second later.
+// graphs is a trace of streaming jobs in three zones, whose task managers send data to each other. Of every two jobs
+// one comes with all of its pods at once, and the task managers of the other one follow its job manager. Of every four
+// task managers one ends early, and another comes for it a second later.
 func graphs(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 40 * time.Second, nodes: machines(random, 60)}

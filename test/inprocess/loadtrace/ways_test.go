@@ -75,8 +75,8 @@ var byAffinity = way{
 	},
 }
 
-// byTopology is WorkloadTopology beside NodeLoad, with the arguments and weights of manifests/config/workload-topology.yaml;
-// NodeLoad's times are those of the trace.
+// byTopology is WorkloadTopology beside NodeLoad, with the arguments and weights of
+// manifests/config/workload-topology.yaml; NodeLoad's times are those of the trace.
 var byTopology = way{
 	name: "WorkloadTopology and NodeLoad", measures: true, refreshes: true,
 	config: func(url string) string {

@@ -38,7 +38,8 @@ func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 			want:    []string{"web-0"},
 		},
 		{
-			// Preemption begins with all pods of less priority gone, and so with the data. Pod affinity has the same limit.
+			// Preemption begins with all pods of less priority gone, and so with the data. Pod affinity has the same
+			// limit.
 			name:    "none, where the pod that serves the data could be preempted too",
 			running: []*v1.Pod{dataServer("server", "node-0", "sales", "500m", 0), web("web-0", "node-0", "500m"), web("web-1", "node-1", "1")},
 			want:    nil,

@@ -48,8 +48,8 @@ func newShare(t *testing.T, bounds string, nodes []*v1.Node) *decision.Scheduler
 	return decision.New(t, decision.Options{Config: shareOfSpot(bounds), Plugins: registered(), Nodes: nodes, Seed: 1, NoBackoff: true})
 }
 
-// TestAPodPreemptsForItsShare: of the pods, half may be on spot nodes, and two of four are; there is no room elsewhere. A
-// pod of a higher priority gets the place of one of them, though spot-0 has room for all.
+// TestAPodPreemptsForItsShare: of the pods, half may be on spot nodes, and two of four are; there is no room elsewhere.
+// A pod of a higher priority gets the place of one of them, though spot-0 has room for all.
 func TestAPodPreemptsForItsShare(t *testing.T) {
 	s := newShare(t, "maxPercent: 50", append(pool("spot", 1, "10"), pool("on-demand", 1, "2")...))
 	s.Create(
@@ -76,9 +76,9 @@ func TestAPodPreemptsForItsShare(t *testing.T) {
 	}
 }
 
-// TestAShareCountsPodsOfAllProfiles also while they are being bound. One profile places ten pods on on-demand nodes. Only
-// because the other profile counts these may ten of its own go to spot nodes: of its own alone, not one might be there. The
-// next, of either profile, would be 11 of 21.
+// TestAShareCountsPodsOfAllProfiles also while they are being bound. One profile places ten pods on on-demand nodes.
+// Only because the other profile counts these may ten of its own go to spot nodes: of its own alone, not one might be
+// there. The next, of either profile, would be 11 of 21.
 func TestAShareCountsPodsOfAllProfiles(t *testing.T) {
 	s := newShare(t, "maxPercent: 50", append(pool("spot", 2, "20"), pool("on-demand", 2, "20")...))
 	place := func(pod, scheduler, pool string) decision.Decision {

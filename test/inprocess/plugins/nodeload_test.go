@@ -185,8 +185,8 @@ func spread(t *testing.T, nodes []*v1.Node, decisions []decision.Decision) (fewe
 	return fewest, most
 }
 
-// TestNodeLoadSpreadsManyPods schedules 500 equal pods to 40 equal nodes before any measurement changes: each gets 12 or
-// 13, also of small pods, of which four are a hundredth of a node.
+// TestNodeLoadSpreadsManyPods schedules 500 equal pods to 40 equal nodes before any measurement changes: each gets 12
+// or 13, also of small pods, of which four are a hundredth of a node.
 func TestNodeLoadSpreadsManyPods(t *testing.T) {
 	for _, profile := range []string{"default-scheduler", "alone"} {
 		for _, size := range []string{"1", "100m"} {
@@ -232,7 +232,8 @@ func TestNodeLoadUnmeasuredNode(t *testing.T) {
 	}
 }
 
-// TestNodeLoadWithoutPodsInFlight checks that it is the pods in flight that spread pods: with an estimate of 0 they pile up.
+// TestNodeLoadWithoutPodsInFlight checks that it is the pods in flight that spread pods: with an estimate of 0 they
+// pile up.
 func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
@@ -247,7 +248,8 @@ func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
 	s.Settle()
 }
 
-// TestNodeLoadHotNodes checks that hot nodes get no pods until they cool, and that waiting pods are then retried at once.
+// TestNodeLoadHotNodes checks that hot nodes get no pods until they cool, and that waiting pods are then retried at
+// once.
 func TestNodeLoadHotNodes(t *testing.T) {
 	nodes := nodesOf(10, "40")
 	loads := evenly(nodes, 0.79)

@@ -103,7 +103,8 @@ func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 	}
 }
 
-// TestPreemptionMakesRoomBesideANominatedPod: the pods that are placed are fewer than may be, but another one is nominated.
+// TestPreemptionMakesRoomBesideANominatedPod: the pods that are placed are fewer than may be, but another one is
+// nominated.
 func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 	s := decision.New(t, decision.Options{
 		Config: with("WorkloadTopology", "{maxPerNode: 2}"), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,

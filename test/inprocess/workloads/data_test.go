@@ -30,8 +30,8 @@ type held struct {
 	nodes []int
 }
 
-// racked are 96 nodes in 12 racks and 3 zones, and datasets on three of them each, as HDFS places them: one on any node,
-// two on two nodes of another rack. Sizes differ by some thousand times.
+// racked are 96 nodes in 12 racks and 3 zones, and datasets on three of them each, as HDFS places them: one on any
+// node, two on two nodes of another rack. Sizes differ by some thousand times.
 func racked(random *rand.Rand) ([]*corev1.Node, []held) {
 	const racks, ofRack, ofZone = 12, 8, 4
 	var nodes []*corev1.Node
@@ -88,7 +88,8 @@ func batchJobs(random *rand.Rand, datasets []held) ([]visit, map[string][]held) 
 	return pods, reads
 }
 
-// byHand gives pods what people write for them: they prefer the nodes with the label of a dataset, with a weight by size.
+// byHand gives pods what people write for them: they prefer the nodes with the label of a dataset, with a weight by
+// size.
 func byHand(pods []visit, reads map[string][]held) []visit {
 	var changed []visit
 	for _, v := range pods {

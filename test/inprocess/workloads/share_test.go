@@ -35,8 +35,8 @@ func halfSpot(count int) []*corev1.Node {
 	return nodes
 }
 
-// aPodEachMinute draws a stream: two of three pods are of the Deployment web, which is scaled up, and down again, as pods
-// end after one to six hours. So after each minute it is known where the one that came has gone.
+// aPodEachMinute draws a stream: two of three pods are of the Deployment web, which is scaled up, and down again, as
+// pods end after one to six hours. So after each minute it is known where the one that came has gone.
 func aPodEachMinute(seed int64, length time.Duration) []visit {
 	random := rand.New(rand.NewSource(seed))
 	var pods []visit
@@ -121,8 +121,8 @@ func shareOf(t *testing.T, way way, tr trace) shareOverTime {
 	return s
 }
 
-// TestShareOfSpot: with the share rule no pod goes where the policy is against it. Without, half of the nodes are spot and
-// have half of the pods; with a preference, all of them.
+// TestShareOfSpot: with the share rule no pod goes where the policy is against it. Without, half of the nodes are spot
+// and have half of the pods; with a preference, all of them.
 func TestShareOfSpot(t *testing.T) {
 	tr := trace{length: 16 * time.Hour, step: time.Minute, nodes: halfSpot(40)}
 	pods := aPodEachMinute(1, tr.length)

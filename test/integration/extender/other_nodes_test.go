@@ -19,9 +19,9 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// TestExtenderThatKnowsNodesByOtherNames answers filter with the right nodes under names that the cluster does not have.
-// That is an error, of this project's scheduler as of a stock one: a pod that may evict others evicts none, and an
-// extender that is ignorable is skipped. Names, a stock scheduler knows too; whole nodes it would take as they come.
+// TestExtenderThatKnowsNodesByOtherNames answers filter with the right nodes under names that the cluster does not
+// have. That is an error, of this project's scheduler as of a stock one: a pod that may evict others evicts none, and
+// an extender that is ignorable is skipped. Names, a stock scheduler knows too; whole nodes it would take as they come.
 func TestExtenderThatKnowsNodesByOtherNames(t *testing.T) {
 	c := shared.Get(t)
 	one := corev1.ResourceList{

@@ -69,8 +69,8 @@ func (s *stand) create(t *testing.T, format string, arguments ...any) {
 	s.createFrom(t, file)
 }
 
-// start starts the scheduler with a configuration of manifests/config, in which some texts are replaced by others: pairs
-// of an old and a new one.
+// start starts the scheduler with a configuration of manifests/config, in which some texts are replaced by others:
+// pairs of an old and a new one.
 func (s *stand) start(t *testing.T, name string, replacements ...string) *localcluster.Scheduler {
 	t.Helper()
 	config := cluster.Read(t, root+"/manifests/config/"+name)

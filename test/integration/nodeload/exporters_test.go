@@ -20,8 +20,8 @@ import (
 // what is measured is the share that is busy.
 const exporterCPUs = 4
 
-// exporters are what Prometheus scrapes: one for each node, with series of node_exporter and of NVIDIA's, and a gauge of our own.
-// The test says what they say.
+// exporters are what Prometheus scrapes: one for each node, with series of node_exporter and of NVIDIA's, and a gauge
+// of our own. The test says what they say.
 type exporters struct {
 	server *httptest.Server
 	of     map[string]*exporter

@@ -46,7 +46,8 @@ func TestFaults(t *testing.T) {
 	t.Run("exporters", s.exporterFaults)
 }
 
-// sourceFaults are faults with which nothing is measured anymore. Broken answers are in the unit tests of package source.
+// sourceFaults are faults with which nothing is measured anymore. Broken answers are in the unit tests of package
+// source.
 func (s *faulty) sourceFaults(t *testing.T) {
 	for _, fault := range []struct {
 		name         string
@@ -217,8 +218,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 	t.Run("and all is as before", s.works)
 }
 
-// awaitMarks waits until each of some nodes has no measurement of a resource for one of some reasons; without reasons, until
-// it has one.
+// awaitMarks waits until each of some nodes has no measurement of a resource for one of some reasons; without reasons,
+// until it has one.
 func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
 	t.Helper()
 	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)

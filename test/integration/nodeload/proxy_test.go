@@ -20,8 +20,8 @@ import (
 // behaviour is how the proxy answers a request. pass asks Prometheus; changed is closed when the behaviour changes.
 type behaviour func(w http.ResponseWriter, r *http.Request, pass http.Handler, changed <-chan struct{})
 
-// proxy is in front of Prometheus, with TLS, a bearer token, and the faults of the test. Without Prometheus it closes the
-// connection, as if there were no server.
+// proxy is in front of Prometheus, with TLS, a bearer token, and the faults of the test. Without Prometheus it closes
+// the connection, as if there were no server.
 type proxy struct {
 	server *httptest.Server
 	pass   *httputil.ReverseProxy

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeload tests the plugin NodeLoad with a real Prometheus, which scrapes exporters that the test controls, on 200
-// fake nodes, and then with faults. It needs programs that were built before: make test TESTS=node-load.
+// Package nodeload tests the plugin NodeLoad with a real Prometheus, which scrapes exporters that the test controls, on
+// 200 fake nodes, and then with faults. It needs programs that were built before: make test TESTS=node-load.
 package nodeload
 
 import (

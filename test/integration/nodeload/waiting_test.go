@@ -29,12 +29,12 @@ rules:
   - level: None
 `
 
-// waitingFor is the environment variable with the minimum time that pods wait, such as 10m. Without it they are retried as
-// soon as possible. The flag -timeout of go test must be longer.
+// waitingFor is the environment variable with the minimum time that pods wait, such as 10m. Without it they are retried
+// as soon as possible. The flag -timeout of go test must be longer.
 const waitingFor = "NODE_LOAD_WAITING"
 
-// waitingPods checks that a waiting pod writes one condition, however often it is retried while all nodes are hot, and is
-// moved when nodes cool.
+// waitingPods checks that a waiting pod writes one condition, however often it is retried while all nodes are hot, and
+// is moved when nodes cool.
 func waitingPods(t *testing.T) {
 	const (
 		pods, retries = 100, 3

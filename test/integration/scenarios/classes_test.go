@@ -40,8 +40,8 @@ func TestClassesOfService(t *testing.T) {
 	s.deploy(t, "shop", "checkout", 8, class("gold"))
 	withGold := map[string][2]int{"batch": {6, 10}, "search": {2, 0}, "checkout": {8, 0}}
 	s.awaitCounts(t, "with gold", withGold)
-	// Ten are wanted, and the quota is for eight. While pods are preempted the quota controller counts again and again, by
-	// pods that it has seen a moment before, and more than that can get in; so it comes to rest first.
+	// Ten are wanted, and the quota is for eight. While pods are preempted the quota controller counts again and again,
+	// by pods that it has seen a moment before, and more than that can get in; so it comes to rest first.
 	s.Await(t, "all of the quota to be in use", func() error {
 		quota, err := s.Client().CoreV1().ResourceQuotas("shop").Get(t.Context(), "gold", metav1.GetOptions{})
 		if err != nil {

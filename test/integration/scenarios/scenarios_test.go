@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenarios runs what docs/scenarios.md tells, with the controllers of Kubernetes beside the scheduler. It needs
-// programs that were built before, so it is run by its own make target.
+// Package scenarios runs what docs/scenarios.md tells, with the controllers of Kubernetes beside the scheduler. It
+// needs programs that were built before, so it is run by its own make target.
 package scenarios
 
 import (
@@ -40,8 +40,8 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, &shared)
 }
 
-// stand is the control plane with the controllers that the scenarios take: those of Deployments, of nodes that are gone,
-// and of quotas.
+// stand is the control plane with the controllers that the scenarios take: those of Deployments, of nodes that are
+// gone, and of quotas.
 type stand struct {
 	*cluster.Cluster
 	processes *supervisor.Supervisor
@@ -135,7 +135,8 @@ func (s *stand) awaitZones(t *testing.T, app string, want map[string]int) {
 	})
 }
 
-// startScheduler starts the scheduler with a configuration of the examples; without a name, with what it does by itself.
+// startScheduler starts the scheduler with a configuration of the examples; without a name, with what it does by
+// itself.
 func (s *stand) startScheduler(t *testing.T, config string) {
 	t.Helper()
 	file := examples + config

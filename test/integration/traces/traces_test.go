@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traces takes the spans that a real scheduler, on a local control plane, sends with OTLP. It needs programs that
-// were built before, so it is run by its own make target.
+// Package traces takes the spans that a real scheduler, on a local control plane, sends with OTLP. It needs programs
+// that were built before, so it is run by its own make target.
 package traces
 
 import (

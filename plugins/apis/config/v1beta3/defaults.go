@@ -193,8 +193,8 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.ExemptDaemonSets == nil {
 		obj.ExemptDaemonSets = pointer.Bool(true)
 	}
-	// The priority of system-critical pods is at least 2,000,000,000: SystemCriticalPriority in pkg/apis/scheduling. They
-	// must not wait when all nodes are hot.
+	// The priority of system-critical pods is at least 2,000,000,000: SystemCriticalPriority in pkg/apis/scheduling.
+	// They must not wait when all nodes are hot.
 	if obj.ExemptPriorityAbove == nil {
 		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
 	}

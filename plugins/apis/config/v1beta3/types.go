@@ -276,15 +276,15 @@ type DataLocalityArgs struct {
 	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none. Default:
 	// data-locality.scheduler/datasets.
 	NodeAnnotation *string `json:"nodeAnnotation,omitempty"`
-	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name of
-	// a dataset, whatever the label's value; empty reads no labels. Default: "".
+	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name
+	// of a dataset, whatever the label's value; empty reads no labels. Default: "".
 	NodeLabelPrefix *string `json:"nodeLabelPrefix,omitempty"`
 	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
 	// the pod's label names. Of several kinds that a pod is of, the first counts.
 	// +listType=atomic
 	Servers []DataLocalityServer `json:"servers,omitempty"`
-	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once. Default: kubernetes.io/hostname
-	// with 100 percent and topology.kubernetes.io/zone with 50.
+	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once. Default:
+	// kubernetes.io/hostname with 100 percent and topology.kubernetes.io/zone with 50.
 	// +listType=map
 	// +listMapKey=topologyKey
 	Levels []DataLocalityLevel `json:"levels,omitempty"`
@@ -466,8 +466,8 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
 	// Risk if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
-	// NodeMatch says which node a series of this resource is about, where another exporter labels its series differently.
-	// Default of each of its fields: that of the args.
+	// NodeMatch says which node a series of this resource is about, where another exporter labels its series
+	// differently. Default of each of its fields: that of the args.
 	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
 	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio,
 	// with the source MetricsServer Absolute.
@@ -552,14 +552,16 @@ const (
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group: a
-	// job. A pod without one of them is in no group. Default: [app].
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group:
+	// a job. A pod without one of them is in no group. Default: [app].
 	// +listType=set
 	GroupBy []string `json:"groupBy,omitempty"`
-	// Levels are 1 to 8 levels of the cluster's topology, from near to far. Default: hosts at 0, zones at 10 and regions at 50.
+	// Levels are 1 to 8 levels of the cluster's topology, from near to far. Default: hosts at 0, zones at 10 and
+	// regions at 50.
 	// +listType=atomic
 	Levels []WorkloadTopologyLevel `json:"levels,omitempty"`
-	// Edges say which pods talk to each other: at most 32. Default: one between all pods of a group; an empty list is none.
+	// Edges say which pods talk to each other: at most 32. Default: one between all pods of a group; an empty list is
+	// none.
 	// +listType=atomic
 	Edges []WorkloadTopologyEdge `json:"edges,omitempty"`
 	// PeersAnnotation is the key of a pod annotation that replaces the edges that the pod is scored by: roles of its
@@ -582,8 +584,8 @@ type WorkloadTopologyArgs struct {
 type WorkloadTopologyLevel struct {
 	// TopologyKey is the label of nodes whose value is the node's domain at this level.
 	TopologyKey string `json:"topologyKey"`
-	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more than
-	// at the level before. A peer in no common domain costs 100.
+	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more
+	// than at the level before. A peer in no common domain costs 100.
 	Cost int32 `json:"cost"`
 }
 
