@@ -18,22 +18,22 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// acceptTime is how long a scheduler may take to check a configuration. It takes a tenth of a second, and up to two
-// minutes for each plugin with sources of its own, such as Prometheus, that do not answer.
+// acceptTime is the timeout for a scheduler's check of its configuration. The check takes about 0.1 seconds, plus up to
+// two minutes for each plugin whose own data source, such as Prometheus, does not answer.
 const acceptTime = 10 * time.Minute
 
-// scheduler is a kube-scheduler that can be asked what it accepts.
+// scheduler is a kube-scheduler binary that can check its own configuration.
 type scheduler struct {
-	// binary is its path, as run sees it; folder is where that lies on this host.
+	// binary is the path of the binary as run sees it; folder is its location on this host.
 	binary, folder string
-	// run runs a command, so that it sees what the pod's container would see.
+	// run runs a command with the files that the pod's container would see.
 	run func(*exec.Cmd) error
 }
 
-// accepts has a scheduler itself check the command line and the environment of a pod, with --validate-config: it reads
-// the configuration and makes every profile with its plugins. It listens nowhere and needs no API server. config is the
-// content of the configuration that the command line names; nil without one. The answer is what it says, and the
-// scheduler's warnings and notes.
+// accepts makes a scheduler check the command line and the environment of a pod with --validate-config: it reads the
+// configuration and creates every profile with its plugins. It does not listen on a port and needs no API server.
+// config is the content of the configuration file on the command line; nil without one. accepts returns the parsed
+// configuration and the scheduler's warnings and notes.
 func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerpod.Config, []string, error) {
 	arguments := append(slices.Clone(pod.Line.Arguments()), "--validate-config")
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
@@ -72,7 +72,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		switch {
 		case slices.ContainsFunc(knownNotes, func(beginning string) bool { return strings.HasPrefix(note, beginning) }):
 		case strings.Contains(note, missingNote):
-			// It may be another machine that the configuration is for, so this is no error of the scheduler's check.
+			// For the scheduler's check this is not an error: the configuration may be for another machine.
 			missing = append(missing, strings.Replace(note, missingNote, "is not visible in its pod", 1))
 		default:
 			says = append(says, note)
@@ -94,18 +94,18 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	return accepted, says, nil
 }
 
-// missingNote is what the scheduler's check says of a file that it does not see.
+// missingNote is the text of the scheduler's note about a file that it cannot see.
 const missingNote = "is not to be found on this machine"
 
-// knownNotes are the beginnings of notes that say nothing new here: of the flag --kubeconfig, which kubeadm's manifest
-// has beside every configuration, and of what this tool's own check finds.
+// knownNotes are the prefixes of notes to leave out: about the flag --kubeconfig, which kubeadm's manifest has with
+// every configuration, and about problems that this tool's own check reports.
 var knownNotes = []string{
 	"with --config, the flag --kubeconfig is ignored",
 	"no profile is named " + defaultScheduler + ":",
 	"clientConnection.kubeconfig ",
 }
 
-// linesWith gives the lines of a text that begin so, without the beginning.
+// linesWith returns the lines of text that begin with beginning, without that prefix.
 func linesWith(beginning, text string) []string {
 	var found []string
 	for line := range strings.Lines(text) {
@@ -116,7 +116,7 @@ func linesWith(beginning, text string) []string {
 	return found
 }
 
-// configOf reads the configuration that a pod's command line names, where it lies on this host; nil if it names none.
+// configOf reads the configuration in a pod's command line from its path on this host; nil without one.
 func configOf(pod *Pod) (*schedulerpod.Config, error) {
 	content, err := configContent(pod)
 	if content == nil || err != nil {
@@ -130,7 +130,7 @@ func configOf(pod *Pod) (*schedulerpod.Config, error) {
 	return config, nil
 }
 
-// configContent is the text of the configuration that a pod's command line names; nil if it names none.
+// configContent returns the text of the configuration in a pod's command line; nil without one.
 func configContent(pod *Pod) ([]byte, error) {
 	inside := pod.ConfigFile()
 	if inside == "" {

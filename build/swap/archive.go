@@ -19,27 +19,27 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// schedulerInImage is where the image has the scheduler.
+// schedulerInImage is the path of the scheduler in the image.
 const schedulerInImage = "usr/local/bin/kube-scheduler"
 
-// versionLabel is the image's label that holds what `kube-scheduler --version` prints.
+// versionLabel is the image label with the output of `kube-scheduler --version`.
 const versionLabel = "org.opencontainers.image.version"
 
 // archive is an image archive on the node's disk.
 type archive struct {
 	path string
-	// image is read from the file when it is needed.
+	// image is read lazily from the file.
 	image v1.Image
-	// id is the image's id in docker and in containerd: the digest of its configuration, sha256:….
+	// id is the image ID in Docker and containerd: the digest of the image configuration, sha256:….
 	id string
-	// names are the names in the archive; name is the one that goes into the manifest.
+	// names are all names in the archive; name is the one for the manifest.
 	names []string
 	name  string
-	// architecture and version are what the image says of itself.
+	// architecture and version are from the image configuration.
 	architecture, version string
 }
 
-// openArchive reads an archive, and sees that all of it is what its own manifest says: nothing of a damaged one is ever
+// openArchive reads an archive and verifies its content against its own manifest, so that a damaged archive is never
 // run or loaded.
 func openArchive(file string) (*archive, error) {
 	damaged := func(err error) error {
@@ -66,7 +66,7 @@ func openArchive(file string) (*archive, error) {
 	if err := verifyNames(file); err != nil {
 		return nil, damaged(err)
 	}
-	// kubeadm's own repository goes before all others.
+	// Prefer kubeadm's own repository.
 	sort.SliceStable(a.names, func(i, j int) bool {
 		return strings.HasPrefix(a.names[i], "registry.k8s.io/") && !strings.HasPrefix(a.names[j], "registry.k8s.io/")
 	})
@@ -89,11 +89,11 @@ func openArchive(file string) (*archive, error) {
 	return a, nil
 }
 
-// digestName is the name of a file in an archive that tells the SHA-256 sum of its content: of an image's
-// configuration, of a layer as it is packed, or of a blob.
+// digestName matches a file name that is the SHA-256 sum of the content: an image configuration, a compressed layer, or
+// a blob.
 var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json|\.tar\.gz)?$`)
 
-// verifyNames sees that each file of an archive whose name is the sum of its content has that content.
+// verifyNames verifies the content of each file whose name is its SHA-256 sum.
 func verifyNames(file string) error {
 	content, err := os.Open(file)
 	if err != nil {
@@ -122,8 +122,8 @@ func verifyNames(file string) error {
 	}
 }
 
-// verifyLayers sees that an image has the layers that its configuration says; that there are as many, the library has
-// seen.
+// verifyLayers verifies the layers of an image against its configuration. The library has already compared their
+// number.
 func verifyLayers(image v1.Image, config *v1.ConfigFile) error {
 	layers, err := image.Layers()
 	if err != nil {

@@ -19,45 +19,48 @@ import (
 )
 
 const (
-	// pollInterval is how often the container runtime is asked while the scheduler is replaced; it answers in
+	// pollInterval is the time between queries to the container runtime during a replacement. The runtime answers in
 	// milliseconds.
 	pollInterval = 100 * time.Millisecond
-	// nudgeAfter is how long kubelet gets to make room for the new pod after it is done with the old one. kubelet 1.23
-	// looks again at a static pod that had to wait for its predecessor only after 10 to 15 seconds, but takes one whose
-	// manifest changes at once: so the manifest is renamed again, with another time of the restart in it.
+	// nudgeAfter is the time that kubelet gets to start the new pod after it has cleaned up the old one. kubelet 1.23
+	// retries a static pod that had to wait for its predecessor only after 10 to 15 seconds, but handles a changed
+	// manifest at once. So the manifest is renamed into place again, with a new restart time.
 	nudgeAfter = 300 * time.Millisecond
-	// nudgeAgainAfter is how long kubelet gets after that, a busy node included. A rename too many costs those 10 to 15
-	// seconds.
+	// nudgeAgainAfter is the time until the next such rename, long enough for a busy node. One rename too many costs
+	// those 10 to 15 seconds.
 	nudgeAgainAfter = 1500 * time.Millisecond
-	// cleanUpTime is how long kubelet takes for the old pod once its container has ended, where no control groups tell.
+	// cleanUpTime is the assumed time to clean up the old pod after its container has ended, if there are no control
+	// groups to watch.
 	cleanUpTime = 2 * time.Second
-	// nudges bounds how often the manifest is renamed again; kubelet gets there by itself afterwards.
+	// nudges limits these renames; after that, kubelet starts the pod on its own.
 	nudges = 6
-	// kubeletTime is how long kubelet may take until it begins with the new pod. It waits for the old one first: two
-	// minutes for its volumes, if they cannot be mounted, and the time that its container gets to end.
+	// kubeletTime is the time in which kubelet must start on the new pod. kubelet waits for the old pod first: two
+	// minutes if its volumes cannot be mounted, plus its termination grace period.
 	kubeletTime = 6 * time.Minute
-	// exitsAllowed is how often the new container may end. One start may meet the API server at a bad moment.
+	// exitsAllowed is how often the new container may exit. A single start may fail because the API server is
+	// unavailable.
 	exitsAllowed = 1
 )
 
-// wanted is what has to run in the end.
+// wanted is the expected state after a replacement.
 type wanted struct {
-	// imageID is what the container has to run; empty: whatever the manifest's image is.
+	// imageID is the image that the container must run; empty: the image in the manifest.
 	imageID string
-	// health is where the scheduler answers.
+	// health is the URL of the scheduler's health check.
 	health string
-	// lease is what the scheduler, or that of another control-plane node, has to renew; nil without leader election.
+	// lease is the lease that this scheduler, or one on another control-plane node, must renew; nil without leader
+	// election.
 	lease *schedulerpod.Lease
 }
 
-// failure is why a scheduler is not taken for working.
+// failure is the reason why a scheduler is not accepted as working.
 type failure struct {
 	reason string
-	// detail is how its container ended and what it wrote last.
+	// detail is the exit status of its container and the end of its log.
 	detail string
-	// leader is the holder of the lease, if it is another node's scheduler that does not work: it bound no probe pod.
+	// leader is the lease holder if the failing scheduler is another node's: it did not bind the probe pod.
 	leader string
-	// unheard tells that no scheduler said anything about the probe pod.
+	// unheard reports whether no scheduler set a condition on the probe pod.
 	unheard bool
 }
 
@@ -68,12 +71,12 @@ func (f *failure) Error() string {
 	return f.reason + ": " + f.detail
 }
 
-// versions makes the manifest for each rename of one replacement: nil when no other is to follow.
+// versions returns the manifest for each rename of a replacement; nil for no further rename.
 type versions func(attempt int) ([]byte, error)
 
-// marked gives versions of a manifest that differ in the time of the restart only. No manifest is ever put back byte
-// for byte: kubelet makes the pod's UID from its content, and a pod whose UID ran before waits for that one's restart
-// back-off, up to five minutes.
+// marked returns versions of a manifest that differ only in the restart time. No manifest is ever restored byte for
+// byte: kubelet derives the pod's UID from the manifest's content, and a pod with a known UID waits for the restart
+// back-off of that UID, up to five minutes.
 func marked(manifest []byte) versions {
 	return func(attempt int) ([]byte, error) {
 		if attempt > nudges {
@@ -88,46 +91,46 @@ func restarted(manifest []byte) ([]byte, error) {
 	return edit.Manifest, err
 }
 
-// replacement is one change of the manifest, from the first rename to a scheduler that works.
+// replacement is one change of the manifest, from the first rename until its scheduler works.
 type replacement struct {
 	tool *Tool
-	// pod is what the manifest describes: its names are the same before and after.
+	// pod is the pod in the manifest; its names are the same before and after.
 	pod      *Pod
 	want     wanted
 	versions versions
-	// found is what has to lie there when the next version is written; nil: nothing.
+	// found is the expected content of the manifest before the next write; nil: no file.
 	found []byte
-	// cgroups are the control groups of the pods that were there before.
+	// cgroups are the control groups of the pods that ran before.
 	cgroups []string
-	// holder is who held the lease before.
+	// holder is the lease holder before the replacement.
 	holder holder
 	mode   fs.FileMode
 
-	// attempt counts the renames; written is when the last one was, and version its mark.
+	// attempt counts the renames; written is the time of the last one, and version is its restart time.
 	attempt int
 	written time.Time
 	version string
-	// oldSeen tells whether an old container was seen to run; oldGone is when none did any more; cleanedUp when kubelet
-	// was done with them.
+	// oldSeen reports whether an old container was seen running; oldGone is when the last of them had ended; cleanedUp
+	// is when kubelet had cleaned up.
 	oldSeen            bool
 	oldGone, cleanedUp time.Time
-	// leaseFree is true once the old scheduler's lease needs no more care.
+	// leaseFree is true once the old scheduler's lease needs no further work.
 	leaseFree bool
-	// begun is when kubelet was first seen to begin with the version that lies there now; words is what it says of it,
-	// asked at the time asked.
+	// begun is when kubelet was first seen to work on the current version; words is kubelet's status for it, as of
+	// asked.
 	begun, asked time.Time
 	words        string
-	// first is when the first version was written.
+	// first is the time of the first rename.
 	first time.Time
-	// said are the lines of progress that were printed; nil: none is to be.
+	// said are the progress messages printed so far; nil: print none.
 	said map[string]bool
 	// lastProblem is why the scheduler does not work yet.
 	lastProblem string
-	// leads tells whether the new scheduler holds the lease, or needs none.
+	// leads reports whether the new scheduler holds the lease, or needs none.
 	leads bool
 }
 
-// changedByOther says that another program or a person has written the manifest while this one was at work. Theirs
+// changedByOther is the error for a manifest that another program or a person changed during this run. Their version
 // stays.
 type changedByOther struct{ manifest string }
 
@@ -135,15 +138,15 @@ func (c *changedByOther) Error() string {
 	return fmt.Sprintf("another program or a person has written %s while this run was at work; it was left as it is", c.manifest)
 }
 
-// lookTime is how long one look at the container runtime, the scheduler and its lease may take.
+// lookTime is the timeout for one look at the container runtime, the scheduler and its lease.
 const lookTime = 5 * time.Second
 
-// run puts the manifest into place and waits until its scheduler works. r.found is in the end what lies there; if
-// r.attempt is 0, nothing was written. A *failure says that the scheduler does not work.
+// run writes the manifest and waits until its scheduler works. Afterwards r.found is the current manifest; if r.attempt
+// is 0, nothing was written. A *failure means that the scheduler does not work.
 func (r *replacement) run(ctx context.Context) error {
 	t := r.tool
 	r.said = map[string]bool{}
-	// What cannot be seen now makes the change slower, and no less right.
+	// Errors here make the change slower, but not wrong.
 	pods := map[string]bool{}
 	if sandboxes, containers, err := r.observe(ctx); err == nil {
 		for _, sandbox := range sandboxes {
@@ -182,7 +185,7 @@ func (r *replacement) run(ctx context.Context) error {
 			if err := r.write(); errors.As(err, &other) {
 				return err
 			} else if err != nil {
-				// It only makes kubelet quicker.
+				// This write only speeds kubelet up.
 				r.lastProblem = err.Error()
 			}
 		}
@@ -197,7 +200,7 @@ func (r *replacement) run(ctx context.Context) error {
 	}
 }
 
-// late says that the scheduler has had its time; empty: it has not. Its own time begins when kubelet begins with its
+// late reports the timeout that has passed; empty: none. The scheduler's own timeout starts when kubelet starts on its
 // pod.
 func (r *replacement) late() string {
 	switch timeout := r.tool.options.Timeout; {
@@ -209,7 +212,7 @@ func (r *replacement) late() string {
 	return ""
 }
 
-// problem is why the scheduler does not work yet, and what kubelet says.
+// problem returns why the scheduler does not work yet, with kubelet's status.
 func (r *replacement) problem() string {
 	if r.words == "" {
 		return r.lastProblem
@@ -217,7 +220,7 @@ func (r *replacement) problem() string {
 	return r.lastProblem + "; kubelet says: " + r.words
 }
 
-// askKubelet looks at what kubelet tells the API server of the version that lies there now, every second at most.
+// askKubelet reads kubelet's status for the current version from the API server, at most once a second.
 func (r *replacement) askKubelet(ctx context.Context) {
 	if time.Since(r.asked) < time.Second {
 		return
@@ -249,7 +252,7 @@ func (r *replacement) write() error {
 		return nextstep.With(&changedByOther{r.tool.manifest}, "kube-scheduler-swap status")
 	}
 	if err := writeDurably(r.tool.manifest, content, r.mode); err != nil {
-		// What fails after the rename has replaced it all the same.
+		// An error after the rename does not undo it.
 		if there, _ := readIfThere(r.tool.manifest); sum(there) != sum(content) {
 			return nextstep.With(fmt.Errorf("cannot write %s: %w", r.tool.manifest, err),
 				"make its directory writable, and make room on its disk")
@@ -257,7 +260,7 @@ func (r *replacement) write() error {
 	}
 	r.found, r.tool.wrote = content, true
 	r.attempt, r.written, r.version = r.attempt+1, time.Now(), described.Object.Annotations[RestartedAtAnnotation]
-	// Of this version nothing is known.
+	// Nothing is known about this version yet.
 	r.begun, r.asked, r.words = time.Time{}, time.Time{}, ""
 	if r.attempt == 1 {
 		r.first = r.written
@@ -265,7 +268,7 @@ func (r *replacement) write() error {
 	return nil
 }
 
-// nudgeDue tells whether kubelet is done with the old pod, and the new one waits all the same.
+// nudgeDue reports whether kubelet has cleaned up the old pod, but has not started the new one in time.
 func (r *replacement) nudgeDue() bool {
 	if r.oldGone.IsZero() {
 		return false
@@ -292,7 +295,7 @@ func (r *replacement) observe(ctx context.Context) ([]sandbox, []container, erro
 	return sandboxes, containers, err
 }
 
-// fresh are the ids of the sandboxes of the version that lies there now. A pod whose sandbox failed gets another one.
+// fresh returns the IDs of the sandboxes of the current version. A pod whose sandbox failed gets another one.
 func (r *replacement) fresh(sandboxes []sandbox) map[string]bool {
 	found := map[string]bool{}
 	for _, sandbox := range sandboxes {
@@ -303,7 +306,7 @@ func (r *replacement) fresh(sandboxes []sandbox) map[string]bool {
 	return found
 }
 
-// once prints a line of progress the first time.
+// once prints a progress message the first time only.
 func (r *replacement) once(format string, arguments ...any) {
 	if r.said == nil {
 		return
@@ -314,12 +317,12 @@ func (r *replacement) once(format string, arguments ...any) {
 	}
 }
 
-// look sees how far the replacement is: started says that the runtime works on the version that lies there now; done
-// that its scheduler works.
+// look checks the progress of the replacement: started reports whether kubelet has begun with the current version, done
+// whether its scheduler works.
 func (r *replacement) look(ctx context.Context) (started, done bool, err error) {
 	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
-		// The runtime may be starting again; the deadline tells when to give up.
+		// The runtime may be restarting; the deadline ends the retries.
 		r.lastProblem, _ = nextstep.Split(err, "")
 		return false, false, nil
 	}
@@ -400,9 +403,9 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	return true, true, nil
 }
 
-// freeLease ends the lease of the old scheduler of this node, whose process is gone. A scheduler does that itself when
-// it is asked to end, but not if it was just renewing its lease, or died: then no scheduler works until the lease runs
-// out.
+// freeLease releases the lease of this node's old scheduler after its process has ended. A scheduler releases its lease
+// on shutdown, but not if it was renewing it at that moment, or crashed. Then no scheduler would work until the lease
+// expires.
 func (r *replacement) freeLease(ctx context.Context) {
 	if r.leaseFree || r.want.lease == nil {
 		return
@@ -411,11 +414,11 @@ func (r *replacement) freeLease(ctx context.Context) {
 		r.leaseFree = true
 		return
 	}
-	// If the API server does not answer now, the next look tries again.
+	// After an error, the next look retries.
 	r.leaseFree, _ = r.tool.cluster.release(ctx, *r.want.lease, r.holder.identity)
 }
 
-// lastWords is how the newest container of the new pod ended, and what it wrote.
+// lastWords returns the exit status and the last log lines of the new pod's newest container.
 func (r *replacement) lastWords(ctx context.Context) string {
 	sandboxes, containers, err := r.observe(ctx)
 	if err != nil {
@@ -424,7 +427,7 @@ func (r *replacement) lastWords(ctx context.Context) string {
 	fresh := r.fresh(sandboxes)
 	var newest *container
 	for i, c := range containers {
-		// One that ended tells more than the one that was just started.
+		// Prefer an ended container to one that has just started.
 		if fresh[c.sandbox] && (newest == nil || newest.running && !c.running || newest.running == c.running && c.created.After(newest.created)) {
 			newest = &containers[i]
 		}
@@ -435,20 +438,20 @@ func (r *replacement) lastWords(ctx context.Context) string {
 	return r.tool.runtime.ending(ctx, newest.id)
 }
 
-// isHere tells whether the identity of a lease's holder is that of a scheduler of this host: its name and a random
-// part, kube-scheduler's own rule.
+// isHere reports whether a lease holder is a scheduler of this host. kube-scheduler's identity is the host name, "_"
+// and a random part.
 func isHere(identity string) bool {
 	name, err := os.Hostname()
 	return err == nil && strings.HasPrefix(identity, name+"_")
 }
 
-// prober asks schedulers of this node only, whose certificate is their own: no authority vouches for it.
+// prober connects only to schedulers of this node, whose certificates are self-signed.
 var prober = &http.Client{
 	Timeout:   2 * time.Second,
 	Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true},
 }
 
-// healthy says why a scheduler is not healthy; empty if it is.
+// healthy returns why a scheduler is not healthy; empty if it is.
 func healthy(ctx context.Context, url string) string {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
@@ -466,7 +469,7 @@ func healthy(ctx context.Context, url string) string {
 	return ""
 }
 
-// short is an image id as a person compares it.
+// short returns the first 12 digits of an image ID.
 func short(id string) string {
 	id = strings.TrimPrefix(id, "sha256:")
 	return id[:min(12, len(id))]

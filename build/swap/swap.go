@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back.
+// Package swap replaces the kube-scheduler of a kubeadm control-plane node and restores the original.
 //
-// The manifest in kubelet's folder is the only thing that decides what runs: it names the image, and the folder of the
-// configuration, whose name tells its content. It is replaced by one rename. What is needed to go back is on the disk
-// before that, outside of the folder that kubelet watches; so a run that ends at any instant, or a power cut, leaves
-// one whole manifest that finds its image and its configuration.
+// The manifest in kubelet's static pod directory alone decides what runs: it names the image and the configuration
+// directory, and the name of that directory changes with the content. One rename replaces the manifest. Everything that
+// a rollback needs is written before that, outside the directory that kubelet watches. So a run that is killed, or a
+// power cut, always leaves one complete manifest whose image and configuration exist.
 package swap
 
 import (
@@ -23,29 +23,30 @@ import (
 )
 
 const (
-	// manifestName is what kubeadm calls the scheduler's manifest.
+	// manifestName is the file name of kubeadm's scheduler manifest.
 	manifestName = "kube-scheduler.yaml"
-	// DefaultKubeconfig is what kubeadm gives the administrator.
+	// DefaultKubeconfig is the path of kubeadm's administrator kubeconfig.
 	DefaultKubeconfig = "/etc/kubernetes/admin.conf"
-	// defaultScheduler is the profile of pods that name none.
+	// defaultScheduler is the profile for pods without a schedulerName.
 	defaultScheduler = "default-scheduler"
 )
 
-// Options say where things are.
+// Options sets paths, the timeout and the output.
 type Options struct {
-	// Manifest is the scheduler's manifest; empty: kube-scheduler.yaml in the folder that kubelet watches.
+	// Manifest is the path of the scheduler's manifest; empty: kube-scheduler.yaml in the directory that kubelet
+	// watches.
 	Manifest string
-	// Kubeconfig is the administrator's.
+	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
-	// State is the folder of backups, configurations and the journal.
+	// State is the directory for backups, configurations and the journal.
 	State string
-	// Timeout is how long the new scheduler may take to work, from the change of the manifest.
+	// Timeout is the time in which the new scheduler must work, from the moment kubelet starts its pod.
 	Timeout time.Duration
-	// Output receives the progress.
+	// Output receives progress messages.
 	Output io.Writer
 }
 
-// Tool works on the scheduler of this node.
+// Tool manages the scheduler of this node.
 type Tool struct {
 	options  Options
 	state    state
@@ -54,11 +55,11 @@ type Tool struct {
 	runtime  *runtime
 	cluster  *cluster
 	started  time.Time
-	// wrote tells whether the manifest was written.
+	// wrote reports whether the manifest was written.
 	wrote bool
 }
 
-// Open finds kubelet, its container runtime and the API server. Nothing is changed.
+// Open finds kubelet and connects to its container runtime and the API server. It changes nothing.
 func Open(ctx context.Context, options Options) (*Tool, error) {
 	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
 	if os.Geteuid() != 0 {
@@ -99,10 +100,10 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 	return t, nil
 }
 
-// Close gives up the connection to the container runtime.
+// Close closes the connection to the container runtime.
 func (t *Tool) Close() { t.runtime.close() }
 
-// inside tells whether a folder is another one or lies in it.
+// inside reports whether folder is other or is inside it.
 func inside(folder, other string) bool {
 	relative, err := filepath.Rel(other, folder)
 	return err == nil && (relative == "." || filepath.IsLocal(relative))
@@ -113,7 +114,7 @@ func (t *Tool) say(format string, arguments ...any) {
 	fmt.Fprintf(t.options.Output, "%5.1fs  %s\n", time.Since(t.started).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// readManifest reads the scheduler's manifest.
+// readManifest reads and parses the scheduler's manifest.
 func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	content, err := readRegular(t.manifest)
 	if errors.Is(err, os.ErrNotExist) {
@@ -133,12 +134,12 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	return content, &pod, nil
 }
 
-// refuseLink refuses a manifest that is a symbolic link: a rename, which is how it is replaced, would take the link
-// away.
+// refuseLink returns an error if the manifest is a symbolic link: the rename that replaces the manifest would replace
+// the link itself.
 func (t *Tool) refuseLink() error {
 	target, err := os.Readlink(t.manifest)
 	if err != nil {
-		// It is no link, or not there.
+		// It is not a link, or does not exist.
 		return nil
 	}
 	if !filepath.IsAbs(target) {
@@ -153,7 +154,7 @@ func (t *Tool) refuseLink() error {
 		target, hidden, hidden, t.manifest, target)
 }
 
-// podName is the name under which the API server knows a static pod.
+// podName returns the name of a static pod in the API server.
 func (t *Tool) podName(pod *Pod) string { return pod.Name + "-" + t.kubelet.nodeName }
 
 func parseTag(text string) (name.Tag, error) { return name.NewTag(text, name.WeakValidation) }
