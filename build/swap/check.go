@@ -26,7 +26,7 @@ import (
 // minor is the minor release of Kubernetes that the scheduler is built for.
 const minor = "1.23"
 
-// Check finds everything that would make a swap fail, or that an upgrade undid. It changes nothing.
+// Check returns everything that would make a swap fail, and a swap that an upgrade has undone. It changes nothing.
 func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	var findings Findings
 	content, pod, err := t.readManifest()
@@ -40,7 +40,7 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 		return nil, err
 	}
 	if request.Archive == "" && request.Image == "" && !pod.Swapped {
-		// Nothing is named to swap in: what can be checked without.
+		// Without a target, check only what does not depend on one.
 		return append(findings, t.checkNode(ctx, pod, nil)...), nil
 	}
 	p, err := t.plan(ctx, request)
@@ -52,10 +52,10 @@ func (t *Tool) Check(ctx context.Context, request Request) (Findings, error) {
 	return append(findings, rest...), err
 }
 
-// otherwise is the next step of an error that has none.
+// otherwise is the next step for an error without one.
 const otherwise = "fix the problem above, then run the same command again"
 
-// check finds what would make a plan fail.
+// check returns everything that would make a plan fail.
 func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, error) {
 	findings := t.checkNode(ctx, p.pod, p)
 	if p.archive != nil {
@@ -76,7 +76,7 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 	return findings, nil
 }
 
-// checkNames finds images of the runtime that the archive would replace, since it has one of their names.
+// checkNames reports images in the runtime that the archive would replace, because it has one of their names.
 func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) error {
 	for _, name := range p.archive.names {
 		id, err := t.runtime.imageID(ctx, name)
@@ -103,8 +103,8 @@ func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) erro
 	return nil
 }
 
-// checkReplaced finds what works today and would not any more: flags that a configuration switches off, and a
-// configuration of the operator's own.
+// checkReplaced reports settings that would be lost: flags without effect next to a configuration, and a configuration
+// of the operator's.
 func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
 	after, err := p.configAfter()
 	if after == nil || err != nil {
@@ -135,7 +135,7 @@ func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
 	}
 }
 
-// configAfter is the configuration of the new scheduler; nil without one.
+// configAfter returns the configuration of the new scheduler; nil without one.
 func (p *plan) configAfter() ([]byte, error) {
 	if p.config != nil {
 		return p.config, nil
@@ -143,7 +143,7 @@ func (p *plan) configAfter() ([]byte, error) {
 	return configContent(p.afterPod)
 }
 
-// checkForm announces that the manifest gets another form.
+// checkForm warns if the whole manifest would be reformatted.
 func (t *Tool) checkForm(findings *Findings, p *plan) {
 	if p.reformatted && !p.unchanged() {
 		findings.warn("kube-scheduler-swap diff with the same arguments shows every line",
@@ -151,7 +151,7 @@ func (t *Tool) checkForm(findings *Findings, p *plan) {
 	}
 }
 
-// checkUndone tells whether an upgrade, or a person, has written over the swap.
+// checkUndone reports a swap that an upgrade or a person has overwritten.
 func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
@@ -176,7 +176,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and name --patches at the next upgrade",
 			"%s names %s and mounts nothing there, so its scheduler cannot start; kubeadm without our patch does that", t.manifest, ContainerConfigPath)
 	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.patchThere():
-		// A node that joined with the patch of another one.
+		// This node joined with another node's patch.
 		findings.warn("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, or remove the patch",
 			"kubeadm's patch for the swap lies in %s, and %s is not, or only half, swapped: an upgrade without --patches does that", DefaultPatches, t.manifest)
 	case !there || last.Manifest == sum(content):
@@ -197,15 +197,15 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	return nil
 }
 
-// usesConfig tells whether the scheduler of a manifest reads the configuration that the manifest mounts.
+// usesConfig reports whether the scheduler reads the configuration that its manifest mounts.
 func usesConfig(pod *Pod) bool {
 	path, _ := pod.Flag("config")
 	host, mounted := pod.HostPath(ContainerConfigPath)
 	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
 }
 
-// checkNode finds what is wrong with this node and the cluster, whatever is to be swapped in. p is nil if that is not
-// known.
+// checkNode reports problems of this node and the cluster that do not depend on the new scheduler. p is nil if there is
+// no plan.
 func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	var findings Findings
 	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
@@ -245,8 +245,8 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	return findings
 }
 
-// checkElection finds a scheduler, the running one or the new one, that does not take turns with those of the other
-// control-plane nodes.
+// checkElection reports a scheduler, the current one or the new one, that does not share a lease with the schedulers of
+// the other control-plane nodes.
 func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) {
 	config, _ := configOf(pod)
 	now := pod.Lease(config)
@@ -271,7 +271,7 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 	}
 }
 
-// controlPlaneLabel is kubeadm's.
+// controlPlaneLabel is kubeadm's node label.
 const controlPlaneLabel = "node-role.kubernetes.io/control-plane"
 
 var minorPattern = regexp.MustCompile(`^v?(1\.[0-9]+)\.`)
@@ -283,7 +283,7 @@ func minorOf(version string) string {
 	return version
 }
 
-// writable asks the system without writing anything: kubelet watches the folder.
+// writable reports an error if folder is not writable. It writes no test file, because kubelet watches the directory.
 func writable(folder string) error {
 	if err := unix.Access(folder, unix.W_OK); err != nil {
 		return fmt.Errorf("%s: %w", folder, err)
@@ -294,8 +294,8 @@ func writable(folder string) error {
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
 	here := node.Name == t.kubelet.nodeName
 	if here {
-		// Whether that makes the node NotReady depends on the runtime; pods with a network of their own cannot start
-		// either way.
+		// Whether the node is NotReady then depends on the runtime; pods with their own network cannot start in any
+		// case.
 		if missing := t.missingPlugins(ctx); len(missing) > 0 {
 			report := findings.warn
 			if !nodeReady(node) {
@@ -329,8 +329,8 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// missingPlugins lists the files that the network's configuration asks for and that are in none of the folders of
-// plugins.
+// missingPlugins returns the network plugins that the CNI configuration names and that are in none of the plugin
+// directories.
 func (t *Tool) missingPlugins(ctx context.Context) []string {
 	n, err := t.runtime.network(ctx)
 	if err != nil {
@@ -339,7 +339,7 @@ func (t *Tool) missingPlugins(ctx context.Context) []string {
 	return n.missing()
 }
 
-// missing reads the configuration that the runtime takes: the first by name.
+// missing reads the configuration that the runtime uses: the first by name.
 func (n *network) missing() []string {
 	entries, err := os.ReadDir(n.configurations)
 	if err != nil {
@@ -390,7 +390,7 @@ func (n *network) has(plugin string) bool {
 	return false
 }
 
-// checkStray looks at the other files that kubelet would run.
+// checkStray checks the other files in kubelet's static pod directory.
 func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 	folder := filepath.Dir(t.manifest)
 	entries, err := os.ReadDir(folder)
@@ -420,10 +420,11 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 	}
 }
 
-// checkConfig asks the new scheduler, and looks at what would be accepted and still leave pods without a scheduler.
+// checkConfig reports why the new scheduler rejects its configuration, and accepted settings that leave pods without a
+// scheduler.
 func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
 	if p.config != nil {
-		// The scheduler's own messages for these do not say where it has to stand, or what the file is.
+		// The scheduler's own messages for these name neither the field to set nor the kind of the file.
 		config, err := schedulerpod.ReadConfig(p.config)
 		switch {
 		case len(bytes.TrimSpace(p.config)) == 0:
@@ -492,10 +493,10 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	}
 }
 
-// configKind is the kind of a scheduler's configuration.
+// configKind is the kind of a scheduler configuration.
 const configKind = "KubeSchedulerConfiguration"
 
-// servesNow tells whether the scheduler that the manifest names now has a profile of that name.
+// servesNow reports whether the scheduler in the manifest has the profile name.
 func (t *Tool) servesNow(pod *Pod, name string) bool {
 	config, err := configOf(pod)
 	if config == nil || err != nil {

@@ -21,10 +21,10 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// requestTimeout is how long one answer of the API server may take.
+// requestTimeout is the timeout for one request to the API server.
 const requestTimeout = 10 * time.Second
 
-// cluster is the API server, as the administrator of this node sees it.
+// cluster is the API server, with the administrator's credentials.
 type cluster struct {
 	client     kubernetes.Interface
 	kubeconfig string
@@ -44,7 +44,7 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 			"kubectl --kubeconfig %s get nodes", kubeconfig)
 	}
 	config.Timeout = requestTimeout
-	// A person waits for these few requests.
+	// Raise the limits: a person waits for these few requests.
 	config.QPS, config.Burst = 50, 100
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -54,16 +54,17 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 	return &cluster{client: client, kubeconfig: kubeconfig}, nil
 }
 
-// holder is who holds a lease, and when it was last renewed.
+// holder is the holder of a lease, with its times.
 type holder struct {
 	identity string
 	renewed  time.Time
 	acquired time.Time
-	// duration is how long the lease holds after that.
+	// duration is how long after renewed the lease is valid.
 	duration time.Duration
 }
 
-// holder gives the zero holder if no scheduler has ever held the lease, or its last holder has released it.
+// holder returns the holder of a lease; the zero holder if no scheduler has ever held it, or the last one has released
+// it.
 func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder, error) {
 	found, err := c.client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -92,8 +93,8 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 	return h
 }
 
-// release ends a lease whose holder is dead, as that would have done in ending. It gives whether the lease is free now.
-// The API server refuses it if another program has written the lease since it was read.
+// release releases a lease whose holder is dead, as the holder would have done on shutdown, and reports whether the
+// lease is free now. The API server rejects the update if the lease was changed since it was read.
 func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead string) (bool, error) {
 	leases := c.client.CoordinationV1().Leases(lease.Namespace)
 	found, err := leases.Get(ctx, lease.Name, metav1.GetOptions{})
@@ -111,16 +112,16 @@ func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead st
 	return err == nil, err
 }
 
-// says is what kubelet tells of a static pod.
+// says is the status of a static pod, as kubelet reported it.
 type says struct {
-	// begun tells whether kubelet has begun with the version that was asked about.
+	// begun reports whether kubelet has started on the requested version.
 	begun bool
-	// words is why a container does not run, and the newest warning; empty: nothing.
+	// words is why a container does not run, and the newest warning event; empty if neither.
 	words string
 }
 
-// kubeletSays reads the mirror of a static pod, which kubelet makes as the first thing that it does for a version of
-// the manifest, and its events.
+// kubeletSays reads a static pod's mirror pod and events. For a new version of the manifest, kubelet creates the mirror
+// pod first of all.
 func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
 	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -147,10 +148,10 @@ func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version stri
 	return says{begun: true, words: strings.Join(words, "; ")}, nil
 }
 
-// staticPodUID is the annotation of a mirror that holds the UID of the pod that kubelet runs.
+// staticPodUID is the mirror pod's annotation with the UID of the static pod.
 const staticPodUID = "kubernetes.io/config.hash"
 
-// pending lists the pods that wait for a scheduler, by the name that they ask for.
+// pending returns the unscheduled pods by schedulerName.
 func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName=,status.phase=Pending"})
 	if err != nil {
@@ -165,7 +166,7 @@ func (c *cluster) pending(ctx context.Context) (map[string][]string, error) {
 	return found, nil
 }
 
-// nodes lists the nodes.
+// nodes returns all nodes.
 func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 	nodes, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
@@ -174,7 +175,7 @@ func (c *cluster) nodes(ctx context.Context) ([]corev1.Node, error) {
 	return nodes.Items, nil
 }
 
-// podsOn lists the pods of a node.
+// podsOn returns the pods of a node.
 func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error) {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName=" + node,
@@ -186,7 +187,7 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	return pods.Items, nil
 }
 
-// queued tells whether other pods of a profile wait that no scheduler has tried yet.
+// queued reports whether other pods of a profile are waiting for their first scheduling attempt.
 func (c *cluster) queued(ctx context.Context, profile string) bool {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "spec.nodeName=,spec.schedulerName=" + profile, Limit: 100,
@@ -200,7 +201,7 @@ func (c *cluster) queued(ctx context.Context, profile string) bool {
 	})
 }
 
-// full tells whether every node has as many pods as it may: then no scheduler can bind another one.
+// full reports whether every node has its maximum number of pods. Then no scheduler can bind another one.
 func (c *cluster) full(ctx context.Context) bool {
 	nodes, err := c.nodes(ctx)
 	if err != nil || len(nodes) == 0 {
@@ -208,7 +209,7 @@ func (c *cluster) full(ctx context.Context) bool {
 	}
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
-		// From the API server's cache: there may be many.
+		// Read from the API server's cache: there may be many pods.
 		ResourceVersion: "0",
 	})
 	if err != nil {

@@ -12,9 +12,9 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// writeDurably replaces a file in one step: a reader, at any instant and after a power cut, finds the old content
-// or the new one, whole. The new content is written beside the old under a name that begins with a dot, which kubelet
-// ignores, and is on the disk before it is renamed.
+// writeDurably replaces a file atomically: at any time, also after a power cut, a reader finds either the old or the
+// new content, complete. It writes the new content next to the file, under a name with a leading dot, which kubelet
+// ignores, and syncs it before the rename.
 func writeDurably(path string, content []byte, mode fs.FileMode) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
 	file, err := os.OpenFile(temporary, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, mode)
@@ -23,7 +23,7 @@ func writeDurably(path string, content []byte, mode fs.FileMode) (err error) {
 	}
 	defer func() {
 		if err != nil {
-			// What cannot be used must not stay: a full disk would stay full.
+			// Remove the temporary file: on a full disk, it would keep the disk full.
 			os.Remove(temporary)
 		}
 	}()
@@ -37,7 +37,7 @@ func writeDurably(path string, content []byte, mode fs.FileMode) (err error) {
 }
 
 func write(file *os.File, content []byte, mode fs.FileMode) error {
-	// The mode given to OpenFile does not count for a file that an interrupted run left, nor against the umask.
+	// OpenFile ignores the mode for a file that an interrupted run left, and applies the umask.
 	if err := file.Chmod(mode); err != nil {
 		return err
 	}
@@ -47,7 +47,7 @@ func write(file *os.File, content []byte, mode fs.FileMode) error {
 	return file.Sync()
 }
 
-// syncFolder brings the names in a folder to the disk.
+// syncFolder syncs a directory, so that new names in it survive a power cut.
 func syncFolder(path string) error {
 	folder, err := os.Open(path)
 	if err != nil {
@@ -56,7 +56,7 @@ func syncFolder(path string) error {
 	return errors.Join(folder.Sync(), folder.Close())
 }
 
-// removeDurably removes a file; that it is not there is no error.
+// removeDurably removes a file. A missing file is not an error.
 func removeDurably(path string) error {
 	if err := os.Remove(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -66,12 +66,12 @@ func removeDurably(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// refuseSpecial refuses what is there and no regular file: to read a pipe is to wait for its writer, for ever if there
-// is none.
+// refuseSpecial returns an error for an existing file that is not regular: reading a pipe without a writer would block
+// forever.
 func refuseSpecial(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {
-		// What cannot be looked at, or is not there, is for the one who opens it.
+		// The caller's open reports any other error.
 		return nil
 	}
 	return nextstep.With(fmt.Errorf("%s is not a regular file (%s)", path, info.Mode()),
@@ -86,7 +86,7 @@ func readRegular(path string) ([]byte, error) {
 	return os.ReadFile(path)
 }
 
-// readIfThere reads a file; nil if it is not there.
+// readIfThere reads a file; nil if it does not exist.
 func readIfThere(path string) ([]byte, error) {
 	content, err := readRegular(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +95,7 @@ func readIfThere(path string) ([]byte, error) {
 	return content, err
 }
 
-// keepFolder makes a folder that survives a power cut.
+// keepFolder creates a directory that survives a power cut.
 func keepFolder(path string) error {
 	if err := os.MkdirAll(path, 0o755); err != nil {
 		return nextstep.With(err, "make %s writable", filepath.Dir(path))

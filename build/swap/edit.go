@@ -21,62 +21,62 @@ import (
 )
 
 const (
-	// ContainerConfigFolder is where the container sees the folder with its configuration.
+	// ContainerConfigFolder is the mount path of the configuration directory in the container.
 	ContainerConfigFolder = "/etc/kubernetes/kube-scheduler-swap"
-	// ConfigFileName is the configuration's file name in that folder, on the host too.
+	// ConfigFileName is the name of the configuration file in that directory, also on the host.
 	ConfigFileName = "config.yaml"
-	// ContainerConfigPath is the value of --config. It never changes, so that kubeadm's ClusterConfiguration can hold
-	// it; what changes from install to install is the host folder behind it.
+	// ContainerConfigPath is the value of --config. It is constant, so that kubeadm's ClusterConfiguration can hold it;
+	// each install changes the host directory behind it.
 	ContainerConfigPath = ContainerConfigFolder + "/" + ConfigFileName
-	// VolumeName is the name of the volume that brings the configuration into the container.
+	// VolumeName is the name of the volume with the configuration.
 	VolumeName = "kube-scheduler-swap"
 
 	// ConfigSHA256Annotation holds the SHA-256 of the configuration, 64 hexadecimal digits.
 	ConfigSHA256Annotation = "kube-scheduler-swap/config-sha256"
 	// VersionAnnotation holds the version label of the image.
 	VersionAnnotation = "kube-scheduler-swap/version"
-	// RestartedAtAnnotation holds a time, RFC 3339 with nanoseconds. No program reads it as a time; a new value makes
+	// RestartedAtAnnotation holds a time in RFC 3339 with nanoseconds. Kubelet does not interpret it; a new value makes
 	// kubelet start a new pod.
 	RestartedAtAnnotation = "kube-scheduler-swap/restarted-at"
 )
 
-// Swap is what a swapped manifest has and the original one has not.
+// Swap is the difference between a swapped manifest and the original.
 type Swap struct {
-	// Image is the image that the container runs.
+	// Image is the container's image.
 	Image string
-	// ConfigFolder is the folder on the host that holds ConfigFileName, an absolute path. Empty: the image alone is
-	// swapped. The path has to change with the content (the manifest alone then decides what runs).
+	// ConfigFolder is the absolute path of the host directory with ConfigFileName. Empty: only the image is swapped.
+	// The path must change with the content, so that the manifest alone decides what runs.
 	ConfigFolder string
-	// ConfigSHA256 is the SHA-256 of the configuration, 64 hexadecimal digits; empty just when ConfigFolder is.
+	// ConfigSHA256 is the SHA-256 of the configuration, 64 hexadecimal digits; empty if and only if ConfigFolder is.
 	ConfigSHA256 string
-	// Version is the image's version label; empty: the annotation is left out.
+	// Version is the image's version label; empty: no annotation.
 	Version string
-	// RestartedAt becomes RestartedAtAnnotation; the zero time leaves that annotation as it is.
+	// RestartedAt is the value of RestartedAtAnnotation; the zero time leaves the annotation unchanged.
 	RestartedAt time.Time
 }
 
 // Edit is an edited manifest.
 type Edit struct {
 	Manifest []byte
-	// Reformatted says that lines outside the change differ too: indentation, blank lines, line ends, the space before
-	// comments and anchors; in JSON the order of keys. The content and the comments are the same. It never happens to a
-	// manifest that an earlier edit has written, nor to one of kubeadm's, unless a value with blanks in it, such as an
-	// annotation from a patch, was so long that kubeadm broke its line.
+	// Reformatted reports whether lines outside the change differ too: indentation, blank lines, line ends, the space
+	// before comments and anchors; in JSON the order of keys. The content and the comments are the same. It is always
+	// false for a manifest written by an earlier edit. It is also false for kubeadm's, except if a long value with
+	// blanks in it, such as an annotation from a patch, made kubeadm break the line.
 	Reformatted bool
 }
 
-// Diff gives the change from one text to another as a unified diff; nil when there is none.
+// Diff returns a unified diff between two texts; nil if they are equal.
 func Diff(oldName string, old []byte, newName string, new []byte) []byte {
 	return diff.Diff(oldName, old, newName, new)
 }
 
-// Apply swaps a manifest: the image, which kubelet no longer pulls at every start, --config, a volume and its mount,
-// and the annotations. It proves on the decoded pods that nothing else changed. Applied twice it changes nothing the
-// second time; on a manifest that is swapped already, it replaces the values in place. An existing --config of the
-// operator is replaced in place, too; other volumes of theirs stay. Without Swap.ConfigFolder, what an earlier swap
-// added for its configuration is taken out, and an operator's --config stays.
+// Apply swaps a manifest: it sets the image, an imagePullPolicy without a pull at every start, --config, a volume with
+// its mount, and the annotations. It then compares the decoded pods to verify that nothing else changed. A second Apply
+// with the same swap changes nothing; in a swapped manifest, Apply replaces the values in place. It also replaces an
+// operator's --config in place, and leaves their other volumes. Without Swap.ConfigFolder, it removes the configuration
+// of an earlier swap, and leaves an operator's --config.
 //
-// An error says what about the manifest is wrong and ends with what to do next.
+// An error says what is wrong with the manifest, and ends with the next step.
 func Apply(manifest []byte, swap Swap) (Edit, error) {
 	if err := swap.check(); err != nil {
 		return Edit{}, err
@@ -84,7 +84,7 @@ func Apply(manifest []byte, swap Swap) (Edit, error) {
 	return edit(manifest, swap.plan, swap.proof)
 }
 
-// Restart sets RestartedAtAnnotation and nothing else, in a swapped or in an original manifest.
+// Restart sets RestartedAtAnnotation and nothing else, in a swapped or an original manifest.
 func Restart(manifest []byte, at time.Time) (Edit, error) {
 	plan := func(t tree, _ Pod) {
 		t.setEntries(place{"metadata", "annotations"}, entry{RestartedAtAnnotation, quoted(formatTime(at))})
@@ -99,7 +99,7 @@ func Restart(manifest []byte, at time.Time) (Edit, error) {
 	return edit(manifest, plan, proof)
 }
 
-// WithoutPull has kubelet use the image that is on the node, and changes nothing else.
+// WithoutPull makes kubelet use the image on the node, and changes nothing else.
 func WithoutPull(manifest []byte) (Edit, error) {
 	plan := func(t tree, pod Pod) {
 		t.set(place{"spec", "containers", pod.Index, "imagePullPolicy"}, scalar(string(corev1.PullIfNotPresent)))
@@ -112,10 +112,10 @@ func WithoutPull(manifest []byte) (Edit, error) {
 	})
 }
 
-// nextDefect is for what only the calling program can get wrong.
+// nextDefect is the next step for errors that only a bug in the caller can cause.
 const nextDefect = "report this as a defect of the program"
 
-// check refuses a swap that would make a manifest that kubelet or the scheduler does not accept.
+// check returns an error for a swap whose manifest kubelet or the scheduler would reject.
 func (s Swap) check() error {
 	switch {
 	case !imageName.MatchString(s.Image):
@@ -140,7 +140,7 @@ var (
 
 func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
-// mount and volume are what a swap adds for its configuration.
+// mount and volume return the mount and the volume for the configuration.
 func (s Swap) mount() *yaml.Node {
 	return mapping(
 		entry{"mountPath", scalar(ContainerConfigFolder)},
@@ -154,8 +154,8 @@ func (s Swap) volume() *yaml.Node {
 	return mapping(entry{"hostPath", host}, entry{"name", scalar(VolumeName)})
 }
 
-// annotations are those of the swap; an empty value is for one that is not wanted. The one of the restart comes only
-// when a time is given.
+// annotations returns the annotations of the swap. An empty value means: remove it. RestartedAtAnnotation is included
+// only if RestartedAt is set.
 func (s Swap) annotations() []entry {
 	entries := []entry{
 		{ConfigSHA256Annotation, quoted(s.ConfigSHA256)},
@@ -167,7 +167,7 @@ func (s Swap) annotations() []entry {
 	return entries
 }
 
-// plan makes the tree of a manifest a swapped one.
+// plan edits the tree of a manifest to make the swap.
 func (s Swap) plan(t tree, pod Pod) {
 	annotations := place{"metadata", "annotations"}
 	for _, e := range s.annotations() {
@@ -181,7 +181,7 @@ func (s Swap) plan(t tree, pod Pod) {
 	s.planConfig(t, container, pod.Line)
 	t.set(container.with("image"), scalar(s.Image))
 	if pod.pulls() || pulls(s.Image, pod.Container().ImagePullPolicy) {
-		// The image is on the node; a registry may not have it, or not answer.
+		// Use the image on the node: a registry may not have it, or not answer.
 		t.set(container.with("imagePullPolicy"), scalar(string(corev1.PullIfNotPresent)))
 	}
 	mounts, volumes := container.with("volumeMounts"), place{"spec", "volumes"}
@@ -191,14 +191,14 @@ func (s Swap) plan(t tree, pod Pod) {
 		return
 	}
 	t.setItem(mounts, func(mount *yaml.Node) bool {
-		// kubelet refuses two mounts at one path.
+		// kubelet rejects two mounts at one path.
 		at := find(mount, "mountPath")
 		return isOurs(mount) || at != nil && path.Clean(at.Value) == ContainerConfigFolder
 	}, s.mount())
 	t.setItem(volumes, isOurs, s.volume())
 }
 
-// planConfig brings --config into the command line, or takes ours out of it.
+// planConfig adds --config to the command line, or removes it if it is from an earlier swap.
 func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine) {
 	existing := line.Find("config")
 	at := func(index int) place {
@@ -208,7 +208,7 @@ func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine)
 		return container.with("args", index-line.Command)
 	}
 	remove := func(f schedulerpod.FlagPlace) {
-		// From the end, since each removal moves what follows.
+		// Backwards, because each removal shifts the elements after it.
 		for index := f.Last; index >= f.First; index-- {
 			t.drop(at(index))
 		}
@@ -223,7 +223,7 @@ func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine)
 	}
 	argument := scalar("--config=" + ContainerConfigPath)
 	if len(existing) == 0 {
-		// Where the flags are: a command line in both keys has them in args.
+		// Append to the key with the flags: if both keys are set, that is args.
 		end := t.find(container.with("command"))
 		if len(line.Elements) > line.Command {
 			end = t.find(container.with("args"))
@@ -234,7 +234,7 @@ func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine)
 	for _, f := range slices.Backward(existing[1:]) {
 		remove(f)
 	}
-	// "--config" and the path in two elements stay two elements.
+	// If "--config" and the path are two elements, keep two.
 	if f := existing[0]; f.First == f.Last {
 		t.set(at(f.First), argument)
 	} else {
@@ -242,13 +242,13 @@ func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine)
 	}
 }
 
-// isOurs tells whether a volume or a mount is that of a swap.
+// isOurs reports whether a volume or mount belongs to a swap.
 func isOurs(node *yaml.Node) bool {
 	name := find(node, "name")
 	return name != nil && name.Value == VolumeName
 }
 
-// proof tells whether a manifest says what the swap wants.
+// proof returns an error if the edited manifest does not match the swap.
 func (s Swap) proof(before, after Pod) error {
 	config, found := after.Flag("config")
 	folder, mounted := after.HostPath(ContainerConfigPath)
@@ -273,7 +273,7 @@ func (s Swap) proof(before, after Pod) error {
 	return nil
 }
 
-// withoutSwap gives a pod without everything that a swap may change. What is left has to stay the same.
+// withoutSwap returns a copy of a pod without the fields that a swap may change. The rest must stay the same.
 func withoutSwap(described Pod) *corev1.Pod {
 	pod := described.Object.DeepCopy()
 	for _, name := range []string{ConfigSHA256Annotation, VersionAnnotation, RestartedAtAnnotation} {
@@ -285,7 +285,7 @@ func withoutSwap(described Pod) *corev1.Pod {
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return m.Name == VolumeName || path.Clean(m.MountPath) == ContainerConfigFolder
 	})
-	// The command line without --config, still split into command and args.
+	// Remove --config from the command line, and keep the split into command and args.
 	container.Command, container.Args = nil, nil
 	existing := described.Line.Find("config")
 	for index, element := range described.Line.Elements {
@@ -300,8 +300,8 @@ func withoutSwap(described Pod) *corev1.Pod {
 	return pod
 }
 
-// edit changes a manifest and proves the result: proof says whether it is what is wanted, and without what a swap may
-// change it has to be equal to what was there.
+// edit changes a manifest and verifies the result: proof must accept it, and except for the fields of a swap it must be
+// equal to the original.
 func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) error) (Edit, error) {
 	before, err := Describe(manifest)
 	if err != nil {

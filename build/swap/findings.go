@@ -11,24 +11,24 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Severity says what a finding means for a swap.
+// Severity is the effect of a finding on a swap.
 type Severity string
 
 const (
 	// Problem makes a swap fail, or leaves the cluster without a working scheduler.
 	Problem Severity = "problem"
-	// Warning is worth a look; a swap works all the same.
+	// Warning does not prevent a swap, but deserves a look.
 	Warning Severity = "warning"
 )
 
-// Finding is something that check has to say, and what to do about it.
+// Finding is a result of check, with the next step.
 type Finding struct {
 	Severity Severity
 	What     string
 	Next     string
 }
 
-// Findings are all that check has to say.
+// Findings are all results of a check.
 type Findings []Finding
 
 func (f *Findings) problem(next, format string, arguments ...any) {
@@ -39,28 +39,28 @@ func (f *Findings) warn(next, format string, arguments ...any) {
 	*f = append(*f, Finding{Severity: Warning, What: fmt.Sprintf(format, arguments...), Next: next})
 }
 
-// failed is a problem that came as an error, with its next step if it has one.
+// failed adds a problem for an error, with its next step if it has one.
 func (f *Findings) failed(err error) {
 	what, next := nextstep.Split(err, otherwise)
 	f.problem(next, "%s", what)
 }
 
-// What an operator can accept: a problem of that kind is a warning then.
+// Kinds of problems that an operator can accept; an accepted one becomes a warning.
 const (
-	// ProfilingFlags are flags of the manifest that switch profiling off, and lose their effect with a configuration.
+	// ProfilingFlags are flags in the manifest that disable profiling, and have no effect with a configuration.
 	ProfilingFlags = "profiling"
-	// OwnConfiguration is a configuration of the operator's own, which another one replaces.
+	// OwnConfiguration is an operator's configuration that the swap replaces.
 	OwnConfiguration = "own-configuration"
-	// PendingPods are pods that wait for a profile that goes.
+	// PendingPods are pods waiting for a profile that the new scheduler does not have.
 	PendingPods = "pending-pods"
-	// SharedProfiles are profiles that another scheduler of the cluster serves, too.
+	// SharedProfiles are profiles that another scheduler of the cluster also serves.
 	SharedProfiles = "shared-profiles"
 )
 
-// Acceptable are all that an operator can accept.
+// Acceptable lists all kinds that an operator can accept.
 var Acceptable = []string{ProfilingFlags, OwnConfiguration, PendingPods, SharedProfiles}
 
-// checkAccepted refuses what is none of them.
+// checkAccepted returns an error for a kind that is not in Acceptable.
 func checkAccepted(kinds []string) error {
 	for _, kind := range kinds {
 		if !slices.Contains(Acceptable, kind) {
@@ -70,7 +70,7 @@ func checkAccepted(kinds []string) error {
 	return nil
 }
 
-// unless is a problem that the operator may accept.
+// unless adds a problem, or a warning if the operator accepts this kind.
 func (f *Findings) unless(accepted []string, kind, next, format string, arguments ...any) {
 	if slices.Contains(accepted, kind) {
 		f.warn("nothing: it is accepted", format, arguments...)
@@ -79,7 +79,7 @@ func (f *Findings) unless(accepted []string, kind, next, format string, argument
 	f.problem(next+"; if it is intended: --accept "+kind, format, arguments...)
 }
 
-// Problems tells how many findings make a swap fail.
+// Problems returns the number of findings that make a swap fail.
 func (f Findings) Problems() int {
 	count := 0
 	for _, finding := range f {

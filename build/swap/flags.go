@@ -12,15 +12,15 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// ignoredFlag is a flag of kube-scheduler that has no effect with --config, and what has it then.
+// ignoredFlag is a kube-scheduler flag without effect next to --config, and the configuration field that replaces it.
 type ignoredFlag struct {
 	name string
-	// field is the field of the configuration; otherwise is what holds without it, as the flag would be given.
+	// field is the path of the configuration field; otherwise is its default, in the form of the flag's value.
 	field     []string
 	otherwise string
 }
 
-// ignoredFlags are those that kube-scheduler 1.23 calls deprecated.
+// ignoredFlags are the deprecated flags of kube-scheduler 1.23.
 var ignoredFlags = []ignoredFlag{
 	{"profiling", []string{"enableProfiling"}, "true"},
 	{"contention-profiling", []string{"enableContentionProfiling"}, "true"},
@@ -32,13 +32,13 @@ var ignoredFlags = []ignoredFlag{
 	{"lock-object-name", []string{"leaderElection", "resourceName"}, "kube-scheduler"},
 }
 
-// setting is a flag that a manifest sets.
+// setting is a flag with the value from a manifest.
 type setting struct {
 	ignoredFlag
 	value string
 }
 
-// line is what the configuration needs to say for the same effect.
+// line returns the configuration line with the same effect.
 func (s setting) line() string {
 	if len(s.field) == 1 {
 		return s.field[0] + ": " + s.value
@@ -46,11 +46,11 @@ func (s setting) line() string {
 	return s.field[0] + ": {" + s.field[1] + ": " + s.value + "}"
 }
 
-// String is the flag as it stands in the manifest.
+// String returns the flag as in the manifest.
 func (s setting) String() string { return "--" + s.name + "=" + s.value }
 
-// withoutEffect are the flags of a pod that would have no effect with a configuration, which does not set their fields
-// either. What a field says is the operator's word.
+// withoutEffect returns the flags of a pod that would have no effect with a configuration. A flag whose field is set in
+// the configuration is not included: the operator has decided.
 func withoutEffect(pod *Pod, config []byte) ([]setting, error) {
 	tree, err := yaml.Parse(string(config))
 	if err != nil {
@@ -60,7 +60,7 @@ func withoutEffect(pod *Pod, config []byte) ([]setting, error) {
 	for _, flag := range ignoredFlags {
 		value, set := pod.Flag(flag.name)
 		if is, err := strconv.ParseBool(value); err == nil && flag.otherwise == "true" {
-			// 0 and F are false to the scheduler's flags, and not to its configuration.
+			// 0 and F are false as flags, but not in the configuration.
 			value = strconv.FormatBool(is)
 		}
 		if !set || equalValues(value, flag.otherwise) {
@@ -74,14 +74,14 @@ func withoutEffect(pod *Pod, config []byte) ([]setting, error) {
 	return found, nil
 }
 
-// equalValues compares two values of a flag; 50 and 50.0 are the same.
+// equalValues reports whether two flag values are equal; 50 and 50.0 are.
 func equalValues(a, b string) bool {
 	x, errX := strconv.ParseFloat(a, 64)
 	y, errY := strconv.ParseFloat(b, 64)
 	return strings.EqualFold(a, b) || errX == nil && errY == nil && x == y
 }
 
-// adopt writes flags of a pod that would have no effect into a configuration, which keeps its comments.
+// adopt writes the flags without effect into a configuration and keeps its comments.
 func adopt(pod *Pod, config []byte) ([]byte, []setting, error) {
 	settings, err := withoutEffect(pod, config)
 	if err != nil || len(settings) == 0 {

@@ -15,12 +15,12 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// KubeadmPatchFile is the file name under which kubeadm finds the patch.
+// KubeadmPatchFile is the file name that kubeadm expects for the patch.
 const KubeadmPatchFile = "kube-scheduler+strategic.yaml"
 
-// KubeadmPatch gives the strategic merge patch with which `kubeadm upgrade --patches` and `kubeadm join --patches`
-// write the swapped manifest: everything of a swap but --config, which a strategic merge cannot add to a list of
-// strings (see ClusterConfigurationLines), and RestartedAt, which is of one moment on one node.
+// KubeadmPatch returns the strategic merge patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches`
+// write the swapped manifest. Two parts of a swap are missing: --config, because a strategic merge cannot add to a list
+// of strings (see ClusterConfigurationLines), and RestartedAt, which is specific to one node and moment.
 func KubeadmPatch(swap Swap) ([]byte, error) {
 	if err := swap.check(); err != nil {
 		return nil, err
@@ -51,18 +51,18 @@ func KubeadmPatch(swap Swap) ([]byte, error) {
 	return written.Bytes(), err
 }
 
-// ClusterConfigurationLines gives the lines of kubeadm's ClusterConfiguration that add --config, for a swap with a
-// configuration. They stay the same from install to install.
+// ClusterConfigurationLines returns the lines that add --config to kubeadm's ClusterConfiguration, for a swap with a
+// configuration. They are the same for every install.
 func ClusterConfigurationLines() string {
 	return "scheduler:\n  extraArgs:\n    config: " + ContainerConfigPath + "\n"
 }
 
-// DefaultPatches is where kubeadm's patches lie unless the user says otherwise.
+// DefaultPatches is the default directory of kubeadm's patches.
 const DefaultPatches = "/etc/kubernetes/patches"
 
 // KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of
-// this node, and gives the lines for kubeadm's ClusterConfiguration. From then on every install brings the patch up to
-// date.
+// this node, and returns the lines for kubeadm's ClusterConfiguration, if it needs any. Every later install updates the
+// patch.
 func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, err error) {
 	unlock, err := t.state.lock()
 	if err != nil {
@@ -84,13 +84,13 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 		return "", err
 	}
 	if pod.Swap.ConfigFolder == "" {
-		// Nothing is mounted then for --config to name.
+		// --config has no file to name then.
 		return "", nil
 	}
 	return ClusterConfigurationLines(), nil
 }
 
-// updatePatch brings kubeadm's patch up to date, if there is one.
+// updatePatch updates kubeadm's patch, if there is one.
 func (t *Tool) updatePatch(swap Swap) error {
 	var patch patched
 	there, err := readRecord(t.state.patchedFile(), &patch)
@@ -98,7 +98,7 @@ func (t *Tool) updatePatch(swap Swap) error {
 		return err
 	}
 	if !there {
-		// A node that joined with the patch of another one.
+		// This node joined with another node's patch.
 		if !t.patchThere() {
 			return nil
 		}
@@ -111,7 +111,7 @@ func (t *Tool) updatePatch(swap Swap) error {
 	return nil
 }
 
-// patchFiles are where a patch of ours may lie.
+// patchFiles returns the paths where this tool's patch may be.
 func (t *Tool) patchFiles() ([]string, error) {
 	files := []string{filepath.Join(DefaultPatches, KubeadmPatchFile)}
 	var patch patched
@@ -123,7 +123,7 @@ func (t *Tool) patchFiles() ([]string, error) {
 	return files, nil
 }
 
-// patchThere tells whether a patch of ours lies where kubeadm's patches lie by default.
+// patchThere reports whether this tool's patch is in kubeadm's default directory.
 func (t *Tool) patchThere() bool {
 	content, err := readIfThere(filepath.Join(DefaultPatches, KubeadmPatchFile))
 	return err == nil && strings.Contains(string(content), VersionAnnotation)
@@ -160,8 +160,9 @@ func (t *Tool) writePatch(folder string, swap Swap) error {
 	return nil
 }
 
-// keepEditedPatch saves a patch in the state folder that is not what this tool wrote: edits by hand must not be lost.
-// Where no record tells what it wrote, ours does; nil: any patch for a swap counts.
+// keepEditedPatch saves a patch in the state directory if it is not as this tool wrote it, so that manual edits are not
+// lost. Without a record of the written patch, it compares with ours; if ours is nil too, every patch for a swap counts
+// as unedited.
 func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	var last patched
 	if _, err := readRecord(t.state.patchedFile(), &last); err != nil {
@@ -173,7 +174,7 @@ func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	case last.Patch == "" && ours == nil && strings.Contains(string(patch), VersionAnnotation):
 		return nil
 	}
-	// There may be one in each of two folders.
+	// There may be two patches, in two directories.
 	kept := t.state.stamped("edited-kubeadm-patch-"+sum(patch)[:8], t.started)
 	if err := writeDurably(kept, patch, 0o600); err != nil {
 		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),

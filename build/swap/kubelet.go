@@ -17,24 +17,24 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// kubelet is what the running kubelet of this node was told.
+// kubelet holds the settings of this node's running kubelet.
 type kubelet struct {
 	process int
-	// manifests is the folder of static pods; empty if it has none.
+	// manifests is the static pod directory; empty if there is none.
 	manifests string
 	// endpoint is the container runtime's socket.
 	endpoint string
-	// docker tells that kubelet drives Docker itself (dockershim), whose images are Docker's.
+	// docker reports whether kubelet uses dockershim, so that the images are Docker's.
 	docker bool
-	// nodeName is the name of this node's object.
+	// nodeName is the name of this node's Node object.
 	nodeName string
 }
 
-// dockershim is where a kubelet that drives Docker itself serves the container runtime interface.
+// dockershim is the default CRI socket of a kubelet with dockershim.
 const dockershim = "/var/run/dockershim.sock"
 
-// findKubelet reads the settings of the kubelet that runs on this node: its command line, then the file that the
-// command line names, as kubelet itself does. proc is /proc.
+// findKubelet reads the settings of this node's running kubelet as kubelet itself does: from its command line, then
+// from the configuration file that it names. proc is /proc.
 func findKubelet(proc string) (*kubelet, error) {
 	commands, err := filepath.Glob(filepath.Join(proc, "[0-9]*", "cmdline"))
 	if err != nil {
@@ -43,7 +43,7 @@ func findKubelet(proc string) (*kubelet, error) {
 	for _, command := range commands {
 		content, err := os.ReadFile(command)
 		if err != nil || len(content) == 0 {
-			// It has ended since, or is one of the kernel's.
+			// The process has ended, or is a kernel thread.
 			continue
 		}
 		arguments := strings.Split(strings.TrimSuffix(string(content), "\x00"), "\x00")
@@ -60,8 +60,8 @@ func findKubelet(proc string) (*kubelet, error) {
 		"systemctl status kubelet, or run this on a control-plane node")
 }
 
-// sameRoot tells whether a process sees the file system that we see: a kubelet in a container, as of a cluster inside a
-// cluster, is not this node's.
+// sameRoot reports whether a process has the same root file system as this one: a kubelet in a container, for example
+// of a cluster inside a cluster, is not this node's.
 func sameRoot(proc, process string) bool {
 	theirs, err := os.Stat(filepath.Join(process, "root"))
 	if err != nil {
@@ -107,7 +107,7 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 		}
 		k.nodeName = name
 	}
-	// kubelet's own rule, for a name that it was given too.
+	// kubelet does the same, also with --hostname-override.
 	k.nodeName = strings.ToLower(strings.TrimSpace(k.nodeName))
 	if *runtime == "docker" {
 		k.docker = true
