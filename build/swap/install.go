@@ -18,20 +18,20 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Refused is returned when check found what would make the swap fail; nothing was changed.
+// Refused is the error for problems that would make the swap fail; nothing was changed.
 type Refused struct{ Findings Findings }
 
 func (r *Refused) Error() string {
 	return fmt.Sprintf("nothing was changed, because of problems that would make the swap fail: %d", r.Findings.Problems())
 }
 
-// UndoneError says that a change did not work and was taken back.
+// UndoneError is the error for a change that failed and was undone.
 type UndoneError struct {
-	// Reason is why the new scheduler is not taken for working.
+	// Reason is why the new scheduler does not count as working.
 	Reason error
-	// Undo is what went wrong when the old manifest was put back; nil if the old scheduler works again.
+	// Undo is the error from restoring the old manifest; nil if the old scheduler works again.
 	Undo error
-	// Kept is where the old manifest lies, if it could not be put back; then Manifest is where it belongs.
+	// Kept is the path of the saved old manifest if it could not be restored; Manifest is then the path to copy it to.
 	Kept, Manifest string
 }
 
@@ -46,7 +46,7 @@ func (e *UndoneError) Error() string {
 		blame(e.Reason), e.Undo)
 }
 
-// blame says what does not work: the new scheduler, or that of another node, which leads.
+// blame returns a sentence about which scheduler does not work: the new one, or the current leader on another node.
 func blame(reason error) string {
 	if leader := leaderOf(reason); leader != "" {
 		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its "+
@@ -55,7 +55,7 @@ func blame(reason error) string {
 	return fmt.Sprintf("the new scheduler does not work: %v", reason)
 }
 
-// leaderOf gives the scheduler of another node that is the reason; empty: it is none.
+// leaderOf returns the scheduler of another node that caused the failure; empty: none.
 func leaderOf(reason error) string {
 	var failed *failure
 	if errors.As(reason, &failed) {
@@ -64,10 +64,10 @@ func leaderOf(reason error) string {
 	return ""
 }
 
-// atLeader is what to do about another node's scheduler that leads and binds nothing.
+// atLeader returns the next step when another node's scheduler is the leader and binds nothing.
 func atLeader(leader string) string {
 	where := "on the node that holds the lease"
-	// kube-scheduler calls itself by its host's name and a random part.
+	// kube-scheduler's identity is its host name, "_" and a random part.
 	if end := strings.LastIndex(leader, "_"); end > 0 {
 		where = "on " + leader[:end]
 	}
@@ -75,7 +75,7 @@ func atLeader(leader string) string {
 		"again, find out why they were not, before you go on here"
 }
 
-// next is the next step.
+// next returns the next step.
 func (e *UndoneError) next() string {
 	switch leader := leaderOf(e.Reason); {
 	case e.Undo == nil && leader != "":
@@ -90,14 +90,14 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is how long the old scheduler may take to work again once kubelet has begun with it. Kubelet's own time
-// comes before that.
+// undoTime is the time in which the old scheduler must work again, from the moment kubelet starts on it; kubelet's own
+// time is not included.
 const undoTime = 2 * time.Minute
 
-// StuckError says that the new scheduler does not work, and that there was none that worked to put back.
+// StuckError is the error for a new scheduler that does not work when there is no working one to restore.
 type StuckError struct {
 	Reason error
-	// Kept is where the manifest lies that was there; empty: it was that of a run that did not finish.
+	// Kept is the path of the saved earlier manifest; empty: it was that of an unfinished run.
 	Kept string
 }
 
@@ -111,13 +111,13 @@ func (e *StuckError) Error() string {
 
 func (e *StuckError) Unwrap() error { return e.Reason }
 
-// Install swaps the scheduler of this node, and waits until the new one works; otherwise it puts the old one back.
+// Install swaps the scheduler of this node and waits until the new one works. If it does not, Install restores the old
+// one.
 func (t *Tool) Install(ctx context.Context, request Request) error {
 	return t.orInterrupted(ctx, t.install(ctx, request))
 }
 
-// orInterrupted is what an error comes to: whatever failed once the user had lost patience, and before the manifest was
-// written, is nothing but that.
+// orInterrupted maps errors after a cancel: before the manifest was written, every error becomes errInterruptedBefore.
 func (t *Tool) orInterrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil || t.wrote || errors.Is(err, errInterruptedBefore) {
 		return err
@@ -139,7 +139,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		return err
 	}
 	if !probes.asked {
-		// check looks at what the operator has named.
+		// Check only the profiles that the operator named.
 		request.Probe = nil
 	}
 	p, err := t.plan(ctx, request)
@@ -151,7 +151,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		// What was found then is that nothing answers.
+		// Those findings are only consequences of the cancel.
 		return errInterruptedBefore
 	}
 	if len(findings) > 0 {
@@ -191,8 +191,8 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	}
 	t.keepImages(ctx, good)
 	if p.unchanged() {
-		// An interrupted run, or the same command again: what is asked for lies there. If it works, nothing need
-		// restart.
+		// After an interrupted run or a repeated command, the wanted manifest is already in place. If its scheduler
+		// works, no restart is needed.
 		leads, problem := t.works(ctx, p.pod, want)
 		if ctx.Err() != nil {
 			return errInterruptedBefore
@@ -204,7 +204,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			case err == nil:
 				return t.finish(p, p.before)
 			case good != nil && identity(good) != identity(p.before):
-				// The run before was ended before it had probed.
+				// The earlier run was killed before its probe.
 				return t.undo(err, p.before, good)
 			case ctx.Err() != nil:
 				return errInterruptedBefore
@@ -220,7 +220,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			}
 		}
 		t.say("the requested manifest is already in place, and does not work: %v", problem)
-		// Neither check nor the way back tells two forms of one manifest apart.
+		// check and the saved manifests do not distinguish two forms of one manifest, so save the exact text.
 		t.keepExact(p.before)
 	}
 	if good != nil {
@@ -274,18 +274,18 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 	return t.undo(err, change.found, good)
 }
 
-// exists tells whether a file is there.
+// exists reports whether a file exists.
 func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
 
-// errInterruptedBefore is what is said of a run that was ended before it changed anything.
+// errInterruptedBefore is the error for a run that was interrupted before it changed anything.
 var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),
 	"the same command again")
 
-// writeJournal says that a manifest is about to be written, which was never seen to work, like those of the run before
-// that did not finish.
+// writeJournal records that a manifest is about to be written that has not been seen working, together with those of an
+// earlier unfinished run.
 func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) error {
 	begun := journal{Operation: operation, Started: t.started, Process: os.Getpid(), Unproven: []string{identity(manifest)}}
 	if before != nil {
@@ -298,7 +298,7 @@ func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) 
 	return nil
 }
 
-// unbegin takes a run's journal back: it has written nothing, so what was known before is known still.
+// unbegin restores the journal from before a run that has written nothing.
 func (t *Tool) unbegin(before *journal) error {
 	if before == nil {
 		return removeDurably(t.state.journalFile())
@@ -306,18 +306,18 @@ func (t *Tool) unbegin(before *journal) error {
 	return writeRecord(t.state.journalFile(), before)
 }
 
-// doubted tells whether a manifest was put there by an unfinished run, and was never seen to work.
+// doubted reports whether a manifest is from an unfinished run and has never been seen working.
 func (t *Tool) doubted(unfinished *journal, manifest []byte) (bool, error) {
 	if unfinished == nil || !slices.Contains(unfinished.Unproven, identity(manifest)) {
 		return false, nil
 	}
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
-	// A run that was ended while it cleared up has seen it.
+	// A run that was killed during its cleanup has seen the manifest working.
 	return !there || last.Manifest != sum(manifest), err
 }
 
-// version is an image's version for a person.
+// version returns an image's version for output.
 func version(label string) string {
 	if label == "" {
 		return "of unknown version"
@@ -325,7 +325,7 @@ func version(label string) string {
 	return label
 }
 
-// begin lets no other run change anything until end is called, and clears away what one that was killed has left.
+// begin takes the lock, which end releases, and removes leftovers of killed runs.
 func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	unlock, err := t.state.lock()
 	if err != nil {
@@ -339,10 +339,10 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes what a run that was killed had unpacked or half written; no other run is at work while the lock
-// is held.
+// clearScratch removes files that a killed run had unpacked or half written. The lock ensures that no other run uses
+// them.
 func (t *Tool) clearScratch() error {
-	// The second is what was to be renamed into place.
+	// The second pattern is writeDurably's temporary file.
 	for _, pattern := range []string{".scratch-*", ".*.new"} {
 		left, err := filepath.Glob(filepath.Join(t.state.folder, pattern))
 		if err != nil {
@@ -357,8 +357,8 @@ func (t *Tool) clearScratch() error {
 	return nil
 }
 
-// load brings the image into the runtime, and sees that it is the one of the archive. It does so even if the runtime
-// has an image of that name and id: an import that failed half-way leaves one without all of its content.
+// load loads the image into the runtime and verifies its ID. It loads even if the runtime already has an image with
+// this name and ID: a failed import leaves one with content missing.
 func (t *Tool) load(ctx context.Context, p *plan) error {
 	if p.archive == nil {
 		return nil
@@ -369,7 +369,7 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 	}
 	t.say("loading %s", p.archive.path)
 	if err := t.runtime.load(ctx, p.archive.path); err != nil {
-		// Also when the user has lost patience.
+		// Clean up even if the user has cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
 		if id, _ := t.runtime.imageID(ctx, p.swap.Image); before == "" && id != "" {
@@ -380,7 +380,7 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 		return err
 	}
 	id := ""
-	// The runtime tells kubelet of a new image a moment after it was loaded.
+	// The runtime reports a new image with a short delay.
 	for deadline := time.Now().Add(10 * time.Second); ; {
 		if id, err = t.runtime.imageID(ctx, p.swap.Image); err != nil {
 			return err
@@ -403,9 +403,9 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 	}
 }
 
-// keepWayBack writes what is needed to go back, before anything is changed, and gives the manifest that an undo puts
-// back: the one that lies there, or, if an unfinished run put that there and it was never seen to work, the one from
-// before. Nil: there is nothing to go back to, since the scheduler that is there does not work, as works tells.
+// keepWayBack saves everything that a rollback needs before anything is changed, and returns the manifest for an undo:
+// the current one; or the one before it, if the current one is from an unfinished run and was never seen working. It
+// returns nil if there is nothing to restore, because the current scheduler does not work, as reported by works.
 func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]byte, error) {
 	good := p.before
 	doubted, err := t.doubted(unfinished, p.before)
@@ -438,12 +438,12 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 		return nil
 	}
 	if !p.pod.Swapped && !halfSwapped(p.pod) {
-		// kubeadm's own: the first swap, or an upgrade has put it there since.
+		// This is kubeadm's manifest: before the first swap, or after an upgrade.
 		kept, err := readIfThere(t.state.original())
 		if err != nil {
 			return nil, err
 		}
-		// One that does not work takes the place of none.
+		// A manifest that does not work is saved only if there is no other.
 		if kept == nil || good != nil && !onlyRestarted(kept, p.before) {
 			if err := write(t.state.original(), p.before); err != nil {
 				return nil, err
@@ -456,9 +456,9 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 	return good, write(t.state.undo(), good)
 }
 
-// broken tells why the scheduler of the manifest that lies there is known not to work: none of its containers runs, or
-// it is not healthy, for as long as one is given to renew its lease, and longer while kubelet starts it. What cannot be
-// told does not make it broken.
+// broken returns why the current manifest's scheduler does not work: none of its containers runs, or it is not healthy.
+// It waits as long as a scheduler may take to renew its lease, and longer while kubelet starts it. A state that cannot
+// be determined does not count as broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 	began, said := time.Now(), false
 	for {
@@ -484,12 +484,12 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 	}
 }
 
-// restartTime is how long kubelet may take to start a static pod whose manifest was changed, and the scheduler to be
-// healthy: kubelet looks again 10 to 15 seconds after the old container has ended, which may take some time itself.
+// restartTime is the time for kubelet to start a static pod after its manifest changed, and for the scheduler to become
+// healthy: kubelet retries 10 to 15 seconds after the old container has ended, and that may take some time itself.
 const restartTime = 45 * time.Second
 
-// trouble tells what is wrong with the scheduler that runs now; empty: nothing. changed is when kubelet was last given
-// something to do for it, or has begun with it: the manifest was written, or a sandbox was made.
+// trouble returns what is wrong with the running scheduler; empty: nothing. changed is the last time that the manifest
+// was written or kubelet created a sandbox for it.
 func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed time.Time, err error) {
 	name := t.podName(pod)
 	containers, err := t.runtime.containersOf(ctx, pod.Namespace, name, pod.ContainerName)
@@ -505,7 +505,7 @@ func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed t
 	}
 	var file unix.Stat_t
 	if err := unix.Stat(t.manifest, &file); err == nil {
-		// A file that is moved into place keeps its other times.
+		// Use the change time: a rename does not update the others.
 		changed = time.Unix(file.Ctim.Unix())
 	}
 	sandboxes, err := t.runtime.sandboxesOf(ctx, pod.Namespace, name)
@@ -517,8 +517,8 @@ func (t *Tool) trouble(ctx context.Context, pod *Pod) (problem string, changed t
 	return problem, changed, err
 }
 
-// keepImages keeps the images of the manifests that one can go back to: kubelet clears images away that nothing uses,
-// and a node may have no registry. What cannot be kept is no reason to stop.
+// keepImages saves the images that a rollback needs: kubelet removes unused images, and a node may have no registry. An
+// image that cannot be saved is no reason to stop.
 func (t *Tool) keepImages(ctx context.Context, good []byte) {
 	original, _ := readIfThere(t.state.original())
 	for _, manifest := range [][]byte{good, original} {
@@ -538,7 +538,7 @@ func (t *Tool) keepImage(ctx context.Context, name string) error {
 		return err
 	}
 	file := t.state.imageFile(name)
-	// It was put there whole; before it is loaded all of it is read.
+	// A saved file is always complete; its content is verified before it is loaded.
 	if tag, err := parseTag(name); err != nil {
 		return err
 	} else if _, kept, _, err := imageOf(func() (io.ReadCloser, error) { return os.Open(file) }, tag.String()); err == nil && kept == id {
@@ -559,8 +559,8 @@ func (t *Tool) keepImage(ctx context.Context, name string) error {
 	return os.Rename(saved, file)
 }
 
-// keepEditedConfig saves a configuration in the state folder that is not what was installed: edits by hand must not be
-// lost.
+// keepEditedConfig saves a configuration in the state directory if it differs from what was installed, so that manual
+// edits are not lost.
 func (t *Tool) keepEditedConfig(folder string) error {
 	content, err := readIfThere(filepath.Join(folder, ConfigFileName))
 	if content == nil || err != nil || folder == t.state.configFolder(sum(content)) {
@@ -575,15 +575,15 @@ func (t *Tool) keepEditedConfig(folder string) error {
 	return nil
 }
 
-// halfSwapped tells whether a manifest names our configuration and does not mount it: an upgrade by a kubeadm whose
-// ClusterConfiguration has our lines, without our patch.
+// halfSwapped reports whether a manifest names this tool's configuration, but does not mount it. A kubeadm upgrade does
+// that if the ClusterConfiguration has our lines and the patch is missing.
 func halfSwapped(pod *Pod) bool {
 	path, _ := pod.Flag("config")
 	_, mounted := pod.HostPath(ContainerConfigPath)
 	return path == ContainerConfigPath && !mounted
 }
 
-// onlyRestarted tells whether a manifest is another one with the time of a restart in it, which a rollback may leave.
+// onlyRestarted reports whether two manifests differ at most by the restart time in to, which a rollback may leave.
 func onlyRestarted(from, to []byte) bool {
 	pod, err := Describe(to)
 	if err != nil || pod.Swap.RestartedAt.IsZero() {
@@ -593,7 +593,7 @@ func onlyRestarted(from, to []byte) bool {
 	return err == nil && sum(edit.Manifest) == sum(to)
 }
 
-// unfinished gives the journal of a run that did not finish; nil if there is none.
+// unfinished returns the journal of an unfinished run; nil if there is none.
 func (t *Tool) unfinished() (*journal, error) {
 	found := &journal{}
 	there, err := readRecord(t.state.journalFile(), found)
@@ -603,15 +603,15 @@ func (t *Tool) unfinished() (*journal, error) {
 	return found, nil
 }
 
-// works tells what is wrong with the scheduler that runs now; nil if it is what is wanted. leads tells whether it holds
-// the lease, or needs none.
+// works returns what is wrong with the running scheduler; nil if it matches want. leads reports whether it holds the
+// lease, or needs none.
 func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, err error) {
 	r := &replacement{tool: t, pod: pod, want: want, version: pod.Object.Annotations[RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {
 		if r.holder, err = t.cluster.holder(ctx, *want.lease); err != nil {
 			return false, err
 		}
-		// The one that holds it now may be the one that is asked about: it has to renew it.
+		// The current holder may be this scheduler itself: it only has to renew the lease.
 		r.holder.identity = ""
 	}
 	ctx, stop := context.WithTimeout(ctx, worksTime)
@@ -629,11 +629,10 @@ func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, er
 	}
 }
 
-// worksTime is how long a scheduler that runs already may take to renew its lease, which it does every two seconds.
+// worksTime is the time in which a running scheduler must renew its lease, which it does every two seconds.
 const worksTime = 8 * time.Second
 
-// undo puts a manifest back that worked, whatever has become of the user's patience in the meantime. found is what lies
-// there.
+// undo restores a manifest that worked, even if the user has cancelled. found is the current manifest.
 func (t *Tool) undo(reason error, found, good []byte) error {
 	var failed *failure
 	switch {
@@ -641,7 +640,7 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 		reason = errors.New("it was interrupted before it was confirmed to work")
 		t.say("interrupted")
 	case errors.As(reason, &failed):
-		// The rest of it stands in the error, last.
+		// The rest is printed at the end, with the error.
 		t.say("%s", failed.reason)
 	}
 	t.say("putting the old manifest back")
@@ -664,14 +663,14 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 	return nextstep.With(undone, "%s", undone.next())
 }
 
-// undone writes down that what was there before a failed install is there again.
+// undone records that the manifest from before a failed install is in place again.
 func (t *Tool) undone(good, written []byte) error {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
 	if err != nil {
 		return err
 	}
-	// Another time of the restart stands in it now.
+	// It has a new restart time now.
 	if there && last.Manifest == sum(good) && last.Manifest != sum(written) {
 		last.Manifest = sum(written)
 		if err := writeRecord(t.state.installedFile(), last); err != nil {
@@ -681,8 +680,8 @@ func (t *Tool) undone(good, written []byte) error {
 	return errors.Join(removeDurably(t.state.journalFile()), removeDurably(t.state.undo()))
 }
 
-// restore puts a manifest in the place of the one that was found, with the time of the restart in an annotation, and
-// waits until its scheduler works. It gives what it has written; nil if nothing.
+// restore replaces the manifest found with another one, with a new restart time, and waits until its scheduler works.
+// It returns the manifest that it wrote; nil if none.
 func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time.Duration) ([]byte, error) {
 	t.keepExact(manifest)
 	manifest = t.startable(ctx, manifest)
@@ -691,12 +690,12 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 		return nil, err
 	}
 	if folder := pod.Swap.ConfigFolder; inside(folder, t.state.configs()) {
-		// Its container may run as another user than the one that it takes the place of.
+		// Its container may run as another user than the current one.
 		if err := giveConfig(folder, userOf(&pod)); err != nil {
 			t.say("the configuration cannot be given to the user of the old scheduler: %v", err)
 		}
 	}
-	// Whether its image is there and its configuration can be read is seen when it runs.
+	// Ignore errors: a missing image or unreadable configuration shows when the scheduler starts.
 	id, _ := t.runtime.imageID(ctx, pod.Image)
 	config, _ := configOf(&pod)
 	t.options.Timeout = timeout
@@ -709,8 +708,8 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	return change.found, err
 }
 
-// startable gives a manifest that kubelet can start without a registry: one that has the image pulled at every start is
-// changed to use the image that is there, if the registry does not answer.
+// startable returns a manifest that kubelet can start without a registry: if the image is pulled at every start and the
+// registry does not answer, the result uses the image on the node.
 func (t *Tool) startable(ctx context.Context, manifest []byte) []byte {
 	pod, err := Describe(manifest)
 	if err != nil || !pod.pulls() {
@@ -730,10 +729,10 @@ func (t *Tool) startable(ctx context.Context, manifest []byte) []byte {
 	return edit.Manifest
 }
 
-// pullTime is how long a pull may take before the image that is there is used.
+// pullTime is the timeout of a pull before the image on the node is used.
 const pullTime = 30 * time.Second
 
-// keepExact keeps the exact text of a manifest that gets another form when the time of the restart is set in it.
+// keepExact saves the exact text of a manifest that a new restart time would reformat.
 func (t *Tool) keepExact(manifest []byte) {
 	edit, err := Restart(manifest, t.started)
 	if err != nil || !edit.Reformatted {
@@ -741,14 +740,14 @@ func (t *Tool) keepExact(manifest []byte) {
 	}
 	kept := "is kept as " + t.state.stamped("exact", t.started)
 	if err := writeDurably(t.state.stamped("exact", t.started), manifest, 0o600); err != nil {
-		// Nothing may stand in the way of the old scheduler.
+		// Nothing must delay the old scheduler.
 		kept = fmt.Sprintf("cannot be kept: %v", err)
 	}
 	t.say("the manifest from before is not in the form that this tool writes: it gets that form, its content and its comments stay; "+
 		"its exact text %s", kept)
 }
 
-// finish writes down what was installed, and clears away what is of no use any more.
+// finish records the installed scheduler and removes files that are no longer needed.
 func (t *Tool) finish(p *plan, written []byte) error {
 	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version, Config: p.swap.ConfigSHA256}
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
@@ -779,8 +778,8 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	return nil
 }
 
-// clear removes the configurations that no manifest names, neither the one that lies there, nor one that is kept, nor
-// kubeadm's patch; and the images that no rollback goes to.
+// clear removes the configurations that are named neither in the current manifest, nor in a saved one, nor in kubeadm's
+// patch; and the images that no rollback needs.
 func (t *Tool) clear(written []byte) error {
 	named, err := t.state.manifests()
 	if err != nil {

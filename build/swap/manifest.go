@@ -18,17 +18,17 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// maxManifest is how many bytes kubelet reads of a manifest; it refuses a longer one.
+// maxManifest is kubelet's size limit for a manifest, in bytes.
 const maxManifest = 10 << 20
 
-// byteOrderMark may open a file; YAML parsers take it off.
+// byteOrderMark may begin a file; YAML parsers remove it.
 const byteOrderMark = "\uFEFF"
 
-// isJSON tells whether kubelet takes a manifest for JSON, and accepts nothing else then.
+// isJSON reports whether kubelet would parse a manifest strictly as JSON.
 func isJSON(manifest []byte) bool { return bytes.HasPrefix(bytes.TrimSpace(manifest), []byte("{")) }
 
-// parse gives the tree of a manifest, its document node. It refuses what kubelet does not accept, and what kubelet and
-// a person may understand in two ways.
+// parse returns the document node of a manifest. It returns an error for text that kubelet does not accept, or that
+// kubelet and a person may read differently.
 func parse(manifest []byte) (*yaml.Node, error) {
 	text := bytes.TrimPrefix(manifest, []byte(byteOrderMark))
 	switch {
@@ -44,7 +44,7 @@ func parse(manifest []byte) (*yaml.Node, error) {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, next yaml.Node
 	if err := decodeNext(decoder, &document); err != nil && isJSON(text) {
-		// Some escapes of JSON, such as \/, are none of YAML.
+		// Some escapes of JSON, such as \/, do not exist in YAML.
 		return nil, nextstep.With(fmt.Errorf("the manifest is JSON with escapes that cannot be edited (%w)", err),
 			"write it again with: jq . FILE")
 	} else if err != nil {
@@ -67,7 +67,7 @@ func parse(manifest []byte) (*yaml.Node, error) {
 	return &document, checkUniqueKeys(&document)
 }
 
-// decodeNext decodes a document. The parser panics on some texts that are not YAML.
+// decodeNext decodes one document. It recovers from the parser's panics on some invalid texts.
 func decodeNext(decoder *yaml.Decoder, node *yaml.Node) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -77,7 +77,7 @@ func decodeNext(decoder *yaml.Decoder, node *yaml.Node) (err error) {
 	return decoder.Decode(node)
 }
 
-// checkUniqueKeys refuses what every reader understands in another way.
+// checkUniqueKeys returns an error for a repeated key, because parsers disagree about which value counts.
 func checkUniqueKeys(node *yaml.Node) error {
 	if node.Kind == yaml.MappingNode {
 		lines := map[string]int{}
@@ -100,8 +100,8 @@ func checkUniqueKeys(node *yaml.Node) error {
 	return nil
 }
 
-// normalize gives a manifest as kyaml writes it, without anchors. For a manifest that kubeadm wrote, these are the same
-// bytes (see Edit.Reformatted). For another one the content and the comments are the same.
+// normalize returns a manifest in kyaml's format, without anchors. kubeadm's manifests do not change (see
+// Edit.Reformatted); others keep their content and comments.
 func normalize(manifest []byte) ([]byte, error) {
 	document, err := parse(manifest)
 	if err != nil {
@@ -136,7 +136,7 @@ func hasComment(node *yaml.Node) bool {
 	return node.HeadComment+node.LineComment+node.FootComment != "" || slices.ContainsFunc(node.Content, hasComment)
 }
 
-// withoutBraces writes each list and mapping that has comments inside one entry a line.
+// withoutBraces changes flow style to block style for each list and mapping with comments inside.
 func withoutBraces(node *yaml.Node) {
 	if slices.ContainsFunc(node.Content, hasComment) {
 		node.Style &^= yaml.FlowStyle
@@ -146,8 +146,8 @@ func withoutBraces(node *yaml.Node) {
 	}
 }
 
-// lostComment gives a comment that one text has and another one has not; empty: there is none. What looks like a
-// comment inside a value may count as one.
+// lostComment returns a comment in before that is missing in after; empty: none. Text inside a value that looks like a
+// comment may count as one.
 func lostComment(before, after string) string {
 	for _, line := range strings.FieldsFunc(before, func(r rune) bool { return r == '\n' || r == '\r' }) {
 		if _, comment, found := strings.Cut(" "+strings.ReplaceAll(line, "\t#", " #"), " #"); found {
@@ -160,10 +160,10 @@ func lostComment(before, after string) string {
 	return ""
 }
 
-// encode writes a tree in kyaml's form, with the lists of a manifest indented as there; as JSON if the manifest is
-// JSON. Written again, the result stays the same: comments may need a second time to settle.
+// encode writes a tree in kyaml's format, with lists indented as in like; as JSON if like is JSON. The result is stable
+// under another encode: comments may need a second pass to settle.
 func encode(document *yaml.Node, like []byte) ([]byte, error) {
-	// kubelet would take a tree in braces for JSON. Comments in braces would end up between the lines.
+	// kubelet would read a flow-style root as JSON, and comments inside braces would move between the lines.
 	document.Content[0].Style &^= yaml.FlowStyle
 	withoutBraces(document)
 	options := yaml.EncoderOptions{SeqIndent: yaml.SequenceIndentStyle(yaml.DeriveSeqIndentStyle(string(like)))}

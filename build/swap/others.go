@@ -15,20 +15,20 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// otherScheduler is a scheduler of the cluster that is no static pod: a second scheduler, for one.
+// otherScheduler is a scheduler of the cluster that is not a static pod, for example a second scheduler.
 type otherScheduler struct {
-	// pod is its namespace and name.
+	// pod is the pod's namespace and name.
 	pod      string
 	profiles []string
 	lease    *schedulerpod.Lease
 }
 
-// otherSchedulers looks at the pods of the cluster. A configuration that is in no ConfigMap is not known; such a
-// scheduler is left out.
+// otherSchedulers returns the schedulers among the cluster's pods. It skips a scheduler whose configuration is not in a
+// ConfigMap.
 func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error) {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
-		// From the API server's cache: there may be many.
+		// Read from the API server's cache: there may be many pods.
 		ResourceVersion: "0",
 	})
 	if err != nil {
@@ -54,7 +54,7 @@ func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error)
 	return found, nil
 }
 
-// configOfPod reads the configuration of a scheduler from the ConfigMap that its pod mounts.
+// configOfPod reads a scheduler's configuration from the ConfigMap that its pod mounts.
 func (c *cluster) configOfPod(ctx context.Context, pod schedulerpod.Scheduler) (config *schedulerpod.Config, known bool) {
 	file := pod.ConfigFile()
 	if file == "" {
@@ -79,8 +79,8 @@ func (c *cluster) configOfPod(ctx context.Context, pod schedulerpod.Scheduler) (
 	return config, err == nil
 }
 
-// checkOthers finds schedulers that serve the same names and do not take turns with the new one: both would bind the
-// same pods.
+// checkOthers reports schedulers that serve the same profiles as the new one without sharing its lease: both would bind
+// the same pods.
 func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, accepted []string) {
 	others, err := t.cluster.otherSchedulers(ctx)
 	if err != nil {
@@ -98,7 +98,7 @@ func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, acc
 			if !slices.Contains(other.profiles, profile) || told[profile] {
 				continue
 			}
-			// Of several replicas one is enough.
+			// Report each profile once, not for every replica.
 			told[profile] = true
 			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or end that scheduler",
 				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them fails each time", other.pod, profile)

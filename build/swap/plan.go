@@ -16,47 +16,46 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// Request is what a user asks for. What is empty stays as it is.
+// Request is a user's request. Empty fields leave the current values.
 type Request struct {
-	// Archive is an image archive to load. Image is the name of an image that the runtime has already.
+	// Archive is an image archive to load. Image is the name of an image that the runtime already has.
 	Archive, Image string
-	// Config is a KubeSchedulerConfiguration.
+	// Config is the path of a KubeSchedulerConfiguration.
 	Config string
-	// Probe are the profiles that have to bind a pod before the swap counts as done: default-scheduler if none is
-	// named, and none with NoProbe.
+	// Probe lists the profiles that must bind a pod before the swap counts as done. Empty means default-scheduler;
+	// NoProbe means none.
 	Probe []string
-	// AdoptFlags writes flags of the manifest that lose their effect with a configuration into the configuration.
+	// AdoptFlags copies flags of the manifest that have no effect with a configuration into the configuration.
 	AdoptFlags bool
-	// Accept are the kinds of problems, of Acceptable, that do not stop an install.
+	// Accept lists the kinds of problems, from Acceptable, that do not stop an install.
 	Accept []string
 }
 
-// plan is a change that was thought through, and not begun.
+// plan is a change that is fully computed, but not started.
 type plan struct {
-	// before is the manifest that lies there; pod is what it says.
+	// before is the current manifest; pod is its decoded form.
 	before []byte
 	pod    *Pod
-	// archive is what has to be loaded; nil for an image that is there.
+	// archive is the archive to load; nil if the image is already in the runtime.
 	archive *archive
 	imageID string
 	swap    Swap
-	// config is the content to keep; nil if none has to be. adopted are the flags of the manifest that were written
+	// config is the content of the configuration to install; nil for no change. adopted are the flags that were copied
 	// into it.
 	config  []byte
 	adopted []setting
-	// after is the new manifest, and the pod that it describes; reformatted tells whether other lines change, too.
+	// after is the new manifest, and afterPod its decoded form; reformatted reports whether other lines change, too.
 	after       []byte
 	afterPod    *Pod
 	reformatted bool
-	// accepted is the configuration that the new scheduler accepts, and warnings what it says about it; refusal is why
-	// it does not accept it, or why its pod could not start, so that it was not asked.
+	// accepted is the configuration as the new scheduler accepted it, and warnings are its messages. refusal is why it
+	// rejected the configuration, or why its pod could not start.
 	accepted *schedulerpod.Config
 	warnings []string
 	refusal  error
 }
 
-// plan finds out what a request would change. It reads, and writes only into a folder of its own that is gone
-// afterwards.
+// plan computes the changes for a request. It writes only into a temporary directory, which it removes.
 func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if request.Archive != "" && request.Image != "" {
 		return nil, nextstep.With(errors.New("both an archive and an image are named"), "name one of them")
@@ -73,7 +72,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	defer os.RemoveAll(scratch)
 
 	root := filepath.Join(scratch, "image")
-	// Another user than root may have to read it.
+	// The scheduler may run as a user other than root and must be able to read it.
 	if err := os.Mkdir(root, 0o755); err != nil {
 		return nil, err
 	}
@@ -86,7 +85,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if err := t.planConfig(p, request); err != nil {
 		return nil, err
 	}
-	// It is taken for the time of the change when it comes to that; here it shows what would stand there.
+	// This time is only for display; install sets the time of the change.
 	p.swap.RestartedAt = t.started
 	edit, err := Apply(p.before, p.swap)
 	if err != nil {
@@ -101,7 +100,7 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	return p, t.ask(ctx, p, scratch, root)
 }
 
-// ask finds out whether the new scheduler accepts what its pod gives it.
+// ask checks whether the new scheduler accepts its pod's command line and configuration.
 func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	instead := map[string]string{}
 	config, err := p.configAfter()
@@ -110,7 +109,7 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 		return nil
 	}
 	if p.swap.ConfigFolder != "" {
-		// As install gives it to the user of the new pod, also if it lies there for another one.
+		// Set the owner as install does, even if the installed copy belongs to another user.
 		staged := filepath.Join(scratch, "config")
 		err := errors.Join(os.Mkdir(staged, 0o700),
 			os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
@@ -132,8 +131,8 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	return nil
 }
 
-// scratchFolder makes a folder for what is thrown away. check changes nothing: before the first install there is no
-// state folder, and it makes none.
+// scratchFolder creates a temporary directory. check must not change anything, so before the first install it does not
+// create the state directory.
 func scratchFolder(state string) (string, error) {
 	parent := state
 	if _, err := os.Stat(state); err != nil {
@@ -149,7 +148,7 @@ func scratchFolder(state string) (string, error) {
 	return folder, nil
 }
 
-// planImage settles which image it will be, and takes the scheduler out of it.
+// planImage chooses the image and unpacks its scheduler.
 func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch, root string) error {
 	file, name := request.Archive, request.Image
 	if file == "" && name == "" {
@@ -190,7 +189,7 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 	return t.takeScheduler(loaded, root)
 }
 
-// unknownVersion stands in the manifest for an image that does not tell its version: that one is there marks a swap.
+// unknownVersion is the version annotation for an image without a version label. The annotation itself marks a swap.
 const unknownVersion = "unknown"
 
 func (t *Tool) takeScheduler(a *archive, root string) error {
@@ -201,7 +200,7 @@ func (t *Tool) takeScheduler(a *archive, root string) error {
 	return a.unpack(root)
 }
 
-// planConfig settles which configuration it will be: the one that is named, or the one of the swap that is there.
+// planConfig chooses the configuration: the requested one, or that of the current swap.
 func (t *Tool) planConfig(p *plan, request Request) error {
 	if request.Config == "" {
 		if p.pod.Swapped {
@@ -230,7 +229,7 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 	return t.useConfig(p, content, request.AdoptFlags)
 }
 
-// useConfig has a plan install a configuration.
+// useConfig sets the configuration that a plan installs.
 func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
 	if adoptFlags {
 		var err error
@@ -244,21 +243,21 @@ func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
 	return nil
 }
 
-// unchanged tells whether the manifest names already what is asked for.
+// unchanged reports whether the current manifest already matches the request.
 func (p *plan) unchanged() bool {
 	now, then := p.pod.Swap, p.afterPod.Swap
 	now.RestartedAt, then.RestartedAt = time.Time{}, time.Time{}
 	return p.pod.Swapped && now == then && slices.Equal(p.pod.Line.Elements, p.afterPod.Line.Elements)
 }
 
-// wouldReformat announces that a manifest is written in another form. install keeps its exact text in the state folder
-// first.
+// wouldReformat returns the warning that a manifest will be reformatted. install first saves its exact text in the
+// state directory.
 func wouldReformat(manifest string) string {
 	return fmt.Sprintf("%s is not in the form that this tool writes, and install writes the whole file again: indentation, blank "+
 		"lines, line ends, breaks in long values and anchors may change, its content and its comments stay", manifest)
 }
 
-// Diff gives the exact change of the manifest that install would make; empty if there is none.
+// Diff returns the exact change that install would make to the manifest; empty if there is none.
 func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 	p, err := t.plan(ctx, request)
 	if err != nil {

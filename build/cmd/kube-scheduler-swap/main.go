@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-scheduler-swap replaces the kube-scheduler of a kubeadm control-plane node, and takes it back. It is one
-// static binary: the node needs nothing but its container runtime's own tool.
+// Command kube-scheduler-swap replaces the kube-scheduler of a kubeadm control-plane node and restores the original. It
+// is one static binary; on the node it needs only the command-line tool of the container runtime.
 package main
 
 import (
@@ -20,23 +20,23 @@ import (
 	"kube-scheduler-fork/build/swap"
 )
 
-// version is stamped by the release: that of the scheduler that it goes with.
+// version is set by the release build to the version of the matching scheduler.
 var version = "unreleased"
 
-// errProblems ends check and status with an exit status that a script sees; what was found is printed.
+// errProblems makes check and status exit with status 1; the findings are printed already.
 var errProblems = errors.New("problems were found")
 
 func main() {
-	// A lost connection is a signal like Ctrl-C; that no one reads what is printed is no reason to stop half-way.
+	// A lost connection (SIGHUP) works like Ctrl-C. A closed output (SIGPIPE) is no reason to stop half-way.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {
 		<-ctx.Done()
-		// The first signal undoes what was begun; the second one ends that too.
+		// The first signal undoes the change; the second one kills the process.
 		stop()
 	}()
-	// The scheduler may run as another user than root, and its image is unpacked here to ask it; what is secret says so
-	// itself.
+	// The scheduler may run as a user other than root, and must be able to read its image when it is unpacked for the
+	// check. Files with secrets set their own mode.
 	syscall.Umask(0o022)
 	options := swap.Options{Output: os.Stderr}
 	root := &cobra.Command{
@@ -72,7 +72,7 @@ one after the other, and the one that holds the lease last.`,
 	}
 }
 
-// run opens the tool for a command that takes no arguments.
+// run opens the tool for a command without arguments.
 func run(options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
 		tool, err := swap.Open(command.Context(), *options)
@@ -84,7 +84,7 @@ func run(options *swap.Options, work func(ctx context.Context, command *cobra.Co
 	}
 }
 
-// look is run for a command that changes nothing: a signal ends it, even while it waits for a file.
+// look is run for a read-only command: a signal ends it, even while it waits for a file.
 func look(
 	options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error,
 ) func(*cobra.Command, []string) error {
@@ -95,7 +95,7 @@ func look(
 	}
 }
 
-// unlessEnded works until a context ends. Then the work may clear up for a while, and is left alone.
+// unlessEnded runs work until ctx ends. After that, work has the time while for its cleanup, and is then abandoned.
 func unlessEnded(ctx context.Context, while time.Duration, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
@@ -112,7 +112,7 @@ func unlessEnded(ctx context.Context, while time.Duration, work func() error) er
 	}
 }
 
-// requestFlags are what check, install and diff are asked for.
+// requestFlags adds the flags of check, install and diff.
 func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags := command.Flags()
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
