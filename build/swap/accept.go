@@ -24,7 +24,7 @@ const acceptTime = 10 * time.Minute
 
 // scheduler is a kube-scheduler binary that can check its own configuration.
 type scheduler struct {
-	// binary is the path of the binary as run sees it; folder is its location on this host.
+	// binary is the path of the binary as run sees it; folder is a directory on this host that contains it.
 	binary, folder string
 	// run runs a command with the files that the pod's container would see.
 	run func(*exec.Cmd) error

@@ -14,7 +14,7 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// ask has a script in the place of a scheduler check the command line of a pod.
+// ask makes a script check the command line of a pod, in place of a scheduler.
 func ask(t *testing.T, script string, pod *Pod, config string) (*schedulerpod.Config, []string, error) {
 	t.Helper()
 	folder := t.TempDir()

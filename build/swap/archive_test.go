@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// archiveWith writes the archive of an image with files, and gives its path.
+// archiveWith writes the archive of an image with files, and returns its path.
 func archiveWith(t *testing.T, files map[string]string) string {
 	t.Helper()
 	var content bytes.Buffer
@@ -78,7 +78,7 @@ func TestAnImageWithOtherLayersThanItSaysIsRefused(t *testing.T) {
 	}
 }
 
-// Every fifth byte in turn: whatever is accepted is the image that the whole archive holds.
+// The test damages every fifth byte in turn: an accepted archive must still hold the same image.
 func TestADamagedArchiveIsRefused(t *testing.T) {
 	file := archiveWith(t, map[string]string{schedulerInImage: strings.Repeat("the scheduler ", 20)})
 	whole, err := openArchive(file)

@@ -16,7 +16,7 @@ import (
 	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// runtimeWith is a container runtime with one pod, whose container runs from some time on.
+// runtimeWith is a container runtime with one pod, whose container starts at a given time.
 type runtimeWith struct {
 	cri.RuntimeServiceClient
 	created, runs time.Time
@@ -36,7 +36,7 @@ func (r *runtimeWith) ListPodSandbox(context.Context, *cri.ListPodSandboxRequest
 	return &cri.ListPodSandboxResponse{Items: []*cri.PodSandbox{{Id: "s", CreatedAt: r.created.UnixNano()}}}, nil
 }
 
-// passed has some time pass since the manifest was written.
+// passed waits until the manifest is a given age.
 func passed(t *testing.T, tool *Tool, since time.Duration) {
 	t.Helper()
 	info, err := os.Stat(tool.manifest)
@@ -55,8 +55,7 @@ func TestASchedulerThatKubeletIsAboutToStartIsNotBroken(t *testing.T) {
 	}
 	const never = time.Hour
 	for name, c := range map[string]struct {
-		// written and made are how long ago the manifest was written, and the sandbox made; starts is when its
-		// container runs.
+		// written and made are the ages of the manifest and the sandbox; starts is the time until the container runs.
 		written, made, starts time.Duration
 		broken                bool
 		least, most           time.Duration

@@ -18,11 +18,11 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// update writes what comes out into testdata, to be read before it is committed: UPDATE=1 go test ./swap
+// update writes the results into testdata, to be reviewed before a commit: UPDATE=1 go test ./swap
 var update = os.Getenv("UPDATE") != ""
 
 var (
-	// The SHA-256 is one that YAML would take for a number if it had no quotes.
+	// Without quotes, YAML would read this SHA-256 as a number.
 	withConfig = Swap{
 		Image:        "example.com/kube-scheduler:v1.23.17_swap.0123456789ab",
 		ConfigFolder: "/var/lib/kube-scheduler-swap/configs/123456789012",
@@ -37,7 +37,7 @@ var (
 	}
 )
 
-// asKubeadmWrites are the scenarios whose text is in kubeadm's form. The others were edited by hand.
+// asKubeadmWrites are the scenarios in kubeadm's format. The others were edited by hand.
 var asKubeadmWrites = map[string]bool{"kubeadm": true, "image-only": true}
 
 type scenario struct {
@@ -150,7 +150,7 @@ func TestASwapOfTheImageAloneTakesOutAnEarlierConfiguration(t *testing.T) {
 		if before, err := Describe(s.before); err != nil || before.Swapped {
 			continue
 		} else if _, own := before.Flag("config"); own {
-			// The operator's own one was replaced by the earlier swap.
+			// The earlier swap replaced the operator's configuration.
 			continue
 		}
 		t.Run(s.name, func(t *testing.T) {
@@ -164,10 +164,10 @@ func TestASwapOfTheImageAloneTakesOutAnEarlierConfiguration(t *testing.T) {
 	}
 }
 
-// decoded gives the object of a manifest in one normal form.
+// decoded returns the object of a manifest in a normal form.
 func decoded(t testing.TB, manifest []byte) []byte { return without(t, manifest) }
 
-// without is decoded, less lists that are empty or null under some keys.
+// without is decoded, minus empty and null lists under the given keys.
 func without(t testing.TB, manifest []byte, keys ...string) []byte {
 	t.Helper()
 	object := map[string]interface{}{}
@@ -200,7 +200,7 @@ func without(t testing.TB, manifest []byte, keys ...string) []byte {
 	return text
 }
 
-// lineChanges gives the lines that went and came.
+// lineChanges returns the removed and the added lines.
 func lineChanges(before, after []byte) (gone, come []string) {
 	for _, line := range strings.Split(string(Diff("before", before, "after", after)), "\n") {
 		switch {
@@ -241,7 +241,7 @@ func TestOfAKubeadmManifestOnlyTheChangedLinesDiffer(t *testing.T) {
 func TestWhatKubeadmMayWriteKeepsItsBytes(t *testing.T) {
 	kubeadm := string(readFile(t, "testdata/kubeadm/before.yaml"))
 	for name, manifest := range map[string]string{
-		// What extraArgs, extraVolumes, an IPv6 cluster and a name that needs quotes make of it.
+		// Effects of extraArgs, extraVolumes, an IPv6 cluster, and values that need quotes.
 		"extra arguments": strings.Replace(kubeadm, "    - --leader-elect=true\n",
 			"    - --leader-elect=true\n    - --profiling=false\n    - '--vmodule=a=1,b: 2'\n    - \"--v=4 \"\n", 1),
 		"an extra volume": strings.Replace(strings.Replace(kubeadm, "  hostNetwork: true\n",
@@ -285,7 +285,7 @@ func TestAManifestThatWasEditedByHandKeepsItsContentAndItsComments(t *testing.T)
 				}
 				comments := regexp.MustCompile(`(?m)(^|\s)#[^\r\n]*`).FindAllString(string(before), -1)
 				for _, comment := range comments {
-					// One behind an item that is taken out goes with it.
+					// A comment after a removed item is removed with it.
 					if comment = strings.TrimSpace(comment); !strings.Contains(string(got.Manifest), comment) && comment != "# this one counted" {
 						t.Errorf("the comment %q is gone:\n%s", comment, got.Manifest)
 					}
@@ -302,7 +302,7 @@ func TestAManifestThatWasEditedByHandKeepsItsContentAndItsComments(t *testing.T)
 }
 
 func TestACommentThatWouldBeLostIsNotLost(t *testing.T) {
-	// The parser forgets this one.
+	// The parser drops this comment.
 	manifest := strings.Replace(minimal, "    command:\n", "    command: # why\n    # what\n\n", 1)
 	if edited, err := Apply([]byte(manifest), withConfig); err == nil {
 		for _, comment := range []string{"# why", "# what"} {

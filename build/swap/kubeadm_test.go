@@ -11,7 +11,7 @@ import (
 	kubernetesyaml "sigs.k8s.io/yaml"
 )
 
-// patchedByKubeadm does what `kubeadm --patches` does with a manifest.
+// patchedByKubeadm patches a manifest as `kubeadm --patches` does.
 func patchedByKubeadm(t *testing.T, manifest, patch []byte) *corev1.Pod {
 	t.Helper()
 	original, err := kubernetesyaml.YAMLToJSON(manifest)
@@ -35,7 +35,7 @@ func patchedByKubeadm(t *testing.T, manifest, patch []byte) *corev1.Pod {
 
 func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	stock := string(readFile(t, "testdata/kubeadm/before.yaml"))
-	// This is where kubeadm puts the extra argument of the ClusterConfiguration.
+	// kubeadm puts the ClusterConfiguration's extra argument here.
 	const before = "    - --kubeconfig="
 	extra := strings.Replace(stock, before, "    - --config="+ContainerConfigPath+"\n"+before, 1)
 	older := withConfig
@@ -74,8 +74,8 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	}
 }
 
-// inOneOrder puts ours first: the place in these lists means nothing, and a strategic merge puts new items before the
-// others.
+// inOneOrder moves this tool's items to the front: the order of these lists has no meaning, and a strategic merge puts
+// new items first.
 func inOneOrder(pod *corev1.Pod) {
 	mounts := pod.Spec.Containers[0].VolumeMounts
 	for i := range mounts {

@@ -13,7 +13,7 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// schedulerPod is a scheduler that runs in the cluster, with its configuration in a ConfigMap.
+// schedulerPod returns the pod of a scheduler in the cluster, with its configuration in a ConfigMap.
 func schedulerPod(name string, annotations map[string]string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "second", Name: name, Annotations: annotations},

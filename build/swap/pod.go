@@ -20,33 +20,33 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// program is the name of the executable that the tool looks for.
+// program is the name of the scheduler's executable.
 const program = schedulerpod.Program
 
-// nextManifest is what to do when a manifest is not the scheduler's.
+// nextManifest is the next step for a manifest that is not the scheduler's.
 const nextManifest = "give the path of the scheduler's manifest, usually /etc/kubernetes/manifests/kube-scheduler.yaml"
 
-// Pod is the scheduler's manifest, decoded.
+// Pod is the decoded manifest of the scheduler.
 type Pod struct {
 	schedulerpod.Scheduler
 
 	// Name is the name in the manifest; kubelet appends "-" and the node's name to it.
 	Name string
-	// Namespace is where kubelet runs it ("default" when the manifest names none).
+	// Namespace is the pod's namespace ("default" if the manifest has none).
 	Namespace string
 	// ContainerName is the name of the container that runs kube-scheduler.
 	ContainerName string
 	Image         string
 
 	// Swapped reports whether the manifest has a swap: one of its annotations or its volume. RestartedAtAnnotation
-	// alone does not count, since a rolled back manifest may have it, too.
+	// alone does not count, since a manifest may have it after a rollback.
 	Swapped bool
-	// Swap is the swap in the manifest. Image is always set; for a manifest that Apply wrote, Apply with this value
+	// Swap is the swap in the manifest. Image is always set. For a manifest that Apply wrote, Apply with this value
 	// changes nothing.
 	Swap Swap
 }
 
-// Describe decodes a manifest as kubelet does. It is an error when the manifest is not that of a kube-scheduler pod.
+// Describe decodes a manifest as kubelet does. It returns an error if the manifest is not that of a kube-scheduler pod.
 func Describe(manifest []byte) (Pod, error) {
 	if len(manifest) > maxManifest {
 		return Pod{}, nextstep.With(
@@ -69,7 +69,7 @@ func Describe(manifest []byte) (Pod, error) {
 	return p, nil
 }
 
-// decodePod decodes a manifest as kubelet does, which of several documents or of equal keys takes one.
+// decodePod decodes a manifest as kubelet does: of several documents or repeated keys, it uses one.
 func decodePod(manifest []byte) (*corev1.Pod, error) {
 	text := bytes.TrimPrefix(manifest, []byte(byteOrderMark))
 	if !isJSON(text) {
@@ -79,7 +79,7 @@ func decodePod(manifest []byte) (*corev1.Pod, error) {
 		}
 	}
 	pod := &corev1.Pod{}
-	// Like kubelet, and unlike encoding/json, this tells upper case from lower case.
+	// This is case-sensitive like kubelet, and unlike encoding/json.
 	if err := jsonnumbers.Unmarshal(text, pod); err != nil {
 		return nil, nextstep.With(fmt.Errorf("the manifest cannot be decoded as a pod: %w", err), "correct it")
 	}
@@ -141,14 +141,14 @@ func checkLine(container string, line schedulerpod.CommandLine) error {
 	return nil
 }
 
-// pulls reports whether kubelet asks the registry for the image at every start, though it is on the node.
+// pulls reports whether kubelet pulls the image at every start, even if it is on the node.
 func (p Pod) pulls() bool { return pulls(p.Image, p.Container().ImagePullPolicy) }
 
 func pulls(image string, policy corev1.PullPolicy) bool {
 	if policy != "" {
 		return policy == corev1.PullAlways
 	}
-	// kubelet's default.
+	// This is kubelet's default.
 	tag, err := parseTag(image)
 	return err == nil && tag.TagStr() == name.DefaultTag
 }

@@ -21,26 +21,27 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// NoProbe is what a request names to have nothing probed.
+// NoProbe is the value of Request.Probe that disables probing.
 const NoProbe = "none"
 
 // probeTime is how long a probe pod may wait for a node.
 const probeTime = 30 * time.Second
 
-// probeBefore is how long one may wait before the change: a scheduler that works needs a moment.
+// probeBefore is the same before the change. It is shorter, since a working scheduler needs only a moment.
 const probeBefore = 10 * time.Second
 
-// probeImage is never run for long: the pod is deleted as soon as it is bound. kubelet has it for every pod's sandbox.
+// probeImage hardly ever runs: the pod is deleted as soon as it is bound. kubelet uses the same image for pod
+// sandboxes.
 const probeImage = "registry.k8s.io/pause:3.6"
 
 // probeLabel is on every probe pod.
 const probeLabel = "app.kubernetes.io/name"
 
-// probeName is the label's value, and how the names of probe pods begin.
+// probeName is the label's value, and the prefix of probe pods' names.
 const probeName = "kube-scheduler-swap-probe"
 
-// clearProbes deletes probe pods that a run that was killed has left; no other run probes from this node while the lock
-// is held.
+// clearProbes deletes probe pods that a killed run has left. The lock ensures that no other run is probing from this
+// node.
 func (t *Tool) clearProbes(ctx context.Context) {
 	deleting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -51,19 +52,19 @@ func (t *Tool) clearProbes(ctx context.Context) {
 	}
 }
 
-// probeNode is the label that says from which node a pod probes.
+// probeNode is the label with the node that a probe pod was created from.
 const probeNode = "kube-scheduler-swap/node"
 
-// probes are the profiles that have to bind a probe pod. asked tells whether the operator has named them: then one that
-// cannot be probed is a failure. bound tells whether default-scheduler bound one before anything was changed: then one
-// that finds no node for it is a failure, too.
+// probes are the profiles that must bind a probe pod. asked reports whether the operator named them; then an
+// inconclusive probe is a failure. bound reports whether default-scheduler bound a probe pod before the change; then it
+// is also a failure if it finds no node afterwards.
 type probes struct {
 	profiles []string
 	asked    bool
 	bound    bool
 }
 
-// probesOf reads what a request names.
+// probesOf parses the value of --probe.
 func probesOf(named []string) (probes, error) {
 	switch {
 	case len(named) == 0:
@@ -77,7 +78,7 @@ func probesOf(named []string) (probes, error) {
 	return probes{profiles: named, asked: true}, nil
 }
 
-// unprovable says why a probe tells nothing of the scheduler. tried tells that the scheduler found no node.
+// unprovable is returned when a probe is inconclusive. tried reports whether the scheduler found no node.
 type unprovable struct {
 	reason string
 	tried  bool
@@ -85,8 +86,8 @@ type unprovable struct {
 
 func (u *unprovable) Error() string { return u.reason }
 
-// probeAll lets the scheduler that holds the lease bind a pod of each profile. Where that is another node's, it tells
-// nothing of the new one here; but a control plane on which nothing is bound is no place to go on.
+// probeAll makes the scheduler that holds the lease bind a pod of each profile. If that is another node's scheduler,
+// this does not test the new one here; but if it binds nothing, the control plane is not healthy enough to continue.
 func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.Lease, leads bool) error {
 	profiles := wanted.profiles
 	switch {
@@ -94,7 +95,7 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 		t.say("not probed because of --probe %s: it is not known whether pods are bound", NoProbe)
 		return nil
 	case !leads && !slices.Contains(profiles, defaultScheduler):
-		// That tells a leader without such a profile from one that binds nothing.
+		// This distinguishes a leader without the profile from one that binds nothing.
 		profiles = append([]string{defaultScheduler}, profiles...)
 	}
 	for _, profile := range profiles {
@@ -131,14 +132,14 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 	return nil
 }
 
-// boundBefore tells whether default-scheduler binds a probe pod before anything is changed, where the new one is to be
-// held against that.
+// boundBefore reports whether default-scheduler binds a probe pod before the change, if the probe afterwards needs that
+// comparison.
 func (t *Tool) boundBefore(ctx context.Context, wanted probes) bool {
 	return !wanted.asked && len(wanted.profiles) > 0 && t.probe(ctx, defaultScheduler, probeBefore) == nil
 }
 
-// otherLeader gives who holds a lease, if it is another node's scheduler; empty: it is this one's, or there is none.
-// leads is what was known before.
+// otherLeader returns the holder of a lease if it is another node's scheduler; otherwise empty. leads is the last known
+// state.
 func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads bool) string {
 	if lease == nil {
 		return ""
@@ -153,18 +154,18 @@ func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads
 	return now.identity
 }
 
-// schedulerError is the reason of a pod's condition when an attempt to schedule or bind it ended in an error. It is no
-// constant of the API.
+// schedulerError is the reason of a pod's PodScheduled condition after an error in scheduling or binding. The API has
+// no constant for it.
 const schedulerError = "SchedulerError"
 
-// probeAgain is how long it takes until another probe pod is made where an attempt ended in an error: the scheduler
-// itself tries the same pod again after a minute or more.
+// probeAgain is the delay before a new probe pod after an error. The scheduler itself retries the same pod only after a
+// minute or more.
 const probeAgain = 5 * time.Second
 
-// probe lets a profile bind a pod that asks for nothing and tolerates everything, and deletes the pod. An error may
-// pass, so there are several attempts. An *unprovable tells nothing of the scheduler.
+// probe makes a profile bind a pod that requests nothing and tolerates all taints, and deletes the pod. It retries,
+// since an error may be temporary. It returns *unprovable if the result says nothing about the scheduler.
 func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration) error {
-	// Before there is a pod: to make room for it, the scheduler might evict one of less priority.
+	// Check before creating a pod: to make room for it, the scheduler might preempt one with a lower priority.
 	if t.cluster.full(ctx) {
 		return &unprovable{reason: "every node has as many pods as it may"}
 	}
@@ -180,7 +181,7 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 			t.say("%s bound it to %s", profile, now.node)
 			return nil
 		}
-		// The last one may have had no time.
+		// Keep the earlier condition if the last attempt ended too early to get one.
 		if now.condition.Message != "" || last.condition.Message == "" {
 			last = now
 		}
@@ -197,7 +198,7 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 	case last.blind != nil:
 		return &unprovable{reason: reason + last.blind.Error()}
 	case last.condition.Reason == corev1.PodReasonUnschedulable:
-		// It has looked at every node: they may all be hot, or cordoned for something else.
+		// The scheduler has tried every node: they may all be hot, or cordoned for another reason.
 		return &unprovable{reason: reason + last.condition.Message, tried: true}
 	case last.condition.Message == "" && t.cluster.queued(ctx, profile):
 		return &unprovable{reason: reason + "other pods wait before it"}
@@ -210,27 +211,26 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 		unheard: unheard}
 }
 
-// attempt is what became of one probe pod.
+// attempt is the result of one probe pod.
 type attempt struct {
-	// node is where it is bound; empty: nowhere.
+	// node is the node that the pod was bound to; empty: none.
 	node string
-	// condition is why it is not; empty: no scheduler has said anything.
+	// condition is why it was not bound; empty: no scheduler has set one.
 	condition corev1.PodCondition
-	// blind is why that could not be seen at last.
+	// blind is the error of the last attempt to read the pod.
 	blind error
 }
 
-// attempt makes a probe pod, and waits until it is bound, or the scheduler says that an error kept it from that, or
-// the time is over.
+// attempt creates a probe pod and waits until it is bound, its condition reports an error, or the time is over.
 func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, error) {
 	pods := t.cluster.client.CoreV1().Pods(metav1.NamespaceSystem)
 	no := false
 	grace := int64(0)
-	// Of zero, so that no LimitRange fills in what a full node does not have, and a ResourceQuota takes it.
+	// Request zero: a LimitRange then sets no defaults that a full node lacks, and a ResourceQuota admits the pod.
 	nothing := corev1.ResourceList{corev1.ResourceCPU: resource.Quantity{}, corev1.ResourceMemory: resource.Quantity{}}
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			// Known before it is made: an answer that is lost leaves no pod behind.
+			// The name is known before the request, so that a lost response leaves no pod behind.
 			Name:   probeName + "-" + rand.String(5),
 			Labels: map[string]string{probeLabel: probeName, probeNode: t.kubelet.nodeName},
 		},
@@ -245,7 +245,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 		},
 	}
 	defer func() {
-		// Also when the user has lost patience.
+		// Clean up even if the user has cancelled.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 		defer cancel()
 		err := pods.Delete(ctx, pod.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
@@ -260,7 +260,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 		if _, refused = pods.Create(ctx, pod, metav1.CreateOptions{}); apierrors.IsAlreadyExists(refused) {
 			refused = nil
 		}
-		// What is not allowed now is not allowed a second later; an API server that does not answer may.
+		// A rejected pod stays rejected; an API server that does not answer may answer later.
 		return refused == nil || apierrors.IsForbidden(refused) || apierrors.IsInvalid(refused), nil
 	})
 	switch {
@@ -279,7 +279,7 @@ func (t *Tool) attempt(ctx, waiting context.Context, profile string) (attempt, e
 			return false, nil
 		}
 		if a.blind = err; err != nil {
-			// Another pod takes the place of one that somebody deleted.
+			// If the pod was deleted, the caller creates another one.
 			return apierrors.IsNotFound(err), nil
 		}
 		for _, now := range found.Status.Conditions {

@@ -23,7 +23,8 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// schedulerThat is a cluster whose scheduler does something with each new pod, or whose API server refuses it.
+// schedulerThat returns a cluster that calls does for each new pod: as its scheduler, or as an API server that rejects
+// the pod.
 func schedulerThat(does func(*corev1.Pod) error, objects ...apiruntime.Object) *cluster {
 	client := fake.NewSimpleClientset(objects...)
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
@@ -44,7 +45,7 @@ func binds(pod *corev1.Pod) error {
 
 func ignores(*corev1.Pod) error { return nil }
 
-// finds is a scheduler that finds no node, for a reason of its kind.
+// finds returns a scheduler that finds no node, for the given reason.
 func finds(reason, message string) func(*corev1.Pod) error {
 	return func(pod *corev1.Pod) error {
 		pod.Status.Conditions = []corev1.PodCondition{
@@ -53,7 +54,7 @@ func finds(reason, message string) func(*corev1.Pod) error {
 	}
 }
 
-// failsOnce is a scheduler whose first attempt ends in an error.
+// failsOnce returns a scheduler whose first attempt ends in an error.
 func failsOnce() func(*corev1.Pod) error {
 	failed := false
 	return func(pod *corev1.Pod) error {

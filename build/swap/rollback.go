@@ -19,7 +19,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Where Rollback goes back to.
+// Targets of Rollback.
 const (
 	// ToStock is the manifest from before the first swap.
 	ToStock = "stock"
@@ -27,8 +27,8 @@ const (
 	ToPrevious = "previous"
 )
 
-// Rollback puts an older manifest back, as it was but for the time of the restart in an annotation and, if Edit says
-// so, its form, and waits until its scheduler works. What it replaces is kept.
+// Rollback restores an earlier manifest and waits until its scheduler works. The manifest is as it was, except for the
+// restart time in an annotation and, if Edit.Reformatted is set, its format. The replaced manifest is saved.
 func (t *Tool) Rollback(ctx context.Context, to string) error {
 	end, err := t.begin(ctx)
 	if err != nil {
@@ -45,14 +45,14 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	if unreadable != nil || !replaced.Swapped {
 		return nil
 	}
-	// Another rollback goes there. Only now, since pods wait for the scheduler that was put back.
+	// Another rollback needs this image. Save it last, since pods wait for the restored scheduler.
 	if err := t.keepImage(ctx, replaced.Image); err != nil {
 		t.say("the image %s is not kept, for another rollback: %v", replaced.Image, err)
 	}
 	return nil
 }
 
-// rollback is Rollback under the lock.
+// rollback implements Rollback under the lock.
 func (t *Tool) rollback(ctx context.Context, to string) error {
 	if err := t.refuseLink(); err != nil {
 		return err
@@ -76,7 +76,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return err
 	}
 	before, pod, unreadable := t.readManifest()
-	// Only what an unfinished run has written is in doubt; what came there since stays.
+	// Only a manifest from an unfinished run is in doubt; a later one stays.
 	doubted := false
 	if unreadable == nil {
 		if doubted, err = t.doubted(unfinished, before); err != nil {
@@ -87,7 +87,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	if err != nil {
 		return err
 	}
-	// What was there before the run that did not finish is still where that run put it.
+	// The manifest from before the unfinished run is still in that run's undo file.
 	fromUndo := to == ToPrevious && doubted && kept != nil
 	if fromUndo {
 		target, path = kept, t.state.undo()
@@ -105,7 +105,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		t.say("the previous manifest is already in place: nothing to take back")
 		return t.stay(ctx, before, pod)
 	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
-		// An upgrade of kubeadm's has put a newer manifest there: the one that was kept is out of date.
+		// kubeadm upgrade has written a newer manifest, so the saved one is out of date.
 		t.say("%s is not swapped: it was written since, by kubeadm or by hand; nothing to take back", t.manifest)
 		return t.stay(ctx, before, pod)
 	}
@@ -116,7 +116,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 			"cp %s %s; kube-scheduler-swap status", path, t.manifest)
 	}
 	if unreadable != nil {
-		// A manifest that is gone or cannot be read is just what a rollback has to fix.
+		// A missing or unreadable manifest is exactly what a rollback must repair.
 		t.say("the current manifest cannot be used: %v", unreadable)
 	}
 	keptEdits, err := t.keepEdits(before, doubted)
@@ -125,7 +125,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	if unreadable == nil && to == ToStock && pod.Swapped && !swapOf(target, pod) {
 		if keptEdits == "" {
-			// An install went over the edits, and has them in what it wrote.
+			// An install has included the edits in its manifest.
 			if keptEdits, err = t.keepEdited(before); err != nil {
 				return err
 			}
@@ -144,7 +144,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	err = t.writeJournal("rollback", target, unfinished)
 	if errors.Is(err, unix.ENOSPC) {
-		// What is put back has worked before, so a run that is killed leaves nothing that is in doubt.
+		// The restored manifest has worked before, so a killed run leaves nothing in doubt.
 		t.say("there is no room for the journal in %s: if this run is killed, run it again", t.state.folder)
 	} else if err != nil {
 		return err
@@ -188,7 +188,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	return t.settled(ctx, written)
 }
 
-// stay leaves the manifest that lies there, and sees that its scheduler works: who rolls back has a reason.
+// stay leaves the current manifest in place, and verifies that its scheduler works: the operator had a reason for the
+// rollback.
 func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
 	if err := t.settled(ctx, manifest); err != nil {
 		return err
@@ -206,8 +207,8 @@ func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
 	}
 }
 
-// keepReplaced keeps the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does
-// not work, if all that is in the manifest is kept elsewhere.
+// keepReplaced saves the manifest that a rollback replaces. A full disk is no reason to stay with a scheduler that does
+// not work, if the content of the manifest is saved elsewhere.
 func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
 	err := writeDurably(t.state.undo(), before, 0o600)
 	if err == nil {
@@ -223,12 +224,12 @@ func (t *Tool) keepReplaced(before []byte, pod *Pod, target []byte) error {
 	}
 	t.say("there is no room in %s to keep the current manifest for rollback --to %s; %s",
 		t.state.folder, ToPrevious, where)
-	// One of another run would be taken for it.
+	// Otherwise the file of an earlier run would be mistaken for it.
 	return removeDurably(t.state.undo())
 }
 
-// keptElsewhere says where all that is in a manifest is kept: in another file, or in the one that is put back, if it is
-// nothing but a swap of that. Empty: nowhere.
+// keptElsewhere describes where the content of a manifest is saved: in another file, or in the restored manifest, if
+// the only difference is a swap. Empty: nowhere.
 func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
 	files, err := filepath.Glob(filepath.Join(t.state.folder, "*.yaml"))
 	if err != nil {
@@ -248,7 +249,7 @@ func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
 	return ""
 }
 
-// sayPending names the pods that wait for a profile which the scheduler before had, and the one that is back has not.
+// sayPending prints the pending pods of profiles that the scheduler had before the rollback, and no longer has.
 func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 	now, err := Describe(target)
 	if err != nil {
@@ -267,7 +268,7 @@ func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 	}
 }
 
-// swapOf tells whether a pod is what a manifest becomes by nothing but the pod's swap.
+// swapOf reports whether a pod is the given manifest plus the pod's swap, and nothing else.
 func swapOf(manifest []byte, pod *Pod) bool {
 	edit, err := Apply(manifest, pod.Swap)
 	if err != nil {
@@ -277,8 +278,8 @@ func swapOf(manifest []byte, pod *Pod) bool {
 	return err == nil && equality.Semantic.DeepEqual(expected.Object, pod.Object)
 }
 
-// haveImage sees that the image of a manifest is on this node before anything is changed: kubelet clears images away
-// that nothing has used for a while.
+// haveImage ensures that a manifest's image is on this node before anything is changed: kubelet removes images that
+// have been unused for a while.
 func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	pod, err := Describe(manifest)
 	if err != nil {
@@ -308,7 +309,7 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	return nil
 }
 
-// settled writes down what lies there after a rollback: a swap from before, or none.
+// settled records the manifest in place after a rollback: an earlier swap, or none.
 func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 	pod, err := Describe(manifest)
 	if err != nil {
@@ -337,7 +338,7 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 	return t.updatePatch(pod.Swap)
 }
 
-// sayPatched warns of what still names the swap after it was taken back.
+// sayPatched warns about kubeadm settings that still refer to the swap after a rollback.
 func (t *Tool) sayPatched() {
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); there && err == nil {
@@ -346,7 +347,7 @@ func (t *Tool) sayPatched() {
 	}
 }
 
-// inWords says what a manifest runs, for a person.
+// inWords describes a manifest's image and configuration for output.
 func inWords(manifest []byte) string {
 	pod, err := Describe(manifest)
 	if err != nil {
@@ -366,8 +367,8 @@ func inWords(manifest []byte) string {
 	return text + " and the configuration " + inside
 }
 
-// keepEdits saves a manifest that is not what the last install wrote: edits by hand must not be lost. It gives where;
-// empty: there was nothing to save. A doubted one is that of an unfinished run.
+// keepEdits saves a manifest that differs from what the last install wrote, so that manual edits are not lost. It
+// returns the path; empty: nothing to save. doubted means that the manifest is from an unfinished run.
 func (t *Tool) keepEdits(manifest []byte, doubted bool) (string, error) {
 	var last installed
 	there, err := readRecord(t.state.installedFile(), &last)
@@ -391,7 +392,7 @@ func (t *Tool) keepEdits(manifest []byte, doubted bool) (string, error) {
 	return path, err
 }
 
-// keepEdited saves a manifest with edits by hand in it, and gives where.
+// keepEdited saves a manually edited manifest and returns the path.
 func (t *Tool) keepEdited(manifest []byte) (string, error) {
 	path := t.state.stamped("edited", t.started)
 	if err := writeDurably(path, manifest, 0o600); err != nil {

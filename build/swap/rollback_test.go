@@ -22,7 +22,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// noImages is a container runtime that tells nothing of its images: a rollback ends there, before it changes anything.
+// noImages is a container runtime that fails for every image: a rollback then stops before it changes anything.
 type noImages struct{ cri.ImageServiceClient }
 
 func (noImages) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.CallOption) (*cri.ImageStatusResponse, error) {
@@ -38,7 +38,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	tool := toolFor(t, string(edit.Manifest))
 	tool.runtime = &runtime{images: noImages{}}
 	put(t, tool.state.original(), stock)
-	// An install over the edit has written it: it is no edit since.
+	// A later install included the edit, so it no longer counts as one.
 	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestARunThatIsInterruptedBeforeTheChangeSaysNothingElse(t *testing.T) {
 			t.Errorf("%s has changed the manifest:\n%s", name, got)
 		}
 	}
-	// From then on it is to be told what has become of it.
+	// After a write, the user must see the actual error.
 	if err := (&Tool{wrote: true}).orInterrupted(interrupted, errors.New("it did not work")); err == errInterruptedBefore {
 		t.Error("what was changed is not told")
 	}

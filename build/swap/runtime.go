@@ -27,18 +27,18 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// runtime is the container runtime that kubelet uses, seen through the interface that kubelet uses.
+// runtime is kubelet's container runtime, used through the same interface (CRI).
 type runtime struct {
 	containers cri.RuntimeServiceClient
 	images     cri.ImageServiceClient
 	connection *grpc.ClientConn
 	endpoint   string
 	docker     bool
-	// name is what the runtime calls itself: containerd, docker, cri-o.
+	// name is the runtime's own name: containerd, docker, cri-o.
 	name string
 }
 
-// kubelet's labels on what it has the runtime start.
+// Labels that kubelet sets on containers and sandboxes.
 const (
 	podNameLabel       = "io.kubernetes.pod.name"
 	podNamespaceLabel  = "io.kubernetes.pod.namespace"
@@ -46,18 +46,18 @@ const (
 	containerNameLabel = "io.kubernetes.container.name"
 )
 
-// connectRuntime finds out which version of the interface the runtime serves. Both versions have the same messages on
-// the wire, under another name of the service.
+// connectRuntime connects with the CRI version that the runtime serves. Both versions have the same messages on the
+// wire; only the service name differs.
 func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime, error) {
 	var failures []error
 	for _, version := range []string{"v1", "v1alpha2"} {
 		connection, err := grpc.NewClient("unix://"+endpoint,
 			grpc.WithTransportCredentials(insecure.NewCredentials()),
-			// Otherwise a proxy of the environment is asked for the socket.
+			// Without this, a proxy from the environment would be used for the socket.
 			grpc.WithNoProxy(),
 			grpc.WithUnaryInterceptor(func(ctx context.Context, method string, request, reply any, connection *grpc.ClientConn,
 				invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
-				// A runtime that hangs must not keep us from going back.
+				// A runtime that hangs must not block a rollback.
 				if !strings.HasSuffix(method, "/PullImage") {
 					var stop context.CancelFunc
 					ctx, stop = context.WithTimeout(ctx, lookTime)
@@ -76,7 +76,7 @@ func connectRuntime(ctx context.Context, endpoint string, docker bool) (*runtime
 			docker:     docker,
 		}
 		if err = ping(ctx, r); err == nil {
-			// kubelet drives Docker itself, or cri-dockerd does.
+			// Docker is used either by kubelet itself, or through cri-dockerd.
 			r.docker = docker || r.name == "docker"
 			return r, nil
 		}
@@ -103,7 +103,7 @@ func ping(ctx context.Context, r *runtime) error {
 
 func (r *runtime) close() { r.connection.Close() }
 
-// imageID gives the id of a loaded image, sha256:…; empty if the runtime does not have it.
+// imageID returns the ID of a loaded image, sha256:…; empty if the runtime does not have it.
 func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
 	answer, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 	if err != nil {
@@ -116,13 +116,13 @@ func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
 	return answer.Image.Id, nil
 }
 
-// pull fetches an image from its registry.
+// pull pulls an image from its registry.
 func (r *runtime) pull(ctx context.Context, name string) error {
 	_, err := r.images.PullImage(ctx, &cri.PullImageRequest{Image: &cri.ImageSpec{Image: name}})
 	return err
 }
 
-// tool is the program that loads and saves images of this runtime, with the arguments that come before the verb's own.
+// tool returns the command that loads and saves images of this runtime, with its global arguments.
 func (r *runtime) tool() []string {
 	if r.docker {
 		return []string{"docker"}
@@ -130,7 +130,7 @@ func (r *runtime) tool() []string {
 	return []string{"ctr", "--address", r.endpoint, "--namespace", "k8s.io"}
 }
 
-// load brings an archive into the runtime, where kubelet finds it.
+// load loads an archive into the runtime, for kubelet to use.
 func (r *runtime) load(ctx context.Context, archive string) error {
 	if r.docker {
 		return r.run(ctx, "load", "--input", archive)
@@ -138,7 +138,7 @@ func (r *runtime) load(ctx context.Context, archive string) error {
 	return r.run(ctx, "images", "import", archive)
 }
 
-// save writes a loaded image to an archive, in a folder for what is thrown away.
+// save writes a loaded image to an archive in a temporary directory.
 func (r *runtime) save(ctx context.Context, name, archive string) error {
 	arguments := []string{"images", "export", archive, name}
 	if r.docker {
@@ -157,7 +157,7 @@ func (r *runtime) save(ctx context.Context, name, archive string) error {
 		"df -h %s; make room%s there, then run this again", where, room)
 }
 
-// drop takes a name away from an image; other names of the same image stay.
+// drop removes a name from an image; its other names stay.
 func (r *runtime) drop(ctx context.Context, name string) error {
 	if r.docker {
 		return r.run(ctx, "rmi", "--no-prune", name)
@@ -171,7 +171,7 @@ func (r *runtime) remove(ctx context.Context, id string) error {
 	return err
 }
 
-// removeCommand is what a person types to remove an image, with all the names that it has.
+// removeCommand returns the command line that removes an image with all of its names.
 func (r *runtime) removeCommand(ctx context.Context, name, id string) string {
 	names := []string{name}
 	if status, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: id}}); err == nil && status.Image != nil {
@@ -179,13 +179,13 @@ func (r *runtime) removeCommand(ctx context.Context, name, id string) string {
 	}
 	command := append(r.tool(), "rmi")
 	if !r.docker {
-		// containerd has a name that is the id, for kubelet, too.
+		// containerd also has a name equal to the ID, for kubelet.
 		command, names = append(r.tool(), "images", "rm"), append(names, id)
 	}
 	return strings.Join(append(command, names...), " ")
 }
 
-// missingTool says what is missing to load images; nil: nothing.
+// missingTool returns an error if the tool that loads images is missing.
 func (r *runtime) missingTool() error {
 	tool := r.tool()[0]
 	if r.name == "cri-o" {
@@ -217,7 +217,7 @@ func (r *runtime) run(ctx context.Context, arguments ...string) error {
 	return nil
 }
 
-// container is one start of a static pod's container.
+// container is one container of a static pod; each restart creates another.
 type container struct {
 	id      string
 	sandbox string
@@ -226,8 +226,8 @@ type container struct {
 	running bool
 }
 
-// containersOf lists the containers of that name in a pod, whatever the pod's UID: a static pod whose manifest changed
-// is another pod with the same name.
+// containersOf returns the containers with a name in a pod, for every UID of the pod: a static pod with a changed
+// manifest is another pod with the same name.
 func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string) ([]container, error) {
 	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: &cri.ContainerFilter{LabelSelector: map[string]string{
 		podNamespaceLabel: namespace, podNameLabel: pod, containerNameLabel: name,
@@ -243,15 +243,15 @@ func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string)
 			sandbox: c.PodSandboxId,
 			imageID: c.ImageRef,
 			created: time.Unix(0, c.CreatedAt),
-			// One that is created and not started yet counts too: it will run.
+			// Count a created container that has not started yet: it will run.
 			running: c.State == cri.ContainerState_CONTAINER_RUNNING || c.State == cri.ContainerState_CONTAINER_CREATED,
 		})
 	}
 	return found, nil
 }
 
-// containerOf names a container that was made from an image, whether it runs or not, and is none of a pod; empty: there
-// is none.
+// containerOf returns the name of a container, running or not, that was created from an image and is not in the pod
+// except; empty: none.
 func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
 	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{})
 	if err != nil {
@@ -269,16 +269,16 @@ func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1
 	return "", nil
 }
 
-// sandbox is the room that the runtime has made for one version of a static pod.
+// sandbox is the runtime's sandbox for one version of a static pod.
 type sandbox struct {
 	id     string
 	podUID string
-	// restartedAt is the annotation that tells versions of the manifest apart; empty without.
+	// restartedAt is the annotation that distinguishes versions of the manifest; empty without one.
 	restartedAt string
 	created     time.Time
 }
 
-// sandboxesOf lists the sandboxes of the pods of that name.
+// sandboxesOf returns the sandboxes of all pods with that name.
 func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]sandbox, error) {
 	answer, err := r.containers.ListPodSandbox(ctx, &cri.ListPodSandboxRequest{Filter: &cri.PodSandboxFilter{LabelSelector: map[string]string{
 		podNamespaceLabel: namespace, podNameLabel: pod,
@@ -299,7 +299,7 @@ func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]san
 	return found, nil
 }
 
-// ending says how a container ended, and the last lines that it wrote.
+// ending describes a container's exit and its last log lines.
 func (r *runtime) ending(ctx context.Context, id string) string {
 	answer, err := r.containers.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
@@ -329,14 +329,14 @@ func (r *runtime) ending(ctx context.Context, id string) string {
 	return text.String()
 }
 
-// tailLines and tailBytes bound what is shown of a container's log.
+// tailLines and tailBytes limit the excerpt of a container's log.
 const (
 	tailLines = 12
 	tailBytes = 32 << 10
 )
 
-// logTail reads the end of a container's log, which is in the container runtime interface's format (time, stream, tag,
-// text) or in Docker's (one JSON object a line), and gives the text.
+// logTail returns the text of the last lines in a container's log. The log is in the CRI format (time, stream, tag,
+// text) or in Docker's (one JSON object a line).
 func logTail(path string) ([]string, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -354,7 +354,7 @@ func logTail(path string) ([]string, error) {
 	}
 	raw := strings.Split(strings.TrimSpace(string(content)), "\n")
 	if start > 0 {
-		// The first line may have lost its beginning.
+		// The first line may be incomplete.
 		raw = raw[1:]
 	}
 	var lines []string
@@ -372,16 +372,16 @@ func logTail(path string) ([]string, error) {
 	return lines, nil
 }
 
-// network is where the runtime looks for network plugins, and whether it found what it needs.
+// network is the state of the pod network, and the directories of its plugins.
 type network struct {
 	ready   bool
 	message string
-	// binaries are the folders of plugins; configurations is the folder that says which ones are used.
+	// binaries are the plugin directories; configurations is the CNI configuration directory.
 	binaries       []string
 	configurations string
 }
 
-// network asks the runtime. Docker's network is kubelet's own matter: the defaults are kubelet's.
+// network queries the runtime. With dockershim, kubelet manages the network; the defaults are kubelet's.
 func (r *runtime) network(ctx context.Context) (*network, error) {
 	answer, err := r.containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
@@ -401,7 +401,7 @@ func (r *runtime) network(ctx context.Context) (*network, error) {
 			ConfDir string   `json:"confDir"`
 		} `json:"cni"`
 	}
-	// containerd tells its settings; another runtime may tell them otherwise, or not.
+	// containerd reports its settings; other runtimes may use another format, or report none.
 	if text, told := answer.Info["config"]; told && json.Unmarshal([]byte(text), &settings) == nil {
 		if settings.CNI.BinDir != "" {
 			n.binaries = filepath.SplitList(settings.CNI.BinDir)

@@ -20,27 +20,27 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// StateFolder is where the way back lies: never in the folder that kubelet watches.
+// StateFolder is the default state directory. It must never be in kubelet's static pod directory.
 const StateFolder = "/var/lib/kube-scheduler-swap"
 
-// state is the folder with what must outlive a run.
+// state is the directory for files that must outlive a run.
 type state struct{ folder string }
 
-// original is the manifest as it was before the first swap.
+// original returns the path of the manifest from before the first swap.
 func (s state) original() string { return filepath.Join(s.folder, "original.yaml") }
 
-// previous is the manifest from before the last install that worked, or the last rollback.
+// previous returns the path of the manifest from before the last successful install or the last rollback.
 func (s state) previous() string { return filepath.Join(s.folder, "previous.yaml") }
 
-// undo is the manifest from before a running change: what an install puts back if the new one does not work.
+// undo returns the path of the manifest from before the current change. A failed install restores it.
 func (s state) undo() string { return filepath.Join(s.folder, "undo.yaml") }
 
-// stamped is a manifest of a person's own, by the time of the run that kept it.
+// stamped returns the path of a manifest or configuration that a run saved, with the time of that run.
 func (s state) stamped(kind string, at time.Time) string {
 	return filepath.Join(s.folder, kind+"-"+at.UTC().Format("20060102T150405Z")+".yaml")
 }
 
-// manifests are the contents of all that are kept.
+// manifests returns the contents of all saved manifests.
 func (s state) manifests() ([][]byte, error) {
 	files, err := filepath.Glob(filepath.Join(s.folder, "*.yaml"))
 	if err != nil {
@@ -59,13 +59,13 @@ func (s state) manifests() ([][]byte, error) {
 
 func (s state) configs() string { return filepath.Join(s.folder, "configs") }
 
-// configFolder is where a configuration lies: its name tells its content, so a manifest that names it always finds the
-// configuration that it was made for.
+// configFolder returns the directory of a configuration. Its name is derived from the content, so a manifest always
+// finds the configuration that it was made for.
 func (s state) configFolder(sum string) string { return filepath.Join(s.configs(), sum[:12]) }
 
 func (s state) images() string { return filepath.Join(s.folder, "images") }
 
-// imageFile is where an image lies to which one can go back, by its name.
+// imageFile returns the path of the saved image for a rollback, by the image's name.
 func (s state) imageFile(name string) string {
 	return filepath.Join(s.images(), sum([]byte(name))[:12]+".tar")
 }
@@ -74,20 +74,20 @@ func (s state) journalFile() string   { return filepath.Join(s.folder, "journal.
 func (s state) installedFile() string { return filepath.Join(s.folder, "installed.json") }
 func (s state) patchedFile() string   { return filepath.Join(s.folder, "patched.json") }
 
-// journal says that a change of the manifest is under way. It is written before the manifest is touched, and removed
-// when the scheduler was seen to work, so one that is there tells of a run that did not finish.
+// journal records a change of the manifest in progress. It is written before the manifest, and removed once the
+// scheduler has been seen working. So an existing journal means an unfinished run.
 type journal struct {
 	// Operation is install or rollback.
 	Operation string    `json:"operation"`
 	Started   time.Time `json:"started"`
-	// Process is the id of the process at work.
+	// Process is the ID of the process that makes the change.
 	Process int `json:"process"`
-	// Unproven are the identities of the manifests that unfinished runs have written, this one's too: they were never
-	// seen to work.
+	// Unproven are the identities of the manifests that unfinished runs, including this one, have written. None was
+	// seen working.
 	Unproven []string `json:"unproven,omitempty"`
 }
 
-// identity is the sum of a manifest without the time of the restart, which changes whenever it is put into place.
+// identity returns the sum of a manifest without its restart time, which changes with every write.
 func identity(manifest []byte) string {
 	edit, err := Restart(manifest, time.Unix(0, 0))
 	if err != nil {
@@ -96,10 +96,10 @@ func identity(manifest []byte) string {
 	return sum(edit.Manifest)
 }
 
-// installed says what the last successful install wrote.
+// installed records the last successful install.
 type installed struct {
 	At time.Time `json:"at"`
-	// Manifest is the SHA-256 sum of the file as it was written.
+	// Manifest is the SHA-256 sum of the file as written.
 	Manifest string `json:"manifest"`
 	Image    string `json:"image"`
 	ImageID  string `json:"imageID"`
@@ -108,10 +108,10 @@ type installed struct {
 	Config string `json:"config,omitempty"`
 }
 
-// patched says where kubeadm's patch lies, which every install brings up to date. It outlives a rollback.
+// patched records the directory of kubeadm's patch, which every install updates. The record outlives a rollback.
 type patched struct {
 	Folder string `json:"folder"`
-	// Patch is the SHA-256 sum of the patch as it was written; empty in the record of an older release.
+	// Patch is the SHA-256 sum of the patch as written; empty in the record of an older release.
 	Patch string `json:"patch,omitempty"`
 }
 
@@ -120,7 +120,7 @@ func sum(content []byte) string {
 	return hex.EncodeToString(digest[:])
 }
 
-// readRecord reads a JSON file of the state folder into record, and tells whether it is there.
+// readRecord reads a JSON file of the state directory into record, and reports whether the file exists.
 func readRecord(path string, record any) (bool, error) {
 	content, err := readIfThere(path)
 	if content == nil || err != nil {
@@ -141,7 +141,7 @@ func writeRecord(path string, record any) error {
 	return writeDurably(path, append(content, '\n'), 0o644)
 }
 
-// lock lets one run at a time change things. It ends with the process, however that ends.
+// lock ensures that only one run at a time makes changes. The kernel releases the lock when the process ends.
 func (s state) lock() (unlock func(), err error) {
 	if err := keepFolder(s.folder); err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func writeAt(file *os.File, text string) error {
 	return err
 }
 
-// keepConfig puts a configuration into a folder named after its content, for a user to read, and gives the folder.
+// keepConfig writes a configuration for one user into a directory named after its content, and returns the directory.
 func (s state) keepConfig(content []byte, user *syscall.Credential) (string, error) {
 	folder := s.configFolder(sum(content))
 	if err := keepFolder(s.configs()); err != nil {
@@ -194,8 +194,8 @@ func (s state) keepConfig(content []byte, user *syscall.Credential) (string, err
 	return folder, nil
 }
 
-// giveConfig lets one user read the configuration in a folder, and no other: it may hold secrets. nil is the user of
-// this process, root. The folders above need not let that user pass: the container runtime mounts this one as root.
+// giveConfig makes a configuration readable for one user only: it may contain secrets. nil is the user of this process,
+// root. The user needs no access to the parent directories, since the container runtime mounts this one as root.
 func giveConfig(folder string, user *syscall.Credential) error {
 	if user == nil {
 		user = &syscall.Credential{Uid: uint32(os.Geteuid()), Gid: uint32(os.Getegid())}
@@ -212,7 +212,7 @@ func giveConfig(folder string, user *syscall.Credential) error {
 	return nil
 }
 
-// closeConfigs lets one user read all configurations that are kept, and no other. An older release let every user.
+// closeConfigs makes all saved configurations readable for one user only. An older release made them readable for all.
 func (s state) closeConfigs(user *syscall.Credential) error {
 	folders, err := filepath.Glob(filepath.Join(s.configs(), "*"))
 	if err != nil || len(folders) == 0 {
@@ -226,7 +226,7 @@ func (s state) closeConfigs(user *syscall.Credential) error {
 	return os.Chmod(s.configs(), 0o700)
 }
 
-// dropConfigs removes the configurations that none of the manifests names. keep sees each of them first.
+// dropConfigs removes the configurations that are in none of the manifests, and calls keep for each one first.
 func (s state) dropConfigs(keep func(folder string) error, manifests ...[]byte) error {
 	entries, err := os.ReadDir(s.configs())
 	if errors.Is(err, os.ErrNotExist) {

@@ -14,44 +14,44 @@ import (
 	"time"
 )
 
-// Status is what runs on this node, and what the files say.
+// Status is the state of this node's scheduler and its files.
 type Status struct {
 	Node     string `json:"node"`
 	Manifest string `json:"manifest"`
-	// Swapped tells whether the manifest names a scheduler of ours.
+	// Swapped reports whether the manifest has a swap.
 	Swapped bool   `json:"swapped"`
 	Image   string `json:"image"`
 	ImageID string `json:"imageID,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config is where the configuration lies on this host; empty without one. ConfigSHA256 is what it was when it was
-	// installed.
+	// Config is the path of the configuration on this host; empty without one. ConfigSHA256 is its sum at the time of
+	// the install.
 	Config       string `json:"config,omitempty"`
 	ConfigSHA256 string `json:"configSHA256,omitempty"`
-	// Running tells whether a container runs what the manifest names. Since is when it was made, Restarts how many
-	// of the same pod have ended.
+	// Running reports whether a container of the manifest's image runs. Since is its creation time; Restarts is the
+	// number of ended containers in the same pod.
 	Running  bool      `json:"running"`
 	Since    time.Time `json:"since,omitzero"`
 	Restarts int       `json:"restarts"`
-	// Health is ok, or why the scheduler is not healthy.
+	// Health is ok, or the reason why the scheduler is not healthy.
 	Health string `json:"health"`
-	// Working tells whether the scheduler runs, is healthy, and its lease is held and was renewed lately.
+	// Working reports whether the scheduler runs and is healthy, and its lease is held and was renewed recently.
 	Working bool `json:"working"`
-	// Lease is the lease's namespace and name; Holder who holds it, and Renewed when that was renewed last.
+	// Lease is the lease's namespace and name, Holder its holder, and Renewed the last renewal.
 	Lease   string    `json:"lease,omitempty"`
 	Holder  string    `json:"holder,omitempty"`
 	Renewed time.Time `json:"renewed,omitzero"`
-	// Expired tells whether it was not renewed in time: then no scheduler works.
+	// Expired reports whether the lease was not renewed in time: then no scheduler works.
 	Expired bool `json:"expired,omitempty"`
-	// Here tells whether the holder is a scheduler of this node.
+	// Here reports whether the holder is a scheduler of this node.
 	Here bool `json:"here"`
-	// Notes are what does not fit together, a sentence each.
+	// Notes lists inconsistencies and pending pods, one sentence each.
 	Notes []string `json:"notes,omitempty"`
 
-	// leaseUnknown tells that the lease could not be asked for.
+	// leaseUnknown reports whether the lease could not be read.
 	leaseUnknown bool
 }
 
-// Status looks at the scheduler of this node. It changes nothing.
+// Status returns the state of this node's scheduler. It changes nothing.
 func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	content, pod, err := t.readManifest()
 	if err != nil {
@@ -88,7 +88,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		s.Health = "ok"
 	}
 	config, err := configOf(pod)
-	// What is half swapped is told of below, with another next step.
+	// A half-swapped manifest is reported below, with another next step.
 	if err != nil && !halfSwapped(pod) {
 		note("%v", err)
 	}
@@ -120,21 +120,21 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	return s, nil
 }
 
-// leaseSlack is how long after its end a lease counts as held, since clocks of nodes differ.
+// leaseSlack is how long an expired lease still counts as held, since the clocks of nodes differ.
 const leaseSlack = 10 * time.Second
 
-// setHolder says who holds the lease, and whether it has expired.
+// setHolder sets the lease holder and whether the lease has expired.
 func (s *Status) setHolder(holder holder, now time.Time) {
 	s.Holder, s.Renewed, s.Here = holder.identity, holder.renewed, isHere(holder.identity)
 	s.Expired = holder.identity != "" && now.Sub(holder.renewed) > holder.duration+leaseSlack
 }
 
-// led tells whether a scheduler is known to hold the lease, or none is needed.
+// led reports whether a scheduler holds the lease, or none needs to.
 func (s *Status) led() bool {
 	return s.Lease == "" || !s.leaseUnknown && s.Holder != "" && !s.Expired
 }
 
-// running finds the container of the pod that the manifest describes.
+// running finds the running container of the pod in the manifest.
 func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name string, note func(string, ...any)) error {
 	containers, err := t.runtime.containersOf(ctx, namespace, pod, name)
 	if err != nil {
@@ -163,7 +163,7 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 	return nil
 }
 
-// WriteJSON prints the status for a program.
+// WriteJSON prints the status as JSON.
 func (s *Status) WriteJSON(output io.Writer) error {
 	encoder := json.NewEncoder(output)
 	encoder.SetIndent("", "  ")

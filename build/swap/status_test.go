@@ -27,7 +27,7 @@ func (oneImage) ImageStatus(context.Context, *cri.ImageStatusRequest, ...grpc.Ca
 	return &cri.ImageStatusResponse{Image: &cri.Image{}}, nil
 }
 
-// statusOf is the status of a manifest, with a cluster that has some objects.
+// statusOf returns the status for a manifest in a cluster, and its text.
 func statusOf(t *testing.T, manifest string, client *fake.Clientset) (*Status, string) {
 	t.Helper()
 	tool := toolFor(t, manifest)

@@ -16,38 +16,38 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// StrayKind is what kubelet makes of another file in the manifests folder.
+// StrayKind is how kubelet handles another file in its static pod directory.
 type StrayKind string
 
 const (
-	// IgnoredFile is a file that kubelet does not look at: its name begins with a dot.
+	// IgnoredFile is a file that kubelet ignores, because its name begins with a dot.
 	IgnoredFile StrayKind = "ignored"
-	// OtherPod is an ordinary other static pod.
+	// OtherPod is an ordinary static pod.
 	OtherPod StrayKind = "other pod"
-	// SecondScheduler is a pod that would be a kube-scheduler as well, or takes its name. It makes a swap fail.
+	// SecondScheduler is a pod that also runs kube-scheduler, or has its name. It makes a swap fail.
 	SecondScheduler StrayKind = "second scheduler"
-	// BackupPod is a pod under the name of a backup copy; kubelet runs it all the same.
+	// BackupPod is a pod in a file named like a backup copy; kubelet runs it nevertheless.
 	BackupPod StrayKind = "backup pod"
-	// Unreadable is a file that kubelet cannot run; it logs an error for it again and again.
+	// Unreadable is a file that kubelet cannot run; it repeatedly logs an error for it.
 	Unreadable StrayKind = "unreadable"
 )
 
-// StrayFile is the judgement of a file in the manifests folder.
+// StrayFile is the result for one file in the static pod directory.
 type StrayFile struct {
 	Name string
 	Kind StrayKind
-	// Explanation is a sentence for the operator without its full stop, Next what to do; both are empty when nothing is
-	// to be said.
+	// Explanation is a sentence for the operator without its full stop, and Next is the next step. Both are empty if
+	// there is nothing to report.
 	Explanation, Next string
 }
 
-// Serious tells whether the file makes a swap fail.
+// Serious reports whether the file makes a swap fail.
 func (f StrayFile) Serious() bool { return f.Kind == SecondScheduler }
 
-// Harmless tells whether there is nothing to do about the file.
+// Harmless reports whether the file needs no action.
 func (f StrayFile) Harmless() bool { return f.Kind == IgnoredFile || f.Kind == OtherPod }
 
-// backupName is how editors, package managers and people call the copy of a file.
+// backupName matches the usual file names for copies by editors, package managers and people.
 var backupName = regexp.MustCompile(`(?i)(` +
 	`~|#|` +
 	`\.(bak|backup|old|orig|original|save|saved|copy|prev|previous|disabled|swp|swo|rej|tmp|rpmsave|rpmnew|rpmorig|` +
@@ -57,7 +57,7 @@ var backupName = regexp.MustCompile(`(?i)(` +
 	`[ _-](backup|bak|old|orig|copy)[0-9]*\.(yaml|yml|json)` +
 	`)$`)
 
-// Stray judges another file of the manifests folder, by its name and content, beside the scheduler's own manifest.
+// Stray classifies another file in the directory of the scheduler's manifest, by its name and content.
 func Stray(name string, content []byte, scheduler Pod) StrayFile {
 	file := StrayFile{Name: path.Base(name)}
 	if strings.HasPrefix(file.Name, ".") {
@@ -68,7 +68,7 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 	pod, err := decodeStray(content)
 	if err != nil {
 		file.Kind = Unreadable
-		// What the error says is to be done is for the scheduler's manifest.
+		// Drop the error's next step: it is meant for the scheduler's manifest.
 		reason, _ := nextstep.Split(err, "")
 		file.Explanation = fmt.Sprintf("kubelet cannot run %s and logs an error for it every time it reads the directory: %s", file.Name,
 			strings.Replace(reason, "the manifest ", "it ", 1))
@@ -94,7 +94,7 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 	return file
 }
 
-// decodeStray tells what kubelet makes of a file.
+// decodeStray decodes a file as kubelet does.
 func decodeStray(content []byte) (*corev1.Pod, error) {
 	switch {
 	case len(content) > maxManifest:

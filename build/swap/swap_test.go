@@ -22,8 +22,7 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// The whole of an install runs against a real kubelet, container runtime and API server in test/e2e; here is what needs
-// none.
+// These are the tests without kubelet, container runtime or API server. test/e2e runs whole installs against real ones.
 
 func put(t *testing.T, path, content string) string {
 	t.Helper()
@@ -61,7 +60,7 @@ func names(t *testing.T, folder string) []string {
 func TestAFileIsReplacedWholeAndLeavesNothingBeside(t *testing.T) {
 	folder := t.TempDir()
 	target := put(t, filepath.Join(folder, "manifest.yaml"), "old")
-	// What an interrupted run left.
+	// An interrupted run left this.
 	put(t, filepath.Join(folder, ".manifest.yaml.new"), "half of it, and longer than the new one")
 	if err := writeDurably(target, []byte("new"), 0o600); err != nil {
 		t.Fatal(err)
@@ -79,7 +78,7 @@ func TestAFileIsReplacedWholeAndLeavesNothingBeside(t *testing.T) {
 
 func TestAFileThatCannotBeReplacedStaysAsItIs(t *testing.T) {
 	folder := t.TempDir()
-	// A folder in the place of the file: the last step, the rename, fails.
+	// The target is a directory, so the last step, the rename, fails.
 	target := filepath.Join(folder, "manifest.yaml")
 	put(t, filepath.Join(target, "inside"), "old")
 	if err := writeDurably(target, []byte("new"), 0o600); err == nil {
@@ -327,7 +326,7 @@ spec:
     name: kube-scheduler
 `
 
-// podWith is the scheduler with more flags.
+// podWith returns the scheduler's pod with more flags.
 func podWith(t *testing.T, flags ...string) *Pod {
 	t.Helper()
 	lines := ""
@@ -354,7 +353,7 @@ func TestARestartIsNoOtherManifest(t *testing.T) {
 	}
 }
 
-// toolFor is a tool on a manifest, with the given records; it has no kubelet, container runtime or API server.
+// toolFor returns a tool for a manifest, without a running kubelet, container runtime or API server.
 func toolFor(t *testing.T, manifest string) *Tool {
 	t.Helper()
 	folder := t.TempDir()
@@ -366,7 +365,7 @@ func toolFor(t *testing.T, manifest string) *Tool {
 	return tool
 }
 
-// working is what a scheduler that works is found to be.
+// working reports a working scheduler.
 func working() error { return nil }
 
 func TestWhatDoesNotWorkIsNoWayBack(t *testing.T) {
@@ -416,7 +415,7 @@ func TestTheWayBackIsTheLastManifestThatWorked(t *testing.T) {
 	tool := toolFor(t, stock)
 	crashes, works := swapped("crashes:1"), swapped("works:1")
 	upgraded := strings.Replace(stock, "v1.23.17", "v1.23.18", 1)
-	// wrote is the journal of a run that wrote, or was about to write, a manifest.
+	// wrote returns the journal of a run that wrote, or was about to write, a manifest.
 	wrote := func(before *journal, manifest string) *journal {
 		j := &journal{Operation: "install", Unproven: []string{identity([]byte(manifest))}}
 		if before != nil {

@@ -9,17 +9,17 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 )
 
-// tree is a manifest that is edited. kyaml's own setters lose the comments of what they replace; these do not.
+// tree is a manifest in edit. kyaml's own setters lose the comments of replaced nodes; these keep them.
 type tree struct{ root *yaml.Node }
 
-// place leads to a node: keys (string) and indexes (int).
+// place is the path to a node: keys (string) and indexes (int).
 type place []any
 
 func (p place) with(elements ...any) place { return append(append(place{}, p...), elements...) }
 
 func (t tree) find(at place) *yaml.Node { return find(t.root, at...) }
 
-// find gives the node at a place; nil: there is none.
+// find returns the node at a path; nil: none.
 func find(node *yaml.Node, at ...any) *yaml.Node {
 	for _, element := range at {
 		index := childIndex(node, element)
@@ -31,7 +31,7 @@ func find(node *yaml.Node, at ...any) *yaml.Node {
 	return node
 }
 
-// childIndex gives the place of a child's value among the contents of a node; -1: there is none.
+// childIndex returns the index of a child's value in a node's contents; -1: none.
 func childIndex(node *yaml.Node, element any) int {
 	switch element := element.(type) {
 	case string:
@@ -50,12 +50,12 @@ func childIndex(node *yaml.Node, element any) int {
 	return -1
 }
 
-// isEmpty tells whether there is nothing at a node: no node, null, no entries.
+// isEmpty reports whether a node is missing, null, or without entries.
 func isEmpty(node *yaml.Node) bool {
 	return node == nil || yaml.IsYNodeTaggedNull(node) || node.Kind != yaml.ScalarNode && len(node.Content) == 0
 }
 
-// set makes the value at a place equal to the one that is wanted. Quotes and comments stay.
+// set sets the value at a path, and keeps quotes and comments.
 func (t tree) set(at place, value *yaml.Node) {
 	parent, last := t.find(at[:len(at)-1]), at[len(at)-1]
 	index := childIndex(parent, last)
@@ -85,7 +85,7 @@ func (t tree) set(at place, value *yaml.Node) {
 	}
 	value.HeadComment, value.LineComment, value.FootComment = old.HeadComment, old.LineComment, old.FootComment
 	if value.Kind != yaml.ScalarNode && parent.Kind == yaml.MappingNode {
-		// There is no place for it behind a key whose value stands in the lines below.
+		// A key whose value is on the following lines cannot have a line comment.
 		key := parent.Content[index-1]
 		key.HeadComment = joinComments(key.HeadComment, key.LineComment, value.LineComment)
 		key.LineComment, value.LineComment = "", ""
@@ -93,7 +93,7 @@ func (t tree) set(at place, value *yaml.Node) {
 	parent.Content[index] = value
 }
 
-// setEntries sets keys of a mapping, which may be missing as yet. Its other keys stay.
+// setEntries sets keys of a mapping, which it creates if needed, and keeps the other keys.
 func (t tree) setEntries(at place, entries ...entry) {
 	if isEmpty(t.find(at)) {
 		t.set(at, mapping(entries...))
@@ -104,8 +104,7 @@ func (t tree) setEntries(at place, entries ...entry) {
 	}
 }
 
-// setItem makes the one item of a list that matches equal to the one that is wanted. It takes further ones out, and
-// appends it if there is none.
+// setItem sets the matching item of a list, and appends it if there is none. It removes further matches.
 func (t tree) setItem(list place, matches func(*yaml.Node) bool, value *yaml.Node) {
 	node := t.find(list)
 	if isEmpty(node) {
@@ -128,7 +127,7 @@ func (t tree) setItem(list place, matches func(*yaml.Node) bool, value *yaml.Nod
 	t.set(list.with(first), value)
 }
 
-// dropItems takes the matching items out of a list, and the list when nothing else is in it.
+// dropItems removes the matching items from a list, and an empty list itself.
 func (t tree) dropItems(list place, matches func(*yaml.Node) bool) {
 	if node := t.find(list); !isEmpty(node) {
 		for i := len(node.Content) - 1; i >= 0; i-- {
@@ -139,7 +138,7 @@ func (t tree) dropItems(list place, matches func(*yaml.Node) bool) {
 	}
 }
 
-// drop takes out what is at a place, and its parent when nothing else is in it. The comments around it stay.
+// drop removes the node at a path, and its parent if that is then empty. It keeps the comments around the node.
 func (t tree) drop(at place) {
 	parent := t.find(at[:len(at)-1])
 	if parent == nil {
@@ -176,7 +175,7 @@ func (t tree) drop(at place) {
 	parent.Content = append(parent.Content[:from], parent.Content[index+1:]...)
 }
 
-// joinComments puts comments on lines one below the other.
+// joinComments joins comments with line breaks.
 func joinComments(comments ...string) string {
 	var lines []string
 	for _, comment := range comments {
@@ -191,7 +190,7 @@ func scalar(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value}
 }
 
-// quoted is for values that may look like a number or a time.
+// quoted returns a quoted scalar, for values that look like a number or a time.
 func quoted(value string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagString, Value: value, Style: yaml.DoubleQuotedStyle}
 }

@@ -17,8 +17,8 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Uninstall goes back to kubeadm's scheduler, and removes what this tool has put on the node: kubeadm's patch, the
-// images and the state folder. What a person has edited stays. Interrupted, it is finished by the next run.
+// Uninstall restores kubeadm's scheduler, and removes this tool's files from the node: kubeadm's patch, the images and
+// the state directory. Files with manual edits stay. After an interruption, another run finishes it.
 func (t *Tool) Uninstall(ctx context.Context) error {
 	end, err := t.begin(ctx)
 	if err != nil {
@@ -62,8 +62,7 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	return nil
 }
 
-// swappedImages gives the ids of the images that swaps of this node run or ran, by name, as far as they are known. now
-// is the manifest that lies there.
+// swappedImages returns the known images of swaps on this node, IDs by name. now is the current manifest.
 func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string, error) {
 	manifests, err := t.state.manifests()
 	if err != nil {
@@ -86,10 +85,10 @@ func (t *Tool) swappedImages(ctx context.Context, now []byte) (map[string]string
 	return ids, nil
 }
 
-// removeImages removes images by their names and ids, but for those that something else than the scheduler of the
-// manifest uses: its next container would not start.
+// removeImages removes images by name and ID, except those in use by anything other than the manifest's scheduler: the
+// next container of such a user would not start.
 func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]string) {
-	// The manifest that is back may name the same image, put there by hand.
+	// The restored manifest may have the same image, set by hand.
 	runs, unknown := t.runtime.imageID(ctx, scheduler.Image)
 	for _, name := range slices.Sorted(maps.Keys(ids)) {
 		user, err := "the scheduler of "+t.manifest, unknown
@@ -97,7 +96,7 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			user, err = t.imageUser(ctx, scheduler, ids[name])
 		}
 		if err == nil && user == "" {
-			// Docker keeps an image until kubelet has cleared its last container away.
+			// Docker keeps an image until kubelet has removed its last container.
 			if err = t.runtime.remove(ctx, ids[name]); err == nil {
 				t.say("removed the image %s", name)
 				continue
@@ -113,8 +112,8 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 	}
 }
 
-// imageUser names a container or pod of this node, other than the scheduler's own, that was made from an image or names
-// it; empty: there is none.
+// imageUser returns a container or pod of this node, other than the scheduler, that was created from an image or refers
+// to it; empty: none.
 func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string, error) {
 	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: t.podName(scheduler)}
 	container, err := t.runtime.containerOf(ctx, id, own)
@@ -125,7 +124,7 @@ func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string
 	if err != nil {
 		return "", err
 	}
-	// Many pods of a node have the same few images.
+	// Many pods of a node share a few images.
 	known := map[string]string{}
 	for _, pod := range pods {
 		if pod.Namespace == own.Namespace && pod.Name == own.Name {
@@ -134,7 +133,7 @@ func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string
 		for _, container := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {
 			found, asked := known[container.Image]
 			if !asked {
-				// By the runtime's rules for names: one image may have several.
+				// Resolve names with the runtime: one image may have several.
 				if found, err = t.runtime.imageID(ctx, container.Image); err != nil {
 					return "", err
 				}
@@ -148,8 +147,8 @@ func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string
 	return "", nil
 }
 
-// removePatches removes kubeadm's patch for the swap, which would bring it back. One that is not as the tool writes it
-// is kept beside what else was edited by hand.
+// removePatches removes kubeadm's patch, which would restore the swap. A patch with manual edits is first saved with
+// the other edited files.
 func (t *Tool) removePatches(ours []byte) error {
 	files, err := t.patchFiles()
 	if err != nil {
@@ -174,7 +173,7 @@ func (t *Tool) removePatches(ours []byte) error {
 	return nil
 }
 
-// removeState removes what this tool has put into the state folder, but for what a person has edited.
+// removeState removes this tool's files from the state directory, except files with manual edits.
 func (t *Tool) removeState() error {
 	configs, err := filepath.Glob(filepath.Join(t.state.configs(), "*"))
 	if err != nil {
@@ -185,7 +184,7 @@ func (t *Tool) removeState() error {
 			return err
 		}
 	}
-	// The folder may be one that holds other things, too.
+	// The directory may contain other files.
 	for _, path := range []string{t.state.original(), t.state.previous(), t.state.undo(), t.state.journalFile(), t.state.installedFile(),
 		t.state.patchedFile(), t.state.configs(), t.state.images(), filepath.Join(t.state.folder, "lock")} {
 		if err := os.RemoveAll(path); err != nil {
@@ -200,7 +199,7 @@ func (t *Tool) removeState() error {
 	return nil
 }
 
-// sayClusterConfiguration tells whether kubeadm would still give the scheduler our configuration.
+// sayClusterConfiguration warns if kubeadm would still pass this tool's configuration to the scheduler.
 func (t *Tool) sayClusterConfiguration(ctx context.Context) {
 	found, err := t.cluster.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {

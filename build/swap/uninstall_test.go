@@ -18,7 +18,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// fakeRuntime is a container runtime with images, by their names, and containers.
+// fakeRuntime is a container runtime with image IDs by name, and containers.
 type fakeRuntime struct {
 	cri.RuntimeServiceClient
 	cri.ImageServiceClient
@@ -112,7 +112,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 	if err := tool.writePatch(folder, swapped); err != nil {
 		t.Fatal(err)
 	}
-	// After a rollback, of which the patch does not come out.
+	// This patch is computed after a rollback, so it differs from the one on disk.
 	ours, err := KubeadmPatch(Swap{Image: "registry.k8s.io/kube-scheduler:v1.23.17"})
 	if err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 	if !strings.Contains(said.String(), "removed "+file) || keptFiles() != 0 {
 		t.Errorf("our own patch: %d are kept:\n%s", keptFiles(), said)
 	}
-	// The next swap finds nothing of its own edited either.
+	// An update does not mistake its own patch for an edited one either.
 	for _, version := range []string{"v1.23.17+fork", "v1.23.17+other"} {
 		swapped.Version = version
 		if err := tool.writePatch(folder, swapped); err != nil {

@@ -25,20 +25,20 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// view is the file system as a pod's container sees it: the image's files, and what the pod mounts.
+// view is a pod container's file system: the files of the image, and the pod's mounts.
 type view struct {
-	// root is the folder with the image's files.
+	// root is the directory with the image's files.
 	root string
-	// binds are the mounts of files and folders of this host, the outer ones first.
+	// binds are the mounts of files and directories of this host, outer ones first.
 	binds []bind
-	// user is whom the container runs as; nil: root.
+	// user is the container's user; nil: root.
 	user *syscall.Credential
 }
 
-// bind is a file or folder of this host, and where the container sees it.
+// bind is a file or directory of this host, and its path in the container.
 type bind struct{ source, target string }
 
-// unpack writes the files of the image into a folder.
+// unpack writes the files of the image into a directory.
 func (a *archive) unpack(folder string) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *archive) unpack(folder string) error {
 	return nil
 }
 
-// unpackFile writes one file of an image. Devices and the like are left out: a check of a configuration needs none.
+// unpackFile writes one file of an image. It skips devices and other special files, which the check does not need.
 func unpackFile(root *os.Root, header *tar.Header, content io.Reader) error {
 	name := strings.TrimPrefix(path.Clean("/"+header.Name), "/")
 	if name == "" {
@@ -97,7 +97,7 @@ func unpackFile(root *os.Root, header *tar.Header, content io.Reader) error {
 	return nil
 }
 
-// size is how many bytes the files of the image have.
+// size returns the total size of the image's files in bytes.
 func (a *archive) size() int64 {
 	content := mutate.Extract(a.image)
 	defer content.Close()
@@ -111,9 +111,9 @@ func (a *archive) size() int64 {
 	}
 }
 
-// newView makes the view of a pod. root is a folder with the image's files. What the pod mounts of a folder in instead
-// is taken from that one: it does not lie in its place yet. An error says what kubelet would wait for, or what the
-// container runtime would refuse.
+// newView creates the view of a pod. root is a directory with the image's files. instead maps a host directory that is
+// not installed yet to the directory to mount in its place. An error says what kubelet would wait for, or what the
+// container runtime would reject.
 func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 	v := &view{root: root, user: userOf(pod)}
 	inside, err := os.OpenRoot(root)
@@ -142,7 +142,7 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 		}
 	}
 	if pod.Object.Spec.HostNetwork {
-		// kubelet gives such a pod this host's names.
+		// kubelet gives such a pod this host's DNS and hosts files.
 		for _, file := range []string{"/etc/resolv.conf", "/etc/hosts"} {
 			if _, err := os.Stat(file); err == nil && !v.covers(file) {
 				if err := v.add(inside, file, file); err != nil {
@@ -154,7 +154,7 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 	return v, nil
 }
 
-// hostFile gives the path on this host that a mount shows; empty for one that is made when the pod starts.
+// hostFile returns the host path of a mount; empty if it is created when the pod starts.
 func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error) {
 	info, err := os.Stat(host.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -196,10 +196,10 @@ func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error)
 	return path.Join(host.Path, subPath), nil
 }
 
-// add shows a file or folder of this host at a path of the view; without a source, an empty folder.
+// add mounts a file or directory of this host at target; without a source, an empty directory.
 func (v *view) add(inside *os.Root, source, target string) error {
 	if outer := v.outer(target); outer != nil {
-		// The container runtime would make the place in the outer folder, which is this host's.
+		// The container runtime would create the mount point in the outer directory, which is on this host.
 		rest := strings.TrimPrefix(target, outer.target)
 		if _, err := os.Stat(outer.source + rest); err != nil {
 			return nextstep.With(
@@ -215,7 +215,7 @@ func (v *view) add(inside *os.Root, source, target string) error {
 	return nil
 }
 
-// placeFor makes what is mounted on: a file for a file, a folder for everything else.
+// placeFor creates the mount point: a file for a file, a directory for everything else.
 func placeFor(inside *os.Root, source, name string) error {
 	if info, err := os.Stat(source); source != "" && err == nil && !info.IsDir() {
 		if err := inside.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -230,7 +230,7 @@ func placeFor(inside *os.Root, source, name string) error {
 	return inside.MkdirAll(name, 0o755)
 }
 
-// outer is the innermost mount that a path lies in; nil: it lies in the image.
+// outer returns the innermost mount that contains a path; nil: the path is in the image.
 func (v *view) outer(target string) *bind {
 	for i := len(v.binds) - 1; i >= 0; i-- {
 		if strings.HasPrefix(target, strings.TrimSuffix(v.binds[i].target, "/")+"/") {
@@ -240,12 +240,12 @@ func (v *view) outer(target string) *bind {
 	return nil
 }
 
-// covers tells whether something is mounted at a path or above it.
+// covers reports whether anything is mounted at a path or above it.
 func (v *view) covers(target string) bool {
 	return v.outer(target) != nil || slices.ContainsFunc(v.binds, func(b bind) bool { return b.target == target })
 }
 
-// userOf is whom a pod's container runs as, if the manifest says it.
+// userOf returns the user of a pod's container; nil: root, or not set in the manifest.
 func userOf(pod *Pod) *syscall.Credential {
 	user, group := int64(0), int64(0)
 	if s := pod.Object.Spec.SecurityContext; s != nil {
@@ -267,14 +267,14 @@ func value(pointer *int64, otherwise int64) int64 {
 	return *pointer
 }
 
-// run runs a command of the image in the view. The mounts are those of one thread of this process: they end with it,
-// and no other process sees them.
+// run runs a command of the image in the view. The mounts belong to one thread of this process: they end with it, and
+// are not visible to other processes.
 func (v *view) run(command *exec.Cmd) error {
 	command.Dir = "/"
 	command.SysProcAttr = &syscall.SysProcAttr{Chroot: v.root, Credential: v.user, Pdeathsig: syscall.SIGKILL}
 	done := make(chan error)
 	go func() {
-		// It is never unlocked, so the thread ends with this function.
+		// The thread stays locked, so it ends with this function.
 		goruntime.LockOSThread()
 		done <- func() error {
 			if err := v.mount(); err != nil {
@@ -290,7 +290,7 @@ func (v *view) mount() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
 		return fmt.Errorf("cannot show the scheduler what its pod mounts: unshare: %w", err)
 	}
-	// Nothing of what follows reaches the host.
+	// Keep the following mounts invisible to the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("cannot show the scheduler what its pod mounts: making mounts private: %w", err)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// mounting is the scheduler's manifest with a mount of a path of this host.
+// mounting returns the scheduler's manifest with a mount of a host path.
 func mounting(host, kind, at string) []byte {
 	return []byte(stock + "    volumeMounts:\n    - {name: more, mountPath: " + at + "}\n" +
 		"  volumes:\n  - {name: more, hostPath: {path: " + host + ", type: \"" + kind + "\"}}\n")
@@ -29,7 +29,7 @@ func TestWhatKubeletWouldWaitForIsFound(t *testing.T) {
 	file := put(t, filepath.Join(folder, "file"), "x")
 	for _, c := range []struct {
 		host, kind string
-		// starts tells whether kubelet starts the pod; binds how many mounts show something of this host.
+		// starts reports whether kubelet starts the pod; binds is the number of mounts from this host.
 		starts bool
 		binds  int
 	}{

@@ -13,11 +13,11 @@ import (
 func TestASignalEndsWhatChangesNothing(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	// As one that waits for the writer of a pipe.
+	// The work blocks, like a read from a pipe without a writer.
 	if err := unlessEnded(ended, time.Millisecond, func() error { select {} }); err == nil || !strings.Contains(err.Error(), "interrupted") {
 		t.Errorf("got %v", err)
 	}
-	// It may say for itself what it had to give up.
+	// The work's own error takes precedence.
 	own := errors.New("own")
 	if err := unlessEnded(ended, time.Hour, func() error { return own }); err != own {
 		t.Errorf("got %v, want what the work says", err)
