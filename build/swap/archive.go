@@ -39,8 +39,8 @@ type archive struct {
 	architecture, version string
 }
 
-// openArchive reads an archive and verifies its content against its own manifest, so that a damaged archive is never
-// run or loaded.
+// openArchive reads an archive and verifies its content against its
+// own manifest, so that a damaged archive is never run or loaded.
 func openArchive(file string) (*archive, error) {
 	damaged := func(err error) error {
 		return nextstep.With(fmt.Errorf("the image archive %s is damaged or not whole: %w", file, err),
@@ -89,8 +89,8 @@ func openArchive(file string) (*archive, error) {
 	return a, nil
 }
 
-// digestName matches a file name that is the SHA-256 sum of the content: an image configuration, a compressed layer, or
-// a blob.
+// digestName matches a file name that is the SHA-256 sum of the
+// content: an image configuration, a compressed layer, or a blob.
 var digestName = regexp.MustCompile(`^(?:sha256:)?([0-9a-f]{64})(?:\.json|\.tar\.gz)?$`)
 
 // verifyNames verifies the content of each file whose name is its SHA-256 sum.
@@ -122,8 +122,8 @@ func verifyNames(file string) error {
 	}
 }
 
-// verifyLayers verifies the layers of an image against its configuration. The library has already compared their
-// number.
+// verifyLayers verifies the layers of an image against its
+// configuration. The library has already compared their number.
 func verifyLayers(image v1.Image, config *v1.ConfigFile) error {
 	layers, err := image.Layers()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// pollInterval is the time between queries to the container runtime during a replacement. The runtime answers in
-	// milliseconds.
+	// pollInterval is the time between queries to the container runtime
+	// during a replacement. The runtime answers in milliseconds.
 	pollInterval = 100 * time.Millisecond
 	// nudgeAfter is the time that kubelet gets to start the new pod after it has cleaned up the old one. kubelet 1.23
 	// retries a static pod that had to wait for its predecessor only after 10 to 15 seconds, but handles a changed
@@ -29,16 +29,16 @@ const (
 	// nudgeAgainAfter is the time until the next such rename, long enough for a busy node. One rename too many costs
 	// those 10 to 15 seconds.
 	nudgeAgainAfter = 1500 * time.Millisecond
-	// cleanUpTime is the assumed time to clean up the old pod after its container has ended, if there are no control
-	// groups to watch.
+	// cleanUpTime is the assumed time to clean up the old pod after its
+	// container has ended, if there are no control groups to watch.
 	cleanUpTime = 2 * time.Second
 	// nudges limits these renames; after that, kubelet starts the pod on its own.
 	nudges = 6
 	// kubeletTime is the time in which kubelet must start on the new pod. kubelet waits for the old pod first: two
 	// minutes if its volumes cannot be mounted, plus its termination grace period.
 	kubeletTime = 6 * time.Minute
-	// exitsAllowed is how often the new container may exit. A single start may fail because the API server is
-	// unavailable.
+	// exitsAllowed is how often the new container may exit. A
+	// single start may fail because the API server is unavailable.
 	exitsAllowed = 1
 )
 
@@ -48,8 +48,8 @@ type wanted struct {
 	imageID string
 	// health is the URL of the scheduler's health check.
 	health string
-	// lease is the lease that this scheduler, or one on another control-plane node, must renew; nil without leader
-	// election.
+	// lease is the lease that this scheduler, or one on another
+	// control-plane node, must renew; nil without leader election.
 	lease *schedulerpod.Lease
 }
 
@@ -116,8 +116,8 @@ type replacement struct {
 	oldGone, cleanedUp time.Time
 	// leaseFree is true once the old scheduler's lease needs no further work.
 	leaseFree bool
-	// begun is when kubelet was first seen to work on the current version; words is kubelet's status for it, as of
-	// asked.
+	// begun is when kubelet was first seen to work on the current
+	// version; words is kubelet's status for it, as of asked.
 	begun, asked time.Time
 	words        string
 	// first is the time of the first rename.
@@ -130,8 +130,8 @@ type replacement struct {
 	leads bool
 }
 
-// changedByOther is the error for a manifest that another program or a person changed during this run. Their version
-// stays.
+// changedByOther is the error for a manifest that another program
+// or a person changed during this run. Their version stays.
 type changedByOther struct{ manifest string }
 
 func (c *changedByOther) Error() string {
@@ -200,8 +200,8 @@ func (r *replacement) run(ctx context.Context) error {
 	}
 }
 
-// late reports the timeout that has passed; empty: none. The scheduler's own timeout starts when kubelet starts on its
-// pod.
+// late reports the timeout that has passed; empty: none. The
+// scheduler's own timeout starts when kubelet starts on its pod.
 func (r *replacement) late() string {
 	switch timeout := r.tool.options.Timeout; {
 	case r.begun.IsZero() && time.Since(r.first) > max(kubeletTime, timeout):
@@ -403,9 +403,9 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	return true, true, nil
 }
 
-// freeLease releases the lease of this node's old scheduler after its process has ended. A scheduler releases its lease
-// on shutdown, but not if it was renewing it at that moment, or crashed. Then no scheduler would work until the lease
-// expires.
+// freeLease releases the lease of this node's old scheduler after its process has
+// ended. A scheduler releases its lease on shutdown, but not if it was renewing it
+// at that moment, or crashed. Then no scheduler would work until the lease expires.
 func (r *replacement) freeLease(ctx context.Context) {
 	if r.leaseFree || r.want.lease == nil {
 		return
@@ -438,8 +438,8 @@ func (r *replacement) lastWords(ctx context.Context) string {
 	return r.tool.runtime.ending(ctx, newest.id)
 }
 
-// isHere reports whether a lease holder is a scheduler of this host. kube-scheduler's identity is the host name, "_"
-// and a random part.
+// isHere reports whether a lease holder is a scheduler of this host.
+// kube-scheduler's identity is the host name, "_" and a random part.
 func isHere(identity string) bool {
 	name, err := os.Hostname()
 	return err == nil && strings.HasPrefix(identity, name+"_")

@@ -103,8 +103,8 @@ func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) erro
 	return nil
 }
 
-// checkReplaced reports settings that would be lost: flags without effect next to a configuration, and a configuration
-// of the operator's.
+// checkReplaced reports settings that would be lost: flags without
+// effect next to a configuration, and a configuration of the operator's.
 func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
 	after, err := p.configAfter()
 	if after == nil || err != nil {
@@ -204,8 +204,8 @@ func usesConfig(pod *Pod) bool {
 	return path == ContainerConfigPath && mounted && host == filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)
 }
 
-// checkNode reports problems of this node and the cluster that do not depend on the new scheduler. p is nil if there is
-// no plan.
+// checkNode reports problems of this node and the cluster that do
+// not depend on the new scheduler. p is nil if there is no plan.
 func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	var findings Findings
 	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
@@ -294,8 +294,8 @@ func writable(folder string) error {
 func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *corev1.Node) {
 	here := node.Name == t.kubelet.nodeName
 	if here {
-		// Whether the node is NotReady then depends on the runtime; pods with their own network cannot start in any
-		// case.
+		// Whether the node is NotReady then depends on the runtime;
+		// pods with their own network cannot start in any case.
 		if missing := t.missingPlugins(ctx); len(missing) > 0 {
 			report := findings.warn
 			if !nodeReady(node) {
@@ -329,8 +329,8 @@ func nodeReady(node *corev1.Node) bool {
 	return false
 }
 
-// missingPlugins returns the network plugins that the CNI configuration names and that are in none of the plugin
-// directories.
+// missingPlugins returns the network plugins that the CNI
+// configuration names and that are in none of the plugin directories.
 func (t *Tool) missingPlugins(ctx context.Context) []string {
 	n, err := t.runtime.network(ctx)
 	if err != nil {
@@ -420,8 +420,8 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 	}
 }
 
-// checkConfig reports why the new scheduler rejects its configuration, and accepted settings that leave pods without a
-// scheduler.
+// checkConfig reports why the new scheduler rejects its configuration,
+// and accepted settings that leave pods without a scheduler.
 func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, request Request) {
 	if p.config != nil {
 		// The scheduler's own messages for these name neither the field to set nor the kind of the file.

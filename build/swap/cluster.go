@@ -63,8 +63,8 @@ type holder struct {
 	duration time.Duration
 }
 
-// holder returns the holder of a lease; the zero holder if no scheduler has ever held it, or the last one has released
-// it.
+// holder returns the holder of a lease; the zero holder if no
+// scheduler has ever held it, or the last one has released it.
 func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder, error) {
 	found, err := c.client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
@@ -120,8 +120,8 @@ type says struct {
 	words string
 }
 
-// kubeletSays reads a static pod's mirror pod and events. For a new version of the manifest, kubelet creates the mirror
-// pod first of all.
+// kubeletSays reads a static pod's mirror pod and events. For a new
+// version of the manifest, kubelet creates the mirror pod first of all.
 func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
 	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {

@@ -66,8 +66,8 @@ func removeDurably(path string) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// refuseSpecial returns an error for an existing file that is not regular: reading a pipe without a writer would block
-// forever.
+// refuseSpecial returns an error for an existing file that is not
+// regular: reading a pipe without a writer would block forever.
 func refuseSpecial(path string) error {
 	info, err := os.Stat(path)
 	if err != nil || info.Mode().IsRegular() {

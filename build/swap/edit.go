@@ -300,8 +300,8 @@ func withoutSwap(described Pod) *corev1.Pod {
 	return pod
 }
 
-// edit changes a manifest and verifies the result: proof must accept it, and except for the fields of a swap it must be
-// equal to the original.
+// edit changes a manifest and verifies the result: proof must accept it,
+// and except for the fields of a swap it must be equal to the original.
 func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) error) (Edit, error) {
 	before, err := Describe(manifest)
 	if err != nil {

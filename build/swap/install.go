@@ -90,8 +90,8 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is the time in which the old scheduler must work again, from the moment kubelet starts on it; kubelet's own
-// time is not included.
+// undoTime is the time in which the old scheduler must work again, from
+// the moment kubelet starts on it; kubelet's own time is not included.
 const undoTime = 2 * time.Minute
 
 // StuckError is the error for a new scheduler that does not work when there is no working one to restore.
@@ -111,8 +111,8 @@ func (e *StuckError) Error() string {
 
 func (e *StuckError) Unwrap() error { return e.Reason }
 
-// Install swaps the scheduler of this node and waits until the new one works. If it does not, Install restores the old
-// one.
+// Install swaps the scheduler of this node and waits until the
+// new one works. If it does not, Install restores the old one.
 func (t *Tool) Install(ctx context.Context, request Request) error {
 	return t.orInterrupted(ctx, t.install(ctx, request))
 }
@@ -339,8 +339,8 @@ func (t *Tool) begin(ctx context.Context) (end func(), err error) {
 	return unlock, nil
 }
 
-// clearScratch removes files that a killed run had unpacked or half written. The lock ensures that no other run uses
-// them.
+// clearScratch removes files that a killed run had unpacked or
+// half written. The lock ensures that no other run uses them.
 func (t *Tool) clearScratch() error {
 	// The second pattern is writeDurably's temporary file.
 	for _, pattern := range []string{".scratch-*", ".*.new"} {
@@ -559,8 +559,8 @@ func (t *Tool) keepImage(ctx context.Context, name string) error {
 	return os.Rename(saved, file)
 }
 
-// keepEditedConfig saves a configuration in the state directory if it differs from what was installed, so that manual
-// edits are not lost.
+// keepEditedConfig saves a configuration in the state directory if it
+// differs from what was installed, so that manual edits are not lost.
 func (t *Tool) keepEditedConfig(folder string) error {
 	content, err := readIfThere(filepath.Join(folder, ConfigFileName))
 	if content == nil || err != nil || folder == t.state.configFolder(sum(content)) {
@@ -603,8 +603,8 @@ func (t *Tool) unfinished() (*journal, error) {
 	return found, nil
 }
 
-// works returns what is wrong with the running scheduler; nil if it matches want. leads reports whether it holds the
-// lease, or needs none.
+// works returns what is wrong with the running scheduler; nil if it
+// matches want. leads reports whether it holds the lease, or needs none.
 func (t *Tool) works(ctx context.Context, pod *Pod, want wanted) (leads bool, err error) {
 	r := &replacement{tool: t, pod: pod, want: want, version: pod.Object.Annotations[RestartedAtAnnotation], leaseFree: true}
 	if want.lease != nil {

@@ -60,9 +60,9 @@ func ClusterConfigurationLines() string {
 // DefaultPatches is the default directory of kubeadm's patches.
 const DefaultPatches = "/etc/kubernetes/patches"
 
-// KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm join --patches` keep the swap of
-// this node, and returns the lines for kubeadm's ClusterConfiguration, if it needs any. Every later install updates the
-// patch.
+// KubeadmPatch writes the patch that makes `kubeadm upgrade --patches` and `kubeadm
+// join --patches` keep the swap of this node, and returns the lines for kubeadm's
+// ClusterConfiguration, if it needs any. Every later install updates the patch.
 func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, err error) {
 	unlock, err := t.state.lock()
 	if err != nil {
@@ -160,9 +160,9 @@ func (t *Tool) writePatch(folder string, swap Swap) error {
 	return nil
 }
 
-// keepEditedPatch saves a patch in the state directory if it is not as this tool wrote it, so that manual edits are not
-// lost. Without a record of the written patch, it compares with ours; if ours is nil too, every patch for a swap counts
-// as unedited.
+// keepEditedPatch saves a patch in the state directory if it is not as this tool wrote
+// it, so that manual edits are not lost. Without a record of the written patch, it
+// compares with ours; if ours is nil too, every patch for a swap counts as unedited.
 func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 	var last patched
 	if _, err := readRecord(t.state.patchedFile(), &last); err != nil {

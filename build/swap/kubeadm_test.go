@@ -74,8 +74,8 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	}
 }
 
-// inOneOrder moves this tool's items to the front: the order of these lists has no meaning, and a strategic merge puts
-// new items first.
+// inOneOrder moves this tool's items to the front: the order of these
+// lists has no meaning, and a strategic merge puts new items first.
 func inOneOrder(pod *corev1.Pod) {
 	mounts := pod.Spec.Containers[0].VolumeMounts
 	for i := range mounts {

@@ -23,8 +23,8 @@ type otherScheduler struct {
 	lease    *schedulerpod.Lease
 }
 
-// otherSchedulers returns the schedulers among the cluster's pods. It skips a scheduler whose configuration is not in a
-// ConfigMap.
+// otherSchedulers returns the schedulers among the cluster's pods.
+// It skips a scheduler whose configuration is not in a ConfigMap.
 func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error) {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
 		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
@@ -79,8 +79,8 @@ func (c *cluster) configOfPod(ctx context.Context, pod schedulerpod.Scheduler) (
 	return config, err == nil
 }
 
-// checkOthers reports schedulers that serve the same profiles as the new one without sharing its lease: both would bind
-// the same pods.
+// checkOthers reports schedulers that serve the same profiles as the
+// new one without sharing its lease: both would bind the same pods.
 func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, accepted []string) {
 	others, err := t.cluster.otherSchedulers(ctx)
 	if err != nil {

@@ -22,8 +22,8 @@ type Request struct {
 	Archive, Image string
 	// Config is the path of a KubeSchedulerConfiguration.
 	Config string
-	// Probe lists the profiles that must bind a pod before the swap counts as done. Empty means default-scheduler;
-	// NoProbe means none.
+	// Probe lists the profiles that must bind a pod before the swap
+	// counts as done. Empty means default-scheduler; NoProbe means none.
 	Probe []string
 	// AdoptFlags copies flags of the manifest that have no effect with a configuration into the configuration.
 	AdoptFlags bool
@@ -40,8 +40,8 @@ type plan struct {
 	archive *archive
 	imageID string
 	swap    Swap
-	// config is the content of the configuration to install; nil for no change. adopted are the flags that were copied
-	// into it.
+	// config is the content of the configuration to install; nil for
+	// no change. adopted are the flags that were copied into it.
 	config  []byte
 	adopted []setting
 	// after is the new manifest, and afterPod its decoded form; reformatted reports whether other lines change, too.
@@ -250,8 +250,8 @@ func (p *plan) unchanged() bool {
 	return p.pod.Swapped && now == then && slices.Equal(p.pod.Line.Elements, p.afterPod.Line.Elements)
 }
 
-// wouldReformat returns the warning that a manifest will be reformatted. install first saves its exact text in the
-// state directory.
+// wouldReformat returns the warning that a manifest will be reformatted.
+// install first saves its exact text in the state directory.
 func wouldReformat(manifest string) string {
 	return fmt.Sprintf("%s is not in the form that this tool writes, and install writes the whole file again: indentation, blank "+
 		"lines, line ends, breaks in long values and anchors may change, its content and its comments stay", manifest)

@@ -41,8 +41,8 @@ type Pod struct {
 	// Swapped reports whether the manifest has a swap: one of its annotations or its volume. RestartedAtAnnotation
 	// alone does not count, since a manifest may have it after a rollback.
 	Swapped bool
-	// Swap is the swap in the manifest. Image is always set. For a manifest that Apply wrote, Apply with this value
-	// changes nothing.
+	// Swap is the swap in the manifest. Image is always set. For a
+	// manifest that Apply wrote, Apply with this value changes nothing.
 	Swap Swap
 }
 

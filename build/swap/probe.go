@@ -30,8 +30,8 @@ const probeTime = 30 * time.Second
 // probeBefore is the same before the change. It is shorter, since a working scheduler needs only a moment.
 const probeBefore = 10 * time.Second
 
-// probeImage hardly ever runs: the pod is deleted as soon as it is bound. kubelet uses the same image for pod
-// sandboxes.
+// probeImage hardly ever runs: the pod is deleted as soon as
+// it is bound. kubelet uses the same image for pod sandboxes.
 const probeImage = "registry.k8s.io/pause:3.6"
 
 // probeLabel is on every probe pod.
@@ -40,8 +40,8 @@ const probeLabel = "app.kubernetes.io/name"
 // probeName is the label's value, and the prefix of probe pods' names.
 const probeName = "kube-scheduler-swap-probe"
 
-// clearProbes deletes probe pods that a killed run has left. The lock ensures that no other run is probing from this
-// node.
+// clearProbes deletes probe pods that a killed run has left.
+// The lock ensures that no other run is probing from this node.
 func (t *Tool) clearProbes(ctx context.Context) {
 	deleting, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -132,14 +132,14 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 	return nil
 }
 
-// boundBefore reports whether default-scheduler binds a probe pod before the change, if the probe afterwards needs that
-// comparison.
+// boundBefore reports whether default-scheduler binds a probe pod
+// before the change, if the probe afterwards needs that comparison.
 func (t *Tool) boundBefore(ctx context.Context, wanted probes) bool {
 	return !wanted.asked && len(wanted.profiles) > 0 && t.probe(ctx, defaultScheduler, probeBefore) == nil
 }
 
-// otherLeader returns the holder of a lease if it is another node's scheduler; otherwise empty. leads is the last known
-// state.
+// otherLeader returns the holder of a lease if it is another node's
+// scheduler; otherwise empty. leads is the last known state.
 func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads bool) string {
 	if lease == nil {
 		return ""
@@ -154,12 +154,12 @@ func (t *Tool) otherLeader(ctx context.Context, lease *schedulerpod.Lease, leads
 	return now.identity
 }
 
-// schedulerError is the reason of a pod's PodScheduled condition after an error in scheduling or binding. The API has
-// no constant for it.
+// schedulerError is the reason of a pod's PodScheduled condition after
+// an error in scheduling or binding. The API has no constant for it.
 const schedulerError = "SchedulerError"
 
-// probeAgain is the delay before a new probe pod after an error. The scheduler itself retries the same pod only after a
-// minute or more.
+// probeAgain is the delay before a new probe pod after an error. The
+// scheduler itself retries the same pod only after a minute or more.
 const probeAgain = 5 * time.Second
 
 // probe makes a profile bind a pod that requests nothing and tolerates all taints, and deletes the pod. It retries,

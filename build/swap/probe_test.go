@@ -23,8 +23,8 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// schedulerThat returns a cluster that calls does for each new pod: as its scheduler, or as an API server that rejects
-// the pod.
+// schedulerThat returns a cluster that calls does for each new
+// pod: as its scheduler, or as an API server that rejects the pod.
 func schedulerThat(does func(*corev1.Pod) error, objects ...apiruntime.Object) *cluster {
 	client := fake.NewSimpleClientset(objects...)
 	client.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, apiruntime.Object, error) {

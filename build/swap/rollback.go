@@ -188,8 +188,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	return t.settled(ctx, written)
 }
 
-// stay leaves the current manifest in place, and verifies that its scheduler works: the operator had a reason for the
-// rollback.
+// stay leaves the current manifest in place, and verifies that its
+// scheduler works: the operator had a reason for the rollback.
 func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
 	if err := t.settled(ctx, manifest); err != nil {
 		return err

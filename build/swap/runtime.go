@@ -250,8 +250,8 @@ func (r *runtime) containersOf(ctx context.Context, namespace, pod, name string)
 	return found, nil
 }
 
-// containerOf returns the name of a container, running or not, that was created from an image and is not in the pod
-// except; empty: none.
+// containerOf returns the name of a container, running or not, that
+// was created from an image and is not in the pod except; empty: none.
 func (r *runtime) containerOf(ctx context.Context, imageID string, except metav1.ObjectMeta) (string, error) {
 	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{})
 	if err != nil {

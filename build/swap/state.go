@@ -82,8 +82,8 @@ type journal struct {
 	Started   time.Time `json:"started"`
 	// Process is the ID of the process that makes the change.
 	Process int `json:"process"`
-	// Unproven are the identities of the manifests that unfinished runs, including this one, have written. None was
-	// seen working.
+	// Unproven are the identities of the manifests that unfinished
+	// runs, including this one, have written. None was seen working.
 	Unproven []string `json:"unproven,omitempty"`
 }
 

@@ -23,8 +23,8 @@ type Status struct {
 	Image   string `json:"image"`
 	ImageID string `json:"imageID,omitempty"`
 	Version string `json:"version,omitempty"`
-	// Config is the path of the configuration on this host; empty without one. ConfigSHA256 is its sum at the time of
-	// the install.
+	// Config is the path of the configuration on this host; empty
+	// without one. ConfigSHA256 is its sum at the time of the install.
 	Config       string `json:"config,omitempty"`
 	ConfigSHA256 string `json:"configSHA256,omitempty"`
 	// Running reports whether a container of the manifest's image runs. Since is its creation time; Restarts is the

@@ -33,8 +33,8 @@ const (
 
 // Options sets paths, the timeout and the output.
 type Options struct {
-	// Manifest is the path of the scheduler's manifest; empty: kube-scheduler.yaml in the directory that kubelet
-	// watches.
+	// Manifest is the path of the scheduler's manifest; empty:
+	// kube-scheduler.yaml in the directory that kubelet watches.
 	Manifest string
 	// Kubeconfig is the path of the administrator's kubeconfig.
 	Kubeconfig string
@@ -134,8 +134,8 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 	return content, &pod, nil
 }
 
-// refuseLink returns an error if the manifest is a symbolic link: the rename that replaces the manifest would replace
-// the link itself.
+// refuseLink returns an error if the manifest is a symbolic link: the
+// rename that replaces the manifest would replace the link itself.
 func (t *Tool) refuseLink() error {
 	target, err := os.Readlink(t.manifest)
 	if err != nil {

@@ -112,8 +112,8 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 	}
 }
 
-// imageUser returns a container or pod of this node, other than the scheduler, that was created from an image or refers
-// to it; empty: none.
+// imageUser returns a container or pod of this node, other than the
+// scheduler, that was created from an image or refers to it; empty: none.
 func (t *Tool) imageUser(ctx context.Context, scheduler *Pod, id string) (string, error) {
 	own := metav1.ObjectMeta{Namespace: scheduler.Namespace, Name: t.podName(scheduler)}
 	container, err := t.runtime.containerOf(ctx, id, own)
