@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// collector asks one source for all its members. The rules for its concurrent use:
+// collector queries one source for all its members. The rules for its concurrent use:
 //
 //  1. It has one goroutine, run, and so at most one Ask at a time.
 //  2. A plan, a snapshot and a status never change once they are stored: others replace them. A refresh uses the plan
