@@ -48,8 +48,7 @@ func licences(options Options, binaries map[string]Binary, roots Module) ([]file
 	return files, nil
 }
 
-// addLicences adds the licences in a directory, of which there must be at least one; with below, also those in its
-// subdirectories.
+// addLicences adds the licences in a directory, and with below those in its subdirectories. There must be at least one.
 func addLicences(texts map[string][]byte, name, folder string, below bool) error {
 	// Staging modules in vendor/ are links.
 	top, err := filepath.EvalSymlinks(folder)

@@ -46,7 +46,7 @@ func (t *treeModule) files() map[string][]byte {
 	}
 }
 
-// check refuses modules at another version than upstream's, and packages that upstream vendors itself.
+// check returns an error for modules at another version than upstream's, and for packages that upstream vendors itself.
 func (t *treeModule) check(modules []Module) error {
 	for _, m := range modules {
 		if vendored := t.vendored(m.Path); vendored != nil {
@@ -127,7 +127,8 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 	return added, nil
 }
 
-// check refuses a module at another version than upstream's, and packages that upstream vendors itself.
+// check returns an error for a module at another version than upstream's, and for packages that upstream vendors
+// itself.
 func (v *Vendored) check(m Module) error {
 	takes := v.takes()
 	if takes.Path != m.Path || takes.Version != m.Version {

@@ -657,7 +657,7 @@ func TestNewNode(t *testing.T) {
 	if got := w.plugin.current().loads(info)[0]; got.at != notMeasured || got.inFlight != 0.2 {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
-	// The next snapshot includes the node; pods that were rejected on it are retried, whatever is measured.
+	// The next view may include the node, so pods that were rejected on it are retried, measured or not.
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)

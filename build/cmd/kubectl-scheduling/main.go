@@ -12,7 +12,7 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	// Of the ways to sign in that client-go builds in, the one that has no program of its own to replace it.
+	// The only sign-in method built into client-go that has no external program to replace it.
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc"
 
 	"kube-scheduler-fork/build/nextstep"

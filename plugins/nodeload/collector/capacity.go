@@ -9,7 +9,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Capacity says where to find a node's capacity for a resource.
+// Capacity describes where a node's capacity for a resource is found.
 type Capacity struct {
 	// Annotation is the key of the node's annotation, which takes precedence.
 	Annotation string

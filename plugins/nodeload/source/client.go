@@ -32,7 +32,7 @@ type Result struct {
 	Asked, Received time.Time
 	// Failed has the indices of the queries that no endpoint answered, with the reasons.
 	Failed map[int]error
-	// Requests and Bytes count what was sent and received, for all endpoints.
+	// Requests and Bytes count the requests and the bytes received, for all endpoints.
 	Requests int
 	Bytes    int64
 	// Endpoint is the first endpoint that answered.

@@ -159,7 +159,7 @@ func askWithin(ctx context.Context, c *Client, queries ...Query) (Result, error)
 
 var cpu = Query{Name: "cpu", Value: "load", Timestamp: "timestamp(load)"}
 
-// mustAnswer asks for one resource, and checks that the rows are those of a node.
+// mustAnswer queries one resource, and checks that the rows are those of a node.
 func mustAnswer(t *testing.T, c *Client, node string) Result {
 	t.Helper()
 	result, err := ask(c, cpu)
@@ -172,7 +172,7 @@ func mustAnswer(t *testing.T, c *Client, node string) Result {
 	return result
 }
 
-// mustFail asks for one resource, and returns the text of the error, which must have the next step.
+// mustFail queries one resource, and returns the text of the error, which must have the next step.
 func mustFail(t *testing.T, c *Client) string {
 	t.Helper()
 	result, err := ask(c, cpu)

@@ -9,12 +9,13 @@ const APIVersion = "scheduling-records/v1alpha1"
 
 // Paths of the answers. RBAC uses the same paths as nonResourceURLs.
 const (
-	// PodsPath lists pods; PodsPath/NAMESPACE/NAME returns one pod.
+	// PodsPath is the path of the list of pods; PodsPath/NAMESPACE/NAME is that of one pod.
 	PodsPath = "/scheduling/pods"
-	// QueuePath lists pending pods and what they wait for.
+	// QueuePath is the path of the list of pending pods, with the plugins that they wait for.
 	QueuePath = "/scheduling/queue"
-	// WhatIfPath serves dry-run scheduling: GET with the parameter pod=NAMESPACE/NAME for a pending pod, POST with a
-	// manifest (JSON or YAML) as the body for another pod. With nodes=all, the answer has a verdict for each node.
+	// WhatIfPath is the path of dry-run scheduling: GET with the parameter pod=NAMESPACE/NAME for a pending pod, POST
+	// with a manifest (JSON or YAML) as the body for another pod. With nodes=all, the answer has a verdict for each
+	// node.
 	WhatIfPath = "/scheduling/what-if"
 )
 

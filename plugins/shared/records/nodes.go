@@ -4,7 +4,7 @@ package records
 
 import "time"
 
-// NodesPath/NAME returns what the last attempts recorded about a node.
+// NodesPath is the path of the nodes' records: NodesPath/NAME returns what the last attempts recorded about a node.
 const NodesPath = "/scheduling/nodes"
 
 // NodeRecord is the answer at NodesPath/NAME: what the last attempt of each pod recorded about a node, the latest

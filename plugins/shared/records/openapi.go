@@ -10,7 +10,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// OpenAPIPath returns the OpenAPI 2 schema of all answers.
+// OpenAPIPath is the path of the OpenAPI 2 schema of all answers.
 const OpenAPIPath = "/scheduling/openapi"
 
 // answers describes the answer at each path.
