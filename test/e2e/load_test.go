@@ -276,7 +276,8 @@ func (l *load) longestWait(from, to time.Time) time.Duration {
 	return longest
 }
 
-// during returns the longest gap from the start of an action until a pod that was created after it is bound.
+// during runs work, and returns its duration and the longest gap from
+// its start until a pod that was created after it is bound.
 func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	t.Helper()
 	from := time.Now()

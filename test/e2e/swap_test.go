@@ -695,7 +695,7 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 	if output, err := o.node.Run(t.Context(), "kube-scheduler-swap check"); err != nil {
 		t.Errorf("check finds a problem after an upgrade that has kept the swap: %v\n%s", err, output)
 	}
-	// The next install removes the patch.
+	// The next install updates the patch.
 	o.run(t, "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml")
 	sum := fmt.Sprintf("%x", sha256.Sum256(o.read(t, path.Join(o.page.folder, "manifests/config/my-scheduler.yaml"))))
 	expect(t, string(o.read(t, "/etc/kubernetes/patches/kube-scheduler+strategic.yaml")), sum)

@@ -43,13 +43,13 @@ type InitOptions struct {
 	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration, for
 	// example "apiServer:" or "scheduler:" with extraArgs and extraVolumes.
 	ClusterConfiguration string
-	// Patches is a folder, on the node, of patches for kubeadm.
+	// Patches is a directory on the node with patches for kubeadm.
 	Patches string
 }
 
 // JoinOptions are options for a node that joins.
 type JoinOptions struct {
-	// Patches is a folder, on the node, of patches for kubeadm.
+	// Patches is a directory on the node with patches for kubeadm.
 	Patches string
 }
 

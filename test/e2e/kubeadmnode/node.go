@@ -49,7 +49,7 @@ type Node struct {
 	number  int
 	name    string
 	address string
-	// folder, in memory, has the node's disk, also while the node is off; logs is on disk and is kept.
+	// folder is a directory in memory with the node's disk, also while the node is off; logs is on disk and is kept.
 	folder, logs string
 	cgroup       string
 

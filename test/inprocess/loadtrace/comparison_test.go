@@ -17,8 +17,7 @@ import (
 // tick is the time step of a trace.
 const tick = 50 * time.Millisecond
 
-// luck is the factor by which a figure must be lower for an
-// improvement beyond the variation between runs of one scheduler.
+// luck is the share of another way's figure below which a figure is better: runs of the same scheduler differ by less.
 const luck = 0.9
 
 // outcome has the figures of one way of scheduling.

@@ -122,7 +122,7 @@ func TestAPodWaitsForItsShare(t *testing.T) {
 	}
 }
 
-// TestANodeThatLosesItsLabelTakesNoMorePods: what may only be processed on certified nodes waits where none is known.
+// TestANodeThatLosesItsLabelTakesNoMorePods checks that pods for certified nodes wait if there are none.
 func TestANodeThatLosesItsLabelTakesNoMorePods(t *testing.T) {
 	const label = "node-restriction.kubernetes.io/certified"
 	s := decision.New(t, decision.Options{

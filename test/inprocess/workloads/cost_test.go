@@ -20,7 +20,7 @@ import (
 const (
 	capacityType = "karpenter.sh/capacity-type"
 	spot         = "spot"
-	// luck is the factor by which a cost must be lower to be cheaper beyond the variation between days of one way.
+	// luck is the share of another way's cost below which a cost is lower: days of the same way differ by less.
 	luck = 0.95
 	day  = 24 * time.Hour
 )

@@ -18,7 +18,7 @@ import (
 const (
 	// groupLabel is the label that names the PodGroup of a pod.
 	groupLabel = "pod-group.scheduling.sigs.k8s.io"
-	// members are the pods of a gang. Each asks for memberCPU, so that one gang fills the nodes.
+	// members are the pods of a gang. Each requests memberCPU, so that one gang fills the nodes.
 	members, memberCPU, nodes = 20, "2", 5
 	// Pods wait longer than the tests, so that no awaited effect comes from a timeout.
 	timeout, longTimeout = "permitWaitingTimeSeconds: 60", "permitWaitingTimeSeconds: 900"
