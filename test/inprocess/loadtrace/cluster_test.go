@@ -45,7 +45,7 @@ type cluster struct {
 
 	asked   int           // queries before the trace began
 	decided int           // scheduling cycles
-	busy    time.Duration // what they took
+	busy    time.Duration // their duration
 }
 
 // newCluster returns a cluster in the state before the trace.
