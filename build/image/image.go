@@ -25,13 +25,13 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Options are the inputs of an image.
+// Options are the inputs of New.
 type Options struct {
 	// Scheduler and LogRunner are the files of the static binaries kube-scheduler and kube-log-runner.
 	Scheduler, LogRunner string
 	// Zoneinfo is Go's zoneinfo.zip, lib/time/zoneinfo.zip in a Go installation.
 	Zoneinfo string
-	// Architecture is amd64 or arm64; the binaries must be of it.
+	// Architecture is amd64 or arm64; the binaries must match it.
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
@@ -108,7 +108,8 @@ func New(options Options) (v1.Image, error) {
 	return mutate.ConfigFile(image, config)
 }
 
-// program reads a binary, and refuses one of another architecture or a dynamic one, which would not start in the image.
+// program reads a binary. It returns an error for another architecture, and for a dynamic binary, which would not start
+// in the image.
 func program(path, target, architecture string) (file, error) {
 	machine, known := machines[architecture]
 	if !known {
@@ -142,8 +143,8 @@ func Tag(version string) string {
 	return strings.ReplaceAll(version, "+", "_")
 }
 
-// Names returns the names of an image in an archive: that of kubeadm, that of upstream's release archives, and, if
-// registry is not empty, that in the user's registry.
+// Names returns the names of an image in an archive: kubeadm's, the one in upstream's release archives, and, if
+// registry is not empty, the one in the user's registry.
 func Names(version, architecture, registry string) ([]name.Tag, error) {
 	repositories := []string{"registry.k8s.io/kube-scheduler", "k8s.gcr.io/kube-scheduler-" + architecture}
 	if registry != "" {
@@ -161,7 +162,7 @@ func Names(version, architecture, registry string) ([]name.Tag, error) {
 	return names, nil
 }
 
-// WriteArchive writes an image, atomically, as an archive that docker, containerd, podman and nerdctl can load.
+// WriteArchive writes an image atomically as an archive that docker, containerd, podman and nerdctl can load.
 func WriteArchive(path string, image v1.Image, names []name.Tag) error {
 	references := map[name.Reference]v1.Image{}
 	for _, tag := range names {

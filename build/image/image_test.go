@@ -26,7 +26,7 @@ import (
 
 const version = "v1.23.17+fork.0123456789ab"
 
-// options gives the inputs of an image whose binaries are a small static program, for both architectures.
+// options returns the inputs of an image for both architectures. The binaries are a small static program.
 func options(t *testing.T) map[string]Options {
 	t.Helper()
 	dir := t.TempDir()
@@ -92,7 +92,7 @@ func TestSameInputsSameBytes(t *testing.T) {
 	var sums []string
 	for range 2 {
 		images := []v1.Image{assemble(t, all["amd64"]), assemble(t, all["arm64"])}
-		// Written often enough to see a random order of three names.
+		// Often enough to detect a random order of three names.
 		for range 4 {
 			dir := t.TempDir()
 			archive := filepath.Join(dir, "archive", "kube-scheduler.tar")
@@ -191,7 +191,7 @@ func TestNewRefusesWhatWouldNotStart(t *testing.T) {
 			}
 		})
 	}
-	// The test's own binary is dynamic when the race detector is on; this one always is.
+	// The test's own binary is dynamic only under the race detector; bash always is.
 	if runtime.GOARCH == "amd64" {
 		if shell, err := exec.LookPath("bash"); err == nil {
 			dynamic := all["amd64"]
@@ -208,7 +208,7 @@ func TestFailedWriteLeavesTheOldArchive(t *testing.T) {
 	path := filepath.Join(dir, "kube-scheduler.tar")
 	write(t, path, "old")
 	image := assemble(t, options(t)["amd64"])
-	// A folder where the temporary file would be: writing must fail.
+	// A directory at the path of the temporary file makes writing fail.
 	if err := os.Mkdir(filepath.Join(dir, ".kube-scheduler.tar.new"), 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// compressionLevel of gzip: for the scheduler's binary, 8 takes twice as long as 6 and saves 0.3 %, and an author waits
+// compressionLevel of gzip: for the scheduler's binary, 8 takes twice as long as 6 and saves 0.3 %, and developers wait
 // for it after each edit.
 const compressionLevel = 6
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package logtail shows the end of what a program wrote.
+// Package logtail extracts the end of a program's output.
 package logtail
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// maxBytes bounds how much is shown of lines that are very long.
+// maxBytes limits the output if lines are very long.
 const maxBytes = 16 << 10
 
-// pluginsPath is what the functions of all scheduler plugins have in their names.
+// pluginsPath is in the names of all functions of scheduler plugins.
 const pluginsPath = "/pkg/scheduler/framework/plugins/"
 
-// Last gives the last lines of a text, at most 16 KiB of them, without blanks around them.
+// Last returns the last lines of a text, at most 16 KiB, without surrounding whitespace.
 func Last(text string, lines int) string {
 	text = strings.TrimSpace(text)
 	text = text[max(0, len(text)-maxBytes):]
@@ -22,12 +22,11 @@ func Last(text string, lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// pluginFrames bounds how many frames of a stack Panic adds.
+// pluginFrames limits the stack frames that Panic adds.
 const pluginFrames = 3
 
-// Panic gives the end of the text of a Go program that ended by a panic, or by a fatal error of Go's own: lines from
-// where it says so, and after them the first frames of the stack that are a scheduler plugin's, two lines each. Of any
-// other text it gives nothing.
+// Panic returns the end of the output of a Go program that ended with a panic or a fatal runtime error: the lines from
+// the panic on, and then the first stack frames in scheduler plugins, two lines each. It returns "" for any other text.
 func Panic(text string, lines int) string {
 	all := strings.Split(strings.TrimSpace(text), "\n")
 	begin := slices.IndexFunc(all, func(line string) bool {
@@ -38,7 +37,8 @@ func Panic(text string, lines int) string {
 	}
 	all = all[begin:]
 	shown := slices.Clone(all[:min(lines, len(all))])
-	// A frame is a function and, below it, its file. The stacks of other goroutines come after this one's.
+	// A frame is a function with its file on the next line. The stacks of other goroutines come after the panicking
+	// one's.
 	for i, frames, goroutines := 1, 0, 0; i < len(all) && frames < pluginFrames && goroutines < 2; i++ {
 		if strings.HasPrefix(all[i], "goroutine ") {
 			goroutines++

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// crash is what the scheduler writes when a plugin panics while nodes are scored.
+// crash is the scheduler's output when a plugin panics in Score.
 const crash = `I1122 10:00:00.000000       1 server.go:1] "Starting"
 E1122 10:00:01.000000       1 runtime.go:78] Observed a panic: "boom" (boom)
 goroutine 7 [running]:

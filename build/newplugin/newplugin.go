@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package newplugin begins a scheduler plugin: Go code that compiles and does nothing yet, and a table test that fails
-// until it is filled in.
+// Package newplugin generates a new scheduler plugin: Go code that compiles and does nothing yet, and a table test that
+// fails until the plugin is implemented.
 package newplugin
 
 import (
@@ -21,7 +21,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Points are the extension points that a plugin can be begun with, in the order in which the scheduler calls them.
+// Points are the extension points that can be generated, in the order in which the scheduler calls them.
 var Points = []string{"prefilter", "filter", "postfilter", "prescore", "score", "reserve", "permit", "prebind", "bind", "postbind"}
 
 //go:embed plugin.go.tmpl
@@ -32,18 +32,18 @@ var testTemplate string
 
 var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
 
-// reserved are names of packages that the registry, Go or upstream's folder uses otherwise; scripts/new-plugin.sh
-// refuses the folders that upstream has, too.
+// reserved are package names that the registry, Go or upstream's directory uses otherwise; scripts/new-plugin.sh also
+// refuses the names of upstream's directories.
 var reserved = map[string]bool{"apis": true, "configcheck": true, "examples": true, "feature": true, "features": true,
 	"fts": true, "internal": true, "main": true, "plfeature": true, "plugins": true, "runtime": true, "shared": true,
 	"testdata": true, "vendor": true}
 
-// Package is the package, and folder, of a plugin: its name in lower case.
+// Package returns the name of a plugin's package and directory: the plugin's name in lower case.
 func Package(name string) string {
 	return strings.ToLower(name)
 }
 
-// Check refuses a name or extension points that no plugin can have.
+// Check returns an error for a name or extension points that a plugin cannot have.
 func Check(name string, points []string) error {
 	if !nameForm.MatchString(name) {
 		return nextstep.With(
@@ -67,8 +67,8 @@ func Check(name string, points []string) error {
 	return nil
 }
 
-// Write makes the folder of the plugin below plugins, with its code and its test. It refuses what Check refuses, and a
-// folder that is there.
+// Write creates the plugin's directory below plugins, with its code and its test. It returns the errors of Check, and
+// an error if the directory exists.
 func Write(plugins, name string, points []string) error {
 	if err := Check(name, points); err != nil {
 		return err

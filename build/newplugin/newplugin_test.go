@@ -44,8 +44,8 @@ func TestWriteRefuses(t *testing.T) {
 	}
 }
 
-// TestWrite compiles the written plugins in a module with the dependencies of plugins/, against pristine upstream, and
-// runs their tests. These fail until an author has filled in what the plugin does with a node.
+// TestWrite compiles the generated plugins in a module with the dependencies of plugins/, against pristine upstream,
+// and runs their tests, which fail until the plugin is implemented.
 func TestWrite(t *testing.T) {
 	plugins := t.TempDir()
 	for _, name := range []string{"go.mod", "go.sum"} {
@@ -82,7 +82,7 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// fillIn edits a plugin as an author would: it requires and prefers nodes with the label of the generated test.
+// fillIn implements a plugin as a developer would: it requires and prefers nodes with the label of the generated test.
 func fillIn(t *testing.T, file string) {
 	t.Helper()
 	code, err := os.ReadFile(file)
@@ -98,7 +98,7 @@ func fillIn(t *testing.T, file string) {
 	}
 }
 
-// goCommand compiles with the flags of scripts/environment.sh, so that the packages of the scheduler come from the
+// goCommand compiles with the flags of scripts/environment.sh, so that the scheduler's packages come from the build
 // cache.
 func goCommand(dir string, arguments ...string) *exec.Cmd {
 	command := exec.Command("go", arguments...)

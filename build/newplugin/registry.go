@@ -15,7 +15,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// pluginsPath is where the packages of all plugins are in the tree.
+// pluginsPath begins the import paths of all plugins in the tree.
 const pluginsPath = "k8s.io/kubernetes/pkg/scheduler/framework/plugins/"
 
 // Register adds a plugin to the source of the registry: an import, and an entry after the last one.
@@ -32,7 +32,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 		switch node := node.(type) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
-				// One of this project's own is refused before: scripts/new-plugin.sh.
+				// scripts/new-plugin.sh has already refused the names of this project's own plugins.
 				return nil, nextstep.With(fmt.Errorf("Kubernetes already has a plugin %s", Package(name)),
 					"choose another NAME")
 			}
@@ -51,7 +51,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 		return nil, nextstep.With(errors.New("the registry has no list of imports or no runtime.Registry{…} with entries"),
 			"add the plugin by hand: docs/patches.md, 'Edit'")
 	}
-	// Text is inserted, and gofmt puts it in order: go/printer would move comments near nodes without a position.
+	// Insert text and run gofmt: go/printer would move comments near nodes without a position.
 	opened, last := fileSet.Position(imports.Lparen).Offset+1, fileSet.Position(entries.Elts[len(entries.Elts)-1].End()).Offset
 	var source []byte
 	source = append(source, registry[:opened]...)
@@ -62,7 +62,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 	return format.Source(source)
 }
 
-// Unregister removes what Register adds. A plugin that is not registered changes nothing.
+// Unregister removes the lines that Register adds. It changes nothing if the plugin is not registered.
 func Unregister(registry []byte, name string) ([]byte, error) {
 	fileSet := token.NewFileSet()
 	file, err := parser.ParseFile(fileSet, "registry.go", registry, parser.SkipObjectResolution)

@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// statuses are the words that Upstream-Status may be, with what each means.
+// statuses are the values of Upstream-Status and their meanings.
 var statuses = []struct{ word, meaning string }{
 	{"Inappropriate", "makes sense in this project only"},
 	{"End-Of-Life", "right for upstream too, but Kubernetes 1.23 takes no more changes"},
 	{"Fixed-Later", "a later release of Kubernetes solved the same problem in its own way"},
 }
 
-// requiredTrailers must each stand once at the end of a message.
+// requiredTrailers must each appear exactly once at the end of a message.
 var requiredTrailers = []string{"Why", "Upstream-Status", "Applies-To", "Drop-When"}
 
-// moduleTrailer names the module without which the patch is left out.
+// moduleTrailer names a module; the patch is applied only if the build includes the module.
 const moduleTrailer = "Module"
 
-// speedTrailers stand on a patch that is there to be faster: what it gains, and that placements stay the same.
+// speedTrailers belong to a performance patch: the gain, and the proof that placements stay the same.
 var speedTrailers = []string{"Gain", "Oracle"}
 
 var (
@@ -31,10 +31,10 @@ var (
 	appliesForm = regexp.MustCompile(`^v1\.23\.[0-9]+ - v1\.23\.[0-9]+$`)
 )
 
-// pluginPrefix begins the names of the patches that are made from plugins/.
+// pluginPrefix begins the names of the patches that are generated from plugins/.
 const pluginPrefix = "0200-plugin-"
 
-// Lint says what is wrong with the series, a sentence for each fault; none if all is well.
+// Lint returns the faults of the series, a sentence each.
 func Lint(series []Patch) []string {
 	var faults []string
 	for _, patch := range series {

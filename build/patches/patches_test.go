@@ -37,7 +37,7 @@ index 8f85ffb58a4b22a6c3e6eea4213173189d433e79..e716044dd0de860d766818a33096aad6
 +const b = 3
 `
 
-// series writes the files into a folder and reads them as a series.
+// series writes the files to a directory and reads them as a series.
 func series(t *testing.T, files map[string]string) []Patch {
 	t.Helper()
 	dir := t.TempDir()
@@ -104,7 +104,7 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 		return map[string]string{"0100-a.patch": first, "0200-b.patch": strings.ReplaceAll(sample, "a.go", "b.go")}
 	}
 	original := version("v1.23.17", "fork", sum, goVersion, files(sample))
-	// Computed apart from the code, by sha256sum over the lines that the documentation of Version lists.
+	// Computed independently of the code, with sha256sum over the lines that the documentation of Version lists.
 	if want := "v1.23.17+fork.562ee7495520"; original != want {
 		t.Errorf("Version = %s, want %s", original, want)
 	}
@@ -167,7 +167,7 @@ func TestVersionNamesWhatIsInside(t *testing.T) {
 	}
 }
 
-// withPlugin is a module with one plugin, and what change makes of it.
+// withPlugin returns a module with one plugin, modified by change.
 func withPlugin(name, folder, constructor string, change func(*source.Module)) source.Module {
 	m := source.Module{
 		Path: "example.org/a", Version: "v1.0.0", Sum: "h1:nzPjHGp+Qbh44wHxPv4DJp4Znot26yuENYLMu4Av6ZU=", Packages: []string{"x", "y"},
@@ -216,7 +216,7 @@ func TestPatchesForAModuleComeWithIt(t *testing.T) {
 			if !slices.Equal(names, tt.want) {
 				t.Errorf("Carried gives %q, want %q", names, tt.want)
 			}
-			// What is left out does not count.
+			// Patches that are left out do not affect the version.
 			if got, want := version(tt.modules, all), version(tt.modules, carried); got != want {
 				t.Errorf("the version with all patches is %s, and with those that come %s", got, want)
 			}
@@ -232,7 +232,7 @@ func TestLint(t *testing.T) {
 	replace := func(old, new string) string { return strings.Replace(sample, old, new, 1) }
 	for name, tt := range map[string]struct {
 		file, content string
-		// want is part of each fault, in order.
+		// want are substrings of the faults, in order.
 		want []string
 	}{
 		"a good patch":            {"0100-a.patch", sample, nil},

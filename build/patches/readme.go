@@ -69,8 +69,8 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 {{end}}{{end -}}
 `))
 
-// Readme writes the page that describes the series: a table of all patches, and for each hand-made one why it exists
-// and when to drop it. Before it stand the modules that are carried.
+// Readme returns the page that describes the series: the added modules, a table of all patches, and for each hand-made
+// patch why it exists and when to drop it.
 func Readme(series []Patch, modules []source.Module) ([]byte, error) {
 	data := struct {
 		Series         []Patch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package patches reads the patch series: what each patch changes, why it exists, and what a build made from the
-// series is called.
+// Package patches reads the patch series: the changes of each patch, why it exists, and the version of a build with the
+// series.
 package patches
 
 import (
@@ -24,7 +24,7 @@ import (
 
 // Patch is one file of the series, as `git format-patch` writes it.
 type Patch struct {
-	// Name is the file's name without its folder.
+	// Name is the file's name without its directory.
 	Name string
 	// Subject is the commit's first line, without "[PATCH]".
 	Subject string
@@ -32,7 +32,7 @@ type Patch struct {
 	Body string
 	// Trailers are the "Key: value" lines that end the message, in order.
 	Trailers []Trailer
-	// Diff is the change itself, from the first "diff --git" line on, without the signature of git's version.
+	// Diff is the change itself, from the first "diff --git" line, without the git version at the end.
 	Diff []byte
 	// Files are the changed files' paths in the tree.
 	Files []string
@@ -43,7 +43,7 @@ type Patch struct {
 // Trailer is one "Key: value" line at the end of a commit message.
 type Trailer struct{ Key, Value string }
 
-// Trailer gives the value of the trailer with that key, or "".
+// Trailer returns the value of the trailer with that key, or "".
 func (p Patch) Trailer(key string) string {
 	for _, trailer := range p.Trailers {
 		if trailer.Key == key {
@@ -53,7 +53,7 @@ func (p Patch) Trailer(key string) string {
 	return ""
 }
 
-// Read reads all *.patch files of a folder in the order in which they apply: the byte order of their names.
+// Read reads all *.patch files of a directory in the order in which they apply: the byte order of their names.
 func Read(dir string) ([]Patch, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "*.patch"))
 	if err != nil {
@@ -111,8 +111,8 @@ func parse(name string, content []byte) (Patch, error) {
 	return patch, nil
 }
 
-// splitTrailers takes the last paragraph of a message off it, if each of its lines is a "Key: value" or continues one
-// by starting with a blank.
+// splitTrailers removes the last paragraph from a message if each of its lines is "Key: value" or starts with a blank
+// to continue one.
 func splitTrailers(message string) (body string, trailers []Trailer) {
 	message = strings.TrimSpace(message)
 	paragraph := message[strings.LastIndex(message, "\n\n")+1:]
@@ -131,8 +131,8 @@ func splitTrailers(message string) (body string, trailers []Trailer) {
 	return strings.TrimSpace(strings.TrimSuffix(message, paragraph)), trailers
 }
 
-// Carried are the patches without those with a trailer Module that change a package which is not among those of modules
-// and their dependencies.
+// Carried returns the patches that apply to a build with modules: it leaves out those that have a trailer Module and
+// change a package that neither the modules nor their dependencies contain.
 func Carried(series []Patch, modules []source.Module) []Patch {
 	carried := map[string]bool{}
 	for _, m := range source.All(modules) {
@@ -146,10 +146,10 @@ func Carried(series []Patch, modules []source.Module) []Patch {
 	})
 }
 
-// Version names a build by what is in it: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
-// upstream's module sum, each carried module with its sum, packages and plugins, the code that registers the plugins,
-// the SHA-256 of each diff in order, and the Go version, a line each. Patch messages do not count. The suffix is made
-// of letters and digits.
+// Version names a build by its content: v1.23.17+fork.0123456789ab. The hex digits are the first 12 of the SHA-256 of
+// these lines: upstream's module sum, each added module with its sum, packages and plugins, the code that registers the
+// plugins, the SHA-256 of each diff in order, and the Go version. Patch messages do not count. The suffix consists of
+// letters and digits.
 func Version(kubernetes, suffix, sum, goVersion string, modules []source.Module, series []Patch) (string, error) {
 	if suffix == "" || strings.ContainsFunc(suffix, func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9')

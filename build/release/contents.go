@@ -25,7 +25,7 @@ import (
 	"kube-scheduler-fork/build/source"
 )
 
-// Names in a bundle.
+// File names in a bundle.
 const (
 	archiveName  = "kube-scheduler.tar"
 	swapName     = "kube-scheduler-swap"
@@ -35,18 +35,18 @@ const (
 	modulesName  = "modules.yaml"
 	documentName = "sbom.spdx.json"
 	sumsName     = "SHA256SUMS"
-	// By its name it is the first of the series.
+	// Its name sorts before the rest of the series.
 	modulesPatchName = "0000-modules.patch"
 )
 
 // file is a file of a bundle.
 type file struct {
-	name    string // below the bundle's one folder, with slashes
+	name    string // below the bundle's only directory, with slashes
 	mode    fs.FileMode
 	content []byte
 }
 
-// gather reads the files of a bundle that are copied unchanged, apart from a note on pages.
+// gather reads the files that a bundle copies unchanged, except for a note on pages.
 func gather(options Options) ([]file, error) {
 	var files []file
 	take := func(name, source string, mode fs.FileMode, next string) error {
@@ -149,7 +149,7 @@ func gather(options Options) ([]file, error) {
 	return files, err
 }
 
-// applied returns the patches of the image, without those for a module that it does not carry.
+// applied returns the patches of the image, without those for a module that it does not include.
 func applied(options Options) ([]patches.Patch, error) {
 	carried, err := source.ReadModules(options.Modules)
 	if err != nil {
@@ -203,7 +203,7 @@ func pinOf(options Options) ([]byte, error) {
 // programs are the paths of the binaries in the image.
 var programs = map[string]string{"usr/local/bin/kube-scheduler": "kube-scheduler", "go-runner": "kube-log-runner"}
 
-// commands are the packages in the tree that these binaries are compiled from, by the binaries' names.
+// commands are the packages in the tree that the binaries are compiled from, by the binaries' names.
 var commands = map[string]string{
 	"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler", "kube-log-runner": "k8s.io/component-base/logs/kube-log-runner",
 }
@@ -216,15 +216,15 @@ type unpacked struct {
 	binaries map[string][]byte
 }
 
-// unpack reads the binaries from the image archive, so that the facts are those of the binaries that will run. It
-// refuses an archive of another version or architecture.
+// unpack reads the binaries from the image archive, so that the facts describe the binaries that will run. It returns
+// an error for an archive of another version or architecture.
 func unpack(options Options) (unpacked, error) {
 	again := "make image ARCH=" + options.Architecture
 	names, err := image.Names(options.Version, options.Architecture, "")
 	if err != nil {
 		return unpacked{}, err
 	}
-	// Found by name: a name of another version is not in the archive.
+	// Lookup by name: an archive of another version does not contain it.
 	found, err := tarball.ImageFromPath(options.Image, &names[0])
 	if err != nil {
 		return unpacked{}, nextstep.With(fmt.Errorf("%s holds no %s: %w", options.Image, names[0], err), "%s", again)

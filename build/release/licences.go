@@ -18,7 +18,7 @@ import (
 var licenceForm = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
 // licences returns the licences of Go, of Kubernetes, and of each module in the binaries and in the image, including
-// those of code that a module has copied. They are in licenses/<module>@<version>/.
+// those of code that a module has copied. They are at licenses/<module>@<version>/.
 func licences(options Options, binaries map[string]Binary, roots Module) ([]file, error) {
 	texts := map[string][]byte{}
 	upstream := kubernetes + "@" + options.Kubernetes
@@ -48,9 +48,9 @@ func licences(options Options, binaries map[string]Binary, roots Module) ([]file
 	return files, nil
 }
 
-// addLicences adds the licences in a directory, and if below is true in those below it. There must be one.
+// addLicences adds the licences in a directory, and with below those in its subdirectories. There must be at least one.
 func addLicences(texts map[string][]byte, name, folder string, below bool) error {
-	// Staging modules are links in vendor/.
+	// Staging modules in vendor/ are links.
 	top, err := filepath.EvalSymlinks(folder)
 	if err != nil {
 		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "make tree, go -C build mod download, make release")

@@ -18,9 +18,9 @@ import (
 
 // Module is a Go module with code in a binary.
 type Module struct {
-	// Path and Version are the module's own: those of the replacement where one module replaces another.
+	// Path and Version are the module's own; for a replaced module, those of the replacement.
 	Path, Version string
-	// Origin is the place that its source came from, with its h1: sum if one is known; it has no full stop.
+	// Origin says where its source came from, with its h1: sum if known; it does not end with a full stop.
 	Origin string
 	// Folder is the directory of its source on this machine.
 	Folder string
@@ -30,14 +30,14 @@ type Module struct {
 type Binary struct {
 	// GoVersion is the toolchain's name, "go1.27.4".
 	GoVersion string
-	// Modules are sorted by path. The module that the command itself belongs to is not among them.
+	// Modules are sorted by path. They do not include the command's own module.
 	Modules []Module
 	// SHA256 of the file, in hex.
 	SHA256 string
 }
 
-// inspect reads the facts of a binary, and refuses one that would not run on a node of that architecture. The modules
-// are those that the binary itself lists; one that was built in a Go path lists none.
+// inspect reads the facts of a binary. It returns an error for a binary that would not run on a node of that
+// architecture. The modules are those that the binary itself lists; a binary that was built in GOPATH mode lists none.
 func inspect(name string, content []byte, options Options) (Binary, error) {
 	info, err := buildinfo.Read(bytes.NewReader(content))
 	if err != nil {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release writes the bundle for an operator: the image, the swap tool, the plugin of kubectl, the manifests,
-// the patches, an SBOM, and the licences of all modules. The same inputs give the same bytes.
+// Package release writes the bundle for an operator: the image, the swap tool, the kubectl plugin, the manifests, the
+// patches, an SBOM, and the licences of all modules. The same inputs give the same bytes.
 package release
 
 import (
@@ -25,7 +25,7 @@ import (
 
 // Options are the inputs of a bundle.
 type Options struct {
-	// Architecture is amd64 or arm64; image and tools must be of it.
+	// Architecture is amd64 or arm64; the image and the tools must match it.
 	Architecture string
 	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
 	Version string
@@ -34,19 +34,19 @@ type Options struct {
 	Kubernetes, Sum, Commit string
 	// Created is the time of the files and of the SBOM. It is an input, not the time of the build.
 	Created time.Time
-	// Image is the image archive that `make image` wrote, Swap the binary of kube-scheduler-swap, Kubectl that of
+	// Image is the image archive from `make image`, Swap the binary of kube-scheduler-swap, Kubectl that of
 	// kubectl-scheduling.
 	Image, Swap, Kubectl string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
-	// ModuleCache is the module cache of the go command, and GoRoot the Go that compiled the binaries.
+	// ModuleCache is the go command's module cache, and GoRoot the Go installation that compiled the binaries.
 	ModuleCache, GoRoot string
 	// Project is this project's directory, with manifests/, docs/ and README.md. Patches, UpstreamVersion and Modules
-	// are the directory of the series, the file of the pin and modules.yaml, which may be elsewhere.
+	// are the directory of the series, the pin file and modules.yaml, which may be elsewhere.
 	Project, Patches, UpstreamVersion, Modules string
-	// ModulesPatch is the patch of what Modules adds to upstream's tree, or empty.
+	// ModulesPatch is the patch that adds Modules to upstream's tree, or empty.
 	ModulesPatch string
-	// CRDs is a directory with the CustomResourceDefinitions that plugins of Modules need, a file for each.
+	// CRDs is a directory with the CustomResourceDefinitions that plugins of Modules need, one file each.
 	CRDs string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
@@ -57,9 +57,8 @@ func (o Options) tools() map[string]string {
 	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl}
 }
 
-// Name returns the name of a bundle: of the archive, without .tar.gz, and of the directory in it. The version has "_"
-// for "+", as in the image's tag, because sites that host releases rename a file with a plus, and some clients decode
-// it as a blank.
+// Name returns the name of a bundle's directory and, without .tar.gz, of its archive. The version has "_" for "+", as
+// in the image's tag, because sites that host releases rename files with a plus, and some clients decode it as a blank.
 func Name(version, architecture string) string {
 	return namePrefix(version) + architecture
 }
@@ -192,7 +191,7 @@ func inspectAll(options Options, contents map[string][]byte) (map[string]Binary,
 		if command := commands[name]; command != "" {
 			binary.Modules, err = tree.modules(command)
 		} else if !bytes.Contains(content, []byte(options.Version)) {
-			// The linker does not complain about a variable that it is told to set and does not find.
+			// The linker silently ignores -X for a variable that does not exist.
 			err = nextstep.With(fmt.Errorf("%s does not know its version %s", options.tools()[name], options.Version),
 				"add a variable named version to its package main, then make release")
 		}
@@ -204,11 +203,11 @@ func inspectAll(options Options, contents map[string][]byte) (map[string]Binary,
 	return binaries, nil
 }
 
-// pack returns a compressed archive of one directory. Its headers depend only on the names and modes of the files: all
+// pack returns a compressed archive of one directory. The headers depend only on the files' names and modes: all files
 // have the same time, and root as the owner.
 func pack(folder string, files []file, modified time.Time) ([]byte, error) {
 	var buffer bytes.Buffer
-	// The header of gzip has neither name nor time.
+	// The gzip header has neither name nor time.
 	compressor, err := gzip.NewWriterLevel(&buffer, gzip.BestCompression)
 	if err != nil {
 		return nil, err

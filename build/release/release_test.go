@@ -37,7 +37,7 @@ const (
 	commit  = "953be8927218ec8067e1af2641e540238ffd7576"
 )
 
-// interrupted is set for the copy of this test's program that is killed while it writes bundles.
+// interrupted is set for the copy of this test program that is killed while it writes bundles.
 const interrupted = "RELEASE_TEST_OPTIONS"
 
 func TestMain(m *testing.M) {
@@ -51,8 +51,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compiled is the directory with what testdata/project.txtar holds, and below bin/<architecture> with the three
-// programs of a bundle: all are the tool, once for each test binary.
+// compiled is a directory with the files of testdata/project.txtar, and the three programs of a bundle below
+// bin/<architecture>: all three are the tool. It is made once per test binary.
 var compiled = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "release-test-")
 	if err != nil {
@@ -127,7 +127,7 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// project copies the project to its own directory, makes its image, and returns the options of its bundle.
+// project copies the project to a new directory, makes its image, and returns the options of its bundle.
 func project(t *testing.T, architecture string) Options {
 	t.Helper()
 	built, folder := fixture(t), t.TempDir()
@@ -201,7 +201,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 	first, second := t.TempDir(), t.TempDir()
 	mustWrite(t, first, options)
 
-	// Another folder, with other times and modes of the files, and other files' remains; another umask.
+	// Another directory with other times and modes and other leftover files, and another umask.
 	again := project(t, "amd64")
 	if err := filepath.WalkDir(again.Project, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -231,7 +231,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 		}
 	}
 
-	// Often enough to see a random order of four binaries.
+	// Often enough to detect a random order of four binaries.
 	for range 8 {
 		files, err := assemble(options)
 		if err != nil {
@@ -318,7 +318,7 @@ func TestBundle(t *testing.T) {
 			t.Errorf("licenses/%s holds %q, want %q", name, got, text)
 		}
 	}
-	// Pages with commands that a bundle lacks say so.
+	// Pages with commands that a bundle lacks have a note.
 	for name, noted := range map[string]bool{"README.md": true, "docs/plugins.md": true, "docs/operations.md": false} {
 		page := readFile(t, filepath.Join(options.Project, name))
 		if noted {
@@ -344,7 +344,7 @@ func TestBundleOfAnotherRelease(t *testing.T) {
 	}
 }
 
-// check runs sha256sum over the list in a folder, as an operator would, and gives the number of its files.
+// check runs sha256sum over a directory's list, as an operator would, and returns the number of valid files.
 func check(t *testing.T, folder string) (int, error) {
 	t.Helper()
 	command := exec.Command("sha256sum", "--check", "--strict", "SHA256SUMS")
@@ -385,13 +385,13 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	amd64, arm64 := project(t, "amd64"), project(t, "arm64")
 	mustWrite(t, folder, amd64)
 	mustWrite(t, folder, arm64)
-	// Made once more with other inputs: its new sum replaces the old one, the other's stays.
+	// Written again with other inputs: its sum is replaced, the other bundle's is kept.
 	amd64.Created = amd64.Created.Add(time.Second)
 	mustWrite(t, folder, amd64)
 	if files, err := check(t, folder); err != nil || files != 4 {
 		t.Errorf("%d files are listed and well (%v), want 4", files, err)
 	}
-	// What lies there damaged must not get a new sum, nor what is of another version stay.
+	// A damaged file must not get a new sum, and a file of another version must not stay listed.
 	bundle := filepath.Join(folder, Name(version, "arm64")+".tar.gz")
 	writeFile(t, bundle, "damaged")
 	other := Name("v1.23.17+fork.ffffffffffff", "amd64") + ".tar.gz"
@@ -407,7 +407,7 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	}
 }
 
-// trusted fails if SHA256SUMS vouches for anything that is not there as it says.
+// trusted fails if a file that SHA256SUMS lists is missing or has another sum.
 func trusted(t *testing.T, folder string) {
 	t.Helper()
 	files := read(t, folder)
@@ -423,7 +423,7 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	folder := t.TempDir()
 	options := project(t, "amd64")
 	_, document := mustWrite(t, folder, options)
-	// The second of the two files cannot be put into place.
+	// The second file cannot be moved to its place.
 	if err := os.Remove(document); err != nil {
 		t.Fatal(err)
 	}
@@ -443,7 +443,7 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	}
 }
 
-// writeForEver writes bundles with ever other contents, and says when it begins. It ends by being killed.
+// writeForEver writes bundles with changing contents, and prints when it begins one. It runs until it is killed.
 func writeForEver(argument string) {
 	var arguments struct {
 		Folder  string
@@ -485,7 +485,7 @@ func TestKilledWriteIsNotListed(t *testing.T) {
 		if _, err := bufio.NewReader(output).ReadString('\n'); err != nil {
 			t.Fatal(err)
 		}
-		// Spread over what one bundle takes, and half of it more.
+		// From no delay to one and a half times a bundle's duration.
 		kill := time.AfterFunc(lasts*3/2*time.Duration(i)/kills, func() { _ = command.Process.Kill() })
 		if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != -1 {
 			t.Fatalf("it ended by itself: %v", err)

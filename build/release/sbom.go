@@ -37,8 +37,8 @@ type inventory struct {
 	known map[common.ElementID]*v2_3.Package
 }
 
-// describe returns the parts of a bundle as SPDX 2.3 JSON: image and binaries, the modules of each
-// binary, the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
+// describe returns the contents of a bundle as SPDX 2.3 JSON: the image and the binaries, the modules of each binary,
+// the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
 func describe(
 	options Options, archive []byte, imageID string, binaries map[string]Binary, roots Module,
 ) ([]byte, error) {
@@ -108,17 +108,17 @@ func (l inventory) encode() ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// notInID are the characters that an SPDX identifier cannot hold.
+// notInID matches characters that an SPDX identifier cannot contain.
 var notInID = regexp.MustCompile(`[^A-Za-z0-9.-]+`)
 
-// add adds a package, once, and sets required fields that are missing to unknown.
+// add adds a package, once, and sets missing required fields to unknown.
 func (l inventory) add(id string, part v2_3.Package) common.ElementID {
 	element := common.ElementID(notInID.ReplaceAllString(id, "-"))
 	for known := l.known[element]; known != nil; known = l.known[element] {
 		if known.PackageName == part.PackageName && known.PackageVersion == part.PackageVersion {
 			return element
 		}
-		// Two names may differ only in characters that an identifier cannot contain.
+		// Two names may differ only in characters that are replaced.
 		element += "-other"
 	}
 	l.known[element] = &part
@@ -179,7 +179,7 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 			FileName:           "./patches/" + patch.Name,
 			FileSPDXIdentifier: id,
 			FileTypes:          []string{"SOURCE", "TEXT"},
-			// SPDX 2.3 wants SHA-1 of each file.
+			// SPDX 2.3 requires the SHA-1 of each file.
 			Checksums: append(sha256Of(content),
 				common.Checksum{Algorithm: common.SHA1, Value: fmt.Sprintf("%x", sha1.Sum(content))}),
 			LicenseConcluded:  unknown,
@@ -192,7 +192,7 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 	return nil
 }
 
-// binary adds a binary, its modules, and its Go: as the standard library, under the name that scanners know, and as the
+// binary adds a binary, its modules, and its Go: as the standard library, by the name that scanners know, and as the
 // compiler.
 func (l inventory) binary(options Options, name string, binary Binary) common.ElementID {
 	version := options.Version
@@ -239,7 +239,7 @@ func (l inventory) binary(options Options, name string, binary Binary) common.El
 	return id
 }
 
-// module adds a Go module. The same version with two origins, such as a staging directory of Kubernetes and the
+// module adds a Go module. The same version from two origins, such as a staging directory of Kubernetes and the
 // published module, is one package.
 func (l inventory) module(module Module) common.ElementID {
 	part := v2_3.Package{
@@ -270,7 +270,7 @@ func downloadLocation(module Module) string {
 	return "https://proxy.golang.org/" + escaped + "/@v/" + version + ".zip"
 }
 
-// purl returns a package URL, in which the names of Go modules are in lower case.
+// purl returns a package URL. It lower-cases the names of Go modules.
 func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 	if kind == "golang" {
 		name = strings.ToLower(name)
@@ -288,7 +288,7 @@ func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 	}}
 }
 
-// cpe returns a product's name in advisories.
+// cpe returns a product's CPE, its name in advisories.
 func cpe(vendor, product, version string) *v2_3.PackageExternalReference {
 	return &v2_3.PackageExternalReference{
 		Category: common.CategorySecurity, RefType: common.TypeSecurityCPE23Type,

@@ -21,7 +21,7 @@ import (
 	"github.com/spdx/tools-golang/spdxlib"
 )
 
-// documentOf reads the SBOM of a bundle, and its bytes.
+// documentOf returns the SBOM of a bundle, decoded and as bytes.
 func documentOf(t *testing.T, options Options) (*v2_3.Document, []byte) {
 	t.Helper()
 	bundle, beside := mustWrite(t, t.TempDir(), options)
@@ -58,7 +58,7 @@ func TestSBOMIsValid(t *testing.T) {
 		t.Errorf("the namespace is %q", document.DocumentNamespace)
 	}
 
-	// What the schema of SPDX 2.3 demands and the library does not look at.
+	// The schema of SPDX 2.3 requires this, and the library does not check it.
 	identifier := regexp.MustCompile(`^[A-Za-z0-9.-]+$`)
 	hex := map[common.ChecksumAlgorithm]*regexp.Regexp{
 		common.SHA1: regexp.MustCompile(`^[0-9a-f]{40}$`), common.SHA256: regexp.MustCompile(`^[0-9a-f]{64}$`),
@@ -102,7 +102,7 @@ func TestSBOMIsValid(t *testing.T) {
 	}
 }
 
-// facts renders the relationships, with names for identifiers.
+// facts renders the relationships, with names instead of identifiers.
 func facts(document *v2_3.Document) []string {
 	names := map[common.ElementID]string{"DOCUMENT": "document"}
 	for _, part := range document.Packages {

@@ -20,7 +20,7 @@ func sumLine(content []byte, name string) string {
 	return fmt.Sprintf("%x  %s\n", sha256.Sum256(content), name)
 }
 
-// sumsOf returns the lines of files.
+// sumsOf returns the lines for files.
 func sumsOf(files []file) []byte {
 	var lines strings.Builder
 	for _, file := range files {
@@ -60,7 +60,7 @@ func afterSum(line string) string {
 // replaceFile replaces a file atomically: it writes a temporary file and renames it.
 func replaceFile(path string, content []byte) (err error) {
 	temporary := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+".new")
-	// One of an interrupted run may have another mode.
+	// A leftover of an interrupted run may have another mode.
 	if err := os.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -53,8 +53,8 @@ type goPackage struct {
 	}
 }
 
-// modules returns the modules of all packages that a command is compiled from, sorted by path. The linker leaves out
-// functions that are never called, so a binary may hold nothing of some of them.
+// modules returns the modules of all packages that a command is compiled from, sorted by path. The linker omits
+// functions that are never called, so a binary may contain no code of some of them.
 func (t *tree) modules(command string) ([]Module, error) {
 	list := exec.Command("go", "list", "-mod=vendor", "-deps", "-tags=selinux,notest",
 		"-json=ImportPath,Standard,Module", command)
@@ -103,9 +103,9 @@ func (t *tree) moduleOf(imported goPackage) (Module, error) {
 	return module, nil
 }
 
-// stagingOf returns the staging module of a package: it is in the tree itself, and has the version that the same code
-// is published under, v0.23.17 in v1.23.17. The go command knows no module for a package that nothing in the tree
-// imports, such as the command kube-log-runner.
+// stagingOf returns the staging module of a package. It is in the tree itself, and its version is that of the published
+// module: v0.23.17 in v1.23.17. The go command reports no module for a package that nothing in the tree imports, such
+// as the command kube-log-runner.
 func (t *tree) stagingOf(imported string) (Module, error) {
 	for name := imported; name != "."; name = path.Dir(name) {
 		if _, err := os.Stat(filepath.Join(t.folder, "staging/src", name, "go.mod")); err == nil {

@@ -4,8 +4,8 @@ package scheduling
 
 import "time"
 
-// Paths that the scheduler serves, and what of its answers is printed: plugins/shared/records/api.go says what each
-// field means. -o json and -o yaml print the answers as they came.
+// The scheduler's paths, and the fields of its answers that are printed; plugins/shared/records/api.go documents the
+// fields. -o json and -o yaml print the answers unchanged.
 const (
 	podsPath   = "/scheduling/pods"
 	queuePath  = "/scheduling/queue"
@@ -96,11 +96,11 @@ type verdict struct {
 
 type queue struct {
 	Items []queuedPod
-	// Lengths count pods that are not listed, too.
+	// Lengths include pods that are not listed.
 	Lengths struct{ Active, Backoff, Unschedulable, Permit int }
 }
 
-// unlisted is how many more pods wait than are listed.
+// unlisted returns how many pending pods the answer does not list.
 func (q queue) unlisted() int {
 	lengths := q.Lengths
 	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)

@@ -20,7 +20,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// options are what all commands take.
+// options are shared by all commands.
 type options struct {
 	genericclioptions.IOStreams
 	flags  *genericclioptions.ConfigFlags
@@ -28,7 +28,7 @@ type options struct {
 	output string
 }
 
-// NewCommand gives the plugin as a command.
+// NewCommand returns the plugin's root command.
 func NewCommand(version string, streams genericclioptions.IOStreams) *cobra.Command {
 	o := &options{IOStreams: streams, flags: genericclioptions.NewConfigFlags(true)}
 	root := &cobra.Command{
@@ -57,7 +57,7 @@ API server, with your own credentials.
 	return root
 }
 
-// open finds no one yet; it reads the kubeconfig.
+// open reads the kubeconfig. It does not look for the scheduler yet.
 func (o *options) open() (*scheduler, error) {
 	lease, err := parseLease(o.lease)
 	if err != nil {
@@ -70,7 +70,7 @@ func (o *options) open() (*scheduler, error) {
 	return newScheduler(config, lease, o.ErrOut)
 }
 
-// answer asks and prints; table prints what is neither JSON nor YAML.
+// answer sends the request and prints the answer. table prints it unless --output is json or yaml.
 func (o *options) answer(ctx context.Context, request request, table func(printer, []byte) error) error {
 	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.output) {
 		return nextstep.With(fmt.Errorf("--output %s is unknown", o.output), "the same command with --output wide, json or yaml")
@@ -90,7 +90,7 @@ func (o *options) answer(ctx context.Context, request request, table func(printe
 	return table(printer{o.Out, o.output == "wide", time.Now()}, content)
 }
 
-// tableOf prints what an answer holds.
+// tableOf returns a function that decodes an answer and prints it.
 func tableOf[T any](print func(printer, T)) func(printer, []byte) error {
 	return func(p printer, content []byte) error {
 		var answer T
@@ -107,7 +107,7 @@ func (o *options) addOutput(command *cobra.Command) {
 	command.Flags().StringVarP(&o.output, "output", "o", "", "wide, json or yaml")
 }
 
-// podName takes apart an argument: NAME or pod/NAME.
+// podName parses an argument NAME or pod/NAME.
 func (o *options) podName(argument string) (namespace, name string, err error) {
 	for _, prefix := range []string{"pod/", "pods/", "po/"} {
 		argument = strings.TrimPrefix(argument, prefix)
@@ -119,7 +119,7 @@ func (o *options) podName(argument string) (namespace, name string, err error) {
 	return namespace, argument, err
 }
 
-// namespace is the one of --namespace, which explicit tells, or of the kubeconfig.
+// namespace returns the namespace of --namespace (explicit is true then), or else of the kubeconfig.
 func (o *options) namespace() (namespace string, explicit bool, err error) {
 	namespace, explicit, err = o.flags.ToRawKubeConfigLoader().Namespace()
 	return namespace, explicit, kubeconfigError(err)
@@ -192,7 +192,7 @@ func addFiles(command *cobra.Command, files *[]string) {
 	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod; - is the standard input")
 }
 
-// whatIf is the question for a pod that waits, or for one in a file.
+// whatIf builds the request for a pending pod or for a manifest.
 func (o *options) whatIf(arguments, files []string) (request, error) {
 	asked := request{path: whatIfPath, query: url.Values{}}
 	switch {

@@ -16,10 +16,10 @@ import (
 	"kube-scheduler-fork/build/schedulerpod"
 )
 
-// lease names the object by which schedulers elect their leader.
+// lease identifies the Lease that schedulers use for leader election.
 type lease = schedulerpod.Lease
 
-// schedulersLease is that of kubeadm's scheduler, and of one in its place.
+// schedulersLease is the lease of kubeadm's scheduler and of its replacement.
 var schedulersLease = schedulerpod.DefaultLease
 
 func parseLease(text string) (lease, error) {
@@ -30,18 +30,18 @@ func parseLease(text string) (lease, error) {
 	return lease{Namespace: namespace, Name: name}, nil
 }
 
-// leader is the scheduler that holds a lease, and where it serves.
+// leader is the scheduler that holds a lease, with its address.
 type leader struct {
-	// identity is what the lease says: the host's name, "_", and a random part.
+	// identity is the lease's holder: the host's name, "_", and a random part.
 	identity string
-	// namespace and pod name its pod.
+	// namespace and pod identify its pod.
 	namespace, pod string
 	port           int
 }
 
 func (l leader) String() string { return l.namespace + "/" + l.pod }
 
-// find reads who holds a lease, and looks for its pod.
+// find reads the holder of a lease and looks up its pod.
 func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader, error) {
 	found, err := client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	switch {
@@ -80,16 +80,16 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	return leader{identity, pod.Namespace, pod.Name, port}, err
 }
 
-// podOf finds the pod of a host's scheduler; nil if there is none. The host's name is the node's for a pod in the
-// host's network, as kubeadm's is, which is named for its node; otherwise it is the pod's own.
+// podOf returns the pod of the scheduler on a host, or nil. For a pod in the host's network (as kubeadm's, which is
+// named after its node) the host name is the node's; otherwise it is the pod's name.
 func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host string) (*corev1.Pod, error) {
 	pods := client.CoreV1().Pods(lease.Namespace)
 	names := []string{"kube-scheduler-" + host, host}
 	if lease != schedulersLease {
-		// The other one has a pod of the first name there.
+		// With another lease, the pod kube-scheduler-<node> is kubeadm's scheduler.
 		names = []string{host, lease.Name + "-" + host}
 	}
-	// By name first: rights can be given for that, and not for a list.
+	// By name first: a Role can grant get on a name without granting list.
 	var forbidden error
 	for _, name := range names {
 		pod, err := pods.Get(ctx, name, metav1.GetOptions{})
@@ -97,7 +97,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 		case err == nil && runsScheduler(pod):
 			return pod, nil
 		case apierrors.IsForbidden(err):
-			// One may be allowed another name.
+			// The user may be allowed to read the other name.
 			if forbidden == nil {
 				forbidden = missing(err, lease.Namespace, "get", "pods/"+name)
 			}
@@ -117,7 +117,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 	var found []*corev1.Pod
 	for i := range list.Items {
 		pod := &list.Items[i]
-		// A node may be known by its name with a domain, and its host not, or the other way round.
+		// The node's name may have a domain and the host's name none, or the other way round.
 		node, _, _ := strings.Cut(pod.Spec.NodeName, ".")
 		short, _, _ := strings.Cut(host, ".")
 		other := lease != schedulersLease && pod.Name == "kube-scheduler-"+pod.Spec.NodeName
@@ -150,7 +150,7 @@ func portOf(pod *corev1.Pod) (int, error) {
 	return port, nil
 }
 
-// missing is the error of one who lacks a right to a resource, such as pods/NAME, or to what lies below it.
+// missing returns the error for a missing permission on a resource, such as pods/NAME, or on its subresource.
 func missing(err error, namespace, verb, resource string, below ...string) error {
 	what, question := resource, resource
 	if len(below) > 0 {

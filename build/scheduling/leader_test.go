@@ -23,7 +23,7 @@ func newLease(name, holder string) *coordinationv1.Lease {
 	}
 }
 
-// newPod is one that runs a command on a node, in the node's network.
+// newPod returns a pod that runs a command on a node, in the host's network.
 func newPod(name, node string, command ...string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: name},
@@ -110,7 +110,7 @@ func TestMissingRightsAreNamed(t *testing.T) {
 	}
 }
 
-// TestAnotherNameThatIsAllowed: who may not read the first pod may read the one that leads.
+// A user who may not read the first pod may still read the pod that leads.
 func TestAnotherNameThatIsAllowed(t *testing.T) {
 	client := fake.NewSimpleClientset(newLease("kube-scheduler", "cp1"+identity), newPod("cp1", "cp1", "kube-scheduler"))
 	client.PrependReactor("get", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {

@@ -23,9 +23,9 @@ import (
 )
 
 const (
-	// prefix is where the scheduler's pages begin; nothing else is forwarded.
+	// prefix begins the paths of the scheduler's pages; other paths are not forwarded.
 	prefix = "/scheduling/"
-	// tokenParameter has the token in the URL that is printed.
+	// tokenParameter is the parameter for the token in the printed URL.
 	tokenParameter = "token"
 )
 
@@ -41,7 +41,7 @@ func (o *options) pageCommand() *cobra.Command {
 				return err
 			}
 			defer scheduler.close()
-			// What is wrong is said now, and not to the browser.
+			// Fails here rather than in the browser.
 			if _, err := scheduler.ask(command.Context(), request{path: podsPath}); err != nil {
 				return err
 			}
@@ -59,14 +59,14 @@ func (o *options) pageCommand() *cobra.Command {
 	return command
 }
 
-// page is a proxy from a browser on this machine to the scheduler that leads. Others of the machine can connect to it
-// too: it answers only to one who has the token, and to what a page of another address has a browser send it does not.
-// The cookie is sent to all ports of this address, as browsers do it: who opens a page that another user of the machine
-// serves meanwhile lets that user in.
+// page is a proxy from a browser on this machine to the leading scheduler. Other users of the machine can connect to it
+// too, so it answers only requests that carry the token or the cookie, and refuses requests that a page from another
+// address makes the browser send. Browsers send the cookie to all ports of this address: a user who meanwhile opens a
+// page that another user of the machine serves gives that user access.
 type page struct {
 	scheduler *scheduler
 	port      int
-	// token stands in the URL. It is exchanged for a cookie, so that it does not stay in the address bar.
+	// token is in the URL. It is exchanged for a cookie, so that it does not stay in the address bar.
 	token, cookie string
 	proxy         *httputil.ReverseProxy
 }
@@ -88,10 +88,10 @@ func (p *page) url() string {
 	return fmt.Sprintf("http://127.0.0.1:%d%s?%s=%s", p.port, podsPath, tokenParameter, p.token)
 }
 
-// cookieName has the port, because a browser does not keep the cookies of ports apart.
+// cookieName includes the port, because browsers do not separate cookies by port.
 func (p *page) cookieName() string { return "kubectl-scheduling-" + strconv.Itoa(p.port) }
 
-// serve ends with the context.
+// serve serves until the context ends.
 func (p *page) serve(ctx context.Context, listener net.Listener) error {
 	server := &http.Server{
 		Handler: p, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(p.scheduler.progress, "", 0),
@@ -107,7 +107,7 @@ func (p *page) serve(ctx context.Context, listener net.Listener) error {
 
 func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	port := strconv.Itoa(p.port)
-	// Any other name is one that an attacker has had resolved to this address.
+	// Against DNS rebinding: an attacker can make any other name resolve to this address.
 	if request.Host != net.JoinHostPort("127.0.0.1", port) && request.Host != net.JoinHostPort("localhost", port) {
 		http.Error(w, "another host is asked for; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
 		return
@@ -132,7 +132,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		http.Error(w, "you have not been let in; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
 		return
 	}
-	// To SameSite, other ports of this machine are the same site.
+	// For SameSite, other ports of this machine are the same site.
 	if from := request.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
 		http.Error(w, "another page has sent this; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
 		return
@@ -142,8 +142,8 @@ func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// welcome gives the cookie, and goes on from a page of ours: after a redirect from a link elsewhere, a browser would
-// not send a cookie that is SameSite=Strict.
+// welcome sets the cookie and continues from a page of this server: after a redirect from a link elsewhere, browsers do
+// not send a SameSite=Strict cookie.
 func (p *page) welcome(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{Name: p.cookieName(), Value: p.cookie, Path: strings.TrimSuffix(prefix, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
@@ -152,8 +152,8 @@ func (p *page) welcome(w http.ResponseWriter) {
 	fmt.Fprintf(w, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%s\">The scheduler's pages</a>\n", podsPath, podsPath)
 }
 
-// forwarded are the headers that reach the scheduler. Others could have it take the browser for someone else, or show
-// it the cookie.
+// forwarded lists the headers that are sent to the scheduler. Others could change the user whom the scheduler sees, or
+// show it the cookie.
 var forwarded = []string{"Accept", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "User-Agent"}
 
 func (p *page) rewrite(request *httputil.ProxyRequest) {
@@ -167,7 +167,7 @@ func (p *page) rewrite(request *httputil.ProxyRequest) {
 	request.Out.URL.Scheme = "https"
 }
 
-// RoundTrip sends a request to the scheduler that leads now.
+// RoundTrip sends a request to the current leader.
 func (p *page) RoundTrip(request *http.Request) (*http.Response, error) {
 	session, err := p.scheduler.reach(request.Context())
 	if err != nil {
@@ -177,7 +177,7 @@ func (p *page) RoundTrip(request *http.Request) (*http.Response, error) {
 	request.URL, request.Host = address, address.Host
 	response, err := session.client.Transport.RoundTrip(request)
 	if err != nil {
-		// It may have ended: the next request looks for another one, through a tunnel of its own.
+		// The scheduler may have ended: the next request looks for the leader again, through a new tunnel.
 		if request.Context().Err() == nil {
 			session.tunnel.close()
 		}

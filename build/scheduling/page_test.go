@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// serve has a page of a cluster's scheduler be served until the test ends.
+// serve serves a page for the cluster until the test ends.
 func (c *cluster) serve(t *testing.T) *page {
 	t.Helper()
 	config := &rest.Config{Host: c.URL, BearerToken: userToken, TLSClientConfig: rest.TLSClientConfig{CAData: c.certificate()}}
@@ -160,7 +160,7 @@ func TestPageGoesOnWithTheNextLeader(t *testing.T) {
 	if got := get(); got != "second" {
 		t.Errorf("got %q after the lease has moved", got)
 	}
-	// Its pod is gone, with no other in its place.
+	// The leader's pod is gone, and nothing replaces it.
 	c.schedulers["kube-scheduler-cp2"] = ""
 	p.scheduler.close()
 	if got := get(); !strings.Contains(got, "kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp2") {

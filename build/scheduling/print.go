@@ -19,13 +19,14 @@ import (
 )
 
 const (
-	// none stands in an empty cell, as kubectl has it.
+	// none fills an empty cell, as in kubectl.
 	none = "<none>"
-	// fewNodes is how many nodes' scores, and how many names, are shown unless all are asked for.
+	// fewNodes limits the nodes with scores, and the names in a list, unless all are requested.
 	fewNodes = 4
 )
 
-// escape shows what a terminal would obey, or would hide: control characters, and those that change the direction.
+// escape quotes characters that a terminal would interpret or hide: control characters, and those that change the
+// text's direction.
 func escape(text string) string {
 	var safe strings.Builder
 	for _, r := range text {
@@ -39,14 +40,14 @@ func escape(text string) string {
 	return safe.String()
 }
 
-// printer prints an answer. Everything that it prints of the cluster goes through line or table.
+// printer prints an answer. All text from the cluster goes through line or table, which escape it.
 type printer struct {
 	out  io.Writer
 	wide bool
 	now  time.Time
 }
 
-// line prints one line; its arguments are escaped.
+// line prints one line and escapes its arguments.
 func (p printer) line(format string, arguments ...string) {
 	safe := make([]any, len(arguments))
 	for i := range arguments {
@@ -55,7 +56,7 @@ func (p printer) line(format string, arguments ...string) {
 	fmt.Fprintf(p.out, format+"\n", safe...)
 }
 
-// table prints rows with a title above them; without rows there is nothing to say.
+// table prints rows below a title; nothing if there are no rows.
 func (p printer) table(title string, header []string, rows [][]string) {
 	if len(rows) == 0 {
 		return
@@ -76,7 +77,7 @@ func (p printer) table(title string, header []string, rows [][]string) {
 	}
 }
 
-// ago is a time as kubectl shows it.
+// ago formats the time since then as kubectl does.
 func (p printer) ago(then time.Time) string {
 	if then.IsZero() {
 		return ""
@@ -96,7 +97,7 @@ func lasted(seconds float64) string {
 	return duration.HumanDuration(took)
 }
 
-// some are a few names, or all.
+// some joins the first few names, or all with -o wide.
 func (p printer) some(names []string) string {
 	if !p.wide && len(names) > fewNodes {
 		return strings.Join(names[:fewNodes], ", ") + ", …"
@@ -137,7 +138,7 @@ func (p printer) pod(record podRecord) {
 	p.table("Attempts", header, attempts)
 }
 
-// decision prints how nodes were rejected and scored.
+// decision prints the rejections and scores of nodes.
 func (p printer) decision(d decision) {
 	var rejections [][]string
 	for _, r := range d.Rejections {
@@ -172,8 +173,7 @@ func (p printer) decision(d decision) {
 	p.table("Said by plugins", []string{"PLUGIN", "TEXT"}, words)
 }
 
-// scores prints a column for each of the best nodes, and for the chosen one: there are more plugins than fit side by
-// side.
+// scores prints the best nodes and the chosen one as columns: there are too many plugins to fit side by side.
 func (p printer) scores(d decision) {
 	if len(d.Scores) == 0 {
 		return
@@ -252,7 +252,7 @@ func (p printer) nodes(answer whatIf) {
 	p.table("", []string{"NODE", "FITS", "SCORE", "REASON"}, rows)
 }
 
-// queue prints the pods of a namespace, or all.
+// queue prints the pods of a namespace; of all if namespace is empty.
 func (p printer) queue(answer queue, namespace string) {
 	unlisted := answer.unlisted()
 	if namespace != "" {
@@ -287,7 +287,7 @@ func (p printer) queue(answer queue, namespace string) {
 	}
 }
 
-// printRaw prints the scheduler's own bytes, indented, or the same as YAML.
+// printRaw prints the scheduler's JSON, indented, or converted to YAML.
 func printRaw(out io.Writer, content []byte, output string) error {
 	if output == "yaml" {
 		converted, err := yaml.JSONToYAML(content)

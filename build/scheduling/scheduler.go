@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduling is the plugin of kubectl that asks the scheduler why pods wait, or are where they are. It finds
-// the one that leads, reaches it through the API server, and prints its answers.
+// Package scheduling implements the kubectl plugin that asks the scheduler why pods are pending, or why they are where
+// they are. It finds the leading scheduler, reaches it through the API server, and prints its answers.
 package scheduling
 
 import (
@@ -27,27 +27,27 @@ import (
 )
 
 const (
-	// trustLease is for how long the lease need not be read again.
+	// trustLease is how long a read of the lease is reused.
 	trustLease = 5 * time.Second
-	// slow is how long something takes before it is said that it is waited for.
+	// slow is how long an operation takes before a progress line is printed.
 	slow = 2 * time.Second
-	// tries is how often one asks that is told to ask again, and longestPause how long at most it waits before.
+	// tries limits the attempts while the scheduler returns 429; longestPause limits each wait between them.
 	tries        = 5
 	longestPause = 10 * time.Second
 )
 
-// scheduler is the one that leads.
+// scheduler is the leading scheduler.
 type scheduler struct {
 	config *rest.Config
 	client kubernetes.Interface
 	lease  lease
-	// progress is told what is waited for.
+	// progress receives messages about slow operations.
 	progress io.Writer
-	// pause is how long a lease is given to move.
+	// pause is how long to wait for the lease to move.
 	pause time.Duration
 
 	mutex sync.Mutex
-	// session is with the one that led when the lease was read.
+	// session is with the leader as of the last read of the lease.
 	session *session
 	read    time.Time
 }
@@ -71,13 +71,13 @@ func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*schedu
 	return &scheduler{config: config, client: client, lease: lease, progress: progress, pause: slow}, nil
 }
 
-// waiting says what is waited for if that is still so when it is slow; done ends it.
+// waiting prints a progress line if done is not called in time.
 func (s *scheduler) waiting(format string, arguments ...any) (done func()) {
 	timer := time.AfterFunc(slow, func() { fmt.Fprintf(s.progress, "waiting: "+format+"\n", arguments...) })
 	return func() { timer.Stop() }
 }
 
-// reach gives a connection to the scheduler that leads.
+// reach returns a connection to the leader.
 func (s *scheduler) reach(ctx context.Context) (*session, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -115,7 +115,7 @@ func (s *scheduler) reach(ctx context.Context) (*session, error) {
 	return s.session, nil
 }
 
-// readAgain has the lease read before the next request.
+// readAgain makes the next request read the lease.
 func (s *scheduler) readAgain() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -136,12 +136,13 @@ func (s *scheduler) drop() {
 	}
 }
 
-// through gives what sends requests through a tunnel, with the user's own credentials.
+// through returns a transport that sends requests through a tunnel with the user's own credentials.
 //
-// The scheduler's certificate is not verified: it signs one for itself at each start. Who answers is vouched for by the
-// API server, whose certificate is verified: it and kubelet connect to the pod, and nothing else of this machine or the
-// network is between. So who may write pods there, or rules the node, could answer; that holds for the scheduler
-// itself. So could another pod in the node's network that takes the port while no scheduler runs.
+// The scheduler's certificate is not verified, because the scheduler signs itself a new one at each start. The API
+// server is trusted instead; its certificate is verified. It and kubelet connect to the pod, and nothing else on this
+// machine or the network is in between. So anyone who can create pods there, or is root on the node, could answer; they
+// could equally replace the scheduler itself. So could another pod in the node's network that takes the port while no
+// scheduler runs.
 func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	config := rest.CopyConfig(s.config)
 	config.Dial = tunnel.dial
@@ -150,22 +151,22 @@ func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Those of the API server.
+	// These verify the API server, not the scheduler.
 	settings.TLS.CAFile, settings.TLS.CAData, settings.TLS.ServerName = "", nil, ""
 	settings.TLS.Insecure = true
 	return transport.New(settings)
 }
 
-// address is where the scheduler serves a path, in its pod's own words.
+// address returns the URL of a path as seen from inside the scheduler's pod.
 func (l leader) address(path string, query url.Values) *url.URL {
 	return &url.URL{Scheme: "https", Host: "localhost:" + strconv.Itoa(l.port), Path: path, RawQuery: query.Encode()}
 }
 
-// request is what a scheduler is asked.
+// request is a request to the scheduler.
 type request struct {
 	path  string
 	query url.Values
-	// body is JSON, and posted; nil: there is none.
+	// body is JSON to POST; nil for a GET.
 	body []byte
 }
 
@@ -176,12 +177,12 @@ func (r request) verb() string {
 	return "get"
 }
 
-// moved is an error that another leader may not give.
+// moved is an error that another leader might not return.
 type moved struct{ error }
 
 func (m moved) Unwrap() error { return m.error }
 
-// ask gives the leader's answer. If the lease has moved meanwhile, it asks the next one, once.
+// ask returns the leader's answer. If the lease has moved meanwhile, it asks the next leader, once.
 func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	session, err := s.reach(ctx)
 	if err != nil {
@@ -212,7 +213,7 @@ func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 
 var errStandby = errors.New("it does not lead")
 
-// askOne gives one scheduler's answer, and asks again when told to.
+// askOne returns one scheduler's answer, and retries on 429.
 func (s *scheduler) askOne(ctx context.Context, session *session, request request) ([]byte, error) {
 	defer s.waiting("the scheduler in pod %s has to answer", session.leader)()
 	for try := 1; ; try++ {
@@ -269,21 +270,21 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 	return response, content, nil
 }
 
-// largestAnswer, in bytes, is much more than a cluster of 15,000 nodes takes.
+// largestAnswer, in bytes, is far more than a cluster of 15,000 nodes needs.
 const largestAnswer = 256 << 20
 
-// lost is an error of the connection.
+// lost wraps an error of the connection.
 func (s *session) lost(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		// What it adds is an address that means nothing outside of the pod.
+		// url.Error adds an address that means nothing outside of the pod.
 		err = outer.Err
 	}
 	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", s.leader, err),
 		"kubectl --namespace %s get pod %s; or take more time, with a longer --request-timeout", s.leader.namespace, s.leader.pod)}
 }
 
-// judge tells what an answer is that is no answer.
+// judge returns the content of a valid answer, or explains the error.
 func (s *scheduler) judge(session *session, request request, response *http.Response, content []byte) ([]byte, error) {
 	leader := session.leader
 	what, next := said(content)
@@ -336,7 +337,7 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 	return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %s", leader, escape(response.Status), what), "%s", next)
 }
 
-// roleFor is the ClusterRole that has the right to a path.
+// roleFor returns the ClusterRole that grants access to a path.
 func roleFor(path string) string {
 	if path == whatIfPath {
 		return "ask-scheduling-what-if"
@@ -344,7 +345,7 @@ func roleFor(path string) string {
 	return "read-scheduling-records"
 }
 
-// elsewhere says what else tells of the pod that was asked about.
+// elsewhere returns the command that shows more about the pod in the request.
 func elsewhere(request request) string {
 	if namespace, name, found := strings.Cut(request.query.Get("pod"), "/"); found {
 		return fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
@@ -353,7 +354,7 @@ func elsewhere(request request) string {
 	return fmt.Sprintf("kubectl --namespace %s get pod %s --output yaml, and see its schedulerName; kubectl scheduling queue lists the pods that wait", namespace, name)
 }
 
-// said takes apart an error of the scheduler: a text, with what is next, or a Status.
+// said splits the text of an error from the scheduler, or a Status, into the message and the next step.
 func said(content []byte) (what, next string) {
 	text := string(content)
 	var status metav1.Status

@@ -34,14 +34,14 @@ import (
 
 const userToken = "user's-token"
 
-// cluster plays an API server that has a lease and pods, and forwards the ports of pods to schedulers.
+// cluster is a fake API server that has a lease and pods, and forwards the pods' ports to schedulers.
 type cluster struct {
 	*httptest.Server
 	mutex  sync.Mutex
 	holder string
-	// schedulers are the addresses by pod; there is nothing behind an empty one.
+	// schedulers maps pods to addresses; nothing listens behind an empty address.
 	schedulers map[string]string
-	// forbidden has the paths of which the user has no right.
+	// forbidden lists the paths that the user may not access.
 	forbidden string
 	forwards  int
 }
@@ -91,7 +91,7 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	}
 }
 
-// forward does what kubelet does.
+// forward acts as kubelet.
 func (c *cluster) forward(w http.ResponseWriter, request *http.Request, pod string) {
 	if _, err := httpstream.Handshake(request, w, []string{portforward.PortForwardProtocolV1Name}); err != nil {
 		return
@@ -135,7 +135,7 @@ func (c *cluster) forward(w http.ResponseWriter, request *http.Request, pod stri
 	<-connection.CloseChan()
 }
 
-// schedule has a scheduler run in a pod.
+// schedule starts a scheduler in a pod.
 func (c *cluster) schedule(t *testing.T, pod string, answer http.HandlerFunc) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -152,7 +152,7 @@ func (c *cluster) schedule(t *testing.T, pod string, answer http.HandlerFunc) {
 	c.schedulers[pod] = server.Listener.Addr().String()
 }
 
-// kubeconfig writes the credentials of a user.
+// kubeconfig writes a kubeconfig with a user's credentials.
 func (c *cluster) kubeconfig(t *testing.T, user clientcmdapi.AuthInfo) string {
 	t.Helper()
 	config := clientcmdapi.NewConfig()
@@ -171,7 +171,7 @@ func (c *cluster) certificate() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.Certificate().Raw})
 }
 
-// locked is written to by timers too.
+// locked is a buffer that timers may write to as well.
 type locked struct {
 	mutex sync.Mutex
 	bytes.Buffer
@@ -183,7 +183,7 @@ func (l *locked) Write(content []byte) (int, error) {
 	return l.Buffer.Write(content)
 }
 
-// kubectl runs the plugin, and gives what it prints.
+// kubectl runs the plugin and returns its output.
 func (c *cluster) kubectl(t *testing.T, ctx context.Context, arguments ...string) (out, errOut string, err error) {
 	t.Helper()
 	var stdout, stderr locked
@@ -195,7 +195,7 @@ func (c *cluster) kubectl(t *testing.T, ctx context.Context, arguments ...string
 	return stdout.String(), stderr.String(), err
 }
 
-// answers plays a scheduler that answers each path with a text.
+// answers is a scheduler that serves a fixed text for each path.
 func answers(texts map[string]string) http.HandlerFunc {
 	return func(w http.ResponseWriter, request *http.Request) {
 		if text, known := texts[request.URL.RequestURI()]; known && request.Header.Get("Accept") == "application/json" {
@@ -352,7 +352,7 @@ func TestWhoeverLeadsNextIsAsked(t *testing.T) {
 	if err != nil || out != "It is bound to node n1.\n" || !strings.Contains(errOut, "kube-scheduler-cp1 leads no more") {
 		t.Errorf("got %q and %q (%v)", out, errOut, err)
 	}
-	// One that was ended between the lease and the question.
+	// The scheduler ended between the read of the lease and the request.
 	for _, answer := range []http.HandlerFunc{answers(nil), func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }} {
 		c.hold("cp3" + identity)
 		c.schedule(t, "kube-scheduler-cp3", func(w http.ResponseWriter, request *http.Request) {

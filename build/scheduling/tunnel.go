@@ -26,15 +26,15 @@ import (
 
 // tunnel is a connection through the API server and kubelet to a port of a pod, as kubectl port-forward makes it.
 //
-// client-go's portforward.PortForwarder would listen on a port of this machine. When the connection is lost, another
-// user's program could listen there in its place, and be sent a token. So nothing listens here.
+// client-go's portforward.PortForwarder would listen on a port of this machine. After a lost connection, another user's
+// program could listen on that port and receive a token. So nothing listens here.
 type tunnel struct {
 	connection httpstream.Connection
 	leader     leader
 	requests   atomic.Int64
 }
 
-// openTunnel connects to the leader's pod. The connection goes on after the context.
+// openTunnel connects to the leader's pod. The connection outlives the context.
 func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.Config, leader leader) (*tunnel, error) {
 	roundTripper, upgrader, err := spdy.RoundTripperFor(config)
 	if err != nil {
@@ -46,7 +46,7 @@ func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.C
 		connection httpstream.Connection
 		err        error
 	}
-	// It knows of no context. What comes too late is closed.
+	// Dial takes no context. A connection that is made too late is closed.
 	results := make(chan result)
 	go func() {
 		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
@@ -73,7 +73,7 @@ func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.C
 	}
 }
 
-// alive tells whether the connection holds.
+// alive reports whether the connection is open.
 func (t *tunnel) alive() bool {
 	select {
 	case <-t.connection.CloseChan():
@@ -85,7 +85,7 @@ func (t *tunnel) alive() bool {
 
 func (t *tunnel) close() { t.connection.Close() }
 
-// dial opens one connection to the scheduler, whatever the address.
+// dial opens one connection to the scheduler. It ignores the address.
 func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	headers := http.Header{}
 	headers.Set(corev1.PortHeader, strconv.Itoa(t.leader.port))
@@ -115,16 +115,16 @@ func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	return conn, nil
 }
 
-// streams are a connection: what is sent and received, and what kubelet says of it.
+// streams is a connection: its data, and kubelet's errors.
 type streams struct {
 	httpstream.Stream
 	errorStream httpstream.Stream
 	tunnel      *tunnel
-	// refused has kubelet's error, and is closed when kubelet has no more to say.
+	// refused receives kubelet's error, and is closed when kubelet closes the error stream.
 	refused chan error
 }
 
-// Read ends with kubelet's error where there is one: it comes beside the end of what is received.
+// Read returns kubelet's error instead of io.EOF if there is one: the error arrives next to the end of the data.
 func (s *streams) Read(buffer []byte) (int, error) {
 	read, err := s.Stream.Read(buffer)
 	if errors.Is(err, io.EOF) && read == 0 {
@@ -139,7 +139,7 @@ func (s *streams) Read(buffer []byte) (int, error) {
 	return read, err
 }
 
-// Close ends both directions; the stream's own would wait for what still comes.
+// Close ends both directions; the stream's own Close would wait for pending data.
 func (s *streams) Close() error {
 	err := s.Reset()
 	s.errorStream.Reset()
@@ -147,7 +147,7 @@ func (s *streams) Close() error {
 	return err
 }
 
-// address is the name of a connection; it has no other.
+// address is the connection's only address: the pod's name.
 type address leader
 
 func (a address) Network() string { return "portforward" }
@@ -156,7 +156,7 @@ func (a address) String() string  { return leader(a).String() }
 func (s *streams) LocalAddr() net.Addr  { return address{} }
 func (s *streams) RemoteAddr() net.Addr { return address(s.tunnel.leader) }
 
-// Deadlines are the contexts of the requests.
+// The requests' contexts set the deadlines.
 func (s *streams) SetDeadline(time.Time) error      { return nil }
 func (s *streams) SetReadDeadline(time.Time) error  { return nil }
 func (s *streams) SetWriteDeadline(time.Time) error { return nil }

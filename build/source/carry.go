@@ -23,11 +23,11 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Carry makes a commit in a git repository, and puts it at ref: on top of a commit that holds the tree of a Kubernetes
-// release, the packages of modules in vendor/, as `go mod vendor` would put them there, with the modules in go.mod and
-// go.sum, and the file that registers their plugins with kube-scheduler. The same modules on the same commit are the
-// same commit everywhere. Nothing is changed if anything is refused: a module at another version than the one that
-// upstream vendors, a zip with another sum, or a missing import.
+// Carry makes a commit in a git repository and points ref at it. The commit adds to the tree of a Kubernetes release,
+// at commit, the packages of modules in vendor/, exactly as `go mod vendor` would, with the modules in go.mod and
+// go.sum, and the file that registers their plugins with kube-scheduler. The same modules on the same commit always
+// make the same commit. Carry changes nothing when it returns an error: for a module at another version than upstream
+// vendors, a zip with another sum, or a missing import.
 func Carry(ctx context.Context, modules []Module, repository, commit, ref string, progress io.Writer) error {
 	if len(modules) == 0 {
 		_, err := git(ctx, repository, nil, "update-ref", ref, commit)
@@ -70,8 +70,8 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 	return writeCommit(ctx, repository, commit, ref, message(all), files)
 }
 
-// unpacked calls use with the directories that hold the modules' files while it runs, by the modules' paths, and with
-// what the go command says of each module, in the order of modules.
+// unpacked calls use with the directories that hold the modules' files during the call, by module path, and with the go
+// command's downloads, in the order of modules.
 func unpacked(
 	ctx context.Context, modules []Module, use func(folders map[string]string, downloads []download) error,
 ) error {
@@ -97,8 +97,8 @@ func unpacked(
 	return use(folders, downloads)
 }
 
-// carriedDownloads has the modules in the module cache, each with the sum that modules.yaml pins. Where the checksum
-// database is switched off, that sum alone vouches for them, as one in go.sum does.
+// carriedDownloads downloads the modules into the module cache and compares each sum with the one pinned in
+// modules.yaml. Where the checksum database is switched off, only the pinned sum is checked, as with go.sum.
 func carriedDownloads(ctx context.Context, modules []Module) ([]download, error) {
 	var names []string
 	for _, m := range modules {
@@ -123,14 +123,14 @@ func carriedDownloads(ctx context.Context, modules []Module) ([]download, error)
 	return downloads, nil
 }
 
-// licenceNames begin the names of files that `go mod vendor` takes from the folders above a package, too.
+// licenceNames are prefixes of the files that `go mod vendor` also copies from the directories above a package.
 var licenceNames = []string{
 	"AUTHORS", "CONTRIBUTORS", "COPYLEFT", "COPYING", "COPYRIGHT", "LEGAL", "LICENSE", "NOTICE", "PATENTS",
 }
 
-// vendorPackages adds the files of the packages of a module, which lies in folder, by their paths in the tree, and what
-// each package imports. They are those that `go mod vendor` takes: all in the folder of a package but its tests, and
-// licences on the way to it.
+// vendorPackages adds the files of a module's packages from folder, by their paths in the tree, and the imports of each
+// package. It takes the same files as `go mod vendor`: all files in a package's directory except tests, and the
+// licences above it.
 func vendorPackages(folder string, m Module, files map[string][]byte, imports map[string][]string) error {
 	take := func(below string, wanted func(name string, content []byte) bool) error {
 		entries, err := os.ReadDir(filepath.Join(folder, below))
@@ -171,7 +171,7 @@ func vendorPackages(folder string, m Module, files map[string][]byte, imports ma
 	return nil
 }
 
-// isVendored says whether a file of a package comes into vendor/: no test, and no program that only `go run` runs.
+// isVendored reports whether a file of a package is copied to vendor/: tests and programs for `go run` only are not.
 func isVendored(name string, content []byte) bool {
 	if strings.HasSuffix(name, "_test.go") || name == "go.mod" || name == "go.sum" {
 		return false
@@ -194,7 +194,7 @@ func isVendored(name string, content []byte) bool {
 	return true
 }
 
-// satisfiable says whether a build constraint can come to want, with any tags but ignore.
+// satisfiable reports whether a build constraint can evaluate to want, with any tags except ignore.
 func satisfiable(expression constraint.Expr, want bool) bool {
 	switch x := expression.(type) {
 	case *constraint.AndExpr:
@@ -212,7 +212,7 @@ func isLicence(name string, _ []byte) bool {
 	return slices.ContainsFunc(licenceNames, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// importsOf are the imports of the Go files in a folder, on whatever system each of them is for.
+// importsOf returns the imports of the Go files in a directory, on any system.
 func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	found, isPackage := map[string]bool{}, false
 	for name, content := range files {
@@ -238,8 +238,8 @@ func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// checkImports refuses packages with an import that is neither in vendor/ nor of Kubernetes nor in the standard
-// library, whose packages begin with a word that is no host.
+// checkImports returns an error for imports that are not in vendor/, Kubernetes or the standard library, whose packages
+// begin with a word that is not a host name.
 func checkImports(list []*Vendored, imports map[string][]string) error {
 	known := map[string]bool{}
 	for _, vendored := range list {
@@ -267,7 +267,7 @@ func checkImports(list []*Vendored, imports map[string][]string) error {
 			"or take the importing package out")
 }
 
-// isStandard says whether an import is of the standard library.
+// isStandard reports whether an import is from the standard library.
 func isStandard(imported string) bool {
 	host, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(host, ".")
@@ -283,11 +283,11 @@ func message(modules []Module) string {
 	return text
 }
 
-// author is who makes the commits of the tree, and when, whoever runs the build: see scripts/environment.sh.
+// author is the committer and date of the tree's commits, independent of who builds: see scripts/environment.sh.
 const author = "kube-scheduler build <build@localhost> 1000000000 +0000"
 
-// writeCommit makes a commit that adds files to its parent, and puts it at ref. No work tree or index takes part, and
-// so no setting of git changes a byte.
+// writeCommit makes a commit that adds files to its parent, and points ref at it. It uses neither a work tree nor an
+// index, so git settings cannot change any byte.
 func writeCommit(ctx context.Context, repository, parent, ref, message string, files map[string][]byte) error {
 	var stream bytes.Buffer
 	fmt.Fprintf(&stream, "feature done\ncommit %s\ncommitter %s\ndata %d\n%s\nfrom %s\n",

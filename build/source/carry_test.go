@@ -24,11 +24,11 @@ import (
 const (
 	dependency, carriedPath = "example.org/dependency", "example.org/carried"
 	lackingPath, gangsPath  = "example.org/lacking", "example.org/gangs"
-	// replacedPath is a module that upstream's go.mod replaces, and does not require.
+	// replacedPath is a module that upstream's go.mod replaces but does not require.
 	replacedPath = "example.org/replaced"
 )
 
-// kubernetesFiles are what a tree has of Kubernetes, with this project's plugins: as little as plugins compile with.
+// kubernetesFiles is a minimal tree of Kubernetes with this project's plugins, just enough to compile plugins.
 var kubernetesFiles = map[string]string{
 	"pkg/runtime/runtime.go":                               "package runtime\n\ntype Object interface{}\n",
 	"pkg/scheduler/apis/config/scheme/scheme.go":           "package scheme\n\nvar Kinds []string\n",
@@ -74,7 +74,7 @@ func main() {
 `,
 }
 
-// published are the modules that the tests' proxy offers.
+// published are the modules that the tests' proxy serves.
 var published = map[module.Version]map[string]string{
 	{Path: dependency, Version: "v1.1.0"}: {
 		"go.mod":           "module example.org/dependency\n\ngo 1.13\n",
@@ -110,7 +110,7 @@ var published = map[module.Version]map[string]string{
 	},
 	{Path: replacedPath, Version: "v1.0.0"}: {"go.mod": "module example.org/replaced\n\ngo 1.12\n", "sub/sub.go": "package sub\n"},
 	{Path: gangsPath, Version: "v1.0.0"}:    gangs(),
-	// Each of these is unfit in one way.
+	// Each of these is invalid in one way.
 	{Path: gangsPath, Version: "v1.1.0"}: gangs("go.mod", "example.org/dependency v1.1.0", "example.org/dependency v1.2.0"),
 	{Path: gangsPath, Version: "v1.2.0"}: gangs("go.mod", "k8s.io/kubernetes v1.23.4", "k8s.io/kubernetes v1.24.0"),
 	{Path: gangsPath, Version: "v1.3.0"}: gangs("go.mod", ")\n\nreplace", ")\nunheard of\n\nreplace"),
@@ -118,7 +118,7 @@ var published = map[module.Version]map[string]string{
 }
 
 // upstream makes a repository with a tree that vendors some of the published modules' packages, and points the go
-// command at a proxy that offers these modules alone. It gives the repository, its one commit, and a module to carry.
+// command at a proxy that serves only these modules. It returns the repository, its only commit, and a module to add.
 func upstream(t *testing.T) (repository, commit string, carried Module) {
 	t.Helper()
 	proxy := t.TempDir()
@@ -177,7 +177,7 @@ func readIfThere(t *testing.T, path string) string {
 	return readFile(t, path)
 }
 
-// sumOf is the sum of a module that the tests' proxy offers.
+// sumOf returns the sum of a module from the tests' proxy.
 func sumOf(t *testing.T, path, version string) string {
 	t.Helper()
 	proxy := strings.TrimPrefix(os.Getenv("GOPROXY"), "file://")
@@ -201,7 +201,7 @@ func writeTree(t *testing.T, folder string, files map[string]string) {
 	}
 }
 
-// in runs a command in a folder, and gives what it prints.
+// in runs a command in a directory and returns its output.
 func in(t *testing.T, folder, name string, arguments ...string) string {
 	t.Helper()
 	command := exec.Command(name, arguments...)
@@ -223,8 +223,7 @@ func carry(t *testing.T, modules []Module, repository, commit, ref string) {
 }
 
 func TestCarryMakesWhatGoModVendorMakes(t *testing.T) {
-	// Upstream's early releases have the first language level, the last ones the second: modules.txt has more since
-	// 1.17.
+	// Upstream's early releases have language version 1.16, the last ones 1.19; modules.txt has more detail since 1.17.
 	for _, level := range []string{"1.16", "1.19"} {
 		t.Run(level, func(t *testing.T) { testCarryMakesWhatGoModVendorMakes(t, level) })
 	}
@@ -247,7 +246,8 @@ func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
 		t.Errorf("the work tree has changes: %s", changes)
 	}
 
-	// The go command accepts it with nothing set, and changes nothing when the tree itself imports the packages.
+	// The go command accepts the tree without any settings, and changes nothing when the tree itself imports the
+	// packages.
 	in(t, repository, "git", "checkout", "-q", "refs/modules/one")
 	writeTree(t, repository, map[string]string{
 		"more.go": "package main\n\nimport _ \"example.org/carried/client/v1\"\nimport _ \"example.org/carried/inner/deep\"\n" +
@@ -296,7 +296,7 @@ func TestCarryRefuses(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		change func(t *testing.T, m *Module)
-		// wants are in the error.
+		// wants are parts of the error.
 		wants []string
 	}{
 		"a version that upstream does not vendor": {func(_ *testing.T, m *Module) { m.Version = "v1.2.0" }, []string{
@@ -404,7 +404,7 @@ func TestReadModulesRefuses(t *testing.T) {
 	}
 }
 
-// TestModulesOfThisProject holds modules.yaml against plugins/, which is compiled and tested with these modules.
+// modules.yaml matches plugins/, which is compiled and tested with these modules.
 func TestModulesOfThisProject(t *testing.T) {
 	modules, err := ReadModules("../../modules.yaml")
 	if err != nil {

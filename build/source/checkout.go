@@ -20,9 +20,9 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// FromCheckout tells the facts of a git checkout of a Kubernetes release. Its sum is computed from the commit's files
-// exactly as the go command makes and hashes a module zip, so a git tree and a module tree can be held against the same
-// pinned sum.
+// FromCheckout returns the facts of a git checkout of a Kubernetes release. The sum is computed from the commit's files
+// exactly as the go command builds and hashes a module zip, so a git tree and a module tree can be compared with the
+// same pinned sum.
 func FromCheckout(ctx context.Context, version, dir string) (Facts, error) {
 	shown, err := git(ctx, dir, nil, "show", "-s", "--format=%H %ct", "HEAD")
 	if err != nil {
@@ -52,7 +52,7 @@ func FromCheckout(ctx context.Context, version, dir string) (Facts, error) {
 	return Facts{Version: version, Commit: commit, Sum: sum, Time: time.Unix(unix, 0).UTC()}, nil
 }
 
-// VouchedSum is the sum of k8s.io/kubernetes at version that the Go checksum database has.
+// VouchedSum returns the sum of k8s.io/kubernetes at version from the Go checksum database.
 func VouchedSum(ctx context.Context, version string) (string, error) {
 	if err := needChecksumDatabase(ctx); err != nil {
 		return "", err
@@ -67,7 +67,7 @@ func VouchedSum(ctx context.Context, version string) (string, error) {
 	return downloads[0].Sum, nil
 }
 
-// git runs git in a folder, and gives what it prints.
+// git runs git in a directory and returns its output.
 func git(ctx context.Context, dir string, input io.Reader, arguments ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, "git", append([]string{"-C", dir}, arguments...)...)
 	command.Stdin = input

@@ -15,7 +15,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// AddModule writes an entry at the end of modules.yaml, or in the place of the one that the module has. Comments stay.
+// AddModule appends an entry to modules.yaml, or replaces the module's existing entry. Comments are kept.
 func AddModule(file string, entry Module) error {
 	text, err := sigsyaml.Marshal(entry)
 	if err != nil {
@@ -38,7 +38,7 @@ func AddModule(file string, entry Module) error {
 	})
 }
 
-// RemoveModule takes the entry of a module with plugins, and the comment above it, out of modules.yaml.
+// RemoveModule removes the entry of a module with plugins, and the comment above it, from modules.yaml.
 func RemoveModule(file, path string) error {
 	return editModules(file, func(modules *yaml.Node) error {
 		at := find(modules, path)
@@ -56,14 +56,14 @@ func RemoveModule(file, path string) error {
 	})
 }
 
-// find is the index of a module's entry; -1 if it has none.
+// find returns the index of a module's entry, or -1.
 func find(modules *yaml.Node, path string) int {
 	return slices.IndexFunc(modules.Content, func(entry *yaml.Node) bool {
 		return yaml.NewRNode(entry).Field("module").Value.YNode().Value == path
 	})
 }
 
-// editModules changes the list in modules.yaml, checks what comes out, and puts it in the file's place at once.
+// editModules edits the list in modules.yaml, checks the result, and replaces the file atomically.
 func editModules(file string, edit func(modules *yaml.Node) error) error {
 	if _, err := ReadModules(file); err != nil {
 		return err
@@ -76,7 +76,7 @@ func editModules(file string, edit func(modules *yaml.Node) error) error {
 	if err != nil {
 		return err
 	}
-	// An empty list is in brackets, and its first entry would be, too.
+	// An empty list has flow style, which its first entry would inherit.
 	modules.YNode().Style = 0
 	if err := edit(modules.YNode()); err != nil {
 		return err
@@ -98,7 +98,7 @@ func editModules(file string, edit func(modules *yaml.Node) error) error {
 	return os.Rename(edited, file)
 }
 
-// keys are those of entries, in the order in which people read them.
+// keys are the keys of entries, in reading order.
 var keys = []string{
 	"module", "version", "sum", "plugins", "arguments", "packages", "dependencies",
 	"name", "package", "constructor", "crds",

@@ -75,7 +75,7 @@ func TestEditModules(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before, after string
 		edit          func(file string) error
-		// wants are in the error, which leaves the file as it was.
+		// wants are parts of the error, after which the file is unchanged.
 		wants []string
 	}{
 		"added at the end": {
@@ -146,7 +146,7 @@ func TestEditModules(t *testing.T) {
 	}
 }
 
-// The file of this project is in the form in which it is written: what is added and removed leaves no trace.
+// This project's modules.yaml is in the form in which it is written: adding and removing a module leaves no diff.
 func TestModulesAreAsBeforeWhenOneWasAddedAndRemoved(t *testing.T) {
 	before := readFile(t, "../../modules.yaml")
 	file := writeFile(t, "modules.yaml", before)

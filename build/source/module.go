@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package source makes the Kubernetes source tree, and proves that it is the one that was asked for.
+// Package source makes the Kubernetes source tree, and verifies that it is the requested one.
 //
 // A release of Kubernetes is published twice: as a git tag, and as Go modules (k8s.io/kubernetes and the staging
-// modules k8s.io/api, k8s.io/client-go, …). A module zip is not a checkout: it has no symbolic links, no
-// executable bits, no vendored packages and no nested modules. FromModules puts back what the build needs.
+// modules k8s.io/api, k8s.io/client-go, …). A module zip is not a checkout: it has no symbolic links, no executable
+// bits, no vendored packages and no nested modules. FromModules restores what the build needs.
 package source
 
 import (
@@ -29,8 +29,8 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// ErrNotAvailable says that a module proxy does not offer a module at all: no fault of the network, the pin or
-// the patches.
+// ErrNotAvailable is returned when a module proxy does not offer a module at all. The network, the pin and the patches
+// are not at fault.
 var ErrNotAvailable = errors.New("not available from the module proxy")
 
 const (
@@ -38,22 +38,22 @@ const (
 	stagingDir       = "staging/src/k8s.io"
 )
 
-// symbolicLinks are the links of upstream's tree that its build needs, besides those of the staging modules
-// below vendor/k8s.io: path to target.
+// symbolicLinks maps paths to targets of upstream's links that the build needs, in addition to those of the staging
+// modules below vendor/k8s.io.
 var symbolicLinks = map[string]string{
 	"Makefile":                 "build/root/Makefile",
 	"Makefile.generated_files": "build/root/Makefile.generated_files",
 }
 
-// dispensable are the staging modules that go.mod requires but that no package of the scheduler, the API server
-// or kubeadm imports. Where the proxy does not offer one, an empty module stands in for it.
+// dispensable are the staging modules that go.mod requires but no package of the scheduler, the API server or kubeadm
+// imports. If the proxy does not offer one, an empty module replaces it.
 var dispensable = map[string]bool{
 	"sample-apiserver":  true,
 	"sample-cli-plugin": true,
 	"sample-controller": true,
 }
 
-// Facts is what is known about a source tree beside its files.
+// Facts describes a source tree.
 type Facts struct {
 	// Version is the Kubernetes tag.
 	Version string
@@ -65,15 +65,15 @@ type Facts struct {
 	Time time.Time
 }
 
-// download is what `go mod download -json` says of one module.
+// download is one module's result of `go mod download -json`.
 type download struct {
 	Path, Version, Error, Info, GoMod, Zip, Sum, GoModSum string
 	Origin                                                struct{ Hash string }
 }
 
-// FromModules writes the tree of a Kubernetes release into dir, which must be empty, out of Go modules alone.
-// Every zip that is used is hashed again and compared with the sum that the checksum database, through the go
-// command, vouched for. The caller compares Facts with its pin.
+// FromModules writes the tree of a Kubernetes release into dir, which must be empty, from Go modules alone. It hashes
+// every zip that it uses again and compares the sum with the one that the go command verified in the checksum database.
+// The caller compares Facts with its pin.
 func FromModules(ctx context.Context, version, dir string, progress io.Writer) (Facts, error) {
 	if err := CheckVersion(version); err != nil {
 		return Facts{}, err
@@ -115,7 +115,7 @@ func FromModules(ctx context.Context, version, dir string, progress io.Writer) (
 	return facts, executableScripts(dir)
 }
 
-// needChecksumDatabase refuses settings under which nothing would vouch for a module whose sum is not pinned.
+// needChecksumDatabase returns an error if the settings would leave modules without a pinned sum unverified.
 func needChecksumDatabase(ctx context.Context) error {
 	database, err := goCommand(ctx, os.TempDir(), "env", "GOSUMDB").Output()
 	if err != nil {
@@ -129,8 +129,8 @@ func needChecksumDatabase(ctx context.Context) error {
 	return nil
 }
 
-// downloadModules fetches modules into the module cache, in their order; the go command holds each against the checksum
-// database. What could not be had says so in its Error.
+// downloadModules downloads modules into the module cache, in their order; the go command compares each with the
+// checksum database. A failed download has its Error set.
 func downloadModules(ctx context.Context, modules []string) ([]download, error) {
 	// A private-module setting that covers k8s.io would switch the checksum database off for these modules.
 	command := goCommand(ctx, os.TempDir(), append([]string{"mod", "download", "-json"}, modules...)...)
@@ -154,8 +154,8 @@ func downloadModules(ctx context.Context, modules []string) ([]download, error) 
 	return downloads, nil
 }
 
-// goCommand runs the go command in module mode, with the user's proxy settings but none of the settings that
-// would change what is written.
+// goCommand returns a go command in module mode, with the user's proxy settings but without settings that would change
+// its output.
 func goCommand(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = dir
@@ -192,7 +192,7 @@ func factsOf(d download) (Facts, error) {
 	return Facts{Version: d.Version, Commit: d.Origin.Hash, Sum: d.Sum, Time: info.Time.UTC()}, nil
 }
 
-// extract writes a module zip's files below dir, after hashing the whole zip.
+// extract hashes the whole module zip, and then writes its files below dir.
 func extract(d download, dir string) error {
 	sum, err := dirhash.HashZip(d.Zip, dirhash.Hash1)
 	if err != nil {
@@ -240,7 +240,7 @@ func extractFile(entry *zip.File, target string) error {
 	return writer.Close()
 }
 
-// stagingModules lists the modules that go.mod takes from the tree itself, by their last path element.
+// stagingModules returns the last path elements of the modules that go.mod replaces with directories of the tree.
 func stagingModules(goMod string) ([]string, error) {
 	file, err := parseModFile(goMod)
 	if err != nil {
@@ -308,8 +308,8 @@ func addStaging(ctx context.Context, version, dir string, names []string, progre
 	return nil
 }
 
-// emptyModule writes a module without packages, at the language version of the whole tree: that version is
-// recorded in vendor/modules.txt.
+// emptyModule writes a module without packages at the language version of the whole tree, which vendor/modules.txt
+// records.
 func emptyModule(dir, target, path string) error {
 	main, err := parseModFile(filepath.Join(dir, "go.mod"))
 	if err != nil {
@@ -322,8 +322,8 @@ func emptyModule(dir, target, path string) error {
 	return os.WriteFile(filepath.Join(target, "go.mod"), []byte(content), 0o644)
 }
 
-// unpublishModFile undoes what publishing does to a staging module's go.mod: in the tree, staging modules require
-// each other at v0.0.0 and replace each other, and themselves, by the folders beside them.
+// unpublishModFile undoes the changes that publishing makes to a staging module's go.mod: in the tree, staging modules
+// require each other at v0.0.0 and replace each other, and themselves, with the directories next to them.
 func unpublishModFile(path, stagingVersion string, staging map[string]bool) error {
 	file, err := parseModFile(path)
 	if err != nil {
@@ -336,7 +336,7 @@ func unpublishModFile(path, stagingVersion string, staging map[string]bool) erro
 			}
 		}
 	}
-	// All replacements stand in one block, which AddReplace would not make.
+	// All replacements are in one block, which AddReplace would not make.
 	block := &modfile.LineBlock{Token: []string{"replace"}}
 	add := func(tokens ...string) {
 		block.Line = append(block.Line, &modfile.Line{Token: tokens, InBlock: true})
@@ -360,7 +360,7 @@ func unpublishModFile(path, stagingVersion string, staging map[string]bool) erro
 	return os.WriteFile(path, modfile.Format(file.Syntax), 0o644)
 }
 
-// unpublishSumFile drops the sums of staging modules: the tree takes them from folders, which have none.
+// unpublishSumFile removes the sums of staging modules: in the tree they are directories, which have no sums.
 func unpublishSumFile(path, stagingVersion string, staging map[string]bool) error {
 	content, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -379,8 +379,8 @@ func unpublishSumFile(path, stagingVersion string, staging map[string]bool) erro
 	return os.WriteFile(path, []byte(kept.String()), 0o644)
 }
 
-// vendor fills vendor/ as upstream's own update does, and proves the result by comparing modules.txt, which the
-// published module does carry, byte for byte.
+// vendor fills vendor/ as upstream's own update does, and verifies the result: modules.txt must equal the published
+// module's copy byte for byte.
 func vendor(ctx context.Context, dir string, staging []string, progress io.Writer) error {
 	vendorDir := filepath.Join(dir, "vendor")
 	published := map[string][]byte{}
@@ -422,8 +422,8 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 	return nil
 }
 
-// executableScripts gives every file that starts with "#!" its executable bit, and every other file none. Upstream
-// has a few scripts without the bit; they are called through their interpreter, or sourced, all the same.
+// executableScripts sets the executable bit of every file that starts with "#!", and clears it on every other file. In
+// upstream, a few scripts lack the bit; they are run through their interpreter, or sourced.
 func executableScripts(dir string) error {
 	return filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {

@@ -94,7 +94,7 @@ func TestExecutableScripts(t *testing.T) {
 	}
 }
 
-// moduleZip writes a module zip with the given entries, and gives the download that the go command would report.
+// moduleZip writes a module zip with the given entries, and returns the matching download.
 func moduleZip(t *testing.T, entries map[string]string) download {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "module.zip")

@@ -19,34 +19,34 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// Module is a Go module of which the image carries packages that upstream does not vendor: an entry of modules.yaml.
+// Module is an entry of modules.yaml: a Go module with packages that the image adds to those that upstream vendors.
 type Module struct {
 	Path    string `json:"module"`
 	Version string `json:"version"`
 	// Sum is the module's h1: sum, as in go.sum.
 	Sum string `json:"sum"`
-	// Packages are folders of the module, "." for its root.
+	// Packages are directories of the module, "." for its root.
 	Packages []string `json:"packages"`
-	// Plugins are those that kube-scheduler is to know.
+	// Plugins are registered with kube-scheduler.
 	Plugins []Plugin `json:"plugins,omitempty"`
-	// Arguments is the package that makes the scheduler's scheme know the plugins' arguments when it is imported; empty
-	// if they have none.
+	// Arguments is the package that registers the plugins' arguments with the scheduler's scheme when it is imported;
+	// empty if they have none.
 	Arguments string `json:"arguments,omitempty"`
-	// Dependencies are modules that only this one needs; they have neither plugins nor dependencies of their own.
+	// Dependencies are modules that only this one needs; they have neither plugins nor dependencies themselves.
 	Dependencies []Module `json:"dependencies,omitempty"`
 }
 
 // Plugin is a scheduling plugin of a module.
 type Plugin struct {
 	Name string `json:"name"`
-	// Package is its folder in the module, and Constructor the function there that makes the plugin.
+	// Package is its directory in the module, and Constructor the function there that creates the plugin.
 	Package     string `json:"package"`
 	Constructor string `json:"constructor"`
-	// CRDs are files of the module with the CustomResourceDefinitions without which the plugin does not start.
+	// CRDs are files of the module with the CustomResourceDefinitions that the plugin needs to start.
 	CRDs []string `json:"crds,omitempty"`
 }
 
-// ImportPaths are those of the packages.
+// ImportPaths returns the import paths of the packages.
 func (m Module) ImportPaths() []string {
 	var paths []string
 	for _, folder := range m.Packages {
@@ -55,7 +55,7 @@ func (m Module) ImportPaths() []string {
 	return paths
 }
 
-// String is the module in one line: all that decides which files come into the tree.
+// String returns the module in one line, with everything that determines its files in the tree.
 func (m Module) String() string {
 	text := fmt.Sprintf("%s@%s %s: %s", m.Path, m.Version, m.Sum, strings.Join(m.Packages, ", "))
 	for _, plugin := range m.Plugins {
@@ -70,8 +70,8 @@ func (m Module) String() string {
 	return text
 }
 
-// All are the modules and their dependencies, each once, with the packages that any of them names. ReadModules has made
-// sure that they agree on versions and sums.
+// All returns the modules and their dependencies, each once, with the union of the packages that are listed for it.
+// ReadModules has checked that versions and sums agree.
 func All(modules []Module) []Module {
 	var all []Module
 	add := func(m Module) {
@@ -95,12 +95,12 @@ func All(modules []Module) []Module {
 	return all
 }
 
-// WithoutPlugins are the modules that this project's own plugins need.
+// WithoutPlugins returns the modules that this project's own plugins need.
 func WithoutPlugins(modules []Module) []Module {
 	return slices.DeleteFunc(slices.Clone(modules), func(m Module) bool { return len(m.Plugins) > 0 })
 }
 
-// ReadModules reads modules.yaml. A key that is not known is an error.
+// ReadModules reads modules.yaml. Unknown keys are errors.
 func ReadModules(file string) ([]Module, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -177,10 +177,10 @@ func (m Module) check() error {
 	return nil
 }
 
-// pluginName is what names of plugins are made of: they stand in Go strings, and in messages.
+// pluginName is the form of plugin names, which appear in Go strings and in messages.
 var pluginName = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
 
-// checkPlugins looks at what is said of the plugins, whose names go to seen.
+// checkPlugins checks the plugins and adds their names to seen.
 func (m Module) checkPlugins(seen map[string]bool) error {
 	if len(m.Plugins) == 0 && (m.Arguments != "" || len(m.Dependencies) > 0) {
 		return errors.New("it has arguments or dependencies, and no plugins")

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// What Kubernetes release is built: the pin in the file upstream.version, and the
-// version string of what is made from it.
+// The Kubernetes release to build, pinned in the file upstream.version, and the versions that follow from it.
 package source
 
 import (
@@ -36,7 +35,7 @@ var (
 	goForm      = regexp.MustCompile(`^go1\.[0-9]+(\.[0-9]+|rc[0-9]+)?$`)
 )
 
-// CheckVersion refuses anything that is not a release of the minor this project patches.
+// CheckVersion returns an error unless version is a release of the minor version that this project patches.
 func CheckVersion(version string) error {
 	if !versionForm.MatchString(version) {
 		return nextstep.With(
@@ -46,13 +45,13 @@ func CheckVersion(version string) error {
 	return nil
 }
 
-// StagingVersion gives the version of the k8s.io staging modules of a Kubernetes release: v0.23.17 for v1.23.17.
+// StagingVersion returns the version of the k8s.io staging modules of a Kubernetes release: v0.23.17 for v1.23.17.
 func StagingVersion(version string) string {
 	return "v0" + strings.TrimPrefix(version, semver.Major(version))
 }
 
-// ReadPin reads upstream.version. Every line is empty, a comment that starts with '#', or KEY=VALUE; all four
-// keys must be there, in their own form, once, and no other.
+// ReadPin reads upstream.version. Each line is empty, a comment that starts with '#', or KEY=VALUE; each of the four
+// keys must appear exactly once with a valid value, and other keys are errors.
 func ReadPin(file string) (Pin, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {

@@ -22,9 +22,9 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// registrationFile is the file of the tree that has kube-scheduler know the plugins of modules. What it calls is of
-// this project's own, and comes with the patches. Its name does not begin with zz_generated: upstream's build in Docker
-// hides such files from the container, and makes them there.
+// registrationFile is the file of the tree that registers the modules' plugins with kube-scheduler. It calls code of
+// this project that comes with the patches. Its name does not begin with zz_generated: upstream's build in Docker hides
+// such files from the container, and generates them there.
 const registrationFile = "cmd/kube-scheduler/modules.go"
 
 var registration = template.Must(template.New(registrationFile).Parse(`// Code generated from modules.yaml. DO NOT EDIT.
@@ -58,8 +58,8 @@ func init() {
 }
 `))
 
-// register writes the file that has kube-scheduler know the plugins of modules; nil where there are none. crds are the
-// definitions in each of the files that the plugins name.
+// register returns the file that registers the modules' plugins with kube-scheduler; nil if there are none. crds are
+// the definitions by the files that the plugins name.
 func register(modules []Module, crds map[string][]CRD) []byte {
 	type plugin struct {
 		Name, Constructor string
@@ -103,10 +103,10 @@ func register(modules []Module, crds map[string][]CRD) []byte {
 	return formatted
 }
 
-// Registration is that file without what comes from CRDs, which the modules' sums stand for.
+// Registration returns that file without the CRDs, which the modules' sums already determine.
 func Registration(modules []Module) []byte { return register(modules, nil) }
 
-// CRD is a CustomResourceDefinition that a module brings: what is read of it, and its text.
+// CRD is a CustomResourceDefinition from a module: the fields that are used, and its text.
 type CRD struct {
 	Kind     string `json:"kind"`
 	Metadata struct {
@@ -125,7 +125,7 @@ type CRD struct {
 	Text []byte `json:"-"`
 }
 
-// Version is the one that is stored.
+// Version returns the storage version.
 func (c CRD) Version() string {
 	for _, version := range c.Spec.Versions {
 		if version.Storage {
@@ -135,8 +135,8 @@ func (c CRD) Version() string {
 	return ""
 }
 
-// readCRDs reads the definitions that the modules' plugins name, by the module's path and the file in it. folders are
-// where the modules lie, by their paths.
+// readCRDs reads the definitions that the modules' plugins name, keyed by the module's path joined with the file's
+// path. folders maps module paths to their directories.
 func readCRDs(modules []Module, folders map[string]string) (map[string][]CRD, error) {
 	crds := map[string][]CRD{}
 	for _, m := range modules {
@@ -185,8 +185,8 @@ func parseCRDs(content []byte) ([]CRD, error) {
 	return crds, nil
 }
 
-// WriteCRDs writes the CustomResourceDefinitions that the modules' plugins need into a folder, each into a file of its
-// name, for kubectl apply -f.
+// WriteCRDs writes the CustomResourceDefinitions that the modules' plugins need into a directory, one file each, for
+// kubectl apply -f.
 func WriteCRDs(ctx context.Context, modules []Module, folder string) error {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// treeModule is the tree of a Kubernetes release as a Go module: the files that say what is in vendor/. The go command
+// treeModule is the tree of a Kubernetes release as a Go module: the files that describe vendor/. The go command
 // refuses a tree in which they disagree.
 type treeModule struct {
 	goMod *modfile.File
@@ -39,14 +39,14 @@ func readTree(ctx context.Context, repository, commit string) (*treeModule, erro
 	return &treeModule{goMod: goMod, goSum: content[1], list: ParseVendorList(content[2])}, err
 }
 
-// files returns the files' contents by their paths in the tree.
+// files returns the contents of the files by their paths in the tree.
 func (t *treeModule) files() map[string][]byte {
 	return map[string][]byte{
 		"go.mod": modfile.Format(t.goMod.Syntax), "go.sum": t.goSum, "vendor/modules.txt": formatVendorList(t.list),
 	}
 }
 
-// check refuses modules at another version than upstream's, and packages that upstream vendors itself.
+// check returns an error for modules at another version than upstream's, and for packages that upstream vendors itself.
 func (t *treeModule) check(modules []Module) error {
 	for _, m := range modules {
 		if vendored := t.vendored(m.Path); vendored != nil {
@@ -58,8 +58,8 @@ func (t *treeModule) check(modules []Module) error {
 	return nil
 }
 
-// require adds the packages of modules to vendor/modules.txt, and those modules that upstream does not vendor to go.mod
-// and go.sum. downloads are what the go command says of them.
+// require adds the packages of modules to vendor/modules.txt, and the modules that upstream does not vendor to go.mod
+// and go.sum. downloads are the go command's results for them.
 func (t *treeModule) require(modules []Module, downloads []download) error {
 	for i, m := range modules {
 		vendored := t.vendored(m.Path)
@@ -85,7 +85,7 @@ func (t *treeModule) require(modules []Module, downloads []download) error {
 	return nil
 }
 
-// vendored returns the entry of a module of which upstream vendors packages, or nil.
+// vendored returns the entry of a module that upstream vendors packages of, or nil.
 func (t *treeModule) vendored(path string) *Vendored {
 	at := slices.IndexFunc(t.list, func(v *Vendored) bool { return v.Module.Path == path && v.Module.Version != "" })
 	if at < 0 {
@@ -94,8 +94,8 @@ func (t *treeModule) vendored(path string) *Vendored {
 	return t.list[at]
 }
 
-// addModule adds a module that upstream does not vendor, and returns its entry, as `go mod vendor` writes it: with what
-// upstream replaces the module by, and the module's language level, if that of the tree is 1.17 or later.
+// addModule adds a module that upstream does not vendor and returns its entry as `go mod vendor` writes it: with
+// upstream's replacement, and with the module's language version if that of the tree is at least 1.17.
 func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 	content, err := os.ReadFile(d.GoMod)
 	if err != nil {
@@ -127,7 +127,8 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 	return added, nil
 }
 
-// check refuses a module at another version than upstream's, and packages that upstream vendors itself.
+// check returns an error for a module at another version than upstream's, and for packages that upstream vendors
+// itself.
 func (v *Vendored) check(m Module) error {
 	takes := v.takes()
 	if takes.Path != m.Path || takes.Version != m.Version {

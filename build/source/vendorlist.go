@@ -9,18 +9,18 @@ import (
 	"golang.org/x/mod/module"
 )
 
-// Vendored is what vendor/modules.txt says of one module.
+// Vendored is the entry of one module in vendor/modules.txt.
 type Vendored struct {
 	Module module.Version
-	// Replacement is the module, or the folder without a version, that stands in for this one; empty if none does.
+	// Replacement is the module, or the directory without a version, that replaces this one; empty if none does.
 	Replacement module.Version
-	// Packages are the import paths of those that lie in vendor/, sorted.
+	// Packages are the import paths of the packages in vendor/, sorted.
 	Packages []string
-	// head is the line of the module and what the go command notes below it.
+	// head is the module's line and the go command's notes below it.
 	head []string
 }
 
-// takes is what lies in vendor/: the module, or what stands in for it.
+// takes returns the module in vendor/: the module itself or its replacement.
 func (v *Vendored) takes() module.Version {
 	if v.Replacement.Path != "" {
 		return v.Replacement
@@ -28,11 +28,11 @@ func (v *Vendored) takes() module.Version {
 	return v.Module
 }
 
-// inStaging says whether the module lies in the tree of Kubernetes whole.
+// inStaging reports whether the tree of Kubernetes contains the whole module.
 func (v *Vendored) inStaging() bool { return strings.HasPrefix(v.Replacement.Path, "./staging/") }
 
-// ParseVendorList reads vendor/modules.txt. The replacements at its end, which are there for the go command's check
-// alone, have neither a version nor packages.
+// ParseVendorList reads vendor/modules.txt. The replacements at its end, which serve only the go command's check, have
+// neither a version nor packages.
 func ParseVendorList(content []byte) []*Vendored {
 	var list []*Vendored
 	for line := range strings.Lines(string(content)) {

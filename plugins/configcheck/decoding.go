@@ -26,10 +26,10 @@ import (
 // configurationKind is the kind of the scheduler's configuration files.
 const configurationKind = "KubeSchedulerConfiguration"
 
-// Explain replaces the first error of the scheduler's decoder by an aggregate of all errors of the configuration file:
-// unknown fields, values of a wrong type, and values in the rest that validation refuses. Each error names the path of
-// its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the file is
-// not YAML.
+// Explain replaces the first error of the scheduler's decoder with an aggregate of all errors of the configuration
+// file: unknown fields, values of a wrong type, and values in the rest that validation rejects. Each error names the
+// path of its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the
+// file is not YAML.
 func Explain(configFile string, err error) error {
 	data, readErr := os.ReadFile(configFile)
 	if err == nil || readErr != nil {
@@ -72,7 +72,7 @@ func (r reader) explain(data []byte, original error) error {
 	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(found)...))
 }
 
-// errorsOfTheRest validates a document without its refused fields. It omits errors that may be caused by their absence.
+// errorsOfTheRest validates a document without its rejected fields. It omits errors that their absence may cause.
 func (r reader) errorsOfTheRest(found *search) []error {
 	object, gvk, err := r.decoder.Decode(encode(found.accepted), nil, nil)
 	if err != nil {
@@ -82,7 +82,7 @@ func (r reader) errorsOfTheRest(found *search) []error {
 	if !ok {
 		return nil
 	}
-	// Validation asks it which version the file has, as at start.
+	// As at start, validation needs the version of the file.
 	cfg.TypeMeta.APIVersion = gvk.GroupVersion().String()
 	aggregate := r.validate(cfg)
 	if aggregate == nil {
@@ -97,10 +97,10 @@ func (r reader) errorsOfTheRest(found *search) []error {
 	return errs
 }
 
-// meaningful reports whether an error is about the file itself, and not about refused fields or about fields that flags
-// may override.
+// meaningful reports whether an error concerns the file itself, rather than rejected fields or fields that flags may
+// override.
 func meaningful(err *field.Error, refused []string) bool {
-	// The flags --leader-elect… override the file, and they are not known here.
+	// The flags --leader-elect… override the file, and are unknown here.
 	if isWithin(err.Field, "leaderElection") {
 		return false
 	}
@@ -108,7 +108,7 @@ func meaningful(err *field.Error, refused []string) bool {
 		if isWithin(err.Field, path) {
 			return false
 		}
-		// For example, a rule has nothing to match without its pattern of a wrong type.
+		// For example, a rule whose pattern has a wrong type appears to have nothing to match.
 		if err.Type == field.ErrorTypeRequired && isWithin(path, err.Field) {
 			return false
 		}
@@ -116,7 +116,7 @@ func meaningful(err *field.Error, refused []string) bool {
 	return true
 }
 
-// isWithin reports whether a path is the same as another one, or that of a field inside it.
+// isWithin reports whether a path equals another one, or is the path of a field inside it.
 func isWithin(path, above string) bool {
 	return path == above || strings.HasPrefix(path, above+".") || strings.HasPrefix(path, above+"[")
 }
@@ -158,7 +158,7 @@ func parse(data []byte) (document json.RawMessage, duplicates []error, err error
 		return nil, nil, err
 	}
 	if _, err := yaml.YAMLToJSONStrict(data); err != nil {
-		// A heading, and then a line for each error.
+		// The first line is a heading; each further line is an error.
 		for _, line := range strings.Split(err.Error(), "\n")[1:] {
 			duplicates = append(duplicates, fmt.Errorf("%s", strings.TrimSpace(line)))
 		}

@@ -412,8 +412,8 @@ func fieldErrors(t *testing.T, r reader, data []byte) []error {
 }
 
 // TestFindAgreesWithTheDecoder puts values of every kind into every field of the args of all plugins, ours and
-// upstream's, and into an unknown field, one at a time. If the scheduler's decoder refuses a value, there must be one
-// error, with the path of that field; else there must be none.
+// upstream's, and into an unknown field, one at a time. If the scheduler's decoder rejects a value, there must be
+// exactly one error, with the path of that field; otherwise there must be none.
 func TestFindAgreesWithTheDecoder(t *testing.T) {
 	r := newReader()
 	values := []string{`"text"`, `7`, `1.5`, `99999999999`, `true`, `{"a":"b"}`, `["c"]`, `[["d"]]`, `[{"e":1}]`, `{"f":{"g":1}}`, `null`, `"1s"`, `[null]`}

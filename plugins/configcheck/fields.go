@@ -21,27 +21,27 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// longestValue is the length, in characters, of the longest value that an error shows.
+// longestValue is the maximum length, in characters, of a value in an error.
 const longestValue = 60
 
-// search finds every field that the scheduler's decoder refuses. The decoder itself stops at the first value of a wrong
-// type, and at the first plugin whose args are wrong. So each value is decoded on its own into its field's Go type.
+// search finds every field that the scheduler's decoder rejects. The decoder itself stops at the first value of a wrong
+// type, and at the first plugin whose args are wrong. So each value is decoded separately into its field's Go type.
 type search struct {
 	reader
 	version schema.GroupVersion
-	// accepted is the document without the refused fields.
+	// accepted is the document without the rejected fields.
 	accepted interface{}
-	// refused are the paths of those fields, and errs are the reasons.
+	// refused are the paths of the rejected fields, and errs are the reasons.
 	refused []string
 	errs    []error
 }
 
-// find searches a document, given in JSON, of a kind that the scheme knows.
+// find searches a JSON document of a kind that the scheme knows.
 func (r reader) find(document []byte, gvk schema.GroupVersionKind) *search {
 	s := &search{reader: r, version: gvk.GroupVersion()}
 	var given map[string]interface{}
 	decoder := json.NewDecoder(bytes.NewReader(document))
-	// Numbers are shown as they were written.
+	// Errors show numbers as they were written.
 	decoder.UseNumber()
 	if object, err := r.scheme.New(gvk); err == nil && decoder.Decode(&given) == nil {
 		s.accepted = s.object(nil, reflect.TypeOf(object).Elem(), given)
@@ -49,7 +49,7 @@ func (r reader) find(document []byte, gvk schema.GroupVersionKind) *search {
 	return s
 }
 
-// value returns a value without the fields that its type refuses. It returns false if the value itself is refused.
+// value returns a value without the fields that its type rejects. It returns false if the value itself is rejected.
 func (s *search) value(path *field.Path, t reflect.Type, given interface{}) (interface{}, bool) {
 	decoded := reflect.New(t).Interface()
 	for t.Kind() == reflect.Ptr {
@@ -74,7 +74,7 @@ func (s *search) value(path *field.Path, t reflect.Type, given interface{}) (int
 	return given, true
 }
 
-// list returns a list in which null replaces each refused item, so that the indexes of the others stay the same.
+// list returns a list in which null replaces each rejected item, so that the indexes of the others stay the same.
 func (s *search) list(path *field.Path, t reflect.Type, given []interface{}) []interface{} {
 	accepted := make([]interface{}, len(given))
 	for i := range given {
@@ -83,7 +83,7 @@ func (s *search) list(path *field.Path, t reflect.Type, given []interface{}) []i
 	return accepted
 }
 
-// object returns an object without its refused fields.
+// object returns an object without its rejected fields.
 func (s *search) object(path *field.Path, t reflect.Type, given map[string]interface{}) map[string]interface{} {
 	accepted := map[string]interface{}{}
 	fields := fieldsOf(t)
@@ -107,7 +107,7 @@ func (s *search) object(path *field.Path, t reflect.Type, given map[string]inter
 	return accepted
 }
 
-// args returns the args of a plugin without the fields that it refuses.
+// args returns the args of a plugin without the fields that it rejects.
 func (s *search) args(path *field.Path, plugin, given interface{}) (interface{}, bool) {
 	args, err := s.scheme.New(s.version.WithKind(fmt.Sprint(plugin, "Args")))
 	if err != nil {
@@ -134,7 +134,7 @@ func (s *search) args(path *field.Path, plugin, given interface{}) (interface{},
 	return fields, true
 }
 
-// refuse adds an error, and the path of the refused field.
+// refuse adds an error, and the path of the rejected field.
 func (s *search) refuse(path *field.Path, err error) {
 	s.refused = append(s.refused, path.String())
 	s.errs = append(s.errs, err)
@@ -156,7 +156,7 @@ func fieldsOf(t reflect.Type) map[string]reflect.Type {
 	return fields
 }
 
-// known lists the fields of a type, for a message about a mistyped one.
+// known lists the fields of a type, for the error about an unknown one.
 func known(t reflect.Type) string {
 	return strings.Join(sets.StringKeySet(fieldsOf(t)).Delete("apiVersion", "kind").List(), ", ")
 }
@@ -168,7 +168,7 @@ var (
 	byteSlice       = reflect.TypeOf([]byte{})
 )
 
-// decodesItself reports whether a type has its own form in a file, so that its Go fields do not matter.
+// decodesItself reports whether a type decodes itself, so that its Go fields do not matter.
 func decodesItself(t reflect.Type) bool {
 	return t == byteSlice || reflect.PtrTo(t).Implements(jsonUnmarshaler)
 }
@@ -179,10 +179,10 @@ type text string
 func (t text) String() string { return string(t) }
 
 // access matches the paths of args about the access to a server. Users may write passwords there: in a URL, in a
-// header, or instead of a file name.
+// header, or in place of a file name.
 var access = regexp.MustCompile(`^profiles\[\d+\]\.pluginConfig\[\d+\]\.args\.prometheus\b`)
 
-// shown returns the text for a value in an error. It hides long values, and values that may be a key or a password.
+// shown returns the text of a value in an error. It hides long values, and values that may be a key or a password.
 func shown(path *field.Path, value interface{}, t reflect.Type) text {
 	encoded := encode(value)
 	switch {

@@ -15,7 +15,7 @@ import (
 )
 
 // dropMissingFiles removes from an extender the files that do not exist on this machine, because a configuration may be
-// checked on another machine. It keeps files that are not read because the extender has data in their place. It returns
+// checked on another machine. It keeps files that are not read because the extender has inline data instead. It returns
 // a message for each removed file.
 func dropMissingFiles(extender *schedulerconfig.Extender) []string {
 	tls := extender.TLSConfig
@@ -31,13 +31,13 @@ func dropMissingFiles(extender *schedulerconfig.Extender) []string {
 		missing = append(missing, fmt.Sprintf("%s is not to be found on this machine: %v", field, err))
 		return true
 	}
-	// A start refuses a CA together with insecure before it reads the file.
+	// At start, a CA together with insecure is rejected before the file is read.
 	if !tls.Insecure && isMissing("caFile", tls.CAFile, tls.CAData) {
 		tls.CAFile, tls.Insecure = "", true
 	}
 	certificate, key := isMissing("certFile", tls.CertFile, tls.CertData), isMissing("keyFile", tls.KeyFile, tls.KeyData)
 	if certificate || key {
-		// Neither can be read without the other.
+		// The certificate and the key can only be read together.
 		tls.CertFile, tls.CertData, tls.KeyFile, tls.KeyData = "", nil, "", nil
 	}
 	return missing

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// These plugins need to be enabled at several extension points, or together with another plugin.
+// These plugins must be enabled at several extension points, or together with another plugin.
 const (
 	chaos            = "Chaos"
 	nodeFilter       = "NodeFilter"
@@ -24,7 +24,7 @@ const (
 	workloadTopology = "WorkloadTopology"
 )
 
-// pointNotes returns notes about plugins that are never called at an extension point, or do nothing there.
+// pointNotes returns notes about plugins that are never called at an extension point, or have no effect there.
 func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins,
 	extenders []schedulerconfig.Extender) []string {
 	var notes []string
@@ -101,7 +101,7 @@ func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
 }
 
 // chaosNotes returns notes about args of Chaos without effect, because it is not enabled at the extension points that
-// they need. Nodes are rejected at filter, but chosen for that at preFilter.
+// they need. The nodes that filter rejects are chosen at preFilter.
 func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []string {
 	if points.Len() == 0 {
 		return nil
@@ -145,7 +145,7 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 		}
 		switch {
 		case rule.Action == config.FilterDeny:
-			open = nil // Whether the rule is about the same pods is not checked.
+			open = nil // It is not checked whether the rule concerns the same pods.
 		case rule.Action == config.FilterAllow && rule.RestrictedLabels:
 			open = append(open, rule.Name)
 		}
@@ -176,7 +176,7 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 	return notes
 }
 
-// restrictedNotes returns a note if rules with restrictedLabels are in some profiles only, because pods choose their
+// restrictedNotes returns a note if only some profiles have rules with restrictedLabels, because pods choose their
 // profile.
 func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf func(profile string) *schedulerconfig.Plugins) []string {
 	var with, without []string

@@ -34,7 +34,7 @@ func TestNotesOfChaos(t *testing.T) {
 		name    string
 		args    config.ChaosArgs
 		plugins schedulerconfig.Plugins
-		// extenders have weights of their own.
+		// extenders have their own weights.
 		extenders []schedulerconfig.Extender
 		want      []string
 	}{

@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// requestTimeout bounds each request to the API server, which answers at once if it can be reached.
+	// requestTimeout limits each request to the API server, which answers immediately if it can be reached.
 	requestTimeout = 10 * time.Second
-	// sourcesTimeout bounds the check of one plugin's sources. Several of them may hang until their own timeouts.
+	// sourcesTimeout limits the check of one plugin's sources. Several of them may hang until their own timeouts.
 	sourcesTimeout = 2 * time.Minute
 )
 
@@ -79,8 +79,8 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	}
 }
 
-// checkCarried prints a warning for each CustomResourceDefinition that an enabled plugin of another project needs and
-// the API server does not have.
+// checkCarried prints a warning for each CustomResourceDefinition that an enabled third-party plugin needs and the API
+// server does not have.
 func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
 	names := map[string]bool{}
 	for _, framework := range profiles {
@@ -95,8 +95,8 @@ func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
 	}
 }
 
-// check calls CheckSources. A panic is an error like any other: the other sources are checked too, and the
-// configuration stays valid.
+// check calls CheckSources. A panic becomes an error: the other sources are still checked, and the configuration stays
+// valid.
 func (s source) check(ctx context.Context, nodes []*v1.Node, out io.Writer) (err error) {
 	defer func() {
 		if problem := recover(); problem != nil {

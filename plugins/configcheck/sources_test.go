@@ -208,7 +208,7 @@ func TestValidateChecksSourcesWithoutNodes(t *testing.T) {
 	}
 }
 
-// TestValidateSendsNoRequest is about configurations without plugins that have sources, and about invalid ones.
+// TestValidateSendsNoRequest covers configurations without plugins that have sources, and invalid ones.
 func TestValidateSendsNoRequest(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{

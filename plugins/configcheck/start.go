@@ -35,7 +35,8 @@ import (
 
 // Start holds the configuration of a kube-scheduler.
 type Start struct {
-	// ConfigFile is the path of the configuration file; empty if there is none, and flags alone make the configuration.
+	// ConfigFile is the path of the configuration file; empty if there is none and flags alone define the
+	// configuration.
 	ConfigFile string
 	// Config is the configuration, defaulted and validated, after flags have overridden the file.
 	Config *schedulerconfig.KubeSchedulerConfiguration
@@ -86,8 +87,8 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	return nil
 }
 
-// check creates a scheduler, which stops at the first error, and then each part on its own, to find all errors. It
-// returns the sources of the latter's plugins.
+// check creates a scheduler, which stops at the first error, and then each part separately, to find all errors. It
+// returns the sources of the separately created plugins.
 func (s Start) check() (profile.Map, []source, error) {
 	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
 		return nil, nil, err
@@ -175,8 +176,8 @@ func newOffline() (*offline, error) {
 	}, nil
 }
 
-// refusing is an http.RoundTripper that sends nothing. Plugins of other projects wait in New for their own informers,
-// so it answers list requests with an empty list.
+// refusing is an http.RoundTripper that sends nothing. It answers list requests with an empty list, because third-party
+// plugins wait in New for their own informers.
 type refusing struct{}
 
 var errRefused = errors.New("no request is sent while a configuration is validated")

@@ -64,7 +64,7 @@ func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfigura
 	return cfg
 }
 
-// fitWarning is about an invalid name among the ignored resources.
+// fitWarning is the warning about an invalid name in ignoredResources.
 const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b": name part must consist of alphanumeric ` +
 	`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used ` +
 	`for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'); a start accepts it, because the profile has the plugin disabled, or because ` +
@@ -454,7 +454,7 @@ extenders:
 				tt.registry = registry
 			}
 			var out, errOut bytes.Buffer
-			// A directory exists and cannot be read as a certificate.
+			// A directory exists, but cannot be read as a certificate.
 			dir := t.TempDir()
 			cfg := load(t, strings.ReplaceAll(tt.document, "DIRECTORY", dir))
 			err := Validate(&out, &errOut, Start{ConfigFile: "config.yaml", Config: cfg, Registry: tt.registry}, nil)
@@ -494,8 +494,8 @@ func TestValidatePrintsErrorsOfTheFile(t *testing.T) {
 	}
 }
 
-// TestValidateKeepsTheConfiguration is about the extenders' timeouts and the args of NodeResourcesFit, which are
-// changed when a scheduler is created.
+// TestValidateKeepsTheConfiguration covers the extenders' timeouts and the args of NodeResourcesFit, which creating a
+// scheduler changes.
 func TestValidateKeepsTheConfiguration(t *testing.T) {
 	cfg := load(t, head+`extenders: [{urlPrefix: "http://a", managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]`)
 	before := cfg.DeepCopy()

@@ -170,7 +170,7 @@ func verbs(extender schedulerconfig.Extender) []string {
 	return found
 }
 
-// notes returns notes about settings that a scheduler accepts and that are seldom intended.
+// notes returns notes about settings that a scheduler accepts but that are seldom intended.
 func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []string {
 	var notes []string
 	note := func(format string, args ...interface{}) { notes = append(notes, fmt.Sprintf("note: "+format, args...)) }
@@ -218,8 +218,8 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 	return append(notes, s.kubeconfigNotes()...)
 }
 
-// fitWarnings returns warnings about args of NodeResourcesFit that the plugin refuses but a start accepts: upstream's
-// table of validators has this one under a name that is never looked up.
+// fitWarnings returns warnings about args of NodeResourcesFit that the plugin rejects but a start accepts: upstream's
+// table of validators lists this one under a name that is never looked up.
 func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
 	var warnings []string
 	for i, pluginConfig := range p.PluginConfig {
@@ -237,7 +237,8 @@ func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []st
 	return warnings
 }
 
-// multiPointNotes returns notes about multiPoint in v1beta2, which drops its content. So they read the file again.
+// multiPointNotes returns notes about multiPoint in v1beta2, which drops its content. Therefore it reads the file
+// again.
 func (s Start) multiPointNotes() []string {
 	data, err := os.ReadFile(s.ConfigFile)
 	var given v1beta2.KubeSchedulerConfiguration

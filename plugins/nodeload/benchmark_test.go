@@ -23,7 +23,7 @@ import (
 
 const benchmarkNodes = 5000
 
-// five resources, of all strategies.
+// five returns five resources that use all strategies.
 func five() []config.NodeLoadResource {
 	resources := []config.NodeLoadResource{cpu(80), cpu(90), network(80), network(90), cpu(95)}
 	for i, name := range []string{"cpu", "memory", "network", "disk", "power"} {
@@ -75,14 +75,14 @@ func filterAll(w *world, state *framework.CycleState, pod *v1.Pod, infos []*fram
 	}
 }
 
-// scoreAll has the names at hand, as the framework does.
+// scoreAll uses existing name strings, as the framework does.
 func scoreAll(w *world, state *framework.CycleState, pod *v1.Pod, _ []*framework.NodeInfo) {
 	for _, n := range w.names {
 		w.plugin.Score(context.Background(), state, pod, n)
 	}
 }
 
-// TestFilterAndScoreAllocations checks that nodes whose pods have not changed take no allocations.
+// TestFilterAndScoreAllocations checks that nodes whose pods have not changed need no allocations.
 func TestFilterAndScoreAllocations(t *testing.T) {
 	w, infos := benchmarkWorld(t, 200)
 	incoming := pod("incoming", "100m")
@@ -101,7 +101,7 @@ func begin(w *world, pod *v1.Pod) *framework.CycleState {
 	return state
 }
 
-// forget forgets what a view has computed of its nodes, as if it were new.
+// forget resets the cached loads of a view.
 func forget(v *view) {
 	for i := range v.kept {
 		v.kept[i] = atomic.Value{}
@@ -126,8 +126,8 @@ func benchmark(b *testing.B, call func(*world, *framework.CycleState, *v1.Pod, [
 	b.ReportMetric(float64(time.Since(start).Nanoseconds())/float64(b.N*benchmarkNodes), "ns/node")
 }
 
-// The benchmarks go over 5,000 nodes with 5 resources and 10 pods each. "First" is after each snapshot, with half of
-// the pods in flight.
+// The benchmarks cover 5,000 nodes with 5 resources and 10 pods each. "First" is the first pass after a snapshot, with
+// half of the pods in flight.
 func BenchmarkFilter(b *testing.B) { benchmark(b, filterAll, false) }
 
 func BenchmarkFilterFirst(b *testing.B) { benchmark(b, filterAll, true) }
@@ -146,7 +146,7 @@ func BenchmarkPreFilter(b *testing.B) {
 	}
 }
 
-// BenchmarkSwap makes a view of a snapshot and looks whom to wake.
+// BenchmarkSwap makes a view of a snapshot and looks for pods to wake.
 func BenchmarkSwap(b *testing.B) {
 	w, _ := benchmarkWorld(b, benchmarkNodes)
 	b.ReportAllocs()
@@ -156,7 +156,7 @@ func BenchmarkSwap(b *testing.B) {
 	}
 }
 
-// answer answers a query as Prometheus does, with as many measurements of each node as it asks for.
+// answer answers a query as Prometheus does, with all requested measurements of each node.
 func answer(query string, nodes []*v1.Node) []byte {
 	text, now := []byte(`{"status":"success","data":{"resultType":"vector","result":[`), time.Now().Unix()
 	for i, found := range regexp.MustCompile(`"nodeload_term", "([0-9]+[vtd])"`).FindAllStringSubmatch(query, -1) {
@@ -174,9 +174,8 @@ func answer(query string, nodes []*v1.Node) []byte {
 	return append(text, "]}}"...)
 }
 
-// BenchmarkRefresh is all that a refresh takes from when Prometheus begins to answer until the cycles go by the answer:
-// it is read from the loopback interface, decoded, classified and made a view. With -cpu 1 it has one core, which the
-// server has a share of.
+// BenchmarkRefresh measures a refresh from the start of Prometheus' answer until cycles use it: reading from the
+// loopback interface, decoding, classifying and making a view. With -cpu 1 it shares one core with the server.
 func BenchmarkRefresh(b *testing.B) {
 	all := nodes(benchmarkNodes)
 	w := newWorld(b, arguments(cpu(80)), all)

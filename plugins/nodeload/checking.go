@@ -25,11 +25,11 @@ var _ services.SourceChecker = &NodeLoad{}
 // maxNamed is the maximum number of nodes that a line names.
 const maxNamed = 10
 
-// CheckSources asks for all measurements once, exactly as the running scheduler does, and writes how many nodes have
+// CheckSources queries all measurements once, exactly as the running scheduler does, and writes how many nodes have
 // each.
 func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 	if pl.args.Source == config.NodeLoadSourceMetricsServer {
-		// The check of a configuration gives plugins no client of the API server.
+		// A configuration check has no client for the API server.
 		fmt.Fprintln(out, "metrics.k8s.io is not asked by this check; next: kubectl top nodes, and "+
 			"kubectl auth can-i list nodes.metrics.k8s.io --as system:kube-scheduler")
 		return nil
@@ -57,7 +57,7 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	return pl.report(newView(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge), status.Problem, out)
 }
 
-// report writes which nodes have a measurement of each resource, and returns what will not work.
+// report writes which nodes have a measurement of each resource, and returns the expected failures.
 func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 	var problems []error
 	oldest := v.oldestAt(v.snapshot.Taken, pl.maxSampleAge)

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// prometheus answers with the series of a known node and of a stranger.
+// prometheus returns series of a known node and of an unknown one.
 func prometheus(known, stranger string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		now := float64(time.Now().UnixNano()) / 1e9
@@ -32,7 +32,7 @@ func prometheus(known, stranger string) http.Handler {
 	})
 }
 
-// TestCheckSources asks a server as --validate-config does: without a running scheduler.
+// TestCheckSources queries a server as --validate-config does: without a running scheduler.
 func TestCheckSources(t *testing.T) {
 	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
 	defer server.Close()
@@ -71,7 +71,7 @@ func TestCheckSourcesErrors(t *testing.T) {
 	}
 }
 
-// connected is the handle of a scheduler with an API server.
+// connected is the handle of a scheduler that has an API server.
 type connected struct {
 	framework.Handle
 	kubeConfig *rest.Config
@@ -97,7 +97,7 @@ func TestMetricsServerToView(t *testing.T) {
 	if err := w.plugin.join(collectors); err == nil || !strings.Contains(err.Error(), "no API server") {
 		t.Errorf("without a client: %v", err)
 	}
-	// The scheduler's own requests have used up its rate.
+	// The scheduler's own requests have used up its rate limit.
 	exhausted := flowcontrol.NewFakeNeverRateLimiter()
 	w.plugin.handle = connected{w.plugin.handle, &rest.Config{Host: server.URL, QPS: 1, RateLimiter: exhausted}}
 	if err := w.plugin.join(collectors); err != nil {

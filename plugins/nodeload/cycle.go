@@ -12,7 +12,7 @@ import (
 // stateKey is the key of the *cycle in the CycleState.
 const stateKey framework.StateKey = Name
 
-// cycle is the state of a scheduling cycle. All its calls use it, so that they predict the same even if a snapshot
+// cycle is the state of a scheduling cycle. All its calls use it, so that their predictions agree even if a snapshot
 // arrives meanwhile. It never changes.
 type cycle struct {
 	view *view
@@ -61,7 +61,7 @@ func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 	if data, err := state.Read(stateKey); err == nil {
 		return data.(*cycle)
 	}
-	// That may be Filter or Score, which several workers call at once.
+	// The caller may be Filter or Score, which several workers call in parallel.
 	pl.first.Lock()
 	defer pl.first.Unlock()
 	if data, err := state.Read(stateKey); err == nil {

@@ -15,15 +15,15 @@ import (
 // estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per
 // second, devices.
 type estimator struct {
-	// resource is the resource whose requests and limits count; empty for none.
+	// resource is the resource whose requests and limits are used; empty for none.
 	resource v1.ResourceName
 	// extended reports whether only pods that request the resource use it.
 	extended bool
-	// byLimits reports whether limits count, where they are above the requests.
+	// byLimits reports whether limits are used where they are above the requests.
 	byLimits bool
-	// factor is a ratio.
+	// factor multiplies the request or limit.
 	factor float64
-	// otherwise is the use of a container that declares nothing.
+	// otherwise is the use of a container without requests and limits.
 	otherwise float64
 	// annotation is the key of the pod's annotation that takes precedence; may be empty.
 	annotation string
@@ -57,8 +57,8 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
-// estimate returns the estimated use of a pod: the value of its annotation if that is valid, or else the sum over its
-// containers and the overhead of its runtime class. Init containers do not count: they end before the pod is in full
+// estimate returns the estimated use of a pod: the value of its annotation if valid, or else the sum over its
+// containers and the overhead of its runtime class. Init containers do not count: they end before the pod reaches full
 // use.
 func (e *estimator) estimate(pod *v1.Pod) float64 {
 	if !e.concerns(pod) {
@@ -81,9 +81,9 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 	return sum
 }
 
-// container returns round(request x factor), at most the limit; with byLimits round(limit x factor). A container with
-// only a limit requests as much, as everywhere in Kubernetes. CPU is rounded to thousandths of a core, everything else
-// to whole units.
+// container returns round(request x factor), at most the limit; with byLimits round(limit x factor). As everywhere in
+// Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else to whole
+// units.
 func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
 	if e.resource == "" {
 		return e.otherwise
@@ -120,7 +120,7 @@ func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 }
 
 // requested returns the amount that the pods of a node request, and the allocatable amount; false if the node has none.
-// A container that requests no CPU or memory counts as for the default plugins.
+// For a container without a CPU or memory request, it uses the same defaults as the default plugins.
 func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
 	switch e.resource {
 	case "":

@@ -12,7 +12,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// list makes a list of one resource; an empty amount makes none.
+// list returns a list with one resource; nil for an empty amount.
 func list(name v1.ResourceName, amount string) v1.ResourceList {
 	if amount == "" {
 		return nil

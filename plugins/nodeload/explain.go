@@ -14,7 +14,7 @@ import (
 // explainedNodes is the maximum number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain returns for the decision records the age of the cycle's measurements, the loads of some nodes without the
+// Explain returns, for the decision records, the age of the cycle's measurements, the loads of some nodes without the
 // pod, in percent, and the estimated use of the pod.
 func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := state.Read(stateKey)

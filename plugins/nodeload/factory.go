@@ -16,12 +16,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Factory returns the factory of the plugins of a scheduler, one for each profile. They share the collector of a
-// source, and one status. Another plugin that measures by the same source shares it too if its factory is given the
-// same Collectors.
+// Factory returns the factory of a scheduler's plugins, one per profile. They share the collector of a source, and one
+// status. Another plugin with the same source also shares the collector if its factory gets the same Collectors.
 func Factory() frameworkruntime.PluginFactory {
-	// The framework never tells a plugin that it is no longer needed: a scheduler's collectors run as long as the
-	// process.
+	// The framework does not tell plugins when they are no longer needed, so the collectors run as long as the process.
 	collectors, group := collector.New(), &group{}
 	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		pl, err := newPlugin(args, handle, clock.RealClock{}, group)
@@ -35,7 +33,7 @@ func Factory() frameworkruntime.PluginFactory {
 	}
 }
 
-// join begins to measure.
+// join joins the profile's collector.
 func (pl *NodeLoad) join(collectors *collector.Collectors) error {
 	spec, err := pl.spec()
 	if err != nil {
@@ -51,7 +49,7 @@ func (pl *NodeLoad) join(collectors *collector.Collectors) error {
 	return nil
 }
 
-// spec returns what the profile needs of a collector, except the nodes.
+// spec returns the profile's collector spec without the nodes.
 func (pl *NodeLoad) spec() (collector.Spec, error) {
 	queries, err := queriesOf(&pl.args)
 	if err != nil {
@@ -81,7 +79,7 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 	return spec, nil
 }
 
-// metricsServer returns the metrics API of the scheduler's API server. Its one request per refresh is not subject to
+// metricsServer returns the metrics API of the scheduler's API server. Its one request per refresh bypasses
 // clientConnection.qps.
 func (pl *NodeLoad) metricsServer() (source.Source, error) {
 	kubeConfig := pl.handle.KubeConfig()
@@ -103,8 +101,8 @@ func (pl *NodeLoad) metricsServer() (source.Source, error) {
 	return source.NewMetricsServer(client.RESTClient(), window), nil
 }
 
-// queriesOf returns the queries of the resources. A deviation is asked for only where it is needed: it costs more than
-// everything else.
+// queriesOf returns the queries of the resources. Deviations are queried only where they are needed, because they cost
+// more than everything else.
 func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 	var queries []source.Query
 	for i := range args.Resources {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
-// PreFilter begins the cycle: it takes the view that Filter and Score use.
+// PreFilter begins the cycle with the view that Filter and Score use.
 func (pl *NodeLoad) PreFilter(_ context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	pl.cycle(state, pod)
 	return nil
@@ -59,8 +59,8 @@ func (pl *NodeLoad) verdict(c *cycle, loads []load) (r int, why string) {
 	return -1, ""
 }
 
-// closed returns the reason for which a load closes a node; empty if it does not. The texts are constant: the scheduler
-// writes them into the condition of a waiting pod, and sends an update whenever they differ from the last attempt's.
+// closed returns the reason why a load closes a node; empty if it does not. The texts are constant: the scheduler
+// writes them to the condition of a pending pod, and sends an update whenever they differ from the last attempt's.
 func (pl *NodeLoad) closed(r int, known *load, oldest int64) string {
 	resource := &pl.resources[r]
 	switch {

@@ -31,7 +31,7 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// arguments are those of a profile with the given resources; everything else is as if it were not given.
+// arguments returns the args of a profile with the given resources and defaults for everything else.
 func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 	return config.NodeLoadArgs{
 		Prometheus:           config.NodeLoadPrometheus{Endpoints: []string{"http://127.0.0.1:9090"}, Timeout: metav1.Duration{Duration: 10 * time.Second}},
@@ -47,7 +47,7 @@ func arguments(resources ...config.NodeLoadResource) config.NodeLoadArgs {
 	}
 }
 
-// cpu is measured as a share, over 5 minutes; a pod uses what it requests.
+// cpu is measured as a share over 5 minutes. The estimate for a pod is its request.
 func cpu(threshold int32) config.NodeLoadResource {
 	r := config.NodeLoadResource{
 		Name: "cpu", Query: "busy", TimestampQuery: "timestamp(busy)", DeviationQuery: "varies", Unit: config.NodeLoadRatio, Window: metav1.Duration{Duration: 5 * time.Minute}, Weight: 1, Strategy: config.NodeLoadLeastUsed,
@@ -61,7 +61,7 @@ func cpu(threshold int32) config.NodeLoadResource {
 	return r
 }
 
-// network has no estimates but those of pods' annotations, and a capacity of 1 GB/s.
+// network has estimates only from pods' annotations, and a capacity of 1 GB/s.
 func network(threshold int32) config.NodeLoadResource {
 	r := cpu(threshold)
 	capacity := apiresource.MustParse("1G")
@@ -70,7 +70,7 @@ func network(threshold int32) config.NodeLoadResource {
 	return r
 }
 
-// world is a real framework with the plugin, around fakes: the client, the clock, the measurements.
+// world is a real framework with the plugin, and with a fake client, clock and measurements.
 type world struct {
 	framework.Framework
 	plugin *NodeLoad
@@ -85,7 +85,7 @@ type world struct {
 	moves []framework.ClusterEvent
 }
 
-// moved returns how often waiting pods were moved.
+// moved returns how often pending pods were moved.
 func (w *world) moved() int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -141,7 +141,7 @@ func newWorldAt(t testing.TB, args config.NodeLoadArgs, nodes []*v1.Node, pods [
 		queuesort.Name:     queuesort.New,
 		defaultbinder.Name: defaultbinder.New,
 	}, &schedulerconfig.KubeSchedulerProfile{
-		SchedulerName: t.Name(), // a profile of its own, because all tests of a process share its metrics
+		SchedulerName: t.Name(), // its own profile, because all tests of a process share its metrics
 		Plugins:       plugins,
 		PluginConfig:  []schedulerconfig.PluginConfig{{Name: Name, Args: &args}},
 	},
@@ -171,7 +171,7 @@ func (fresh) Status() collector.Status {
 	return collector.Status{Source: "0", State: collector.Fresh}
 }
 
-// measure gives the plugin a snapshot with samples of nodes, which were taken now.
+// measure gives the plugin a snapshot with samples that were taken now.
 func (w *world) measure(samples map[string][]collector.Sample) {
 	w.ids++
 	var resources []collector.Resource
@@ -188,7 +188,7 @@ func (w *world) scoreOf(state *framework.CycleState, pod *v1.Pod, node string) i
 	return score / point
 }
 
-// sample is a value that was taken now, less an age.
+// sample returns a value that was measured at the given age.
 func (w *world) sample(value float64, age time.Duration) collector.Sample {
 	return collector.Sample{Value: value, At: w.clock.Now().Add(-age).UnixNano()}
 }
@@ -202,13 +202,13 @@ func (w *world) nodeInfo(t testing.TB, name string) *framework.NodeInfo {
 	return info
 }
 
-// outcome is what a cycle makes of the nodes.
+// outcome is the result of a cycle for the nodes.
 type outcome struct {
 	rejected map[string]string
 	scores   map[string]int64
 }
 
-// cycle does what the scheduler does with a pod, but that it scores the rejected nodes too.
+// cycle runs a pod's scheduling cycle, and scores the rejected nodes too.
 func (w *world) cycle(t testing.TB, pod *v1.Pod) outcome {
 	t.Helper()
 	ctx, state := context.Background(), framework.NewCycleState()
@@ -248,7 +248,7 @@ func (w *world) cycle(t testing.TB, pod *v1.Pod) outcome {
 	return o
 }
 
-// node has 10 cores.
+// node returns a node with 10 cores.
 func node(name string) *v1.Node {
 	return st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "10", v1.ResourceMemory: "10G", v1.ResourcePods: "110"}).Obj()
 }
@@ -261,7 +261,7 @@ func nodes(count int) []*v1.Node {
 	return all
 }
 
-// pod requests some CPU; nothing if the amount is empty.
+// pod returns a pod that requests some CPU; none if the amount is empty.
 func pod(name, cpu string) *v1.Pod {
 	made := st.MakePod().Namespace("test").Name(name).UID(name)
 	if cpu != "" {
@@ -272,7 +272,7 @@ func pod(name, cpu string) *v1.Pod {
 	return made.Obj()
 }
 
-// on puts a pod on a node, where it runs since some seconds after epoch.
+// on places a pod on a node, running since some seconds after epoch.
 func on(pod *v1.Pod, node string, since int) *v1.Pod {
 	pod.Spec.NodeName = node
 	pod.Status.Phase = v1.PodRunning

@@ -5,9 +5,9 @@ package nodeload
 import "k8s.io/kubernetes/pkg/scheduler/framework"
 
 // HighestLoad returns the highest load of a node in percent of its capacity, measured and in flight, without the pod
-// that is scheduled, over the resources by which the profile's NodeLoad filters or scores. It lets other plugins of the
-// profile use the cycle's snapshot. The load is unknown if NodeLoad is not enabled, or if no fresh measurement of the
-// node counts.
+// that is being scheduled, over the resources by which the profile's NodeLoad filters or scores. Other plugins of the
+// profile can use it to read the cycle's snapshot. The load is unknown if NodeLoad is not enabled, or if the node has
+// no fresh measurement that counts.
 func HighestLoad(state *framework.CycleState, nodeInfo *framework.NodeInfo) (percent float64, known bool) {
 	data, err := state.Read(stateKey)
 	if err != nil || nodeInfo.Node() == nil {

@@ -9,27 +9,27 @@ import (
 	v1 "k8s.io/api/core/v1"
 )
 
-// A measurement is a mean over a window, so a pod that has just come is not in it, or only in part. The missing part is
-// in flight. It is not recorded anywhere: it is computed from the pods that the scheduler knows on a node, assumed ones
-// included, and from their start times. So it does not depend on which scheduler bound a pod, and survives a restart;
-// failed bindings, deleted pods and ended pods need no special case.
+// A measurement is a mean over a window, so a new pod is missing from it, at least in part. The missing part is in
+// flight. It is not recorded: it is computed from the pods that the scheduler knows on a node, including assumed ones,
+// and from their start times. So it does not depend on which scheduler bound a pod, and survives a restart; failed
+// bindings, deleted pods and ended pods need no special case.
 
 const (
 	// notStarted is the start time of a pod that has not started.
 	notStarted int64 = math.MaxInt64
-	// settled is the start time of a pod that is not in flight anymore.
+	// settled is the start time of a pod that is no longer in flight.
 	settled int64 = math.MinInt64
-	// startingTime is the time in which a bound pod should start: large images take minutes.
+	// startingTime is how long a bound pod may take to start: large images take minutes.
 	startingTime = 10 * time.Minute
 )
 
-// startOf returns when a pod began its full use, in nanoseconds since 1970: the start of its last container.
+// startOf returns when a pod reached its full use, in nanoseconds since 1970: the start of its last container.
 //
-// A container that restarted within a window, in nanoseconds, was in the measurements before, so its first start
-// counts, or if that is unknown, the pod's. After a pause of a whole window nothing of it is left in them, for example
-// after a restart of its node, and the new start counts. A pod that has ended uses nothing, and is settled. So is a pod
-// that was bound more than startingTime before the time now and has not started: its image may not exist. If it starts
-// after all, that start counts. The shorter the window, the later the start.
+// A container that restarted within a window, in nanoseconds, was already in the measurements, so its first start
+// counts, or if that is unknown, the pod's. After a pause of at least a window, for example after a restart of its
+// node, the measurements no longer contain it, and the new start counts. A pod that has ended uses nothing, and is
+// settled. So is a pod that was bound more than startingTime before now and has not started: its image may not exist.
+// If it starts after all, that start counts. The shorter the window, the later the start.
 func startOf(pod *v1.Pod, window, now int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
@@ -84,7 +84,7 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 }
 
 // lacking returns the share of a pod, 0 to 1, that is missing in a mean over the window that ends at the time at: the
-// pod enters it evenly from its start on. All times are in nanoseconds.
+// pod's part grows evenly from its start. All times are in nanoseconds.
 func lacking(start, at, window int64) float64 {
 	if start >= at {
 		return 1

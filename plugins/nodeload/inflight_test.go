@@ -12,17 +12,17 @@ import (
 
 var epoch = time.Unix(1600000000, 0)
 
-// after is a time some seconds after epoch.
+// after returns a time some seconds after epoch.
 func after(seconds int) metav1.Time {
 	return metav1.NewTime(epoch.Add(time.Duration(seconds) * time.Second))
 }
 
-// runs is the status of a container.
+// runs returns the status of a running container.
 func runs(since, restarts int) v1.ContainerStatus {
 	return v1.ContainerStatus{RestartCount: int32(restarts), State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: after(since)}}}
 }
 
-// again is the status of a container that had ended before.
+// again returns the status of a container that ended before and runs again.
 func again(since, ended int) v1.ContainerStatus {
 	status := runs(since, 1)
 	status.LastTerminationState.Terminated = &v1.ContainerStateTerminated{FinishedAt: after(ended)}

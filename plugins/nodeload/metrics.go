@@ -36,7 +36,7 @@ var (
 	registerMetrics sync.Once
 )
 
-// counters are the metrics of one profile, those of resources by their indices.
+// counters are the metrics of one profile. Those of resources are in the order of the resources.
 type counters struct {
 	rejections, blind []metrics.CounterMetric
 	inFlight          metrics.GaugeMetric

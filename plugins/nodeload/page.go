@@ -38,7 +38,7 @@ func (g *group) all() []*NodeLoad {
 	return all
 }
 
-// Pages returns the status of all profiles as JSON, whichever plugin is asked for it. With node=NAME it has one node.
+// Pages serves the status of all profiles as JSON; it is the same for each plugin. With node=NAME it contains one node.
 // kubectl scheduling load prints it, and kubectl scheduling nodes shows the effect on a pod.
 func (pl *NodeLoad) Pages() map[string]http.Handler {
 	return map[string]http.Handler{path: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -75,7 +75,7 @@ type profilePage struct {
 	Nodes            []nodePage     `json:"nodes"`
 }
 
-// sourcePage is the state of the refreshes. Times are by the scheduler's clock.
+// sourcePage is the state of the refreshes. Times use the scheduler's clock.
 type sourcePage struct {
 	Source          string     `json:"source"`
 	State           string     `json:"state"`
@@ -92,7 +92,7 @@ type sourcePage struct {
 
 type resourcePage struct {
 	Resource string `json:"resource"`
-	// Fresh is how many of Nodes have a fresh measurement; Fallback reports whether these are too few.
+	// Fresh is the number of Nodes with a fresh measurement; Fallback reports whether these are too few.
 	Fresh     int    `json:"fresh"`
 	Nodes     int    `json:"nodes"`
 	Fallback  bool   `json:"fallback"`

@@ -14,7 +14,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// get asks for the status.
+// get requests the status.
 func get(w *world, method, query string) *httptest.ResponseRecorder {
 	answer := httptest.NewRecorder()
 	w.plugin.Pages()[path].ServeHTTP(answer, httptest.NewRequest(method, path+query, nil))
@@ -62,7 +62,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestPageDeviationWithoutCapacity checks that a deviation is left out if its share of the capacity is unknown.
+// TestPageDeviationWithoutCapacity checks that a deviation is omitted if its share of the capacity is unknown.
 func TestPageDeviationWithoutCapacity(t *testing.T) {
 	r := cpu(0)
 	r.Name, r.Unit, r.Estimator.Resource = "ports", config.NodeLoadAbsolute, "example.com/ports"

@@ -12,8 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// TestParallelCalls has 16 workers that filter and score the same nodes and copies of them, while snapshots arrive and
-// the status is read. In each cycle all must predict the same.
+// TestParallelCalls filters and scores the same nodes and copies of them with 16 workers, while snapshots arrive and
+// the status is read. Within a cycle, all predictions must be the same.
 func TestParallelCalls(t *testing.T) {
 	const workers, cycles = 16, 60
 	all := nodes(30)

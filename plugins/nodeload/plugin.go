@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package nodeload filters out nodes that are busy, and scores the others, by what Prometheus measured instead of by
-// what pods request.
+// Package nodeload filters out busy nodes, and scores the others, by Prometheus' measurements instead of pods'
+// requests.
 //
 // A node's predicted load has three parts: the measurement, the pods in flight, which came after the measurement, and
-// the estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: it passes the
-// filter or not as the args say, and is scored by requests, but as no less loaded than the average of the others.
+// the estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: the args
+// decide whether it passes the filter, and it is scored by requests, but as no less loaded than the average of the
+// others.
 //
 // The files: resources.go, estimate.go and inflight.go have the parts of the prediction, view.go combines them for all
 // nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the formulas; waking.go
-// moves waiting pods when a node cools; page.go and checking.go report to people. The packages source and collector
+// moves pending pods when a node cools; page.go and checking.go report to people. The packages source and collector
 // fetch the measurements.
 package nodeload
 
@@ -54,7 +55,7 @@ type NodeLoad struct {
 	counters        counters
 
 	viewed atomic.Value // *view
-	first  sync.Mutex   // is held to begin a cycle
+	first  sync.Mutex   // held while a cycle begins
 
 	// mu guards the following fields, and serializes changes of viewed.
 	mu     sync.Mutex

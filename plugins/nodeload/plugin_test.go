@@ -21,8 +21,8 @@ import (
 
 const hotCPU = "node(s) had cpu above 80 % of capacity"
 
-// TestPrediction adds up what is measured, in flight and to come, of 10 cores. The first two are held against a
-// threshold of 80 %.
+// TestPrediction adds up the measured, in-flight and estimated loads, of 10 cores. The filter compares the first two
+// with a threshold of 80 %.
 func TestPrediction(t *testing.T) {
 	for _, test := range []struct {
 		name     string
@@ -38,7 +38,7 @@ func TestPrediction(t *testing.T) {
 		{"measured 900 %", 9, nil, "1", 0, hotCPU},
 		{"the pod itself does not count: 70 % and 1.1 cores to come", 0.7, nil, "1100m", 19, ""},
 		{"a pod that is assumed: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{pod("a", "2")}, "1", 40, ""},
-		// The sample is of epoch - 20 s.
+		// The sample was taken at epoch - 20 s.
 		{"half in the measurement: 30 % + 10 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -170)}, "1", 50, ""},
 		{"wholly in the measurement: 30 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -320)}, "1", 60, ""},
 		{"started after the measurement: 30 % + 20 % + 10 %", 0.3, []*v1.Pod{on(pod("a", "2"), "node-0", -10)}, "1", 40, ""},
@@ -55,7 +55,7 @@ func TestPrediction(t *testing.T) {
 			if got.scores["node-0"] != test.score || got.rejected["node-0"] != test.message {
 				t.Errorf("score %d, rejected %q; want %d, %q", got.scores["node-0"], got.rejected["node-0"], test.score, test.message)
 			}
-			// The second cycle reads what the first one kept.
+			// The second cycle uses the loads that the first one cached.
 			if again := w.cycle(t, pod("incoming", test.incoming)); !reflect.DeepEqual(again, got) {
 				t.Errorf("the second time: %v, the first time: %v", again, got)
 			}
@@ -63,8 +63,8 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestFilterIdleNodes checks that an idle cluster takes each pod that fits by its requests, however high its limit and
-// however low the threshold, and the next one too.
+// TestFilterIdleNodes checks that an idle cluster accepts each pod that fits by its requests, however high its limit
+// and however low the threshold, and the next one too.
 func TestFilterIdleNodes(t *testing.T) {
 	limited := func(name, request, limit string) *v1.Pod {
 		p := pod(name, request)
@@ -201,7 +201,7 @@ func TestUnknownCapacity(t *testing.T) {
 	}
 }
 
-// TestMissingMeasurements has one node without a measurement among three with one.
+// TestMissingMeasurements has one unmeasured node among three measured ones.
 func TestMissingMeasurements(t *testing.T) {
 	type sampler func(w *world) []collector.Sample
 	reason := func(missing collector.Missing) sampler {
@@ -237,11 +237,11 @@ func TestMissingMeasurements(t *testing.T) {
 					}
 					w.measure(samples)
 					got := w.cycle(t, pod("incoming", "1"))
-					wantScore, wantMessage := int64(90), "" // it is measured to be idle, and 1 of 10 cores comes
+					wantScore, wantMessage := int64(90), "" // it is measured to be idle, and 1 of 10 cores is added
 					if test.why != "" {
 						wantScore = 50
 						if fallback == config.NodeLoadFallbackRequests {
-							wantScore = 60 // 3 of 10 cores are requested, and 1 comes
+							wantScore = 60 // 3 of 10 cores are requested, and 1 is added
 						}
 						if policy == config.NodeLoadFilterClosed {
 							wantMessage = "node(s) had no measurement of cpu"
@@ -306,7 +306,7 @@ func TestResourcesAreIndependent(t *testing.T) {
 		"node-1": {w.sample(0.3, 0), {Missing: collector.QueryFailed}},
 	})
 	got := w.cycle(t, pod("incoming", ""))
-	// Of network nothing is known at all: (70 + 3 x 50) / 4.
+	// Nothing is known about network: (70 + 3 x 50) / 4.
 	if len(got.rejected) != 1 || got.rejected["node-0"] == "" || got.scores["node-1"] != 55 {
 		t.Errorf("got %v", got)
 	}
@@ -366,7 +366,7 @@ func TestExtendedResources(t *testing.T) {
 		t.Errorf("a pod without a device is rejected: %v", got)
 	}
 	asking := st.MakePod().Name("asking").Req(map[v1.ResourceName]string{"nvidia.com/gpu": "1"}).Obj()
-	// One of the one node that has devices is measured, which is enough.
+	// The only node with devices is measured, which is enough.
 	if got := w.cycle(t, asking); got.rejected["node-0"] != "node(s) had gpu above 80 % of capacity" {
 		t.Errorf("a pod that asks for a device: %v", got)
 	}
@@ -379,11 +379,11 @@ func TestScoreRiskWithoutDeviation(t *testing.T) {
 	r.Strategy, r.Sensitivity = config.NodeLoadRisk, 2
 	for _, test := range []struct {
 		name       string
-		deviations []float64 // of node-3 and on
+		deviations []float64 // from node-3 on
 		blind      bool
 		want       []int64
 	}{
-		// Variations are roots: 0.2 and 0.4, 0.3 on the average.
+		// Variations are square roots: 0.2 and 0.4, on average 0.3.
 		{"(1 - (0.4 + 0.1 + 0.3) / 2) x 100; the load of 0.4 that all have, and 0.5 of requests", []float64{0.04, 0.16}, false, []int64{60, 60, 55, 65, 55}},
 		{"no deviation is known: (1 - (0.4 + 0.1)) x 100", nil, false, []int64{50, 50, 40}},
 		{"too few are measured: by requests alone, (1 - (0 + 0.1)) x 100", []float64{0.04}, true, []int64{90, 90, 40, 90}},
@@ -415,7 +415,7 @@ func TestScoreRiskWithoutDeviation(t *testing.T) {
 }
 
 // TestScoreOldMeasurement checks that a node whose exporter died counts as loaded as the average of the others, or by
-// its requests if they are more.
+// its requests if those are higher.
 func TestScoreOldMeasurement(t *testing.T) {
 	w := newWorld(t, arguments(cpu(0)), nodes(5), on(pod("a", "7"), "node-4", -1000), on(pod("b", "4"), "node-3", -160))
 	dead := w.sample(0, time.Hour) // not among the fresh ones
@@ -423,16 +423,16 @@ func TestScoreOldMeasurement(t *testing.T) {
 		"node-0": {w.sample(0.3, time.Minute)}, "node-1": {w.sample(0.5, 10*time.Second)}, "node-2": {w.sample(0.7, time.Minute)}, "node-3": {dead}, "node-4": {dead},
 	})
 	got := w.cycle(t, pod("incoming", "1")).scores
-	// A pod that came to node-3 after the newest measurement shows, as it would on the others; that on node-4 has been
-	// there for long.
+	// A pod that came to node-3 after the newest measurement counts there, as it would on the others; the one on node-4
+	// has been there for a long time.
 	want := map[string]int64{"node-0": 60, "node-1": 40, "node-2": 20, "node-3": 20, "node-4": 20}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("scores %v, want %v", got, want)
 	}
 }
 
-// TestScoreWithoutMeasurement checks that a node without a measurement is not the best: node-3 has none, and no
-// requests.
+// TestScoreWithoutMeasurement checks that a node without a measurement is not the best: node-3 has neither a
+// measurement nor requests.
 func TestScoreWithoutMeasurement(t *testing.T) {
 	target := cpu(0)
 	target.Strategy = config.NodeLoadTargetUtilization
@@ -505,7 +505,7 @@ func TestScoreUnknownCapacity(t *testing.T) {
 }
 
 // TestClockSetBack checks that the age of measurements is unknown after the clock was set back, until the next ones
-// come.
+// arrive.
 func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2))
 	measure := func() {
@@ -531,8 +531,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestScorePodsWithoutEstimate checks that pods without an estimate, which do not change the scores, are not all sent
-// to a node that is better by a millionth.
+// TestScorePodsWithoutEstimate checks that pods without an estimate, which do not change the scores, are not all placed
+// on a node that is better by a millionth.
 func TestScorePodsWithoutEstimate(t *testing.T) {
 	unknown := pod("unknown", "1")
 	known := pod("known", "1")
@@ -544,7 +544,7 @@ func TestScorePodsWithoutEstimate(t *testing.T) {
 	}{
 		{unknown, true, map[string]int64{"node-0": 69, "node-1": 69}},
 		{known, true, map[string]int64{"node-0": 68, "node-1": 69}},
-		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // its share of the node is not known
+		{known, false, map[string]int64{"node-0": 69, "node-1": 69}}, // its share of the node is unknown
 	} {
 		r := network(0)
 		if !test.capacity {
@@ -569,7 +569,7 @@ func TestCycleUsesOneSnapshot(t *testing.T) {
 	ctx, state := context.Background(), framework.NewCycleState()
 	w.plugin.PreFilter(ctx, state, incoming)
 	measure(0.9)
-	// Nor does another cycle change anything, such as the plugin's own of the next pod.
+	// Nor does another cycle, such as that of the next pod.
 	w.plugin.PreFilter(ctx, framework.NewCycleState(), pod("next", "1"))
 	w.clock.Step(time.Hour)
 	if status := w.plugin.Filter(ctx, state, incoming, w.nodeInfo(t, "node-0")); !status.IsSuccess() {
@@ -652,12 +652,12 @@ func TestNewNode(t *testing.T) {
 	if want := "node(s) had no measurement of cpu"; status.Message() != want {
 		t.Errorf("got %v, want %q", status, want)
 	}
-	// What came to it is in flight, as on all others.
+	// Its new pods are in flight, as on all other nodes.
 	info.AddPod(pod("assumed", "2"))
 	if got := w.plugin.current().loads(info)[0]; got.at != notMeasured || got.inFlight != 0.2 {
 		t.Errorf("got %+v, want 2 of 10 cores in flight, and nothing measured", got)
 	}
-	// By the next snapshot it is known; pods that were rejected on it are tried again, whatever is collector.
+	// The next view may include the node, so pods that were rejected on it are retried, measured or not.
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.1, 0)}, "node-1": {w.sample(0.1, 0)}})
 	if got := w.moved(); got != 1 {
 		t.Errorf("%d moves, want 1", got)

@@ -34,7 +34,7 @@ type resource struct {
 	target              float64
 	margin, sensitivity float64
 
-	// asked is the resource that the collector measures.
+	// asked is the resource as the collector measures it.
 	asked collector.Resource
 }
 

@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// Loads are shares of a node's capacity: 1 is all of it. Scores are points: 100 for the best node, 0 for a full one,
-// and less, down to -100, for an overcommitted one. The functions here do not know pods and nodes.
+// Loads are shares of a node's capacity: 1 is full. Scores are in points: 100 for the best node, 0 for a full one, and
+// less, down to -100, for an overcommitted one. The functions here do not use pods and nodes.
 
 // tolerance is the maximum difference between two equal loads that are sums of different parts: 0.1 + 0.2 is more than
 // 0.3 in floating point. It is a share of the capacity.
@@ -21,11 +21,11 @@ func exceeds(load, threshold float64) bool {
 	return load > threshold+tolerance
 }
 
-// neutral is the score of a node of which nothing is known, in points.
+// neutral is the score, in points, of a node about which nothing is known.
 const neutral = 50
 
-// pressure is the load in scores: the load itself up to 1, and above that 2 - 1/load, which continues at the same slope
-// and never reaches 2. So nodes keep their order however much more than their capacity is predicted.
+// pressure maps a load for scoring: the load itself up to 1, and above that 2 - 1/load, which continues at the same
+// slope and never reaches 2. So nodes keep their order however far the prediction exceeds their capacity.
 func pressure(load float64) float64 {
 	if load <= 1 {
 		return math.Max(0, load)
@@ -38,7 +38,7 @@ func leastUsed(load float64) float64 {
 	return 100 * (1 - pressure(load))
 }
 
-// targetUtilization returns the most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61).
+// targetUtilization returns most points at the target X, in percent, as Trimaran's TargetLoadPacking does (KEP-61).
 // With the load U in percent:
 //
 //	U <= X:         (100 - X) x U / X + X
@@ -56,13 +56,13 @@ func targetUtilization(load, target float64) float64 {
 	}
 }
 
-// risk returns fewer points the higher the load is and the more it varies, as Trimaran's LoadVariationRiskBalancing
-// does: (1 - (load + variation) / 2) x 100.
+// risk returns fewer points for a higher load and for more variation, as Trimaran's LoadVariationRiskBalancing does: (1
+// - (load + variation) / 2) x 100.
 func risk(load, variation float64) float64 {
 	return 100 * (1 - (pressure(load)+variation)/2)
 }
 
-// variation returns the variation in risk, 0 to 1: deviation^(1/sensitivity) x margin, both factors capped at 1. The
+// variation returns the variation for risk, 0 to 1: deviation^(1/sensitivity) x margin, both factors capped at 1. The
 // deviation is a standard deviation as a share of the capacity.
 func variation(deviation, sensitivity, margin float64) float64 {
 	deviation = clamp01(deviation)
@@ -82,8 +82,8 @@ func clamp01(share float64) float64 {
 	return share
 }
 
-// mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count as the
-// worst of them, with the weight of all: a node is as risky as its riskiest resource.
+// mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count with the
+// points of the worst of them and their total weight: a node is as risky as its riskiest resource.
 type mean struct {
 	weight, riskWeight int64
 	sum, risk          float64
@@ -101,10 +101,10 @@ func (m *mean) add(strategy config.NodeLoadStrategy, weight int64, points float6
 	m.riskWeight += weight
 }
 
-// point is one point of a score before round, which is finer than points. It also rounds off floating-point errors.
+// point is one point in a score before round, which has a finer resolution. It also rounds off floating-point errors.
 const point = 10000000
 
-// score returns the score of the mean; 0 points without resources.
+// score returns the mean's score; 0 points without resources.
 func (m *mean) score() int64 {
 	weight := m.weight + m.riskWeight
 	if weight == 0 {
@@ -115,13 +115,13 @@ func (m *mean) score() int64 {
 
 // round converts scores to points from 0 to 100, rounded down.
 //
-// If a node has less than 0 points, all are moved up by what the worst lacks, so that the differences between nodes
-// stay the same. If the best then has more than 100, the differences shrink.
+// If a node has less than 0 points, all scores are raised so that the worst has 0, which keeps the differences between
+// nodes. If the best then has more than 100, the differences shrink.
 //
-// If apart is true, those nodes with the most points that are not the best before rounding lose one. Otherwise nodes
-// whose loads differ by less than a hundredth of their capacity would be chosen at random, and hundreds of small pods
-// would pile up on some of them. If the pod does not change the scores, apart is false: the best node would be the same
-// for all such pods until the next measurement, and a random choice is better.
+// If apart is true, nodes that share the top points with the best but were worse before rounding lose one point.
+// Otherwise nodes whose loads differ by less than a hundredth of their capacity would be chosen at random, and hundreds
+// of small pods would pile up on some of them. If the pod does not change the scores, apart is false: the best node
+// would be the same for all such pods until the next measurement, and a random choice is better.
 func round(scores framework.NodeScoreList, apart bool) {
 	worst, best := int64(0), int64(math.MinInt64)
 	for i := range scores {
@@ -137,7 +137,7 @@ func round(scores framework.NodeScoreList, apart bool) {
 		width = 100 * point
 	}
 	if worst < 0 {
-		// Round up, so that only the worst has no points.
+		// Round up, so that only the worst has 0 points.
 		up = width - 1
 	}
 	points := func(score int64) int64 { return (100*(score-worst) + up) / width }

@@ -52,7 +52,7 @@ func TestPoints(t *testing.T) {
 	}
 }
 
-// sum adds at run time, with the error that the compiler would not make.
+// sum adds at run time; constant expressions would be exact.
 func sum(a, b float64) float64 { return a + b }
 
 func TestVariation(t *testing.T) {

@@ -21,7 +21,7 @@ func (pl *NodeLoad) Score(_ context.Context, state *framework.CycleState, pod *v
 	c := pl.cycle(state, pod)
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
-		// It existed when the cycle began. A neutral score is better than a failed cycle.
+		// The node existed when the cycle began. A neutral score is better than a failed cycle.
 		return neutral * point, nil
 	}
 	return pl.score(c, nodeInfo, c.view.loads(nodeInfo)), nil
@@ -40,10 +40,11 @@ func (pl *NodeLoad) score(c *cycle, nodeInfo *framework.NodeInfo, loads []load) 
 //
 // A node without a measurement must not look better than the others, neither now nor after some pods that show in the
 // others' loads. So while there are measurements, it has at most the points of a node that is measured at the mean of
-// the others and got the same pods since, and at most the others' average, in case they are on both sides of a target.
+// the others and received the same pods since. It also has at most the others' average points, because the others may
+// be on both sides of a target.
 func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.NodeInfo) float64 {
 	resource := &pl.resources[r]
-	// If the measurements do not count, neither does their average.
+	// If the measurements do not count, their average does not count either.
 	most, variation := math.Inf(1), math.NaN()
 	if !c.blind[r] {
 		typical := &c.view.typical[r]

@@ -13,36 +13,36 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 )
 
-// A view is a snapshot converted for a profile: by the profile's resources, in shares of the nodes' capacities. It is
+// A view is a snapshot converted for a profile: with the profile's resources, as shares of the nodes' capacities. It is
 // made when the snapshot arrives, and all cycles read it until the next one arrives.
 //
-// Two parts of it change, atomically, because several workers filter and score at once: kept, and the notes of
-// rejections (see waking.go).
+// Two parts change, atomically, because several workers filter and score in parallel: kept, and the notes of rejections
+// (see waking.go).
 type view struct {
 	snapshot *collector.Snapshot // nil before the first
-	// made is when, in nanoseconds since 1970.
+	// made is its time, in nanoseconds since 1970.
 	made      int64
 	resources []resource
 	nodes     []*v1.Node
-	// index has the nodes' indices by their names.
+	// index maps node names to indices.
 	index map[string]int32
-	// measured has for each node its loads without pods in flight.
+	// measured has the loads of each node without pods in flight.
 	measured [][]load
-	// kept has for each node the last computed *kept.
+	// kept has the last computed *kept of each node.
 	kept []atomic.Value
 
-	// rejected has for each node and resource 1 if a pod was rejected.
+	// rejected is 1 for each node and resource for which a pod was rejected.
 	rejected []uint32
 	// rejectedUnknown is 1 if a pod was rejected on a node that is not in the view.
 	rejectedUnknown uint32
 
-	// times are, for each resource, the times of the measurements, in order.
+	// times has the sorted times of the measurements of each resource.
 	times [][]int64
-	// having is, for each resource, the number of nodes that have it.
+	// having has the number of nodes that have each resource.
 	having []int
 	// window is the shortest window. A pod that started before settledAt is in all measurements.
 	window, settledAt int64
-	// typical is, for each resource, the average of the measurements.
+	// typical has the average of the measurements of each resource.
 	typical []average
 }
 
@@ -61,11 +61,11 @@ type average struct {
 	load, points float64
 	// variation is the mean of the variations; NaN if there is none.
 	variation float64
-	// perUnit is the mean of those that are known; 0 if none is.
+	// perUnit is the mean of the known values; 0 if none is known.
 	perUnit float64
 }
 
-// load is the load of a node for a resource, without the pod that is scheduled.
+// load is the load of a node for a resource, without the pod that is being scheduled.
 type load struct {
 	// at is the time of the measurement, in nanoseconds since 1970; notMeasured if there is none.
 	at int64
@@ -169,7 +169,7 @@ func (v *view) measurements(node *v1.Node) []load {
 	return loads
 }
 
-// average returns the average of a resource. No load counts for more than the capacity, so that a single error of an
+// average returns the average of a resource. Each load counts for at most the capacity, so that a single error of an
 // exporter does not make all other nodes look idle.
 func (v *view) average(r int, oldest int64) average {
 	of := average{at: notMeasured}
@@ -205,7 +205,7 @@ func (v *view) average(r int, oldest int64) average {
 	return of
 }
 
-// account sets the time from which on pods are in flight, for a load that was measured or not.
+// account sets the time after which pods are in flight, for a measured or unmeasured load.
 func (v *view) account(r int, l *load, oldest int64) {
 	l.since = l.at
 	if l.at < oldest {
@@ -292,8 +292,8 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	return loads
 }
 
-// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. No pod counts
-// for more than the node's capacity.
+// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. Each pod counts
+// for at most the node's capacity.
 func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
 	// Most pods are in all measurements.
 	first := startOf(pod, v.window, v.made)
@@ -343,12 +343,12 @@ func (l *load) share(estimate float64) float64 {
 	return math.Min(1, estimate*l.perUnit)
 }
 
-// now returns the load without the pod that is scheduled.
+// now returns the load without the pod that is being scheduled.
 func (l *load) now() float64 {
 	return l.measured + l.inFlight
 }
 
-// with returns the load with a pod of an estimate.
+// with returns the load with a pod of the given estimate.
 func (l *load) with(estimate float64) float64 {
 	return l.now() + l.share(estimate)
 }

@@ -9,16 +9,16 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Pods that the filter rejected wait for an event of the cluster, and a node that cools is not one. So the filter notes
-// the nodes on which it rejected a pod, and the resource. Every snapshot is compared with the notes: if a node is open
-// now, its notes are removed and all waiting pods are moved, once. The scheduler itself retries a pod whose cycle is
-// still running.
+// Pods that the filter rejected wait for an event of the cluster, but a node that cools causes none. So the filter
+// notes the nodes on which it rejected a pod, and the resource. Every snapshot is compared with the notes: if a node is
+// open now, its notes are removed and all pending pods are moved, once. The scheduler itself retries a pod whose cycle
+// is still running.
 
-// moved is the event that moves waiting pods. It must be one that the plugin registers and that no upstream plugin
-// registers, so that pods which wait for others are not moved.
+// moved is the event that moves pending pods. The plugin must register it and no upstream plugin may, so that pods that
+// wait for other events are not moved.
 var moved = framework.ClusterEvent{Resource: framework.Node, ActionType: framework.UpdateNodeCondition, Label: "NodeLoadChanged"}
 
-// SetPodMover sets the function that moves waiting pods. Without one they wait for the scheduler's own flush.
+// SetPodMover sets the function that moves pending pods. Without one they wait for the scheduler's own flush.
 func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
@@ -59,10 +59,10 @@ func (v *view) inherit(before *view) (unknown bool) {
 	return atomic.LoadUint32(&before.rejectedUnknown) != 0
 }
 
-// wake moves the waiting pods if one of them may fit according to the notes, or in any case if surely is true. pl.mu is
+// wake moves the pending pods if one of them may fit according to the notes, or always if surely is true. pl.mu is
 // held.
 func (pl *NodeLoad) wake(v *view, surely bool) {
-	// noted are the loads of nodes with notes.
+	// noted has the loads of nodes with notes.
 	noted := map[int][]load{}
 	for i := range v.rejected {
 		if node := i / len(v.resources); atomic.LoadUint32(&v.rejected[i]) != 0 && noted[node] == nil {
@@ -88,14 +88,14 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 	}
 }
 
-// awaitOutage wakes pods once more when all measurements of a view have become too old and no other view came: then the
-// filter opens. pl.mu is held.
+// awaitOutage wakes pods again when all measurements of a view have become too old and no other view has replaced it:
+// then the filter opens. pl.mu is held.
 func (pl *NodeLoad) awaitOutage(v *view) {
 	if pl.outage != nil {
 		pl.outage.Stop()
 	}
 	pl.outage = pl.clock.AfterFunc(pl.maxSampleAge+time.Millisecond, func() {
-		// In its own goroutine: a fake clock calls this function while it holds its lock.
+		// In a new goroutine: a fake clock calls this function while it holds its lock.
 		go func() {
 			pl.mu.Lock()
 			defer pl.mu.Unlock()

@@ -20,7 +20,7 @@ func waitFor(t testing.TB, what string, condition func() bool) {
 	}
 }
 
-// TestWake has steps with the next loads of two nodes, 9.9 for none, and how often pods were moved by then.
+// Each step has the next loads of two nodes, 9.9 for none, and the total number of moves by then.
 func TestWake(t *testing.T) {
 	type step struct {
 		loads [2]float64
@@ -82,7 +82,7 @@ func TestWake(t *testing.T) {
 	}
 }
 
-// TestWakeLateRejection has a rejection by a cycle whose view was replaced meanwhile.
+// TestWakeLateRejection checks a rejection by a cycle whose view was replaced meanwhile.
 func TestWakeLateRejection(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(1))
 	measure := func(load float64) {
@@ -127,7 +127,7 @@ func TestInFlightMetric(t *testing.T) {
 	w := newWorld(t, arguments(cpu(80)), nodes(2),
 		on(pod("settled", "1"), "node-0", -1000), on(pod("new", "1"), "node-0", -100), on(pod("unmeasured", "1"), "node-1", -100), pod("waiting", "1"))
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
-	// On a node that is not measured, a pod is in flight that came since the others were.
+	// On an unmeasured node, a pod that came after the others' measurements is in flight.
 	if got := gauge(t, w.plugin.counters.inFlight); got != 2 {
 		t.Errorf("%v pods in flight, want 2", got)
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package addmodule adds a module that the test makes to the real scheduler, has its plugin decide about pods, and
-// removes it.
+// Package addmodule adds a module of the test to the real scheduler,
+// checks that its plugin filters nodes for pods, and removes it.
 package addmodule
 
 import (
@@ -29,7 +29,7 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// run runs a command, which must succeed, and gives what it prints.
+// run runs a command, which must succeed, and returns its output.
 func run(t *testing.T, command *exec.Cmd) string {
 	t.Helper()
 	t.Logf("%v", command.Args)
@@ -49,7 +49,7 @@ func TestModuleIsAddedUsedAndRemoved(t *testing.T) {
 	if made == "" {
 		made = filepath.Join(root, "_output")
 	}
-	// The tree and what was built with it are copied: others use them at the same time.
+	// The tree and its build outputs are copied, because other tests use them at the same time.
 	output, err := os.MkdirTemp(made, "add-module-")
 	if err != nil {
 		t.Fatalf("%v; next: make image", err)
@@ -134,7 +134,7 @@ func TestModuleIsAddedUsedAndRemoved(t *testing.T) {
 	}
 }
 
-// decides sees the plugin let a pod of the tenant onto the node, and keep another off it.
+// decides checks that the plugin allows a pod of the tenant on the node, and rejects another.
 func decides(t *testing.T, scheduler, config string) {
 	c := shared.Get(t)
 	c.AddNodes(t, 1)

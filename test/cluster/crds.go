@@ -9,8 +9,8 @@ import (
 	"kube-scheduler-fork/build/source"
 )
 
-// CRDs writes the CustomResourceDefinitions that plugins of other projects need into a folder, and gives its path. They
-// are those of the modules that the project's modules.yaml names; root is the project's folder.
+// CRDs writes the CustomResourceDefinitions that plugins of other projects need to a directory, and returns its path.
+// They are those of the modules in the project's modules.yaml; root is the project's directory.
 func CRDs(t testing.TB, root string) string {
 	t.Helper()
 	modules, err := source.ReadModules(filepath.Join(root, "modules.yaml"))

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// Program gives the value of an environment variable that names a program. It fails the test when it is missing: a test
-// that passed without having run would say that all is well.
+// Program returns the value of an environment variable that names a program. It fails the test if the variable is
+// missing, because a test that is skipped looks like success.
 func Program(t testing.TB, variable string) string {
 	t.Helper()
 	file := os.Getenv(variable)
@@ -26,7 +26,7 @@ func Program(t testing.TB, variable string) string {
 	return file
 }
 
-// Read gives the content of a file. It fails the test when it cannot be read.
+// Read returns the content of a file. It fails the test if it cannot be read.
 func Read(t testing.TB, file string) string {
 	t.Helper()
 	content, err := os.ReadFile(file)
@@ -36,7 +36,7 @@ func Read(t testing.TB, file string) string {
 	return string(content)
 }
 
-// Write writes a file that only its owner may read. It fails the test when it cannot be written.
+// Write writes a file that only its owner may read. It fails the test if it cannot be written.
 func Write(t testing.TB, file, content string) {
 	t.Helper()
 	if err := os.WriteFile(file, []byte(content), 0o600); err != nil {

@@ -18,15 +18,15 @@ import (
 
 // Prometheus is a real Prometheus, the program of the variable PROMETHEUS. It can be killed and started again.
 type Prometheus struct {
-	// Folder is where its configuration lies, and what that names.
+	// Folder is the directory of its configuration and the files that this names.
 	Folder           string
 	program, address string
-	// stop ends the process, and returns when it is gone; nil while none runs.
+	// stop stops the process, and returns when it has ended; nil while none runs.
 	stop func()
 }
 
-// NewPrometheus gives a Prometheus that is not started yet. It has its address for good: on one of which no program
-// takes ports meanwhile.
+// NewPrometheus returns a Prometheus that is not started yet. It keeps its port
+// over restarts, on a loopback address whose ports no other program takes.
 func NewPrometheus(t testing.TB) *Prometheus {
 	t.Helper()
 	p := &Prometheus{program: Program(t, "PROMETHEUS"), Folder: t.TempDir(), address: FreeAddress(t, "127.0.0.2")}
@@ -34,7 +34,7 @@ func NewPrometheus(t testing.TB) *Prometheus {
 	return p
 }
 
-// FreeAddress gives an address of a host at which no program listens at the moment.
+// FreeAddress returns an address of a host with a port that is free at the moment.
 func FreeAddress(t testing.TB, host string) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
@@ -45,10 +45,10 @@ func FreeAddress(t testing.TB, host string) string {
 	return listener.Addr().String()
 }
 
-// URL is where it answers.
+// URL returns its URL.
 func (p *Prometheus) URL() string { return "http://" + p.address }
 
-// LogFile is the path of its log.
+// LogFile returns the path of its log.
 func (p *Prometheus) LogFile() string { return p.file("prometheus.log") }
 
 func (p *Prometheus) file(name string) string { return filepath.Join(p.Folder, name) }
@@ -77,21 +77,21 @@ func (p *Prometheus) Start(t testing.TB) {
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started, exited := make(chan error, 1), make(chan struct{})
 	go func() {
-		// The kernel ends the child with the thread that forked it, so that thread waits for it.
+		// The kernel kills the child when the thread that forked it ends, so this thread waits for it.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(exited)
 		err := command.Start()
 		started <- err
 		if err == nil {
-			_ = command.Wait() // it is killed, or its log says why it ended
+			_ = command.Wait() // it is killed, or its log has the reason
 		}
 	}()
 	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
 	p.stop = func() {
-		_ = command.Process.Kill() // an error says that it has ended
+		_ = command.Process.Kill() // an error means that it has exited
 		<-exited
 	}
 	Await(t, "Prometheus to answer", func() error {
@@ -111,7 +111,7 @@ func (p *Prometheus) Start(t testing.TB) {
 	}, p.LogFile())
 }
 
-// Kill ends it as a crash would, if it runs.
+// Kill kills it, like a crash, if it runs.
 func (p *Prometheus) Kill() {
 	if p.stop != nil {
 		p.stop()

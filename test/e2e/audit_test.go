@@ -14,7 +14,7 @@ const (
 	auditLogFile    = "/etc/kubernetes/audit/log"
 )
 
-// auditPolicy has the API server write down each pod that is bound, when it was.
+// auditPolicy makes the API server log each binding when it is complete.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -23,16 +23,16 @@ rules:
 - {level: None}
 `
 
-// auditConfiguration are the lines of kubeadm's ClusterConfiguration for that.
+// auditConfiguration enables auditPolicy in kubeadm's ClusterConfiguration.
 const auditConfiguration = `apiServer:
   extraArgs: {audit-policy-file: ` + auditPolicyFile + `, audit-log-path: ` + auditLogFile + `}
   extraVolumes:
   - {name: audit, hostPath: /etc/kubernetes/audit, mountPath: /etc/kubernetes/audit, pathType: DirectoryOrCreate}
 `
 
-// bindings reads how often each pod of a namespace was bound, as the API server of a node saw it: 0 for one whose
-// binding was asked for and not answered with success, which may be one whose scheduler was ended before the answer
-// came.
+// bindings returns how often each pod of a namespace was bound, from the audit log of a
+// node's API server. It is 0 for a pod whose binding was requested without a successful
+// response, for example because its scheduler was stopped before the response.
 func bindings(t *testing.T, node *kubeadmnode.Node, namespace string) map[string]int {
 	t.Helper()
 	bound := map[string]int{}

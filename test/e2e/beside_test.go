@@ -19,7 +19,7 @@ import (
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
-// secondScheduler runs ours beside the stock one, and kills its leader while pods arrive for both.
+// secondScheduler runs ours in addition to the stock one, and kills its leader while pods arrive for both.
 func (o *operator) secondScheduler(t *testing.T) {
 	expect(t, o.page.do(t, o.node, "second-scheduler"), "successfully rolled out")
 	holder := o.holder(t, "kube-scheduler")
@@ -29,7 +29,7 @@ func (o *operator) secondScheduler(t *testing.T) {
 	o.measure(t, ours, "second scheduler: its leader killed with SIGKILL", func() {
 		leader := o.holder(t, "second-scheduler")
 		pod, _, _ := strings.Cut(leader, "_")
-		// The process whose host name is the leader's pod.
+		// The process has the name of the leader's pod as host name.
 		o.run(t, `for process in $(pgrep --full '^kube-scheduler .*second-scheduler'); do
   [[ $(nsenter --target "$process" --uts hostname) != `+pod+` ]] || leader=$process
 done
@@ -42,7 +42,7 @@ kill -KILL "$leader"`)
 			t.Fatalf("no other took over from %s: %v", leader, err)
 		}
 	})
-	// In its own network, and named by its own lease.
+	// It has its own network, and its own lease names it.
 	o.run(t, "kubectl scheduling queue --lease kube-system/second-scheduler")
 	o.measure(t, ours, "second scheduler: its leader's pod deleted", func() {
 		pod, _, _ := strings.Cut(o.holder(t, "second-scheduler"), "_")
@@ -68,7 +68,7 @@ kill -KILL "$leader"`)
 	o.page.do(t, o.node, "second-scheduler-away")
 }
 
-// holder is who holds a lease of kube-system.
+// holder returns the holder of a lease in kube-system.
 func (o *operator) holder(t *testing.T, name string) string {
 	t.Helper()
 	lease, err := o.client.CoordinationV1().Leases(metav1.NamespaceSystem).Get(t.Context(), name, metav1.GetOptions{})
@@ -81,7 +81,7 @@ func (o *operator) holder(t *testing.T, name string) string {
 	return *lease.Spec.HolderIdentity
 }
 
-// powerCut cuts the node's power in the middle of an install.
+// powerCut simulates a power failure of the node during an install.
 func (o *operator) powerCut(t *testing.T) {
 	install := []string{"install", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"), "--config", path.Join(o.page.folder, "my-scheduler.yaml")}
 	command := o.node.Command(t.Context(), "kube-scheduler-swap", install...)
@@ -101,7 +101,7 @@ func (o *operator) powerCut(t *testing.T) {
 		}
 		said.Write(buffer[:count])
 	}
-	// The node is not gone before its last process was waited for, and that one is ours.
+	// The node exists until its last process was waited for, and that process is our child.
 	ended := make(chan error, 1)
 	go func() { ended <- command.Wait() }()
 	if err := o.node.PowerCut(); err != nil {
@@ -126,8 +126,8 @@ func (o *operator) powerCut(t *testing.T) {
 	o.connect(t)
 }
 
-// roll runs the page's loop over all nodes. The nodes have no ssh; what it would run on another one is run there by
-// this test.
+// roll runs the page's loop over all nodes. The nodes have no ssh, so
+// this test runs the remote commands on the other node.
 func (o *operator) roll(t *testing.T, second *kubeadmnode.Node) string {
 	t.Helper()
 	folder := t.TempDir()
@@ -150,7 +150,7 @@ func (o *operator) roll(t *testing.T, second *kubeadmnode.Node) string {
 	return output
 }
 
-// twoNodes lets a second node join, swapped from the start, and replaces the schedulers of both, the leader's last.
+// twoNodes joins a second node, swapped from the start, and replaces the schedulers of both, the leader's last.
 func (o *operator) twoNodes(t *testing.T) {
 	second := start(t, "cp2")
 	o.page.do(t, o.node, "before-join")
@@ -176,7 +176,7 @@ func (o *operator) twoNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	other.connect(t)
-	// Which of the two holds the lease is not said: etcd pauses while a node joins, for longer than a lease.
+	// Either of the two may hold the lease: etcd pauses while a node joins, for longer than a lease.
 	o.settled(t)
 	expect(t, other.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
 	expect(t, other.refused(t, "kube-scheduler-swap rollback 2>&1"), "kubeadm init phase control-plane scheduler")
@@ -193,7 +193,7 @@ func (o *operator) twoNodes(t *testing.T) {
 	expect(t, standing, "it stands by", "this node stands by; "+holder+" holds the lease and bound the probe pod")
 	expect(t, leading, "done:")
 	o.accounts(t, load, 1, second)
-	// Two schedulers of one cluster may not have two leases.
+	// Two schedulers of one cluster must not have different leases.
 	expect(t, o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceName: mine/' my-scheduler.yaml > broken.yaml\n"+
 		"kube-scheduler-swap install --config broken.yaml 2>&1"), "would not share the lease")
 	for _, each := range []*operator{o, other} {
@@ -204,7 +204,7 @@ func (o *operator) twoNodes(t *testing.T) {
 		t.Errorf("%s holds the lease still, though its scheduler was replaced", got)
 	}
 	o.deadLeader(t, other)
-	// While the second node is there: without it etcd has no quorum.
+	// This runs while the second node exists: without it etcd has no quorum.
 	o.uninstall(t)
 }
 
@@ -231,7 +231,7 @@ func (o *operator) settled(t *testing.T) {
 	}
 }
 
-// deadLeader rolls out a scheduler that binds nothing, which no probe shows on the node that stands by.
+// deadLeader rolls out a scheduler that binds nothing, which no probe can detect on the standby's node.
 func (o *operator) deadLeader(t *testing.T, other *operator) {
 	holder := strings.TrimSpace(o.page.do(t, o.node, "holder"))
 	leading, standing, first := o, other, "cp2"
@@ -240,8 +240,7 @@ func (o *operator) deadLeader(t *testing.T, other *operator) {
 	}
 	broken := "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n"
 	const install = "kube-scheduler-swap install --config broken.yaml 2>&1"
-	// While the leader is replaced, the lease is free for a moment: the one that stands by asks often enough to have
-	// it.
+	// While the leader is replaced, the lease is free for a moment: the standby retries often enough to get it.
 	eager := "sed -i 's/leaderElect: true/leaderElect: true\\n  retryPeriod: 100ms/' broken.yaml\n"
 	expect(t, standing.run(t, broken+eager+install), holder+" holds the lease and bound the probe pod", "done:")
 	output := leading.refused(t, broken+install)

@@ -23,10 +23,10 @@ import (
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
-// arrivalInterval is how often a pod arrives while schedulers are replaced.
+// arrivalInterval is the time between two pods while schedulers are replaced.
 const arrivalInterval = 250 * time.Millisecond
 
-// load lets pods arrive steadily, for the given schedulers in turn, and watches where they go.
+// load creates pods steadily, for the given schedulers in turn, and watches their bindings.
 type load struct {
 	client    kubernetes.Interface
 	namespace string
@@ -37,7 +37,7 @@ type load struct {
 	pods    map[types.UID]*arrival
 	order   []types.UID
 	changed chan struct{}
-	// twice are pods that were seen on two nodes one after the other, or lost after they were created.
+	// twice are pods that were seen on two nodes one after the other, or disappeared after they were created.
 	faults []string
 }
 
@@ -50,7 +50,7 @@ type arrival struct {
 	node      string
 }
 
-// startLoad begins to create pods for fake nodes. turn gives the scheduler that the next pod asks for.
+// startLoad starts to create pods for fake nodes. turn returns the scheduler of the next pod.
 func startLoad(t *testing.T, client kubernetes.Interface, namespace string, turn func(i int) string) *load {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -70,7 +70,7 @@ func startLoad(t *testing.T, client kubernetes.Interface, namespace string, turn
 			}
 		},
 	})
-	// The watch outlives the arrivals: some of the pods are bound after the last one came.
+	// The watch continues after the arrivals: some of the pods are bound after the last one was created.
 	factory.Start(t.Context().Done())
 	if !cache.WaitForCacheSync(t.Context().Done(), informer.HasSynced) {
 		t.Fatal("the watch of the load's pods did not begin")
@@ -92,7 +92,7 @@ func startLoad(t *testing.T, client kubernetes.Interface, namespace string, turn
 	return l
 }
 
-// end stops the arrivals.
+// end stops creating pods.
 func (l *load) end() {
 	l.stop()
 	l.done.Wait()
@@ -130,7 +130,7 @@ func (l *load) create(ctx context.Context, i int, scheduler string) {
 	a.name, a.scheduler, a.created = created.Name, scheduler, asked
 }
 
-// arrival gives what is known of a pod; the lock is held.
+// arrival returns the arrival of a pod; the lock must be held.
 func (l *load) arrival(uid types.UID) *arrival {
 	if l.pods[uid] == nil {
 		l.pods[uid] = &arrival{}
@@ -160,7 +160,7 @@ func (l *load) see(object any) {
 	}
 }
 
-// settled ends the arrivals, waits until every pod is bound, and gives how many there were.
+// settled stops creating pods, waits until every pod is bound, and returns their number.
 func (l *load) settled(t *testing.T, within time.Duration) int {
 	t.Helper()
 	l.end()
@@ -190,7 +190,7 @@ func (l *load) settled(t *testing.T, within time.Duration) int {
 	return len(l.order)
 }
 
-// untilBound waits until no pod waits for a scheduler.
+// untilBound waits until no pod is pending.
 func (l *load) untilBound(t *testing.T, scheduler string) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
@@ -220,7 +220,7 @@ func (l *load) waiting() []string {
 	return names
 }
 
-// gap is the longest time, in a window, in which at least one pod waited and none was bound.
+// gap returns the longest time, in a window, in which at least one pod was pending and none was bound.
 func (l *load) gap(from, to time.Time) time.Duration {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -263,7 +263,7 @@ func (l *load) gap(from, to time.Time) time.Duration {
 	return longest
 }
 
-// longestWait is how long the pod that waited longest waited, of those that came in a window and are bound.
+// longestWait returns the longest wait of the bound pods that were created in a window.
 func (l *load) longestWait(from, to time.Time) time.Duration {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -276,7 +276,8 @@ func (l *load) longestWait(from, to time.Time) time.Duration {
 	return longest
 }
 
-// during tells the longest gap while something is done, and until a pod that came after it is bound.
+// during runs work, and returns its duration and the longest gap from
+// its start until a pod that was created after it is bound.
 func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	t.Helper()
 	from := time.Now()
@@ -295,7 +296,7 @@ func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	return l.gap(from, finished), took
 }
 
-// boundSince tells whether a pod that arrived after a time is bound.
+// boundSince reports whether a pod that was created after a time is bound.
 func (l *load) boundSince(at time.Time) bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package e2e swaps the scheduler of genuine kubeadm control-plane nodes, while pods arrive, and takes it back. It runs
+// Package e2e swaps the scheduler of genuine kubeadm control-plane nodes while pods arrive, and rolls it back. It runs
 // the commands of docs/operations.md. test/e2e.sh starts it.
 package e2e
 
@@ -15,7 +15,7 @@ import (
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
-// hub is where the tests start nodes.
+// hub starts the nodes of the tests.
 var hub *kubeadmnode.Hub
 
 func TestMain(m *testing.M) {
@@ -41,7 +41,7 @@ func runAll(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// setting gives what test/e2e.sh says.
+// setting returns a value that test/e2e.sh sets.
 func setting(t *testing.T, name string) string {
 	t.Helper()
 	value := os.Getenv(name)

@@ -4,8 +4,8 @@ package e2e
 
 import "testing"
 
-// overfull shows what a kubelet does with a pod for which its node has no room, as docs/scenarios.md says: a scheduler
-// could give it nothing more. The pod names its node, so none is asked.
+// overfull shows that a kubelet handles a pod without room on its node as docs/scenarios.md says; a scheduler has no
+// part in that. The pod has a nodeName, so no scheduler is involved.
 func (o *operator) overfull(t *testing.T) {
 	const status = "kubectl get pod --namespace overfull too-large --output jsonpath='{.status.phase} {.status.reason} {.status.message}'"
 	o.run(t, `kubectl create namespace overfull

@@ -11,11 +11,11 @@ import (
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
-// page is docs/operations.md: its commands, by the name that a comment above each block gives.
+// page has the commands of docs/operations.md, by the name in the comment above each block.
 type page struct {
 	blocks map[string]string
 	run    map[string]bool
-	// folder is where the commands run: that of the unpacked bundle.
+	// folder is the working directory of the commands: the unpacked bundle.
 	folder string
 }
 
@@ -43,8 +43,8 @@ func readPage(t *testing.T, file string) *page {
 	return p
 }
 
-// do runs the commands of a block on a node, as root, in the folder of the bundle. What is replaced, in pairs, is what
-// the page says for users with the internet.
+// do runs the commands of a block on a node, as root, in the directory of the
+// bundle. The replaced texts, in pairs, are those that need the internet.
 func (p *page) do(t *testing.T, node *kubeadmnode.Node, name string, replace ...string) string {
 	t.Helper()
 	output, err := p.try(t, node, name, replace...)
@@ -71,7 +71,7 @@ func (p *page) try(t *testing.T, node *kubeadmnode.Node, name string, replace ..
 	return node.Run(t.Context(), "cd "+p.folder+"\n"+script)
 }
 
-// complete sees that every block was run.
+// complete checks that every block was run.
 func (p *page) complete(t *testing.T) {
 	t.Helper()
 	for name := range p.blocks {

@@ -34,32 +34,32 @@ import (
 const (
 	manifestFile = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 	stateFolder  = "/var/lib/kube-scheduler-swap"
-	// fakeNodes and fewestPods are how many nodes there are, and how many pods have to arrive while schedulers are
-	// replaced.
+	// fakeNodes is the number of nodes, and fewestPods the minimum
+	// number of pods that arrive while schedulers are replaced.
 	fakeNodes  = 100
 	fewestPods = 500
-	// patience is for what takes seconds. A pod that a scheduler looked at just after its start, before it knew any
+	// patience limits steps that take seconds. A pod that a scheduler tried just after its start, before it knew any
 	// nodes, waits for upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
 	patience = 3 * time.Minute
 )
 
-// operator is one who works on a control-plane node with the page in hand.
+// operator works on a control-plane node by the commands of the page.
 type operator struct {
 	page   *page
 	node   *kubeadmnode.Node
 	client kubernetes.Interface
 	// original is kubeadm's manifest.
 	original []byte
-	// served tells the load that the profile my-scheduler is there.
+	// served makes the load use the profile my-scheduler.
 	served  atomic.Bool
 	figures []figure
 }
 
-// figure is a line of the table in the end.
+// figure is a line of the final table.
 type figure struct {
 	what      string
 	took, gap time.Duration
-	// load and from are for the longest wait of a pod, which is known in the end only.
+	// load and from are for the longest wait of a pod, which is known only at the end.
 	load *load
 	from time.Time
 }
@@ -96,7 +96,7 @@ func TestControlPlane(t *testing.T) {
 		return "default-scheduler"
 	})
 
-	// Each step goes on from where the one before ended.
+	// Each step starts from the result of the previous one.
 	step := func(name string, run func(t *testing.T)) {
 		t.Helper()
 		if !t.Run(name, run) && os.Getenv("E2E_GO_ON") == "" {
@@ -129,7 +129,7 @@ func TestControlPlane(t *testing.T) {
 	t.Log(table(o.figures))
 }
 
-// start starts a node, which ends with the test.
+// start starts a node, which is closed at the end of the test.
 func start(t *testing.T, name string) *kubeadmnode.Node {
 	t.Helper()
 	node, err := hub.Start(t.Context(), kubeadmnode.NodeOptions{Name: name})
@@ -152,7 +152,7 @@ func (o *operator) connect(t *testing.T) {
 	}
 }
 
-// labelNodes gives every node the label that the tutorial plugin of the profile my-scheduler asks for.
+// labelNodes sets the label on every node that the plugin of the profile my-scheduler requires.
 func (o *operator) labelNodes(t *testing.T) {
 	t.Helper()
 	patch := []byte(`{"metadata": {"labels": {"disktype": "ssd"}}}`)
@@ -167,7 +167,7 @@ func (o *operator) labelNodes(t *testing.T) {
 	}
 }
 
-// copyBundle brings the release bundle onto a node, as an operator gets it.
+// copyBundle copies the release bundle to a node, in the form that an operator downloads.
 func (o *operator) copyBundle(t *testing.T, node *kubeadmnode.Node) {
 	t.Helper()
 	bundle := setting(t, "E2E_BUNDLE")
@@ -192,7 +192,7 @@ func (o *operator) read(t *testing.T, file string) []byte {
 	return content
 }
 
-// run runs a script on the node, in the folder of the bundle.
+// run runs a script on the node, in the directory of the bundle.
 func (o *operator) run(t *testing.T, script string) string {
 	t.Helper()
 	output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\n"+script)
@@ -202,7 +202,7 @@ func (o *operator) run(t *testing.T, script string) string {
 	return output
 }
 
-// refused runs a script that has to fail, and gives what it wrote.
+// refused runs a script that must fail, and returns its output.
 func (o *operator) refused(t *testing.T, script string) string {
 	t.Helper()
 	output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\n"+script)
@@ -216,19 +216,19 @@ func expect(t *testing.T, output string, words ...string) {
 	t.Helper()
 	for _, word := range words {
 		if !strings.Contains(output, word) {
-			// What is wanted comes last, where it is seen in a long log.
+			// The expected text comes last, where it is visible in a long log.
 			t.Fatalf("%s\nwant %q in what is above", output, word)
 		}
 	}
 }
 
-// sums are the content of the folder that kubelet watches, and of what the tool keeps.
+// sums returns the checksums of the files that kubelet watches, and of the tool's own files.
 func (o *operator) sums(t *testing.T) string {
 	t.Helper()
 	return o.run(t, "{ find /etc/kubernetes/manifests "+stateFolder+" -type f ! -name lock 2> /dev/null || true; } | sort | xargs sha256sum; ls -A /etc/kubernetes/manifests")
 }
 
-// expectOneManifest sees what must hold at every moment: one whole manifest of the scheduler, and none of it beside.
+// expectOneManifest checks the invariant that there is exactly one manifest of the scheduler, and that it is complete.
 func (o *operator) expectOneManifest(t *testing.T) {
 	t.Helper()
 	entries, err := os.ReadDir(o.node.Root() + path.Dir(manifestFile))
@@ -237,7 +237,7 @@ func (o *operator) expectOneManifest(t *testing.T) {
 	}
 	var names []string
 	for _, entry := range entries {
-		// kubelet does not look at what begins with a dot.
+		// kubelet ignores names that begin with a dot.
 		if !strings.HasPrefix(entry.Name(), ".") {
 			names = append(names, entry.Name())
 		}
@@ -286,8 +286,8 @@ func (o *operator) install(t *testing.T, load *load) {
 	}
 }
 
-// damagedArchives sees that nothing of a damaged archive is run, and has an import of one leave behind what it leaves:
-// the good one is installed after that.
+// damagedArchives checks that nothing of a damaged archive is run, and imports
+// one: the good one can be installed after the remains of that import.
 func (o *operator) damagedArchives(t *testing.T) {
 	size, err := strconv.Atoi(strings.TrimSpace(o.run(t, "stat --format %s kube-scheduler.tar")))
 	if err != nil {
@@ -303,7 +303,7 @@ func (o *operator) damagedArchives(t *testing.T) {
 	o.run(t, "rm damaged.tar")
 }
 
-// hangs has the manifest name what is not there, so that kubelet waits for it, and goes back.
+// hangs makes the manifest refer to a missing object, so that kubelet waits for it, and rolls back.
 func (o *operator) hangs(t *testing.T, load *load) {
 	manifest := o.read(t, manifestFile)
 	broken := strings.Replace(string(manifest), "    - mountPath: "+swap.ContainerConfigFolder, "    - {mountPath: /absent, name: absent}\n"+
@@ -322,7 +322,7 @@ func (o *operator) hangs(t *testing.T, load *load) {
 	o.expectDone(t)
 }
 
-// pulls has the manifest ask a registry for the image at every start, where there is none.
+// pulls makes the manifest pull the image from a registry at every start, without a registry.
 func (o *operator) pulls(t *testing.T) {
 	manifest := strings.Replace(string(o.read(t, manifestFile)), "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always", 1)
 	o.replaceManifest(t, []byte(manifest))
@@ -331,19 +331,19 @@ func (o *operator) pulls(t *testing.T) {
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
 		"does not work, so it cannot be used for a rollback", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
-	// As kubelet does with what nothing uses.
+	// As kubelet does with unused images.
 	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
 	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "which is no longer on this node, from "+stateFolder, "done:")
 	o.expectStock(t)
 }
 
-// uninstall leaves nothing of the tool but an annotation, and what was edited by hand.
+// uninstall removes everything of the tool except an annotation and manual edits.
 func (o *operator) uninstall(t *testing.T) {
 	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Another pod of the node, whose container starts, and needs the image, once its ConfigMap is there.
+	// Another pod of the node needs the image: its container starts once its ConfigMap exists.
 	beside, err := json.Marshal(corev1.Pod{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"},
 		ObjectMeta: metav1.ObjectMeta{Name: "beside"},
@@ -368,7 +368,7 @@ func (o *operator) uninstall(t *testing.T) {
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
-	// With a patch that no edit has touched, and an image that nothing else uses.
+	// With an unedited patch, and an image without other users.
 	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1\n"+
 		"kube-scheduler-swap kubeadm-patch 2>&1\nkube-scheduler-swap rollback 2>&1")
 	output = o.run(t, "kube-scheduler-swap uninstall 2>&1")
@@ -405,7 +405,7 @@ func (o *operator) verify(t *testing.T) {
 		t.Errorf("the example pod is on %q, want cp1, which has the label", nginx.Spec.NodeName)
 	}
 	o.run(t, "kubectl delete pod nginx --grace-period 0 --force 2>&1")
-	// The page's way to look into pods that stay Pending, with one that no scheduler serves.
+	// The page's commands for pods that stay Pending, with one for an unknown scheduler.
 	o.run(t, "kubectl run lost --image none --overrides '{\"spec\": {\"schedulerName\": \"absent\"}}'")
 	output, err = o.page.try(t, o.node, "pending")
 	if err != nil {
@@ -415,7 +415,7 @@ func (o *operator) verify(t *testing.T) {
 	o.run(t, "kubectl delete pod lost --grace-period 0 --force 2>&1")
 }
 
-// network takes a network plugin away, which check has to name.
+// network removes a network plugin, which check must report.
 func (o *operator) network(t *testing.T) {
 	o.run(t, "mv /usr/lib/cni/bridge /usr/lib/cni/bridge.away")
 	output, _ := o.node.Run(t.Context(), "kube-scheduler-swap check")
@@ -424,11 +424,11 @@ func (o *operator) network(t *testing.T) {
 	if output := o.run(t, "kube-scheduler-swap check"); strings.Contains(output, "network plugin") {
 		t.Errorf("check misses a plugin that is there:\n%s", output)
 	}
-	// A backup in the folder that kubelet watches.
+	// A backup in the directory that kubelet watches.
 	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap check"), "nothing found")
 	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
-	// What the scheduler notes, and starts with all the same.
+	// The scheduler prints a note about this, but starts.
 	expect(t, o.run(t, "{ cat my-scheduler.yaml; printf -- '---\\nkind: Another\\n'; } > two.yaml\nkube-scheduler-swap check --config two.yaml"),
 		"warning: the new scheduler says: the file has more than one YAML document")
 }
@@ -458,7 +458,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 		t.Errorf("a configuration that was refused has changed something:\n%s\nbefore:\n%s", after, before)
 	}
 
-	// The scheduler accepts this one, and can never get its lease.
+	// The scheduler accepts this one, but can never get its lease.
 	var output string
 	o.measure(t, load, "a configuration that does not work, and back", func() {
 		output = o.refused(t, "sed 's/leaderElect: true/leaderElect: true\\n  resourceNamespace: nowhere/' my-scheduler.yaml > broken.yaml\n"+
@@ -469,7 +469,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
 
-	// The scheduler accepts this one, is healthy and leads, and binds nothing.
+	// The scheduler accepts this one, is healthy and the leader, but binds nothing.
 	o.measure(t, load, "an extender that does not answer, and back", func() {
 		output = o.refused(t, "sed '$a extenders: [{urlPrefix: \"http://127.0.0.1:1\", filterVerb: filter}]' my-scheduler.yaml > broken.yaml\n"+
 			"kube-scheduler-swap install --config broken.yaml 2>&1")
@@ -479,7 +479,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
 
-	// This one finds no node for any pod, where the one before did.
+	// This one finds no node for any pod, while the previous one did.
 	o.measure(t, load, "a configuration that rejects all nodes, and back", func() {
 		output = o.refused(t, `sed 's/- schedulerName: default-scheduler/&\n    plugins: {multiPoint: {enabled: [{name: PodFilter}]}}\n`+
 			`    pluginConfig: [{name: PodFilter, args: {rules: [{name: nothing, action: Deny, podNames: ["*"]}]}}]/' my-scheduler.yaml > rejects.yaml`+
@@ -490,7 +490,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
 
-	// In the quarter of a minute that kubelet needs to restart what was edited by hand, no scheduler runs.
+	// While kubelet restarts the manually edited pod, for a quarter of a minute, no scheduler runs.
 	unedited := o.read(t, manifestFile)
 	o.replaceManifest(t, []byte(strings.Replace(string(unedited), "    - --leader-elect=true\n", "    - --leader-elect=true\n    - --v=1\n", 1)))
 	o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
@@ -520,7 +520,7 @@ func (o *operator) crashingImage(t *testing.T, load *load) {
 	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
 }
 
-// unwritable sees that an install that cannot write changes nothing.
+// unwritable checks that an install that cannot write changes nothing.
 func (o *operator) unwritable(t *testing.T) {
 	install := "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml"
 	for name, c := range map[string]struct{ before, command, after, want string }{
@@ -555,7 +555,7 @@ func (o *operator) unwritable(t *testing.T) {
 		}
 		o.expectOneManifest(t)
 	}
-	// A rollback is what helps in need: it does without room for what is kept already.
+	// A rollback must work in an emergency: it needs no room for files that exist already.
 	o.run(t, "mkdir -p /run/full; mount -t tmpfs -o size=256k tmpfs /run/full; cp "+stateFolder+"/*.yaml "+stateFolder+"/*.json /run/full\n"+
 		"echo 1 > /run/full/lock; head -c 256k /dev/zero > /run/full/ballast || true")
 	output, err := o.node.Run(t.Context(), "kube-scheduler-swap rollback --state /run/full 2>&1")
@@ -569,7 +569,7 @@ func (o *operator) unwritable(t *testing.T) {
 	o.expectDone(t)
 }
 
-// killed kills installs with SIGKILL at each step, and sees that the next run finishes the job.
+// killed kills installs with SIGKILL at each step, and checks that the next run completes the job.
 func (o *operator) killed(t *testing.T, load *load) {
 	steps := []string{"accepts its command line", "kept the configuration", "wrote " + manifestFile, "the old container has ended",
 		"the new container runs", "it is healthy", "it holds the lease", "done:"}
@@ -578,13 +578,13 @@ func (o *operator) killed(t *testing.T, load *load) {
 			o.interrupt(t, os.Kill, step)
 			o.expectOneManifest(t)
 		}
-		// Before each file that it renames into place or removes, as if the power were cut there.
+		// It is killed before each rename or removal of a file, like in a power failure.
 		for _, c := range []struct{ call, file string }{
 			{"renameat", stateFolder + "/undo.yaml"}, {"renameat", stateFolder + "/journal.json"}, {"renameat", manifestFile},
 			{"renameat", stateFolder + "/installed.json"}, {"renameat", stateFolder + "/previous.yaml"}, {"unlinkat", stateFolder + "/journal.json"},
 		} {
 			if c.file == stateFolder+"/previous.yaml" {
-				// What is kept as the one before is another one only after a run that was finished.
+				// The saved previous manifest changes only after a completed run.
 				o.run(t, "kube-scheduler-swap install --config "+o.otherConfig(t))
 			}
 			output, err := o.node.Run(t.Context(), "cd "+o.page.folder+"\nstrace --quiet=all --follow-forks --output /dev/null --trace-path "+c.file+
@@ -594,7 +594,7 @@ func (o *operator) killed(t *testing.T, load *load) {
 			}
 			o.expectOneManifest(t)
 		}
-		// The same command finishes a job, whether the manifest was replaced or not; so does a rollback.
+		// The same command completes a job, whether or not the manifest was replaced; so does a rollback.
 		o.interrupt(t, os.Kill, "wrote")
 		expect(t, o.run(t, "kube-scheduler-swap status || true"), "did not finish")
 		o.run(t, "kube-scheduler-swap rollback --to previous")
@@ -602,7 +602,7 @@ func (o *operator) killed(t *testing.T, load *load) {
 		expect(t, o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1"), "done:")
 	})
 	o.expectDone(t)
-	// Ctrl-C before that is no fault of anything else.
+	// Ctrl-C before that must not be reported as another error.
 	manifest := o.read(t, manifestFile)
 	output := o.interrupt(t, os.Interrupt, "loading ", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"))
 	if expect(t, output, "interrupted before anything was changed"); strings.Contains(output, "canceled") || strings.Contains(output, "killed") {
@@ -611,13 +611,13 @@ func (o *operator) killed(t *testing.T, load *load) {
 	if after := o.read(t, manifestFile); !bytes.Equal(after, manifest) {
 		t.Errorf("an install that was interrupted has changed the manifest:\n%s", after)
 	}
-	// Ctrl-C, when the manifest is replaced, puts the old one back.
+	// Ctrl-C after the manifest was replaced restores the old one.
 	o.interrupt(t, os.Interrupt, "wrote")
 	o.expectConfig(t, "weight: 30")
 	o.expectDone(t)
 }
 
-// expectDone sees that a scheduler of ours works, and that no run is unfinished.
+// expectDone checks that our scheduler works, and that no run is incomplete.
 func (o *operator) expectDone(t *testing.T) {
 	t.Helper()
 	status := o.run(t, "kube-scheduler-swap status")
@@ -627,8 +627,8 @@ func (o *operator) expectDone(t *testing.T) {
 	}
 }
 
-// interrupt installs the configuration that is not there, and sends the install a signal when it says some words. It
-// gives what the install says after that.
+// interrupt installs the other configuration, sends the install a
+// signal when it prints some words, and returns its output after that.
 func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more ...string) string {
 	t.Helper()
 	command := o.node.Command(t.Context(), "kube-scheduler-swap", append([]string{"install", "--config", o.otherConfig(t)}, more...)...)
@@ -648,13 +648,13 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more 
 		if said {
 			fmt.Fprintln(&rest, lines.Text())
 		} else if said = strings.Contains(lines.Text(), words); said {
-			// It may have ended just now.
+			// It may have exited just now.
 			if err := command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
 				t.Fatal(err)
 			}
 		}
 	}
-	// That it was killed is no news.
+	// That it was killed is expected.
 	_ = command.Wait()
 	if !said {
 		t.Fatalf("the install never said %q", words)
@@ -662,7 +662,7 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more 
 	return rest.String()
 }
 
-// otherConfig is a configuration that the manifest does not name.
+// otherConfig returns a configuration that the manifest does not use.
 func (o *operator) otherConfig(t *testing.T) string {
 	t.Helper()
 	pod, err := swap.Describe(o.read(t, manifestFile))
@@ -676,7 +676,7 @@ func (o *operator) otherConfig(t *testing.T) string {
 	return config
 }
 
-// offline are the flags that kubeadm needs where there is no network, and no server to ask.
+// offline are the flags that kubeadm needs without a network and a server.
 const offline = " --yes --force --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR,CreateJob,CoreDNSUnsupportedPlugins,CoreDNSMigration"
 
 func (o *operator) upgrade(t *testing.T, load *load) {
@@ -695,7 +695,7 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 	if output, err := o.node.Run(t.Context(), "kube-scheduler-swap check"); err != nil {
 		t.Errorf("check finds a problem after an upgrade that has kept the swap: %v\n%s", err, output)
 	}
-	// The patch goes with the next install.
+	// The next install updates the patch.
 	o.run(t, "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml")
 	sum := fmt.Sprintf("%x", sha256.Sum256(o.read(t, path.Join(o.page.folder, "manifests/config/my-scheduler.yaml"))))
 	expect(t, string(o.read(t, "/etc/kubernetes/patches/kube-scheduler+strategic.yaml")), sum)
@@ -706,7 +706,7 @@ func (o *operator) rollback(t *testing.T, load *load) {
 		expect(t, o.page.do(t, o.node, "rollback-previous"), "done:", "before the last change, with the image")
 	})
 	o.expectConfig(t, "weight: 30")
-	// Pods for a profile that kubeadm's scheduler does not have would wait for ever.
+	// Pods for a profile that kubeadm's scheduler does not have would wait forever.
 	o.served.Store(false)
 	load.untilBound(t, "my-scheduler")
 	var output string
@@ -717,7 +717,7 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	o.pulls(t)
 }
 
-// byHand has kubeadm write its own manifest, as the page says for a node without the tool.
+// byHand makes kubeadm write its own manifest, by the page's commands for a node without the tool.
 func (o *operator) byHand(t *testing.T) {
 	since := time.Now()
 	expect(t, o.page.do(t, o.node, "by-hand"), "Creating static Pod manifest")
@@ -729,7 +729,7 @@ func (o *operator) byHand(t *testing.T) {
 	o.expectDone(t)
 }
 
-// expectStock sees that the manifest is kubeadm's but for one annotation, and that it runs.
+// expectStock checks that the manifest is kubeadm's except for one annotation, and that it runs.
 func (o *operator) expectStock(t *testing.T) {
 	t.Helper()
 	now := o.read(t, manifestFile)
@@ -745,7 +745,7 @@ func (o *operator) expectStock(t *testing.T) {
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "registry.k8s.io/kube-scheduler:v1.23.17 ", "health     ok")
 }
 
-// usualWays measures what people do without the tool, on the same node.
+// usualWays measures the usual replacements without the tool, on the same node.
 func (o *operator) usualWays(t *testing.T, load *load) {
 	o.measure(t, load, "by hand: the manifest edited in place", func() {
 		since := time.Now()
@@ -777,7 +777,7 @@ func (o *operator) replaceManifest(t *testing.T, manifest []byte) {
 	}
 }
 
-// awaitRestart waits until a scheduler that was started since works.
+// awaitRestart waits until a scheduler works that was started after a time.
 func (o *operator) awaitRestart(t *testing.T, since time.Time) {
 	t.Helper()
 	err := wait.PollImmediateWithContext(t.Context(), 200*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
@@ -796,7 +796,7 @@ func (o *operator) awaitRestart(t *testing.T, since time.Time) {
 	}
 }
 
-// accounts sees that every pod that arrived was bound, and none twice, by the logs of all API servers.
+// accounts checks in the logs of all API servers that every created pod was bound, and none twice.
 func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kubeadmnode.Node) {
 	t.Helper()
 	count := load.settled(t, patience)
@@ -804,7 +804,7 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 		t.Errorf("only %d pods have arrived, want %d", count, fewest)
 	}
 	var bound map[string]int
-	// An API server writes its log after it has answered.
+	// An API server writes its log after the response.
 	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(context.Context) (bool, error) {
 		bound = map[string]int{}
 		for _, node := range append(others, o.node) {
@@ -828,8 +828,8 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 			unanswered++
 		}
 	}
-	// That each has one node, and keeps it, the load has seen. No more are unanswered than one for each scheduler that
-	// was ended.
+	// The load has checked that each pod has one node, and keeps it. At
+	// most one binding may be unanswered for each stopped scheduler.
 	if unanswered > 40 {
 		t.Errorf("%d bindings were not answered with success", unanswered)
 	}

@@ -12,13 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// why asks the scheduler with the plugin of kubectl, by the commands of docs/why.md: as the administrator, as users who
-// lack a right, and as one who has them.
+// why tests the kubectl plugin with the commands of docs/why.md: as the
+// administrator, as users who lack a permission, and as one who has them all.
 func (o *operator) why(t *testing.T) {
 	page := readPage(t, filepath.Join("..", "..", "docs", "why.md"))
 	page.folder = o.page.folder
 	page.do(t, o.node, "plugin")
-	// One that waits, and one that is bound.
+	// A pending pod, and a bound one.
 	o.run(t, `kubectl create namespace shop
 kubectl create --namespace shop serviceaccount asker
 kubectl run --namespace shop web-0 --image none --overrides '{"spec": {"nodeSelector": {"nowhere": "true"}}}'
@@ -45,12 +45,12 @@ kubectl wait --namespace shop --for condition=PodScheduled --timeout `+patience.
 	o.run(t, "kubectl delete namespace shop --wait=false\nkubectl delete --filename manifests/examples/records --filename connects.yaml")
 }
 
-// until is a script that waits until a command says some words.
+// until returns a script that waits until a command prints some words.
 func until(command, words string) string {
 	return "until { " + command + " || true; } | grep -q '" + words + "'; do sleep 0.1; done"
 }
 
-// askAsOthers has users with client certificates, and a service account, ask.
+// askAsOthers runs the plugin as users with client certificates, and as a service account.
 func (o *operator) askAsOthers(t *testing.T) {
 	o.run(t, `kubectl --namespace kube-system get configmap kubeadm-config --output jsonpath='{.data.ClusterConfiguration}' > cluster.yaml
 kubeadm kubeconfig user --config cluster.yaml --client-name jane --org developers > jane.conf
@@ -60,20 +60,20 @@ kubeadm kubeconfig user --config cluster.yaml --client-name joe > joe.conf`)
 	}
 	expect(t, o.refused(t, as("joe")), "you lack the right to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
 		"next:  kubectl auth can-i get leases.coordination.k8s.io/kube-scheduler --namespace kube-system")
-	// He finds the leader, and cannot connect.
+	// This user finds the leader, but cannot connect.
 	o.run(t, `{ kubectl create role connects --namespace kube-system --verb get --resource leases,pods --dry-run=client --output yaml; echo ---
 kubectl create rolebinding connects --namespace kube-system --role connects --user joe --dry-run=client --output yaml; } > connects.yaml
 kubectl apply --filename connects.yaml`)
 	o.run(t, until(as("joe"), "right to create"))
 	expect(t, o.refused(t, as("joe")), "you lack the right to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
 		"next:  kubectl auth can-i create pods/kube-scheduler-cp1 --subresource portforward --namespace kube-system")
-	// She connects, and may not read.
+	// This user connects, but may not read.
 	o.run(t, "kubectl apply --filename manifests/examples/records/reach-the-scheduler.yaml")
 	o.run(t, until(as("jane"), "nonResourceURLs"))
 	expect(t, o.refused(t, as("jane")), "you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler", `User "jane" cannot get path`,
 		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml has that right")
 	o.run(t, "kubectl apply --filename manifests/examples/records/read-scheduling-records.yaml")
-	// The scheduler believes for ten seconds that she may not.
+	// The scheduler caches the refusal for ten seconds.
 	o.run(t, until(as("jane"), "None of"))
 	expect(t, o.run(t, as("jane")), "None of 101 nodes fits")
 
@@ -91,7 +91,7 @@ kubectl apply --filename asker.yaml`)
 	o.run(t, "kubectl delete --filename asker.yaml")
 }
 
-// browse reads the records through the page's proxy, as a browser would and as a stranger.
+// browse reads the records through the page's proxy, as a browser with and without the printed URL.
 func (o *operator) browse(t *testing.T) {
 	output := o.run(t, `kubectl scheduling page > url 2> /dev/null &
 page=$!

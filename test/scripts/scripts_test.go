@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scripttest runs the project's scripts on a tiny upstream made for the test: a git repository with a tag, a
+// Package scripttest runs the project's scripts on a minimal upstream for the test: a git repository with a tag, a
 // Makefile and a few files. Each file under testdata is one scenario.
 package scripttest
 
@@ -34,7 +34,8 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			// publish FOLDER PATH VERSION: a module proxy in the folder proxy offers the files of a folder as a module.
+			// publish FOLDER PATH VERSION publishes the files of a directory
+			// as a module, on a module proxy in the directory proxy.
 			"publish": func(ts *testscript.TestScript, _ bool, arguments []string) {
 				version := module.Version{Path: arguments[1], Version: arguments[2]}
 				moduleproxy.Publish(t, ts.MkAbs("proxy"), ts.MkAbs(arguments[0]), version, ts.Getenv("GOMODCACHE"))
@@ -57,7 +58,7 @@ func TestScripts(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(env.WorkDir, "_output", "tools"), os.DirFS(tools)); err != nil {
 				return err
 			}
-			// Nothing is carried, unless a scenario says so.
+			// There are no vendored modules, unless a scenario adds some.
 			if err := writeFiles(env.WorkDir, map[string]string{"modules.yaml": "modules: []\n"}); err != nil {
 				return err
 			}
@@ -66,7 +67,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// buildTools builds what nearly all scripts start with, once for all scenarios.
+// buildTools builds the tools that nearly all scripts use, once for all scenarios.
 func buildTools(t *testing.T, root string) string {
 	t.Helper()
 	output := t.TempDir()
@@ -79,7 +80,8 @@ func buildTools(t *testing.T, root string) string {
 	return filepath.Join(output, "tools")
 }
 
-// goEnvironment is what the go command needs to find its caches where testscript hides the user's home.
+// goEnvironment has the variables that the go command needs to find
+// its caches, because testscript hides the user's home.
 func goEnvironment(t *testing.T) []string {
 	t.Helper()
 	names := []string{"GOCACHE", "GOMODCACHE", "GOPATH", "GOPROXY", "GOSUMDB"}
@@ -94,7 +96,7 @@ func goEnvironment(t *testing.T) []string {
 	return environment
 }
 
-// upstreamFiles is the whole of the tiny upstream. Its make does what the real one does as far as a script can tell.
+// upstreamFiles are all files of the minimal upstream. To a script, its make behaves like the real one.
 var upstreamFiles = map[string]string{
 	"go.mod": "module k8s.io/kubernetes\n\ngo 1.19\n\nrequire github.com/prometheus/client_golang v1.11.0\n\n" +
 		"replace github.com/prometheus/client_golang => github.com/prometheus/client_golang v1.11.0\n",
@@ -132,7 +134,7 @@ if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
 	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",
 }
 
-// patchFiles is the series: one patch that edits a file of the tiny upstream, and one that adds a file.
+// patchFiles is the series: one patch that edits a file of the minimal upstream, and one that adds a file.
 var patchFiles = map[string]string{
 	"0100-change-one.patch": patchHeader("scheduler: change one") + `diff --git a/pkg/scheduler.go b/pkg/scheduler.go
 --- a/pkg/scheduler.go

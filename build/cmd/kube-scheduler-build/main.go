@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-scheduler-build does the steps of this project's build that parse or assemble a format; the scripts
-// under scripts/ call it, and `make help` lists what a person runs.
+// Command kube-scheduler-build implements the build steps that parse or assemble a format. The scripts under scripts/
+// call it; `make help` lists the commands for people.
 package main
 
 import (
@@ -17,7 +17,8 @@ import (
 	"kube-scheduler-fork/build/source"
 )
 
-// exitNotAvailable tells a script that a module proxy does not offer something: an outcome of its own.
+// exitNotAvailable is the exit code if a module proxy does not offer a module, so that scripts can distinguish this
+// case.
 const exitNotAvailable = 3
 
 func main() {

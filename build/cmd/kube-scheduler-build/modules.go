@@ -40,7 +40,7 @@ func modulesCommand() *cobra.Command {
 	return command
 }
 
-// describe prints what an entry of modules.yaml brings.
+// describe prints the modules and plugins of an entry of modules.yaml.
 func describe(out io.Writer, entry source.Module) {
 	for _, m := range source.All([]source.Module{entry}) {
 		fmt.Fprintf(out, "%s %s: %s\n", m.Path, m.Version, strings.Join(m.Packages, ", "))

@@ -45,7 +45,7 @@ func newPluginCommand() *cobra.Command {
 	return command
 }
 
-// edit changes the source of the registry.
+// edit applies change to the registry's source file.
 func edit(file, plugin string, change func(registry []byte, plugin string) ([]byte, error)) error {
 	registry, err := os.ReadFile(file)
 	if err != nil {

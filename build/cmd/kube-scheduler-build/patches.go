@@ -71,7 +71,7 @@ func patchesCommand() *cobra.Command {
 	return command
 }
 
-// readSeries reads what a build is made from: the patches, and the modules that MODULES does not leave out.
+// readSeries reads the inputs of a build: the patches, and the modules that MODULES selects.
 func readSeries(patchesDir, modulesFile string) ([]patches.Patch, []source.Module, error) {
 	series, err := patches.Read(patchesDir)
 	if err != nil {

@@ -84,7 +84,7 @@ func sourceCommand() *cobra.Command {
 	return command
 }
 
-// readWanted reads modules.yaml, and leaves out what MODULES says.
+// readWanted reads modules.yaml, without the modules that MODULES excludes.
 func readWanted(file string) ([]source.Module, error) {
 	modules, err := source.ReadModules(file)
 	if err != nil {
@@ -93,7 +93,8 @@ func readWanted(file string) ([]source.Module, error) {
 	return wanted(modules)
 }
 
-// wanted are the modules that the environment variable MODULES does not leave out: none are those with plugins.
+// wanted returns the modules that the environment variable MODULES selects: all if it is empty, those without plugins
+// if it is "none".
 func wanted(modules []source.Module) ([]source.Module, error) {
 	switch value := os.Getenv("MODULES"); value {
 	case "":
@@ -105,7 +106,8 @@ func wanted(modules []source.Module) ([]source.Module, error) {
 	}
 }
 
-// wantedFile is modules.yaml without what MODULES leaves out: a copy in a folder, if there is such.
+// wantedFile returns the path of modules.yaml, or of a copy in folder without the modules that MODULES excludes, if
+// there are any.
 func wantedFile(file, folder string) (string, error) {
 	modules, err := source.ReadModules(file)
 	if err != nil {
@@ -133,7 +135,7 @@ func wantedFile(file, folder string) (string, error) {
 	return file, nil
 }
 
-// printFacts writes facts in the form that scripts read with `while IFS='=' read -r key value`.
+// printFacts prints facts in the form that scripts read with `while IFS='=' read -r key value`.
 func printFacts(command *cobra.Command, facts source.Facts) {
 	fmt.Fprintf(command.OutOrStdout(), "commit=%s\nsum=%s\ntime=%d\n", facts.Commit, facts.Sum, facts.Time.Unix())
 }

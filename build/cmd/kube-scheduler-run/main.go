@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kube-scheduler-run shows a kube-scheduler at work (`make run`): it starts a control plane on loopback with
+// Command kube-scheduler-run demonstrates a kube-scheduler (`make run`): it starts a control plane on loopback with
 // fake nodes, creates pods, and prints the node and the profile of each.
 //
-// Exit codes: 0 every pod that should be bound is bound, by the profile it asks for, and no other; 1 not so, or
-// something failed; 128 and the signal's number after a signal, 130 for Ctrl-C.
+// Exit codes: 0 if exactly the expected pods are bound, each by the profile that it requests; 1 if not, or after an
+// error; 128 plus the signal's number after a signal, so 130 for Ctrl-C.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 	"kube-scheduler-fork/build/localcluster/run"
 )
 
-// interrupted is the cause of a context that a signal ended.
+// interrupted is the cancellation cause after a signal.
 type interrupted struct{ signal syscall.Signal }
 
 func (i interrupted) Error() string { return "ended by signal: " + i.signal.String() }
@@ -47,7 +47,7 @@ func main() {
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
-	if !signal.Ignored(syscall.SIGHUP) { // as under nohup
+	if !signal.Ignored(syscall.SIGHUP) { // it is ignored under nohup
 		watched = append(watched, syscall.SIGHUP)
 	}
 	signals := make(chan os.Signal, 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-scheduling asks the scheduler why a pod waits, or is where it is. In PATH it is a plugin of kubectl:
-// kubectl scheduling.
+// Command kubectl-scheduling asks the scheduler why a pod is pending, or why it is where it is. In PATH, kubectl runs
+// it as its plugin: kubectl scheduling.
 package main
 
 import (
@@ -12,20 +12,20 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	// Of the ways to sign in that client-go builds in, the one that has no program of its own to replace it.
+	// The only sign-in method built into client-go that has no external program to replace it.
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/scheduling"
 )
 
-// version is stamped by the release: that of the scheduler that it goes with.
+// version is set by the release to the version of its scheduler.
 var version = "unreleased"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	// What does not listen to the first Ctrl-C, such as a file that is read, ends with the second.
+	// A second Ctrl-C ends operations that do not watch the context, such as reading a file.
 	context.AfterFunc(ctx, stop)
 	streams := genericclioptions.IOStreams{In: os.Stdin, Out: os.Stdout, ErrOut: os.Stderr}
 	err := scheduling.NewCommand(version, streams).ExecuteContext(ctx)

@@ -9,7 +9,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Capacity is where the capacity of a node for a resource is found.
+// Capacity describes where a node's capacity for a resource is found.
 type Capacity struct {
 	// Annotation is the key of the node's annotation, which takes precedence.
 	Annotation string
@@ -45,9 +45,8 @@ const (
 	longestExponent = 2
 )
 
-// ParseQuantity returns the quantity in an annotation; false if it is not valid, is negative, or is longer than any
-// needs to be. A pod's annotation must not be able to block a scheduler: a quantity with an exponent of millions takes
-// minutes to parse.
+// ParseQuantity returns the quantity in an annotation; false if it is invalid, negative, or longer than necessary. A
+// pod's annotation must not block the scheduler: a quantity with an exponent of millions takes minutes to parse.
 func ParseQuantity(text string) (float64, bool) {
 	if len(text) > longestQuantity {
 		return 0, false

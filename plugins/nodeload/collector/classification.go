@@ -13,7 +13,7 @@ import (
 // reading has the values of the rows about one node and one resource.
 type reading struct {
 	value, timestamp, deviation float64
-	// seen has the bit of each kind with a row, and repeated of each kind with more than one.
+	// seen has a bit for each kind with a row, and repeated for each kind with more than one.
 	seen, repeated uint8
 }
 
@@ -32,7 +32,7 @@ func (r *reading) note(kind source.Kind, value float64) {
 	}
 }
 
-// blur adds a row that is about this node or about another one.
+// blur adds a row that may belong to this node or to another one.
 func (r *reading) blur(kind source.Kind) {
 	r.seen |= 1 << kind
 	r.repeated |= 1 << kind

@@ -10,8 +10,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestClassify has answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a
-// raw sample of the server's second 4,990 is 10 s old, and was taken at this process' second 990.
+// TestClassify uses answers that were evaluated at the server's second 5,000, which was this process' second 1,000: a
+// raw sample from the server's second 4,990 is 10 s old, and was taken at this process' second 990.
 func TestClassify(t *testing.T) {
 	at := answered{evaluated: 5000, local: time.Unix(1000, 0)}
 	type rows []source.Row
@@ -82,8 +82,8 @@ func TestClassify(t *testing.T) {
 	}
 }
 
-// TestClassifyRecreatedNode checks that a sample that is older than the node is ignored. At the local second 1,000 the
-// sample is of the second 990.
+// TestClassifyRecreatedNode checks that samples older than the node are ignored. The sample was taken at this process'
+// second 990.
 func TestClassifyRecreatedNode(t *testing.T) {
 	for _, tt := range []struct {
 		name string

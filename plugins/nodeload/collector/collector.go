@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// collector asks one source for all its members. The rules for its concurrent use:
+// collector queries one source for all its members. The rules for its concurrent use:
 //
 //  1. It has one goroutine, run, and so at most one Ask at a time.
 //  2. A plan, a snapshot and a status never change once they are stored: others replace them. A refresh uses the plan
@@ -52,7 +52,7 @@ func newCollector(number string, first *Spec, clock clock.Clock, random func() f
 	return c, nil
 }
 
-// plan is what the members want, as one.
+// plan combines the members' specs.
 type plan struct {
 	members   []*Spec
 	resources []Resource
@@ -84,7 +84,7 @@ func (c *collector) setMembers(members []*Spec) {
 			}
 			known[r.key()] = true
 			label := r.Name
-			// Two profiles may ask different queries for what they both call cpu.
+			// Two profiles may have different queries that are both named cpu.
 			if named[r.Name]++; named[r.Name] > 1 {
 				label = fmt.Sprintf("%s#%d", r.Name, named[r.Name])
 			}

@@ -35,7 +35,7 @@ func TestRefresh(t *testing.T) {
 	}
 
 	snapshot := w.last()
-	// Prometheus' clock is an hour ahead, which does not change the ages.
+	// Prometheus' clock is an hour ahead, which does not affect the ages.
 	expectSample(t, snapshot, "node-1", 0, Sample{Value: 0.25, At: start.Add(-10 * time.Second).UnixNano()})
 	expectSample(t, snapshot, "node-2", 1, Sample{Value: 0.5, At: start.Add(-20 * time.Second).UnixNano()})
 	expectSample(t, snapshot, "node-1", 1, missing(NoSeries))
@@ -72,12 +72,12 @@ func TestAmbiguousLabels(t *testing.T) {
 		t.Errorf("the warnings are %q, want one about the two series of 10.0.0.1", got)
 	}
 
-	// Also together with a series that is about one of them only.
+	// Also if another series matches only one of them.
 	w.clock.Step(30 * time.Second)
 	w.answer(rows(measuredRows(0, "10.0.0.2", 0.2, 0), measuredRows(0, "10.0.0.1", 0.1, 0))...)
 	expectSample(t, w.last(), "old", 0, missing(Ambiguous))
 
-	// The old node goes, and with it what was ambiguous.
+	// Without the old node, the series is no longer ambiguous.
 	w.remove(makeNode("old"))
 	w.clock.Step(30 * time.Second)
 	w.answer(measuredRows(0, "10.0.0.1", 0.1, 0)...)
@@ -139,7 +139,7 @@ func TestRefreshFailureKeepsTheSnapshot(t *testing.T) {
 	w.answer(measuredRows(0, "node-1", 0.5, 0)...)
 	before := w.last()
 
-	// A quarter of the interval, then twice as long each time up to the interval; each a tenth less, by the jitter.
+	// A quarter of the interval, doubled each time up to the interval; each reduced by a tenth by the jitter.
 	for i, want := range []time.Duration{6750, 13500, 27000, 27000} {
 		w.clock.Step(30 * time.Second)
 		expectPause(t, w.fail(errDown), want*time.Millisecond)
@@ -170,7 +170,7 @@ func TestFailedQueries(t *testing.T) {
 	expectSample(t, w.last(), "node-1", 0, Sample{Value: 0.5, At: start.UnixNano()})
 	expectSample(t, w.last(), "node-1", 1, missing(QueryFailed))
 
-	// The last sample stays until it is too old, as if no answer had come.
+	// The last sample stays until it is too old, as it would without any answer.
 	for age := time.Duration(0); age <= args.MaxSampleAge; age += time.Minute {
 		w.clock.Step(time.Minute)
 		without(0, measuredRows(1, "node-1", 0.75, 0)...)
@@ -194,8 +194,8 @@ func TestFailedQueries(t *testing.T) {
 	})
 }
 
-// TestPartialAnswers checks that an answer with warnings replaces the samples that it has; the others stay until they
-// are too old.
+// TestPartialAnswers checks that an answer with warnings replaces the samples that it has; others stay until they are
+// too old.
 func TestPartialAnswers(t *testing.T) {
 	args := spec("cpu")
 	w := newMeasuredWorld(t, args, makeNodes(4)...)
@@ -222,7 +222,7 @@ func TestPartialAnswers(t *testing.T) {
 
 	w.clock.Step(time.Minute)
 	w.answer()
-	expectSample(t, w.last(), "node-2", 0, missing(NoSeries)) // a whole answer lacks nothing
+	expectSample(t, w.last(), "node-2", 0, missing(NoSeries)) // a complete answer lacks nothing
 }
 
 // TestWarningsWithoutPartialAnswer checks that a warning about a token's file does not make an answer partial.
@@ -238,8 +238,8 @@ func TestWarningsWithoutPartialAnswer(t *testing.T) {
 	}
 }
 
-// TestPartialAnswersRecreatedNode checks that no sample stays of an earlier node with the same name, or of a time
-// before the clock was set back.
+// TestPartialAnswersRecreatedNode checks that samples of an earlier node with the same name, or from before the clock
+// was set back, are not kept.
 func TestPartialAnswersRecreatedNode(t *testing.T) {
 	w := newMeasuredWorld(t, spec("cpu"), makeNodes(2)...)
 	warn := func(result *source.Result) {

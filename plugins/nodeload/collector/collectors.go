@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package collector asks a source of measurements periodically in the background, and keeps its last answer as a
+// Package collector queries a source of measurements periodically in the background, and keeps the last answer as a
 // snapshot that schedulers read without waiting.
 //
 // There is one collector for each source in a process. A plugin joins it with the source's key:
@@ -9,8 +9,8 @@
 //	handle.Snapshot(), handle.Status()
 //	handle.Release()
 //
-// The collector runs from the first Join until the last Release, and asks for the union of the members' resources, at
-// their shortest interval. Several plugins share a source if they are given the same Collectors.
+// The collector runs from the first Join until the last Release, and queries the union of the members' resources at
+// their shortest interval. Several plugins share a source if they use the same Collectors.
 package collector
 
 import (
@@ -27,10 +27,10 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// Resource is what is measured of each node. Resources that differ only in their name are one to a collector.
+// Resource is a measurement of each node. A collector treats resources that differ only in their name as one.
 type Resource struct {
 	source.Query
-	// By is what of a node the label of a series holds.
+	// By is the property of a node that the series' label contains.
 	By config.NodeLoadMatchBy
 	// Capacity is required for absolute values, and empty for shares of the capacity.
 	Capacity Capacity
@@ -41,7 +41,7 @@ func (r Resource) key() Resource {
 	return r
 }
 
-// Spec is what a member needs of a collector.
+// Spec describes a member of a collector.
 type Spec struct {
 	// Source is the key of the source: members with the same key share a collector.
 	Source string
@@ -67,14 +67,14 @@ type Spec struct {
 // Collectors has the collectors of a process by the keys of their sources.
 type Collectors struct {
 	clock  clock.Clock
-	random func() float64 // 0 to 1; nil for one of each collector
+	random func() float64 // 0 to 1; nil: each collector has its own
 
 	mu      sync.Mutex
 	sources int // the number of collectors that were started
 	running map[string]*collector
 }
 
-// New returns Collectors that are empty. A process has one: the sources in its metrics are numbered from 0.
+// New returns empty Collectors. A process has one: the sources in its metrics are numbered from 0.
 func New() *Collectors {
 	return &Collectors{clock: clock.RealClock{}, running: map[string]*collector{}}
 }
@@ -135,7 +135,7 @@ func (h *Handle) Snapshot() *Snapshot { return h.collector.last() }
 // Status returns the state of the refreshes. Its slices must not be changed.
 func (h *Handle) Status() Status { return h.collector.status.Load().(Status) }
 
-// Once asks the source of a member once, and returns the result. It is for checks, and starts no goroutine.
+// Once queries a member's source once, and returns the result. It is for checks, and starts no goroutine.
 func Once(ctx context.Context, spec Spec) (*Snapshot, Status, error) {
 	c, err := newCollector("check", &spec, clock.RealClock{}, nil)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestMembers checks that members share what they have in common.
+// TestMembers checks that members share equal resources.
 func TestMembers(t *testing.T) {
 	w := newWorld(t, makeNodes(1)...)
 	w.join(spec("cpu", "memory"))
@@ -55,7 +55,7 @@ func TestCapacity(t *testing.T) {
 	expectSample(t, w.last(), "unknown", 0, missing(NoCapacity))
 }
 
-// replay always answers with the same rows, and counts the sources that are open.
+// replay always returns the same rows, and counts the open sources.
 type replay struct {
 	rows []source.Row
 	open *sync.WaitGroup

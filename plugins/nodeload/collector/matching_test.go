@@ -63,7 +63,7 @@ func TestMatching(t *testing.T) {
 		makeNode("newest", internalIP("10.0.0.1", "10.0.0.1")), makeNode("twice", internalIP("10.0.0.5", "10.0.0.5")),
 	}
 
-	// The first two are as clouds have them. The last two share what one of them is called and the other is reached by.
+	// The first two are as on clouds. For the last two, the name of one is the address of the other.
 	automatic := []*v1.Node{
 		makeNode("ip-10-0-0-7.ec2.internal", internalIP("10.0.0.7", "FD00:0:0:0:0:0:0:7"), address(v1.NodeExternalIP, "192.0.2.7"),
 			address(v1.NodeHostName, "ip-10-0-0-7"), hostnameLabel("host-7"), provider("aws:///eu-west-1a/i-0abc")),
@@ -173,7 +173,7 @@ func TestMatching(t *testing.T) {
 	}
 }
 
-// TestMatchingPrefersTheWholeValue has a name that looks like one with a port.
+// TestMatchingPrefersTheWholeValue uses an id that looks like a value with a port.
 func TestMatchingPrefersTheWholeValue(t *testing.T) {
 	nodes := []*v1.Node{makeNode("one", provider("id")), makeNode("two", provider("id:80"))}
 	d := newDirectory(config.NodeLoadMatchProviderID, nodes)
@@ -182,7 +182,7 @@ func TestMatchingPrefersTheWholeValue(t *testing.T) {
 	}
 }
 
-// TestMatchingOddValues tries all short values of the bytes that matter: none may panic, or become longer.
+// TestMatchingOddValues tries all short values of the significant bytes: none may panic or become longer.
 func TestMatchingOddValues(t *testing.T) {
 	const bytes = "[]:a1/\xff"
 	var try func(prefix string, left int)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// resetMetrics removes what other tests left.
+// resetMetrics removes the values of other tests.
 func resetMetrics() {
 	for _, reset := range []func(){refreshes.Reset, nodeStates.Reset, sampleAge.Reset, unmatchedSeries.Reset, responseBytes.Reset} {
 		reset()
@@ -80,7 +80,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the durations are %v s together (%v), want 2", sum, err)
 	}
 
-	// Without answers the samples get older, and one of them too old.
+	// Without answers the samples age, and one of them becomes too old.
 	w.clock.Step(2*time.Minute + 35*time.Second)
 	w.fail(errDown)
 	expectMetrics(t, "refresh_total success 1", "refresh_total failure 1", "unmatched_series cpu 2", "response_bytes 13m20",

@@ -25,8 +25,8 @@ type outcome struct {
 	err          error     // the reason for which there is no snapshot
 }
 
-// refresh asks once, and returns the time until the next refresh. Without an answer the snapshot stays the last one,
-// whose samples get older.
+// refresh queries once, and returns the time until the next refresh. Without an answer the last snapshot stays, and its
+// samples age.
 func (c *collector) refresh(ctx context.Context) time.Duration {
 	o := outcome{plan: c.plan(), begun: c.clock.Now()}
 	o.err = c.guard(func() error { return c.ask(ctx, &o) })
@@ -65,7 +65,7 @@ func (c *collector) guard(do func() error) (err error) {
 	return do()
 }
 
-// ask fills an outcome.
+// ask queries the source and fills an outcome.
 func (c *collector) ask(ctx context.Context, o *outcome) error {
 	nodes, err := c.first.Nodes.List(labels.Everything())
 	if err != nil {
@@ -105,15 +105,15 @@ func (o *outcome) failedQueries() error {
 	return fmt.Errorf("%d of %d queries failed: %s", len(text), len(o.queries), strings.Join(text, "; "))
 }
 
-// assemble returns the snapshot of an answer. If a query failed, its samples in the last snapshot stay as long as any
-// member counts them, as if no answer had come. So do those of series that are missing in an answer with warnings: that
-// is how a server which queries others reports that some of them did not answer.
+// assemble returns the snapshot of an answer. If a query failed, its samples in the last snapshot stay as long as they
+// count for any member, as if no answer had come. So do samples of series that are missing in an answer with warnings:
+// a server that queries others reports in that way that some of them did not answer.
 func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 	id, last := uint64(1), c.last()
 	if last != nil {
 		id = last.ID + 1
 	}
-	// A slow answer makes a sample a little older than it is, never younger.
+	// A slow answer makes a sample look slightly older than it is, never younger.
 	at := answered{evaluated: o.result.Evaluated, local: o.result.Asked}
 	if at.local.IsZero() {
 		at.local = o.result.Received
@@ -152,8 +152,8 @@ func (s *Snapshot) sample(node string, resource Resource) (Sample, bool) {
 	return Sample{}, false
 }
 
-// counts reports whether a sample is recent enough. The age of a sample that was taken in the future is unknown,
-// because this process' clock was set back since.
+// counts reports whether a sample is recent enough. The age of a sample from the future is unknown, because this
+// process' clock has been set back since.
 func counts(at, now int64, maxAge time.Duration) bool {
 	age := time.Duration(now - at)
 	return age <= maxAge && age >= -Ahead

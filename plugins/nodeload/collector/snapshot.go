@@ -4,16 +4,15 @@ package collector
 
 import "time"
 
-// Ahead is the maximum by which a time may be after the current time. Prometheus stamps a sample by the clock that it
-// evaluates queries by, and clocks are corrected in small steps: a larger difference, or one between two servers behind
-// one address, is an error or a clock that was set back.
+// Ahead is the maximum by which a time may be in the future. Prometheus timestamps samples with the clock by which it
+// evaluates queries, and clocks are corrected in small steps: a larger difference is an error, a clock that was set
+// back, or comes from two servers behind one address.
 const Ahead = 10 * time.Second
 
 // Missing is the reason why a sample is missing.
 type Missing uint8
 
-// The reasons. The maximum age is a profile's, and a sample becomes too old as time passes: so TooOld is not in a
-// snapshot, but added by its readers.
+// The reasons. Readers add TooOld, which is not in a snapshot: the maximum age depends on the profile, and samples age.
 const (
 	// Present: there is a measurement.
 	Present Missing = iota
@@ -75,8 +74,8 @@ type Snapshot struct {
 	Taken time.Time
 	// Nodes has the samples of each node, in the columns of their resources.
 	Nodes map[string][]Sample
-	// Unmatched is the number of series that match no node; UnmatchedLabel and UnmatchedExample are the name and the
-	// value of one's label.
+	// Unmatched is the number of series that match no node; UnmatchedLabel and UnmatchedExample are the label's name
+	// and value of one of them.
 	Unmatched                        int
 	UnmatchedLabel, UnmatchedExample string
 
@@ -92,7 +91,7 @@ func NewSnapshot(id uint64, taken time.Time, resources []Resource, nodes map[str
 	return s
 }
 
-// Column returns the index of a resource in the samples of a node; false if the resource was not asked for.
+// Column returns the index of a resource in the samples of a node; false if the resource was not queried.
 func (s *Snapshot) Column(resource Resource) (int, bool) {
 	column, known := s.columns[resource.key()]
 	return column, known

@@ -15,7 +15,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
-// TestStates checks the states, and that each change has one event.
+// TestStates checks the states, and that each change emits one event.
 func TestStates(t *testing.T) {
 	w := newMeasuredWorld(t, spec("cpu", "gpu"), makeNodes(4)...)
 	w.join(spec("cpu"))
@@ -55,13 +55,13 @@ func TestStates(t *testing.T) {
 			Degraded, "", "only 0 of 4", 0},
 		{"old, but not too old", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "", "", 4},
 		{"and again", measuredNodes(3*time.Minute, "node-1", "node-2", "node-3", "node-4"), Fresh, "NodeLoadMetricsFresh", "", 4},
-		// The samples are now too old, though they are there.
+		// The samples still exist, but are now too old.
 		{"no answer", failing("connection refused"), Down, "Warning NodeLoadMetricsDown Source 0 of measurements does not answer", "connection refused", 0},
 		{"no answer for another reason", failing("timeout"), Down, "", "timeout", 0},
 		{"a query fails", partly, Degraded, "", "gpu: no such function", 0},
 		{"and again", partly, Degraded, "degraded: 1 of 2 queries failed: gpu: no such function", "gpu: no such function", 0},
 		{"no answer again", failing("timeout"), Down, "NodeLoadMetricsDown", "timeout", 0},
-		// An answer every other time is not a recovery, and is not reported.
+		// An answer every other time is not a recovery and is not reported.
 		{"an answer", measuredNodes(0, "node-1", "node-2"), Fresh, "", "", 2},
 		{"no answer", failing("timeout"), Down, "", "timeout", 2},
 		{"an answer to a part", partly, Degraded, "", "gpu: no such function", 0},

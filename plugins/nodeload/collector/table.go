@@ -15,9 +15,9 @@ type table struct {
 	nodes       []*v1.Node
 	resources   []Resource
 	directories []*directory // of each resource
-	// readings are those of the first node, one for each resource, then those of the second one, and so on.
+	// readings has one reading per resource for the first node, then for the second, and so on.
 	readings []reading
-	// unmatched are rows that match no node, ambiguous those that match several.
+	// unmatched has the rows that match no node, ambiguous those that match several.
 	unmatched, ambiguous refused
 	// unmatchedOf is the number of unmatched rows of each resource.
 	unmatchedOf []int
@@ -36,14 +36,14 @@ func newTable(nodes []*v1.Node, resources []Resource) *table {
 	return t
 }
 
-// refused are rows that do not match exactly one node.
+// refused counts rows that do not match exactly one node.
 type refused struct {
 	rows int
-	// example is the first value of their labels in the alphabet, so that it does not depend on the order of rows.
+	// example is the alphabetically first value of their labels, so that it does not depend on the order of rows.
 	example, label string
 }
 
-// longestExample is the number of bytes of a label that are kept.
+// longestExample is the maximum length of example, in bytes.
 const longestExample = 256
 
 func (r *refused) add(label, value string) {

@@ -25,7 +25,7 @@ var start = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 const serverAhead = time.Hour
 
-// fakeSource answers as the test wants.
+// fakeSource returns the test's answers.
 type fakeSource struct {
 	queries []source.Query // of the last request
 	answer  func() (source.Result, error)
@@ -38,7 +38,7 @@ func (f *fakeSource) Ask(_ context.Context, queries []source.Query) (source.Resu
 
 func (f *fakeSource) Close() {}
 
-// world has a collector whose clock and source are fakes, and which refreshes when the test wants.
+// world has a collector with a fake clock and source. The test triggers each refresh.
 type world struct {
 	*collector
 	t      testing.TB
@@ -78,13 +78,13 @@ func (w *world) join(s Spec) {
 	s.Nodes, s.Recorder = corelisters.NewNodeLister(w.nodes), w.events
 	s.Connect = func() (source.Source, error) { return w.source, nil }
 	var err error
-	// In the middle of its range the jitter is 0; after failures it shortens the pause by a tenth.
+	// At 0.5 the jitter is 0; after failures it shortens the pause by a tenth.
 	if w.collector, err = newCollector("0", &s, w.clock, func() float64 { return 0.5 }); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// spec asks for resources every 30 s, with expressions that contain their names.
+// spec queries resources every 30 s, with expressions that contain their names.
 func spec(resources ...string) Spec {
 	s := Spec{RefreshInterval: 30 * time.Second, MaxSampleAge: 3 * time.Minute}
 	for _, name := range resources {
@@ -101,7 +101,7 @@ func (w *world) remove(node *v1.Node) { _ = w.nodes.Delete(node) }
 
 func (w *world) state() Status { return w.status.Load().(Status) }
 
-// refreshWith refreshes with an answer of the source, and returns the pause until the next refresh.
+// refreshWith refreshes with the source's answer, and returns the pause until the next refresh.
 func (w *world) refreshWith(answer func() (source.Result, error)) time.Duration {
 	w.t.Helper()
 	w.source.answer = answer
@@ -114,7 +114,7 @@ func (w *world) answer(rows ...source.Row) time.Duration {
 	return w.answerWith(func(*source.Result) {}, rows...)
 }
 
-// answerWith refreshes with rows and a change of the result.
+// answerWith refreshes with rows and a modified result.
 func (w *world) answerWith(change func(*source.Result), rows ...source.Row) time.Duration {
 	w.t.Helper()
 	return w.refreshWith(func() (source.Result, error) {
@@ -151,7 +151,7 @@ func (w *world) event() string {
 
 func seconds(t time.Time) float64 { return float64(t.UnixNano()) / 1e9 }
 
-// measuredRows are the rows of a load, with the age of its sample.
+// measuredRows returns the rows of a load with the age of its sample.
 func measuredRows(query int, label string, load float64, age time.Duration) []source.Row {
 	return []source.Row{{Query: query, Label: label, Value: load}, {Query: query, Kind: source.Timestamp, Label: label, Value: age.Seconds()}}
 }
@@ -196,7 +196,7 @@ func missing(why Missing) Sample { return Sample{Missing: why} }
 
 func expectPause(t testing.TB, got, want time.Duration) {
 	t.Helper()
-	// Multiplying with the jitter rounds.
+	// The multiplication with the jitter rounds.
 	if difference := got - want; difference < -time.Millisecond || difference > time.Millisecond {
 		t.Fatalf("the pause is %v, want %v", got, want)
 	}

@@ -8,47 +8,45 @@ import (
 	"time"
 )
 
-// The expressions for the resources of which only the name need be given, from raw series of node_exporter and of
-// NVIDIA's DCGM exporter. In all of them LABEL stands for the label that tells nodes apart, WINDOW for the time to take
-// the mean over, STEP for a tenth of it, and INNER for that part of it over which the means are taken whose deviation
-// is asked for. Every value is a mean over the window, because that is what a new pod is accounted for by: it shows in
-// the measurements in proportion to its age.
+// The expressions of the built-in resources, over raw series of node_exporter and of NVIDIA's DCGM exporter. They have
+// placeholders: LABEL is the label that identifies the node, WINDOW the time to take the mean over, STEP a tenth of it,
+// and INNER the shorter window of the means whose deviation is computed. Every value is a mean over WINDOW, because the
+// accounting of new pods relies on that: a pod enters the measurements in proportion to its age.
 //
-// Three things are less simple than they look:
+// Three problems shape the expressions:
 //
-// A scrape that fails ends all instant selectors of its series at once, and an exporter of a node under pressure is
-// late before anything else is. So whatever is not a rate is taken over a range, and the timestamp has a second part
-// that finds the last sample before the failure: the node keeps its measurement, with its true age.
+// After a failed scrape, instant selectors return nothing for the target, and on a node under pressure the exporter is
+// the first to be late. So all values except rates are taken over a range, and the timestamp has a second part that
+// finds the last sample before the failure: the node keeps its measurement, with its true age.
 //
-// rate() divides by the whole window though the samples may cover only a part of it, at its beginning because the
-// exporter has just started, or at its end because it has stopped: an idle processor seems busy then, and a busy disk
-// idle. The rate of the node's own clock, which is 1 for a window that is covered, is too small by the same factor, so
-// dividing by it repairs that. The mean over the processors of a target is divided by the clock from the same target,
-// which all labels but the processors' own tell: when the exporter's pod is replaced, a node has two sets of series for
-// a while, and each covers another part. Without that clock, or with one that leapt since it was set, nothing is
-// repaired. Nor is it when the node has been restarted within the window: its clock has gone on meanwhile, and so the
-// time in which it was down counts as busy.
+// rate() divides by the whole window even if the samples cover only a part of it, because the exporter has just started
+// or has stopped: an idle processor then seems busy, and a busy disk idle. The rate of the node's own clock, which is 1
+// for a covered window, is too small by the same factor, so the expressions divide by it. The mean over a target's
+// processors is divided by the clock from the same target, matched on all labels except the processor's: while the
+// exporter's pod is replaced, a node has two sets of series, each of which covers a different part. Without that clock,
+// or if it jumped within the window, nothing is corrected. Nor is it if the node was restarted within the window: its
+// clock went on meanwhile, so the time in which it was down counts as busy.
 //
-// The share of time that a processor was idle can come out a little above 1. What is just below zero is therefore zero.
-// What is far below is nothing that a processor does, and left out.
+// The idle share of a processor can be slightly above 1, so values just below zero are clamped to zero. Values far
+// below zero cannot be real, and are dropped.
 const (
 	covered = `(max by (LABEL) (rate(node_time_seconds[WINDOW]) > 0 <= 1.1) or on (LABEL) PRESENCE)`
 
-	// A processor is busy unless it is idle: waiting for input or output and time taken by the hypervisor count as
-	// busy, for neither leaves anything to a new pod.
+	// A processor is busy unless it is idle: waiting for I/O and time taken by the hypervisor count as busy, because
+	// neither is available to a new pod.
 	cpuValue = `clamp_min(1 - avg by (LABEL) (` +
 		`avg without (cpu, mode) (rate(node_cpu_seconds_total{mode="idle"}[WINDOW])) / ` +
 		`(rate(node_time_seconds[WINDOW]) > 0 <= 1.1 or ` + cpuPresence + `)) >= -0.05, 0)`
-	// cpuPresence is 1 for each target, whose first processor stands for all: their rates are taken only once.
+	// cpuPresence is 1 for each target. Its first processor represents all, so that their rates are computed only once.
 	cpuPresence = `max without (cpu, mode) (present_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[WINDOW]))`
 
-	// The kubelet evicts by the working set, which counts some of what the kernel could give back: it may evict a
-	// little earlier than this load is 1.
+	// The kubelet evicts by the working set, which includes some memory that the kernel could reclaim, so it may evict
+	// slightly before this load is 1.
 	memoryValue     = `max by (LABEL) (1 - avg_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
 	memoryDeviation = `max by (LABEL) (stddev_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
 
-	// The busiest direction of the busiest device counts. Devices that are but an end of another one are left out; some
-	// of them claim a speed of 10 Mbit/s that has no meaning. A device without a known speed, as on many virtual
+	// The busiest direction of the busiest device counts. Devices that are only an end of another one are excluded;
+	// some of them report a meaningless speed of 10 Mbit/s. A device without a known speed, as on many virtual
 	// machines, has no load.
 	networkValue = `max by (LABEL) (max by (LABEL, device) (` +
 		`label_replace(rate(node_network_receive_bytes_total{DEVICES}[WINDOW]), "nodeload_direction", "receive", "", "")` +
@@ -59,36 +57,36 @@ const (
 	networkDevices  = `device!~"lo|veth.*|cali.*|cni.*|docker.*|flannel.*|cilium.*|lxc.*|eni.*|gke.*|azv.*|vxlan.*|genev.*|tun.*|tap.*|` +
 		`br.*|virbr.*|ovs.*|wg.*|dummy.*|ifb.*|kube-.*|nodelocaldns|podman.*"`
 
-	// The share of time in which a disk had something to do: of a disk that does many things at once it is 1 before the
-	// disk is at its limit.
+	// The share of time in which a disk was busy. For a disk that serves many requests in parallel it reaches 1 before
+	// the disk is at its limit.
 	diskIOValue    = `max by (LABEL) (rate(node_disk_io_time_seconds_total[WINDOW])) / on (LABEL) ` + covered
 	diskIOPresence = `max by (LABEL) (present_over_time(node_disk_io_time_seconds_total[WINDOW]))`
 
-	// The mean over the devices comes before that over time: a device's series changes its labels with the pod that
-	// uses it.
+	// The mean over the devices is computed before the mean over time, because a device's series changes its labels
+	// with the pod that uses it.
 	gpuValue     = `avg_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL) / 100)[WINDOW:STEP])`
 	gpuDeviation = `stddev_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL) / 100)[WINDOW:STEP])`
 )
 
-// newest returns the time of a selector's newest sample. A selector of fewer series, one for each node, will do for
-// finding the last one before a failed scrape, as that means looking many times. It looks back no further than the
-// values do: what the node was known by before its label changed must not outlive them, or the node would have two
-// series. Nor does it look further than an instant selector does, in steps that find nearly every sample: the time
-// found is too early by less than a step.
+// newest returns the time of a selector's newest sample. The last sample before a failed scrape is found with fewer, a
+// selector with one series per node, because that part evaluates it many times. It looks back no further than the
+// values do: a series from before a node's label changed must not outlive its values, or the node would have two
+// series. Nor does it look back further than an instant selector. Its steps find nearly every sample; the time found is
+// too early by less than a step.
 func newest(selector, fewer string) string {
 	return `max by (LABEL) (timestamp(` + selector + `)) or max by (LABEL) (max_over_time(timestamp(` + fewer + `)[BACK:FINE]))`
 }
 
-// varying returns the standard deviation of an expression over the window. That is ten times the expression's own cost.
-// The expression is of a part of the window only: a mean over the whole of it would have next to no deviation left.
+// varying returns the standard deviation of an expression over the window, at ten times the cost of the expression. The
+// expression covers only a part of the window: means over the whole window would have almost no deviation.
 func varying(expression string) string {
 	return `stddev_over_time((` + strings.ReplaceAll(expression, "WINDOW", "INNER") + `)[WINDOW:STEP])`
 }
 
 const (
-	// shortestMean is the least to take a mean over: two samples a minute apart.
+	// shortestMean is the shortest window for a mean: two samples a minute apart.
 	shortestMean = 2 * time.Minute
-	// longestBack and coarsest bound what newest looks at.
+	// longestBack and coarsest limit the range and the step of newest.
 	longestBack = 5 * time.Minute
 	coarsest    = 15 * time.Second
 )
@@ -121,11 +119,11 @@ var builtIn = map[string]Query{
 	},
 }
 
-// BuiltIn returns the queries of a resource that needs only its name: cpu, memory, network, diskIO and gpu; false for
-// any other. They return ratios. label tells nodes apart, and window is what the mean is taken over.
+// BuiltIn returns the queries of a built-in resource: cpu, memory, network, diskIO or gpu; false for any other name.
+// They return ratios. label identifies the node, and window is the time to take the mean over.
 //
-// The GPU's series come from another exporter than the others, whose targets are pods: they have the same label only if
-// the scrape configuration gives it to them.
+// The GPU's series come from a different exporter, whose targets are pods: they have the same label only if the scrape
+// configuration adds it.
 func BuiltIn(name, label string, window time.Duration) (Query, bool) {
 	query, known := builtIn[name]
 	if !known {
@@ -153,8 +151,7 @@ func BuiltIn(name, label string, window time.Duration) (Query, bool) {
 	return Query{Name: name, Value: fill(query.Value), Timestamp: fill(query.Timestamp), Deviation: fill(query.Deviation)}, true
 }
 
-// duration writes a duration as PromQL has it, in the largest unit that divides it: Go's 1m30s is not known to older
-// servers.
+// duration formats a duration for PromQL, in the largest unit that divides it: older servers do not accept Go's 1m30s.
 func duration(d time.Duration) string {
 	for _, unit := range []struct {
 		size time.Duration

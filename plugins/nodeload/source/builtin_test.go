@@ -50,7 +50,7 @@ func TestDuration(t *testing.T) {
 			t.Errorf("%v is written %s, want %s", d, text, want)
 		}
 	}
-	// A tenth of the window, and never less than a second.
+	// A tenth of the window, but at least a second.
 	for window, want := range map[time.Duration]string{5 * time.Minute: "[5m:30s])", 10 * time.Second: "[10s:1s])", 15 * time.Second: "[15s:1500ms])"} {
 		query, _ := BuiltIn("gpu", "node", window)
 		if !strings.HasSuffix(query.Value, want) {
@@ -62,13 +62,14 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// The engine that answers is not at hand here: these are the parts that were seen to matter with one.
+// No Prometheus engine is available here, so the test checks the parts of the queries that were found to matter with
+// one.
 func TestBuiltInRanges(t *testing.T) {
 	cpu, _ := BuiltIn("cpu", "node", time.Hour)
 	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute)
 	short, _ := BuiltIn("diskIO", "node", 10*time.Second)
 	for name, test := range map[string]struct{ expression, part string }{
-		// Two targets of one node, each with its own part of the window, must be repaired one by one.
+		// Each of a node's two targets covers its own part of the window and must be corrected separately.
 		"each target by its own clock": {cpu.Value,
 			`{mode="idle"}[1h])) / (rate(node_time_seconds[1h]) > 0 <= 1.1 or max without (`},
 		"a timestamp in a long window":             {cpu.Timestamp, "[5m:15s]))"},
@@ -82,7 +83,7 @@ func TestBuiltInRanges(t *testing.T) {
 			t.Errorf("%s: %s is not in %s", name, test.part, test.expression)
 		}
 	}
-	// It is by far the most expensive part: a series for each processor of each node.
+	// This is by far the most expensive part: one series per processor of each node.
 	if rates := strings.Count(cpu.Value, "rate(node_cpu_seconds_total"); rates != 1 {
 		t.Errorf("the rates of all processors are taken %d times: %s", rates, cpu.Value)
 	}

@@ -22,7 +22,7 @@ import (
 
 // Result is the outcome of Ask.
 type Result struct {
-	// Rows are the series of all answers, in no order.
+	// Rows are the series of all answers, in no particular order.
 	Rows []Row
 	// Evaluated is the time at which the server evaluated the queries, by its own clock, in seconds since 1970; 0 if no
 	// query returned anything. The times of samples are by the same clock.
@@ -32,12 +32,12 @@ type Result struct {
 	Asked, Received time.Time
 	// Failed has the indices of the queries that no endpoint answered, with the reasons.
 	Failed map[int]error
-	// Requests and Bytes count what was sent and received, for all endpoints.
+	// Requests and Bytes count the requests and the bytes received, for all endpoints.
 	Requests int
 	Bytes    int64
-	// Endpoint is the first one that answered.
+	// Endpoint is the first endpoint that answered.
 	Endpoint string
-	// Warnings are the server's, and those about unreadable files: at most 10.
+	// Warnings are the server's, and those about unreadable files; at most mostWarnings.
 	Warnings []string
 	// Partial reports whether a warning is the server's: its answer may lack series.
 	Partial bool
@@ -96,7 +96,7 @@ type answer struct {
 	asked     time.Time
 	rows      []Row
 	evaluated float64
-	// valued reports whether there is a load: a time or a deviation alone is not one.
+	// valued reports whether there is a load. A time or a deviation alone does not count.
 	valued   bool
 	warnings []string
 	err      error

@@ -115,7 +115,7 @@ func TestAskUsesTheLabelOfEachQuery(t *testing.T) {
 	}
 }
 
-// TestAskConvertsTimesToOneClock has two endpoints whose clocks differ by an hour, and each answers another resource.
+// Two endpoints whose clocks differ by an hour each answer for one of the resources.
 func TestAskConvertsTimesToOneClock(t *testing.T) {
 	first := serve(t, doesIf(answers(503, refused("timeout", "query timed out")), "mine"))
 	second := serve(t, answers(200, vector(
@@ -126,7 +126,7 @@ func TestAskConvertsTimesToOneClock(t *testing.T) {
 	if err != nil || len(result.Rows) != 4 || result.Failed != nil || result.Requests != 3 || result.Endpoint != first.URL {
 		t.Fatalf("got %+v, %v", result, err)
 	}
-	// It was 10 s old when the second was asked, which is a moment after the first.
+	// The sample was 10 s old when the second endpoint was asked, a moment after the first.
 	if age := result.Evaluated - result.Rows[3].Value; age > 10 || age < 5 {
 		t.Errorf("a sample that is 10 s old by the second's clock is %v s old", age)
 	}
@@ -192,7 +192,7 @@ func TestAskWithoutServer(t *testing.T) {
 	}
 }
 
-// Each begins like a good answer and goes on with what must be read and means nothing.
+// Each answer begins like a valid one and continues with fields that have to be read and are ignored.
 func TestAskLargeAnswer(t *testing.T) {
 	opening := []byte(`{"status":"success",`)
 	fields := bytes.Repeat([]byte(`"x":"`+strings.Repeat(" ", 1017)+`",`), 1<<10)
@@ -231,7 +231,7 @@ func TestAskLargeAnswer(t *testing.T) {
 	}
 }
 
-// TestAskLargeRefresh: each has less than an answer may have.
+// Each answer is below the limit for one answer.
 func TestAskLargeRefresh(t *testing.T) {
 	field := bytes.Repeat([]byte(`"x":"`+strings.Repeat(" ", 1017)+`",`), 1<<10)
 	s := serve(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -253,7 +253,7 @@ func TestAskLargeRefresh(t *testing.T) {
 	}
 }
 
-// TestAskOneBadQuery, be it refused or slow, and the next endpoint is asked for it alone.
+// A query that is refused or slow does not affect the others, and only that query is sent to the next endpoint.
 func TestAskOneBadQuery(t *testing.T) {
 	for name, test := range map[string]struct {
 		do   http.HandlerFunc
@@ -303,7 +303,7 @@ func TestAskOneBadQuery(t *testing.T) {
 	}
 }
 
-// TestAskPOSTRefused: some proxies let only GET through, those that go by roles say 403.
+// Some proxies allow only GET; those that check roles return 403 for POST.
 func TestAskPOSTRefused(t *testing.T) {
 	for _, status := range []int{http.StatusMethodNotAllowed, http.StatusNotImplemented, http.StatusForbidden} {
 		t.Run(strconv.Itoa(status), func(t *testing.T) {
@@ -342,7 +342,7 @@ func TestAskEndpointsInOrder(t *testing.T) {
 	if result := mustAnswer(t, c, "s2"); result.Requests != 3 || result.Endpoint != addresses[2] {
 		t.Errorf("got %+v, want all three to be tried", result)
 	}
-	// Who answered last comes first, and the others in their order.
+	// The endpoint that answered last comes first, then the others in order.
 	servers[1].becomes(healthy("s1"))
 	if result := mustAnswer(t, c, "s2"); result.Requests != 1 {
 		t.Errorf("%d requests", result.Requests)
@@ -351,7 +351,7 @@ func TestAskEndpointsInOrder(t *testing.T) {
 	if result := mustAnswer(t, c, "s1"); result.Requests != 3 {
 		t.Errorf("%d requests: the third, the first, the second", result.Requests)
 	}
-	// Back to the first after some minutes: as long as it does not answer, that costs one request each time.
+	// The first endpoint is tried again after some minutes, at the cost of one request each time while it is down.
 	now = now.Add(backToFirst)
 	if result := mustAnswer(t, c, "s1"); result.Requests != 2 {
 		t.Errorf("%d requests: the first, the second", result.Requests)
@@ -473,7 +473,7 @@ func TestAskReusesConnections(t *testing.T) {
 	if len(addresses) != 1 {
 		t.Errorf("5 requests came over %d connections", len(addresses))
 	}
-	// The server closes it, and the next request does not notice.
+	// The server closes the connection, which does not fail the next request.
 	s.CloseClientConnections()
 	mustAnswer(t, c, "a")
 }
@@ -506,7 +506,7 @@ func TestAskEmptyAnswers(t *testing.T) {
 	if result := mustAnswer(t, asked(), "second"); result.Requests != 2 || result.Endpoint != second.URL {
 		t.Errorf("got %+v", result)
 	}
-	// Before there are two scrapes to make a rate of, there are times and no loads.
+	// Until there are two scrapes for a rate, there are times but no loads.
 	first.becomes(noRates)
 	if result := mustAnswer(t, asked(), "second"); len(result.Rows) != 2 {
 		t.Errorf("got %+v, want the times without loads of the first endpoint to count as nothing", result)

@@ -23,7 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// authority is one that issues certificates.
+// authority is a certificate authority.
 type authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -59,7 +59,7 @@ func armoured(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// issue makes a certificate for 127.0.0.1 and a name.
+// issue issues a certificate for 127.0.0.1 and a name.
 func (a authority) issue(t *testing.T, name string) (cert, key string) {
 	t.Helper()
 	own := newKey(t)
@@ -100,7 +100,7 @@ func write(t *testing.T, path, content string) {
 	}
 }
 
-// secured is a server with a certificate of an authority.
+// secured returns a server with a certificate from an authority.
 func secured(t *testing.T, from authority, name string, do http.HandlerFunc, clients *x509.CertPool) *server {
 	t.Helper()
 	s := unstarted(t, do)
@@ -131,7 +131,7 @@ func TestAskVerifiesServers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			given := prometheus(s.URL)
 			given.TLS = test.tls
-			// A token, or none, has no influence on verification.
+			// A token does not affect verification.
 			for _, token := range []string{"", written(t, "token", "the-secret-token")} {
 				given.BearerTokenFile = token
 				c := client(t, given)
@@ -148,7 +148,7 @@ func TestAskVerifiesServers(t *testing.T) {
 func TestAskCARotation(t *testing.T) {
 	before, after := newAuthority(t, "before"), newAuthority(t, "after")
 	s := secured(t, before, "prometheus", healthy("before"), nil)
-	// As the kubelet does it: a link to a directory that is swapped.
+	// As kubelet updates a volume: a link to a directory is swapped.
 	volume := t.TempDir()
 	for directory, content := range map[string]string{"1": before.pem, "2": after.pem} {
 		if err := os.Mkdir(filepath.Join(volume, directory), 0o700); err != nil {
@@ -171,7 +171,7 @@ func TestAskCARotation(t *testing.T) {
 	c := client(t, given)
 	mustAnswer(t, c, "before")
 	swap("2")
-	// The connection to the first is still open, but what it was opened with is trusted no more.
+	// The connection to the first server is still open, but its authority is no longer trusted.
 	mustAnswer(t, c, "after")
 }
 
@@ -204,7 +204,7 @@ func TestAskClientCertificateRotation(t *testing.T) {
 	write(t, certFile, cert)
 	write(t, keyFile, key)
 	shows("first", 0)
-	// The certificate is there and its key is not yet: the old pair goes on.
+	// The new certificate exists, its key does not yet: the old pair stays in use.
 	cert, key = clients.issue(t, "second")
 	write(t, certFile, cert)
 	shows("first", 1)
@@ -214,7 +214,7 @@ func TestAskClientCertificateRotation(t *testing.T) {
 	shows("second", 0)
 }
 
-// tokens answers who has the token.
+// tokens answers requests that have the token.
 func tokens(token string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Authorization") != "Bearer "+token {
@@ -243,7 +243,7 @@ func TestAskTokenRotation(t *testing.T) {
 	write(t, path, "second-token")
 	mustAnswer(t, c, "a")
 
-	// The file is empty or gone: what it held is sent on, and that is said.
+	// The file is empty or missing: the last token stays in use, with a warning.
 	unreadable := func() {
 		t.Helper()
 		result := mustAnswer(t, c, "a")
@@ -269,7 +269,7 @@ func TestAskHeaders(t *testing.T) {
 	mustAnswer(t, c, "a")
 	write(t, path, "the-second-key")
 	mustAnswer(t, c, "a")
-	// A file that holds no value is as good as none: the last value is sent on.
+	// A file without a valid value is treated as missing: the last value stays in use.
 	for _, content := range []string{"", "two\nlines"} {
 		write(t, path, content)
 		if result := mustAnswer(t, c, "a"); len(result.Warnings) != 1 || !strings.Contains(result.Warnings[0], path) {
@@ -286,7 +286,7 @@ func TestAskHeaders(t *testing.T) {
 func TestAskHidesSecrets(t *testing.T) {
 	const token, key, login = "the-secret-token", "the-secret-key", "bWU6dGhlLXBhc3N3b3Jk"
 	s := serve(t, nil)
-	// echo is a server that repeats whatever it was sent.
+	// echo is a server that repeats the request's credentials.
 	echo := func(status int, form string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
 			said := r.Header.Get("Authorization") + " " + r.Header.Get("X-Api-Key")
@@ -303,7 +303,7 @@ func TestAskHidesSecrets(t *testing.T) {
 		c := client(t, given)
 		for name, do := range map[string]http.HandlerFunc{
 			"400": echo(400, refused("bad_data", "SAID")),
-			// Of a secret that is cut in two, no part is left.
+			// No part of a secret remains if the text is cut within it.
 			"400 of some length": echo(400, refused("bad_data", strings.Repeat("-", longestText-20)+"SAID")),
 			"401":                echo(401, "SAID"),
 			"404":                echo(404, "SAID"),

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// metricsPath is the path that kubectl top reads, too.
+	// metricsPath is the path that kubectl top also reads.
 	metricsPath = "/apis/metrics.k8s.io/v1beta1/nodes"
 	// metricsTimeout is the timeout of a request.
 	metricsTimeout = 10 * time.Second
@@ -24,7 +24,7 @@ const (
 // MetricsServer asks the resource metrics API for the usage of nodes, in cores and bytes.
 type MetricsServer struct {
 	client rest.Interface
-	// window is the longest window that a mean may be over.
+	// window is the maximum window of a mean.
 	window time.Duration
 	now    func() time.Time
 }

@@ -15,7 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// metricsAPI is an API server that has only the metrics API, and a client as a scheduler has it.
+// metricsAPI returns an API server that has only the metrics API, and a client for it.
 func metricsAPI(t *testing.T, do http.HandlerFunc) (*MetricsServer, *server) {
 	t.Helper()
 	s := serve(t, do)

@@ -18,7 +18,7 @@ type Source interface {
 	Close()
 }
 
-// Query asks about one resource, in PromQL. An empty Deviation is not asked.
+// Query has the PromQL expressions for one resource. An empty Deviation is not evaluated.
 type Query struct {
 	// Name is the name of the resource, for messages.
 	Name string
@@ -61,8 +61,8 @@ const termLabel = "nodeload_term"
 // term returns the value of that label: the index of the query and the letter of the kind.
 func term(query int, kind Kind) string { return fmt.Sprintf("%d%c", query, letters[kind]) }
 
-// union returns one expression for all of a query. The label makes the series of its expressions differ, so that `or`
-// keeps them all. The newline after an expression ends a comment at its end.
+// union returns one expression for all expressions of a query. The label makes their series differ, so that `or` keeps
+// all of them. The newline after each expression ends a comment at its end.
 func (q Query) union(query int) string {
 	var terms []string
 	for kind, expression := range q.expressions() {

@@ -19,17 +19,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
-// quiet takes what the tests do to connections, which is not worth a line each.
+// quiet discards the servers' log of broken connections.
 var quiet = log.New(ioutil.Discard, "", 0)
 
-// asked is a request as a server saw it.
+// asked is a request as received by a server.
 type asked struct {
 	method, path, query string
 	header              http.Header
 	form                map[string][]string
 }
 
-// server is a Prometheus that does what the test says, and remembers what it was asked.
+// server is a fake Prometheus that records its requests.
 type server struct {
 	*httptest.Server
 	mu  sync.Mutex
@@ -73,7 +73,7 @@ func (s *server) requests() []asked {
 	return append([]asked{}, s.saw...)
 }
 
-// answers answers every question alike.
+// answers returns a handler with a fixed answer.
 func answers(status int, body string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
@@ -90,12 +90,12 @@ func series(instance, term, value string) string {
 		instance, term, value)
 }
 
-// refused is what Prometheus says of a query that it does not evaluate.
+// refused returns Prometheus' error for a query that it does not evaluate.
 func refused(kind, why string) string {
 	return fmt.Sprintf(`{"status":"error","errorType":%q,"error":%q}`, kind, why)
 }
 
-// healthy answers each term of the question with a row of the given node.
+// healthy answers each term of a query with a row for the given node.
 func healthy(node string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var rows []string
@@ -110,7 +110,7 @@ func healthy(node string) http.HandlerFunc {
 	}
 }
 
-// doesIf does something if a query has a word in it, and else answers it.
+// doesIf calls a handler if the query contains a word, and answers other queries.
 func doesIf(do http.HandlerFunc, word string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if strings.Contains(r.Form.Get("query"), word) {
@@ -121,7 +121,7 @@ func doesIf(do http.HandlerFunc, word string) http.HandlerFunc {
 	}
 }
 
-// hangs answers nothing until the client has gone.
+// hangs does not answer until the client disconnects.
 func hangs(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 func prometheus(endpoints ...string) config.NodeLoadPrometheus {
@@ -159,7 +159,7 @@ func askWithin(ctx context.Context, c *Client, queries ...Query) (Result, error)
 
 var cpu = Query{Name: "cpu", Value: "load", Timestamp: "timestamp(load)"}
 
-// mustAnswer asks for one resource, and checks that the rows are those of a node.
+// mustAnswer queries one resource, and checks that the rows are those of a node.
 func mustAnswer(t *testing.T, c *Client, node string) Result {
 	t.Helper()
 	result, err := ask(c, cpu)
@@ -172,7 +172,7 @@ func mustAnswer(t *testing.T, c *Client, node string) Result {
 	return result
 }
 
-// mustFail asks for one resource, and returns the text of the error, which must have the next step.
+// mustFail queries one resource, and returns the text of the error, which must have the next step.
 func mustFail(t *testing.T, c *Client) string {
 	t.Helper()
 	result, err := ask(c, cpu)

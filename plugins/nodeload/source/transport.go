@@ -26,7 +26,8 @@ const (
 	largestRefresh = 128 << 20
 	// largestPage is the maximum that is read of an answer that is not 2xx.
 	largestPage = 64 << 10
-	// shortestSecret is the minimum length of a header's value that is hidden, so that words such as a tenant are not.
+	// shortestSecret is the minimum length of a header value that is hidden, so that words such as a tenant's name are
+	// not.
 	shortestSecret = 6
 )
 
@@ -89,7 +90,7 @@ func newTransport(prometheus *config.NodeLoadPrometheus) (http.RoundTripper, *ca
 	return through, carrier, nil
 }
 
-// read returns the content of a file that must not be empty; nothing for an empty path.
+// read returns the content of a file, which must not be empty; nil for an empty path.
 func read(path string) ([]byte, error) {
 	if path == "" {
 		return nil, nil

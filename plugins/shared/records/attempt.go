@@ -9,17 +9,17 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// stateKey is where an attempt lies in the state of its cycle.
+// stateKey is the key of an attempt in its CycleState.
 const stateKey framework.StateKey = "shared/records"
 
-// Attempt is one attempt to schedule a pod. Up to End it belongs to the goroutine that schedules; after that it does
-// not change.
+// Attempt is one attempt to schedule a pod. Until End it belongs to the scheduling goroutine; afterwards it is
+// immutable.
 type Attempt struct {
 	recorder *Recorder
 	state    *framework.CycleState
 	held     held
 	trail    *trail
-	// bytes is the size that the recorder has counted.
+	// bytes is the size that the recorder has counted for it.
 	bytes int64
 
 	number                     int
@@ -27,7 +27,7 @@ type Attempt struct {
 	took                       time.Duration
 	profile, wokenBy           string
 	nodes, evaluated, feasible int
-	// passed is how many nodes passed all filters; extenders come after them.
+	// passed is the number of nodes that passed all filters, before extenders.
 	passed     int
 	rejections []rejection
 	scores     scores
@@ -38,7 +38,7 @@ type Attempt struct {
 	message                      string
 }
 
-// rejection are nodes that one plugin, or one extender, rejected with the same reasons.
+// rejection describes nodes that one plugin or one extender rejected for the same reasons.
 type rejection struct {
 	plugin  string
 	reasons []string
@@ -51,9 +51,9 @@ type rejection struct {
 type scores struct {
 	plugins []Plugin
 	nodes   []rank
-	// ties is how many nodes have the highest total.
+	// ties is the number of nodes with the highest total.
 	ties int
-	// values has two numbers for each node and plugin, in their orders: the raw and the weighted score.
+	// values has two numbers per node and plugin, in the order of nodes and plugins: the raw and the weighted score.
 	values []int64
 }
 
@@ -63,17 +63,17 @@ type rank struct {
 	total int64
 }
 
-// Plugin is a Score plugin, its weight in the profile, and whether it normalizes its scores.
+// Plugin describes a Score plugin: its weight in the profile, and whether it normalizes its scores.
 type Plugin struct {
 	Name       string
 	Weight     int64
 	Normalizes bool
 }
 
-// Clone is of framework.StateData: simulations of preemption record nothing.
+// Clone implements framework.StateData. It returns nil, because simulations of preemption are not recorded.
 func (a *Attempt) Clone() framework.StateData { return (*Attempt)(nil) }
 
-// Of returns the attempt of a cycle, nil if none is recorded.
+// Of returns the attempt of a cycle, or nil if it is not recorded.
 func Of(state *framework.CycleState) *Attempt {
 	if state == nil {
 		return nil
@@ -86,7 +86,7 @@ func Of(state *framework.CycleState) *Attempt {
 	return a
 }
 
-// fail notes an error. The text of a FitError is not made: it takes long, and is made of what is recorded.
+// fail records an error. It does not format a FitError, which is slow and repeats the recorded rejections.
 func (a *Attempt) fail(err error) {
 	a.failed = true
 	if fit, ok := err.(*framework.FitError); ok {
@@ -100,7 +100,7 @@ func (a *Attempt) fail(err error) {
 	}
 }
 
-// short cuts a text that is too long to be kept.
+// short truncates a text to bytesOfText.
 func short(text string) string {
 	if len(text) <= bytesOfText {
 		return text
@@ -108,8 +108,8 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:bytesOfText], "") + "…"
 }
 
-// complete adds the nodes that passed the filters and were left out by extenders without a word, and lets go of what is
-// not kept.
+// complete adds a rejection for the nodes that passed the filters and were silently left out by extenders, truncates
+// long reasons, and drops the statuses.
 func (a *Attempt) complete() {
 	left := a.passed - a.feasible
 	for i := range a.rejections {
@@ -129,7 +129,7 @@ func (a *Attempt) complete() {
 	}
 }
 
-// addExtenders adds the nodes that extenders rejected, which no plugin has: their statuses have none.
+// addExtenders adds the nodes that extenders rejected; their statuses name no plugin.
 func (a *Attempt) addExtenders(statuses framework.NodeToStatusMap) {
 	if a.passed == 0 {
 		return
@@ -141,7 +141,7 @@ func (a *Attempt) addExtenders(statuses framework.NodeToStatusMap) {
 	}
 }
 
-// rejected is how many nodes were rejected.
+// rejected returns the number of rejected nodes.
 func (a *Attempt) rejected() int {
 	nodes := 0
 	for i := range a.rejections {
@@ -150,23 +150,23 @@ func (a *Attempt) rejected() int {
 	return nodes
 }
 
-// Searched notes how many nodes passed all filters. What was rejected before belongs to a search that is done again,
-// for all nodes.
+// Searched records the number of nodes that passed all filters. It drops earlier rejections: they belong to a search
+// that is repeated for all nodes.
 func (a *Attempt) Searched(passed int) {
 	if a != nil {
 		a.passed, a.rejections = passed, a.rejections[:0]
 	}
 }
 
-// RejectAll notes that all nodes have one status.
+// RejectAll records one status for all nodes.
 func (a *Attempt) RejectAll(status *framework.Status) {
 	if a != nil {
 		a.rejections = []rejection{{plugin: status.FailedPlugin(), reasons: status.Reasons(), nodes: a.nodes}}
 	}
 }
 
-// Reject notes the status with which a node was rejected. It is the hot path of a pod that fits nowhere: nodes mostly
-// come with the status of one before, or with equal reasons.
+// Reject records the status with which a node was rejected. It is the hot path for a pod that fits nowhere: most nodes
+// have the same status as an earlier one, or equal reasons.
 func (a *Attempt) Reject(node string, status *framework.Status) {
 	if a == nil {
 		return
@@ -195,9 +195,9 @@ func (a *Attempt) Reject(node string, status *framework.Status) {
 }
 
 const (
-	// otherPlugins and otherReasons stand for the texts beyond textsOfAttempt.
+	// otherPlugins and otherReasons replace the texts beyond textsOfAttempt.
 	otherPlugins, otherReasons = "…", "other reasons"
-	// LeftOut stands for what an extender does not say.
+	// LeftOut is the reason for nodes that an extender leaves out without one.
 	LeftOut = "an extender left it out"
 )
 
@@ -213,7 +213,7 @@ func equal(a, b []string) bool {
 	return true
 }
 
-// held are the scores of all nodes of a cycle, until Rank has taken what is kept.
+// held has the scores of all nodes of a cycle until Rank has copied those that are kept.
 type held struct {
 	plugins []Plugin
 	lists   []framework.NodeScoreList
@@ -221,7 +221,7 @@ type held struct {
 	release func()
 }
 
-// Raw notes the scores of a plugin as Score gave them, for one that normalizes. lists is how many plugins there are.
+// Raw records a plugin's scores as returned by Score, before it normalizes them. lists is the number of plugins.
 func (a *Attempt) Raw(plugin, lists int, list framework.NodeScoreList) {
 	if a == nil {
 		return
@@ -236,8 +236,8 @@ func (a *Attempt) Raw(plugin, lists int, list framework.NodeScoreList) {
 	}
 }
 
-// Hold keeps the weighted scores of all nodes, a list for each plugin, until Rank; then release is called. plugins is
-// called once for each profile.
+// Hold keeps the weighted scores of all nodes, one list per plugin, until Rank, which then calls release. plugins is
+// called once per profile.
 func (a *Attempt) Hold(plugins func() []Plugin, lists []framework.NodeScoreList, release func()) {
 	known, found := a.recorder.plugins[a.profile]
 	if !found {
@@ -247,7 +247,7 @@ func (a *Attempt) Hold(plugins func() []Plugin, lists []framework.NodeScoreList,
 	a.held = held{plugins: known, lists: lists, raw: a.recorder.scratch, release: release}
 }
 
-// Rank takes the scores of the best nodes, and of the chosen one. totals has all nodes in the order of the lists.
+// Rank copies the scores of the best nodes and of the chosen one. totals has all nodes in the order of the lists.
 func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 	if a == nil || len(totals) == 0 {
 		return
@@ -264,7 +264,7 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 			a.scores.ties++
 		}
 		if len(best) == bestNodes && total <= lowest {
-			// Of more nodes with the highest total than are kept, the chosen one may be a later one.
+			// The chosen node has the highest total, but more nodes have it than are kept.
 			if total == highest && totals[i].Name == chosen {
 				outside = []rank{{i, chosen, total}}
 			}
@@ -302,7 +302,7 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 	h.release()
 }
 
-// size is about how many bytes an attempt takes. Texts of plugins are counted as if no other attempt had them.
+// size estimates the memory of an attempt in bytes. It counts plugins' texts as if no other attempt shared them.
 func (a *Attempt) size() int64 {
 	size := 700 + a.trail.size() + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
 	for i := range a.rejections {

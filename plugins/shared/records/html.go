@@ -21,7 +21,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// wantsHTML says whether a request is for people: it has output=html, or a browser's Accept.
+// wantsHTML reports whether the response should be HTML: the request has output=html, or a browser's Accept header.
 func wantsHTML(request *http.Request) bool {
 	switch request.URL.Query().Get("output") {
 	case "html":
@@ -33,7 +33,7 @@ func wantsHTML(request *http.Request) bool {
 	return goautoneg.Negotiate(request.Header.Get("Accept"), []string{"application/json", html}) == html
 }
 
-// encode gives an answer as it is wanted, JSON or HTML, and says in the header what it is. The schema is JSON only.
+// encode returns an answer as JSON or HTML, as requested, and sets the response headers. The schema is always JSON.
 func encode(header http.Header, request *http.Request, answer interface{}) ([]byte, error) {
 	header.Set("Cache-Control", "no-store")
 	header.Set("Vary", "Accept")
@@ -52,7 +52,7 @@ func encode(header http.Header, request *http.Request, answer interface{}) ([]by
 	return page.Bytes(), err
 }
 
-// sendError says why there is no answer.
+// sendError sends an error, as HTML or as text.
 func sendError(w http.ResponseWriter, request *http.Request, code int, why string) {
 	if wantsHTML(request) {
 		if content, err := encode(w.Header(), request, problem{Text: why}); err == nil {
@@ -64,23 +64,23 @@ func sendError(w http.ResponseWriter, request *http.Request, code int, why strin
 	http.Error(w, why, code)
 }
 
-// problem is why there is no answer.
+// problem is the content of an error page.
 type problem struct{ Text string }
 
-// wantsForm says whether a request wants to ask a what-if, and does not yet.
+// wantsForm reports whether a request is for the empty dry-run form.
 func wantsForm(request *http.Request) bool {
 	return request.Method != http.MethodPost && request.URL.Query().Get("pod") == "" && wantsHTML(request)
 }
 
-// fromElsewhere says whether another site has a browser send this request. To read records is harmless, because that
-// site does not get the answer; a what-if makes work.
+// fromElsewhere reports whether another site made the browser send this request. Reading records is harmless, because
+// the site does not get the answer; a dry run costs scheduling time.
 func fromElsewhere(request *http.Request) bool {
 	site := request.Header.Get("Sec-Fetch-Site")
 	return site != "" && site != "same-origin" && site != "none"
 }
 
-// manifest gives the manifest in the body of a POST: all of it, or of a form the field of that name, which the page
-// shows again. The header does not tell: curl says that all it sends is a form.
+// manifest returns the manifest in the body of a POST: the whole body, or the form field of that name, which the page
+// shows again. The Content-Type is no help: curl sends everything as a form.
 func manifest(request *http.Request, body []byte) []byte {
 	if !bytes.HasPrefix(body, []byte("manifest=")) {
 		return body
@@ -93,7 +93,7 @@ func manifest(request *http.Request, body []byte) []byte {
 	return []byte(form.Get("manifest"))
 }
 
-// search leaves the pods of a list in it that have all words of a text: in their names, node, result or sentence.
+// search keeps the pods of a list that contain all words of a text in their names, node, result or summary.
 func search(answer interface{}, text string) interface{} {
 	words := strings.Fields(strings.ToLower(text))
 	if len(words) == 0 {
@@ -131,15 +131,15 @@ func search(answer interface{}, text string) interface{} {
 	return answer
 }
 
-// view is what a page is made of.
+// view is the data of a page.
 type view struct {
 	Answer
 	Title string
 	// Page is its name in the navigation.
 	Page string
-	// Search, Pod and Manifest are what was asked for.
+	// Search, Pod and Manifest are the request's inputs.
 	Search, Pod, Manifest string
-	// JSON is where the same is as JSON; empty after a POST.
+	// JSON is the URL of the same answer as JSON; empty after a POST.
 	JSON string
 	Now  time.Time
 	// Content is the answer.
@@ -187,7 +187,7 @@ var (
 		"scoreTable": scoreTable, "stamp": stamp, "stepSeconds": stepSeconds, "until": until, "style": func() template.CSS { return style },
 		"counted": counted, "thatWait": thatWait, "whatIfPath": whatIfPath,
 	}).Parse(pageTemplates))
-	// contentPolicy lets a page have nothing but its own style, and send its forms home.
+	// contentPolicy allows a page only its own style, and forms only to this server.
 	contentPolicy = "default-src 'none'; style-src 'sha256-" + hash(style) + "'; img-src 'none'; form-action 'self'; " +
 		"frame-ancestors 'none'; base-uri 'none'"
 )
@@ -207,7 +207,7 @@ func whatIfPath(namespace, name string) string {
 	return WhatIfPath + "?" + url.Values{"pod": {namespace + "/" + name}}.Encode()
 }
 
-// thatWait gives the pods that wait, or all others.
+// thatWait returns the pending pods, or all others.
 func thatWait(items []PodSummary, wait bool) []PodSummary {
 	var some []PodSummary
 	for _, item := range items {
@@ -218,7 +218,7 @@ func thatWait(items []PodSummary, wait bool) []PodSummary {
 	return some
 }
 
-// badge is the class in whose colours a result is shown.
+// badge returns the CSS class for a result.
 func badge(result Result) string {
 	switch result {
 	case Bound, Fits:
@@ -229,7 +229,7 @@ func badge(result Result) string {
 	return "plain"
 }
 
-// named is a plugin's name as people read it.
+// named returns the display name of a plugin.
 func named(plugin string) string {
 	switch plugin {
 	case "":
@@ -240,7 +240,7 @@ func named(plugin string) string {
 	return plugin
 }
 
-// lasted writes seconds in the unit that suits.
+// lasted formats seconds in a suitable unit.
 func lasted(seconds float64) string {
 	for _, unit := range []struct {
 		below, factor float64
@@ -256,7 +256,7 @@ func lasted(seconds float64) string {
 	return fmt.Sprintf("%.0f days", seconds/86400)
 }
 
-// ago writes how long ago a time was.
+// ago formats the time since then.
 func ago(now, then time.Time) string {
 	if !then.Before(now) {
 		return "now"
@@ -264,7 +264,7 @@ func ago(now, then time.Time) string {
 	return lasted(now.Sub(then).Seconds()) + " ago"
 }
 
-// until writes how far away a time is.
+// until formats the time until then.
 func until(now, then time.Time) string {
 	if !then.After(now) {
 		return "now"
@@ -275,7 +275,7 @@ func until(now, then time.Time) string {
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 func clock(t time.Time) string { return t.UTC().Format("15:04") + " UTC" }
 
-// percent writes a number as part of another one, from 0 to 100. What is not nothing is not shown as nothing.
+// percent formats a number as a percentage of another one, from 0 to 100. It does not round nonzero numbers to 0.
 func percent(number, of interface{}) string {
 	n, err := strconv.ParseFloat(fmt.Sprint(number), 64)
 	all, _ := strconv.ParseFloat(fmt.Sprint(of), 64)
@@ -290,7 +290,7 @@ func percent(number, of interface{}) string {
 	return strconv.FormatFloat(100*n/all, 'f', 2, 64)
 }
 
-// samples says whether there are nodes to name.
+// samples reports whether any rejection names nodes.
 func samples(rejections []RejectionRecord) bool {
 	for _, rejection := range rejections {
 		if len(rejection.Sample) > 0 {
@@ -300,7 +300,7 @@ func samples(rejections []RejectionRecord) bool {
 	return false
 }
 
-// stepSeconds is how long all steps took.
+// stepSeconds returns the total duration of all steps.
 func stepSeconds(steps []StepRecord) float64 {
 	sum := 0.0
 	for _, step := range steps {
@@ -309,24 +309,24 @@ func stepSeconds(steps []StepRecord) float64 {
 	return sum
 }
 
-// stage is a row of the funnel: a text above a bar, of which the edges may be what is rejected.
+// stage is a row of the funnel: a text above a bar, whose edges may be the rejected part.
 type stage struct {
 	Text, Class string
-	// From and Width are of the bar, and KeptFrom and Kept of its middle, in percent; Top and Base are where the bar
-	// and the text are, in em.
+	// From and Width describe the bar, KeptFrom and Kept its middle, in percent; Top and Base are the positions of the
+	// bar and the text, in em.
 	From, Width, KeptFrom, Kept string
 	Top, Base                   float64
 }
 
-// picture is the funnel of a decision: from all nodes to the chosen one.
+// picture is the funnel of a decision, from all nodes to the chosen one.
 type picture struct {
 	Stages []stage
 	Height float64
-	// Words say the same.
+	// Words describe the same in text.
 	Words string
 }
 
-// rejectingPlugins are how many plugins have a row of their own in the funnel.
+// rejectingPlugins is the number of plugins with their own row in the funnel.
 const rejectingPlugins = 6
 
 func funnel(d Decision) picture {
@@ -349,7 +349,7 @@ func funnel(d Decision) picture {
 		add("kept", fmt.Sprint(d.Evaluated)+" looked at", d.Evaluated, d.Evaluated)
 	}
 
-	// One row for each plugin, those that reject most first.
+	// One row per plugin, in descending order of rejections.
 	var plugins []RejectionRecord
 	rejected := 0
 	for _, rejection := range d.Rejections {
@@ -369,7 +369,7 @@ func funnel(d Decision) picture {
 		plugins[last-1] = RejectionRecord{Plugin: otherPlugins, Nodes: plugins[last-1].Nodes + plugins[last].Nodes}
 		plugins = plugins[:last]
 	}
-	// Where each node is rejected once, every row begins with what the one before has left.
+	// If each node is rejected only once, each row begins with the nodes that the row above leaves.
 	once, left := rejected+d.Feasible <= d.Evaluated, d.Evaluated
 	for _, plugin := range plugins {
 		text := fmt.Sprint(cut(named(plugin.Plugin), 28), " rejects ", plugin.Nodes)
@@ -401,7 +401,7 @@ func funnel(d Decision) picture {
 	return p
 }
 
-// cut shortens a text for a picture, beside which it stands in full.
+// cut shortens a text for a picture; the full text is next to it.
 func cut(text string, length int) string {
 	if letters := []rune(text); len(letters) > length {
 		return string(letters[:length-1]) + "…"
@@ -409,7 +409,7 @@ func cut(text string, length int) string {
 	return text
 }
 
-// scores are those of the best nodes, and what the bars of their table end at.
+// scoresOfNodes has the scores of the best nodes, and the maximum for the bars of their table.
 type scoresOfNodes struct {
 	Decision
 	Highest   int64
@@ -430,22 +430,22 @@ func scoreTable(d Decision) scoresOfNodes {
 // lengths is the history of one part of the queue.
 type lengths struct {
 	Where Where
-	// About says what its pods wait for.
+	// About describes what its pods wait for.
 	About     string
 	Now, Most int
 	Words     string
-	// Line are the points of its curve, in a picture of 1,000 by 100.
+	// Line has the points of its curve, in a picture of 1,000 by 100.
 	Line string
 }
 
-// history is that of the queue. Rows are some of its lengths, for who reads numbers.
+// history is the queue's history. Rows are some of its lengths, as numbers.
 type history struct {
 	From, To time.Time
 	Parts    []lengths
 	Rows     []QueueLengths
 }
 
-// historyRows is about how many rows of numbers the history has.
+// historyRows is the approximate number of rows of numbers.
 const historyRows = 12
 
 func chart(q Queue) history {

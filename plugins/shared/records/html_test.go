@@ -47,7 +47,7 @@ func fill(value reflect.Value, text string) {
 	}
 }
 
-// kinds are an empty answer of each kind.
+// kinds returns an empty answer of each kind.
 func kinds() []interface{} {
 	kinds := []interface{}{problem{}}
 	for _, a := range answers {
@@ -62,7 +62,7 @@ func filled(answer interface{}, text string) interface{} {
 	return value.Interface()
 }
 
-// page renders an answer, and fails unless it is well-formed: each element that has an end, ends.
+// page renders an answer and fails unless it is well-formed: each element that needs an end tag has one.
 func page(t *testing.T, answer interface{}, request *http.Request) (string, *html.Node) {
 	t.Helper()
 	var b strings.Builder
@@ -175,7 +175,7 @@ func TestPagesOfAllAnswers(t *testing.T) {
 	}
 }
 
-// TestNothingIsTakenForMarkup has each text of each answer be one that would do harm.
+// Each text in each answer is hostile markup.
 func TestNothingIsTakenForMarkup(t *testing.T) {
 	for _, hostile := range []string{
 		`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onfocus='alert(1)' autofocus='`,

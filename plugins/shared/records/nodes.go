@@ -4,23 +4,24 @@ package records
 
 import "time"
 
-// NodesPath is where a node is, at NodesPath/NAME: what the last attempts say of it.
+// NodesPath is the path of the nodes' records: NodesPath/NAME returns what the last attempts recorded about a node.
 const NodesPath = "/scheduling/nodes"
 
-// NodeRecord is the answer at NodesPath/NAME: what the last attempt of each pod says of a node, the latest first.
+// NodeRecord is the answer at NodesPath/NAME: what the last attempt of each pod recorded about a node, the latest
+// first.
 type NodeRecord struct {
 	Answer `json:",inline"`
 	Name   string `json:"name"`
-	// Rejected are attempts that name the node among those that they rejected. An attempt names only some of them: a
-	// pod that is not here may have been rejected, too.
+	// Rejected lists attempts that name the node among those they rejected. An attempt names only some of them, so
+	// other pods may have been rejected too.
 	Rejected []NodeRejection `json:"rejected,omitempty"`
-	// Scored are attempts in which it was one of the best nodes, or the chosen one.
+	// Scored lists attempts in which the node was one of the best, or the chosen one.
 	Scored []NodeScored `json:"scored,omitempty"`
-	// Pods are those that are bound to it, or are being bound.
+	// Pods are bound to it, or being bound.
 	Pods []PodSummary `json:"pods,omitempty"`
 }
 
-// PodAttempt names the last attempt of a pod.
+// PodAttempt identifies the last attempt of a pod.
 type PodAttempt struct {
 	Namespace string    `json:"namespace"`
 	Name      string    `json:"name"`
@@ -34,24 +35,24 @@ type NodeRejection struct {
 	// Plugin is empty for an extender.
 	Plugin  string   `json:"plugin,omitempty"`
 	Reasons []string `json:"reasons"`
-	// Nodes is how many were rejected for these reasons, this one among them.
+	// Nodes is the number of nodes rejected for these reasons, including this one.
 	Nodes int `json:"nodes"`
 }
 
 // NodeScored is an attempt that scored the node.
 type NodeScored struct {
 	PodAttempt `json:",inline"`
-	// Rank is 1 for the nodes with the highest total. Of is how many nodes were feasible.
+	// Rank is 1 for the nodes with the highest total. Of is the number of feasible nodes.
 	Rank int `json:"rank"`
 	Of   int `json:"of"`
-	// Total is its score, Highest the highest of all nodes.
+	// Total is the node's score, Highest the highest of all nodes.
 	Total   int64 `json:"total"`
 	Highest int64 `json:"highest"`
-	// Chosen says that the attempt chose it.
+	// Chosen reports whether the attempt chose it.
 	Chosen bool `json:"chosen"`
 }
 
-// Node returns what the last attempt of each pod says of a node.
+// Node returns what the last attempt of each pod recorded about a node.
 func (r *Recorder) Node(name string) NodeRecord {
 	node := NodeRecord{Name: name}
 	for _, kept := range r.copy(func(*pod) bool { return true }) {

@@ -12,7 +12,7 @@ import (
 func TestNodeInTheLastAttempts(t *testing.T) {
 	r := newRecorder(DefaultOptions)
 	unschedulable(r, podNamed("waits"), []int{7, 1}, rejectedBy("Fit", "Insufficient cpu"), rejectedBy("Taints", "a taint"))
-	// An attempt before the last one does not count.
+	// Only the last attempt counts.
 	unschedulable(r, podNamed("pod"), []int{1}, rejectedBy("Fit", "Insufficient cpu"))
 	for _, name := range []string{"pod", "bound"} {
 		p := podNamed(name)

@@ -10,10 +10,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// OpenAPIPath is where the schema of all answers is, in OpenAPI 2.
+// OpenAPIPath is the path of the OpenAPI 2 schema of all answers.
 const OpenAPIPath = "/scheduling/openapi"
 
-// answers are those of each path.
+// answers describes the answer at each path.
 var answers = []struct {
 	path, summary string
 	parameters    []spec.Parameter
@@ -41,7 +41,7 @@ func parameter(in, name, description string) spec.Parameter {
 	}
 }
 
-// openAPI describes the answers as their Go types are encoded.
+// openAPI derives the schema of the answers from their Go types.
 func openAPI() *spec.Swagger {
 	document := &spec.Swagger{SwaggerProps: spec.SwaggerProps{
 		Swagger: "2.0",
@@ -67,7 +67,7 @@ func openAPI() *spec.Swagger {
 	return document
 }
 
-// schemaOf describes a type. What structures are made of goes to the definitions.
+// schemaOf returns the schema of a type. Structs are added to the definitions.
 func schemaOf(t reflect.Type, definitions spec.Definitions) *spec.Schema {
 	switch {
 	case t == reflect.TypeOf(time.Time{}):

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// madeAtOnce and sentAtOnce are how many answers are, so that many readers, and slow ones, cost little.
+	// madeAtOnce and sentAtOnce limit the answers that are made or sent in parallel, so that many or slow readers cost
+	// little.
 	madeAtOnce = 4
 	sentAtOnce = 64
 )
 
-// Serve adds the pages of the records to a handler, behind which are all others. leads says whether this scheduler
-// schedules.
+// Serve adds the records' pages in front of a handler. leads reports whether this scheduler is the leader.
 func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	if r == nil {
 		return handler
@@ -55,7 +55,7 @@ func (r *Recorder) Serve(handler http.Handler, leads func() bool) http.Handler {
 	})
 }
 
-// refuse answers with an error.
+// refuse sends an error.
 func refuse(w http.ResponseWriter, request *http.Request, err error) {
 	code := http.StatusInternalServerError
 	if refused, ok := err.(*RequestError); ok {
@@ -67,7 +67,8 @@ func refuse(w http.ResponseWriter, request *http.Request, err error) {
 	sendError(w, request, code, err.Error())
 }
 
-// respond is the answer to a request. take is called before it is made, and gives what is called after that.
+// respond returns the answer to a request. It calls take before it makes the answer, and the function that take returns
+// afterwards.
 func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path string, leader bool, take func() (func(), error)) ([]byte, error) {
 	reads := request.Method == http.MethodGet || request.Method == http.MethodHead
 	if !reads && (path != WhatIfPath || request.Method != http.MethodPost) {
@@ -92,7 +93,7 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 		if err != nil {
 			return nil, err
 		}
-		// It has taken turns of its own.
+		// Dry runs have their own limits instead of take.
 		found.Answer = r.answer("WhatIf", leader)
 		return encode(w.Header(), request, *found)
 	}
@@ -104,7 +105,7 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	var answer interface{}
 	switch {
 	case path == WhatIfPath:
-		// The form, with no answer yet.
+		// The form without an answer.
 		answer = WhatIf{Answer: r.answer("WhatIf", leader)}
 	case path == PodsPath:
 		list := r.List()
@@ -138,7 +139,7 @@ func (r *Recorder) respond(w http.ResponseWriter, request *http.Request, path st
 	return encode(w.Header(), request, answer)
 }
 
-// answer is what an answer begins with.
+// answer returns the common first fields of an answer.
 func (r *Recorder) answer(kind string, leader bool) Answer {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -148,18 +149,18 @@ func (r *Recorder) answer(kind string, leader bool) Answer {
 	}
 }
 
-// SetConfiguration notes what the scheduler is configured with.
+// SetConfiguration records the hash of the scheduler's configuration.
 func (r *Recorder) SetConfiguration(configuration interface{}) {
 	if r == nil {
 		return
 	}
-	// What cannot be encoded is not told.
+	// Left empty if it cannot be encoded.
 	if content, err := json.Marshal(configuration); err == nil {
 		r.Sources.Configuration = fmt.Sprintf("%x", sha256.Sum256(content))[:12]
 	}
 }
 
-// SetLeader notes who holds the lease.
+// SetLeader records the holder of the lease.
 func (r *Recorder) SetLeader(identity string) {
 	if r != nil {
 		r.mutex.Lock()
@@ -204,7 +205,7 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	return record, true
 }
 
-// copy returns the pods that are wanted, as they are now.
+// copy returns a snapshot of the wanted pods.
 func (r *Recorder) copy(wanted func(*pod) bool) []pod {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -219,7 +220,7 @@ func (r *Recorder) copy(wanted func(*pod) bool) []pod {
 	return pods
 }
 
-// summary is what came of the last attempt, and what the cluster says of the pod since.
+// summary describes the last attempt and the pod's state in the cluster since.
 func (r *Recorder) summary(p pod) PodSummary {
 	last := p.attempts[len(p.attempts)-1]
 	summary := PodSummary{
@@ -260,7 +261,7 @@ func (a *Attempt) result() Result {
 	return Binding
 }
 
-// summary is what came of the attempt in one sentence.
+// summary describes the result of the attempt in one sentence.
 func (a *Attempt) summary() string {
 	var text string
 	switch a.result() {
@@ -284,7 +285,7 @@ func (a *Attempt) summary() string {
 	return text
 }
 
-// noneFits says in a sentence why no node fits.
+// noneFits explains in one sentence why no node fits.
 func noneFits(nodes, evaluated int, reasons []string) string {
 	if nodes == 0 {
 		return "The cluster has no nodes."
@@ -296,14 +297,14 @@ func noneFits(nodes, evaluated int, reasons []string) string {
 	return fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
 }
 
-// ordered are the rejections, those of most nodes first.
+// ordered returns the rejections, those of most nodes first.
 func (a *Attempt) ordered() []rejection {
 	ordered := append([]rejection(nil), a.rejections...)
 	sort.SliceStable(ordered, func(i, j int) bool { return ordered[i].nodes > ordered[j].nodes })
 	return ordered
 }
 
-// Decision is what the attempt has found of the nodes.
+// Decision returns how the attempt rejected and scored nodes.
 func (a *Attempt) Decision() Decision {
 	decision := Decision{Nodes: a.nodes, Evaluated: a.evaluated, Feasible: a.feasible, Node: a.node, Ties: a.scores.ties}
 	for _, r := range a.ordered() {

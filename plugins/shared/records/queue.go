@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// itemsOfQueue are listed of the pods that wait.
+	// itemsOfQueue limits the listed pods.
 	itemsOfQueue = 5000
-	// SampleInterval is how often the length of the queue is noted, and samplesOfQueue how many are kept: an hour.
+	// SampleInterval is the interval between samples of the queue's length; samplesOfQueue of them are kept: an hour.
 	SampleInterval = 10 * time.Second
 	samplesOfQueue = 360
 )
 
-// Sample notes how long the queue is.
+// Sample records the length of the queue.
 func (r *Recorder) Sample() {
 	lengths := r.lengths()
 	r.mutex.Lock()
@@ -39,7 +39,7 @@ func (r *Recorder) lengths() QueueLengths {
 	return lengths
 }
 
-// permit are the plugins that a pod waits for now.
+// permit returns the plugins that a pod waits for now.
 func (r *Recorder) permit(p pod) []PermitWait {
 	var waits []PermitWait
 	r.Sources.Permit(func(_ string, waiting framework.WaitingPod) {
@@ -54,7 +54,7 @@ func (r *Recorder) permit(p pod) []PermitWait {
 	return waits
 }
 
-// waitingPod is what is taken of a pod while the scheduler's queue waits.
+// waitingPod has the fields of a pod that are copied while the scheduler's queue is locked.
 type waitingPod struct {
 	where               Where
 	pod                 *v1.Pod
@@ -64,7 +64,7 @@ type waitingPod struct {
 	plugins             sets.String
 }
 
-// queue is what waits now. It is made for one at a time, and not more than once in a second.
+// queue returns the pending pods. It lists the queue in one goroutine at a time, and at most once per second.
 func (r *Recorder) queue() (Queue, error) {
 	if r.Sources.Queue == nil {
 		return Queue{}, &RequestError{http.StatusNotImplemented, "this scheduler's queue is not known", "GET " + PodsPath}

@@ -75,14 +75,14 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestWhatIfsTakeTurns: one at a time, some wait, more are refused, and scheduling gets its share of the time.
+// One dry run at a time: some wait, more are refused, and scheduling gets its share of the time.
 func TestWhatIfsTakeTurns(t *testing.T) {
 	r := newRecorder(DefaultOptions)
 	goOn, ended, searches := make(chan struct{}), make(chan error), 0
 	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) {
-		searches++ // under the race detector, two at once are seen
+		searches++ // the race detector notices two at once
 		<-goOn
-		time.Sleep(time.Millisecond) // of work
+		time.Sleep(time.Millisecond) // work
 		return &WhatIf{}, time.Millisecond, nil
 	}
 	pod := func() (*v1.Pod, error) { return podNamed("pod"), nil }
@@ -112,7 +112,7 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 	}
 }
 
-// scoring is an extender that scores one node, and fails to filter.
+// scoring is an extender that scores one node and fails to filter.
 type scoring struct{ framework.Extender }
 
 func (scoring) Name() string { return "http://user:secret@extender/prefix?token=secret" }
@@ -135,7 +135,7 @@ func TestExtendersCalls(t *testing.T) {
 	_, _, _ = extender.Prioritize(p, nodes)
 	a.Preempts([]string{"a", "b", "c", "d", "e", "f"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
 	r.End(a, p, "", 0, 0, errAway)
-	// Of no attempt.
+	// Outside of any attempt.
 	_, _, _, _ = extender.Filter(p, nodes)
 	equalBytes(t, r)
 	got, _ := r.Get("default", "pod")
@@ -156,7 +156,7 @@ func TestExtendersCalls(t *testing.T) {
 	}
 }
 
-// TestWhatIfsHaveExtendersOfTheirOwn: they wrap them while attempts go on. The race detector watches.
+// Dry runs wrap the extenders again while attempts run. Needs the race detector.
 func TestWhatIfsHaveExtendersOfTheirOwn(t *testing.T) {
 	r := newRecorder(DefaultOptions)
 	r.Extender(scoring{})
@@ -173,7 +173,7 @@ func TestWhatIfsHaveExtendersOfTheirOwn(t *testing.T) {
 	<-done
 }
 
-// explaining is a plugin with words of its own.
+// explaining is a plugin that explains its decisions.
 type explaining struct{ framework.Plugin }
 
 func (explaining) Name() string { return "Explaining" }
@@ -196,7 +196,7 @@ func TestWordsOfPlugins(t *testing.T) {
 	}
 }
 
-// TestWhatIfIsOfTheLeader, and of none where it cannot be known.
+// Only the leader answers dry runs, and only if Sources.WhatIf is set.
 func TestWhatIfIsOfTheLeader(t *testing.T) {
 	r := newRecorder(DefaultOptions)
 	r.SetLeader("other_1")

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records keeps what the scheduler decided about its latest pods, and why, in memory: for each attempt which
-// plugins rejected how many nodes and with what reasons, what the best nodes scored, and what came of it. It records no
-// field of a pod but its names, and what plugins say of it.
+// Package records keeps in memory what the scheduler decided about its latest pods, and why: for each attempt, how many
+// nodes each plugin rejected and for what reasons, the scores of the best nodes, and the result. Of a pod it records
+// only its names and what plugins report about it.
 //
-// A nil *Recorder keeps nothing, and a nil *Attempt is of no Recorder: all their methods may be called.
+// A nil *Recorder records nothing and creates nil *Attempts; all their methods may be called.
 package records
 
 import (
@@ -20,57 +20,57 @@ import (
 )
 
 const (
-	// attemptsOfPod are kept of each pod: the last ones.
+	// attemptsOfPod limits the attempts per pod; the last ones are kept.
 	attemptsOfPod = 5
-	// bestNodes are kept of each attempt, and the chosen node.
+	// bestNodes limits the scored nodes per attempt, in addition to the chosen node.
 	bestNodes = 10
-	// sampleNodes are named for each text with which nodes were rejected, and textsOfAttempt such texts are kept apart.
+	// sampleNodes limits the node names per text of a rejection, and textsOfAttempt the separate texts per attempt.
 	sampleNodes    = 5
 	textsOfAttempt = 16
-	// bytesOfText are kept of what a plugin, an extender or the scheduler says.
+	// bytesOfText limits each text from a plugin, an extender or the scheduler.
 	bytesOfText = 1 << 10
 )
 
-// Options are the bounds of a Recorder.
+// Options are the limits of a Recorder.
 type Options struct {
-	// Pods is how many pods are kept. The one whose last attempt is the oldest gives way to a new one.
+	// Pods is the number of pods to keep. A new pod replaces the one whose last attempt is the oldest.
 	Pods int
-	// Bytes is about how much memory the attempts may take.
+	// Bytes limits the estimated memory of the attempts.
 	Bytes int64
 }
 
-// DefaultOptions are those of a scheduler that is told nothing else.
+// DefaultOptions are a scheduler's default limits.
 var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 
-// Sources are what a Recorder asks when it answers.
+// Sources are the inputs of a Recorder's answers.
 type Sources struct {
-	// Pods are the cluster's, for the nodes that waiting pods are nominated for.
+	// Pods lists the cluster's pods, for the nominated nodes of pending pods.
 	Pods corelisters.PodLister
-	// Queue calls visit for each pod that waits, in no order, and Lengths says how many do. What visit gets is not to
-	// be kept: it changes.
+	// Queue calls visit for each pending pod, in no particular order; Lengths returns their number. visit must not
+	// retain its arguments, which change later.
 	Queue   func(visit func(where Where, info *framework.QueuedPodInfo, until time.Time))
 	Lengths func() QueueLengths
-	// Permit has the pods that wait for Permit plugins.
+	// Permit calls visit for each pod that waits for Permit plugins.
 	Permit func(visit func(profile string, waiting framework.WaitingPod))
-	// WhatIf finds what would become of a pod, and says for how long scheduling has waited for it; nil where that
-	// cannot be known. all asks for the verdicts of all nodes.
+	// WhatIf dry-runs scheduling for a pod, and also returns how long scheduling was held up; nil if dry runs are not
+	// available. With all, the result has the verdicts of all nodes.
 	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, time.Duration, error)
-	// Explainers are the plugins of each profile that have words of their own.
+	// Explainers are the plugins of each profile that explain their decisions.
 	Explainers map[string][]Explainer
-	// Version is of the scheduler, and Configuration what it was configured with, in short.
+	// Version is the scheduler's version, Configuration the short hash of its configuration.
 	Version, Configuration string
 }
 
-// Recorder keeps attempts by pod. One goroutine schedules, and calls Next, Begin and End; all others may call the rest
-// at any time.
+// Recorder keeps attempts by pod. Only the scheduling goroutine calls Next, Begin and End; any goroutine may call the
+// other methods at any time.
 type Recorder struct {
-	// Sources are set before anything is recorded or asked.
+	// Sources are set before the first record or request.
 	Sources Sources
 
 	options Options
 	now     func() time.Time
-	// next is the pod that the queue has given last, current the attempt of this cycle, scratch memory for the scores
-	// of one cycle, and plugins what Hold was told of each profile.
+	// next is the pod that the queue returned last, current the attempt of this cycle, scratch the memory for the raw
+	// scores of one cycle, and plugins the plugins of each profile from Hold.
 	next    *framework.QueuedPodInfo
 	wokenBy string
 	current *Attempt
@@ -79,17 +79,17 @@ type Recorder struct {
 
 	whatIfs whatIfs
 
-	// extenders are the addresses of extenders, and what is shown of them.
+	// extenders maps the addresses of extenders to the form in which they are shown.
 	extenders map[string]string
 
-	// queueKept is the queue as it was told last, at queueMade.
+	// queueKept is the queue as of queueMade.
 	queueMutex sync.Mutex
 	queueKept  Queue
 	queueMade  time.Time
 
 	mutex   sync.Mutex
 	pods    map[types.UID]*list.Element // of *pod
-	order   *list.List                  // the pod with the latest attempt is the first
+	order   *list.List                  // the pod with the latest attempt is first
 	bytes   int64
 	leader  string
 	history []QueueLengths
@@ -101,7 +101,7 @@ type pod struct {
 	attempts        []*Attempt
 }
 
-// New returns nil if nothing is to be kept.
+// New returns a Recorder, or nil if a limit is not positive.
 func New(options Options) *Recorder {
 	if options.Pods <= 0 || options.Bytes <= 0 {
 		return nil
@@ -113,15 +113,15 @@ func New(options Options) *Recorder {
 	}
 }
 
-// Next notes what the queue knows of the pod whose attempt begins next, and the event that has woken it.
+// Next records the queue's data on the pod whose attempt begins next, and the event that triggered the retry.
 func (r *Recorder) Next(podInfo *framework.QueuedPodInfo, wokenBy string) {
 	if r != nil {
 		r.next, r.wokenBy = podInfo, wokenBy
 	}
 }
 
-// Begin begins an attempt to schedule a pod, and leaves it in the state of the cycle, for Of. nodes is how many the
-// cluster has.
+// Begin begins an attempt to schedule a pod, and stores it in the CycleState for Of. nodes is the number of nodes in
+// the cluster.
 func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string, nodes int) *Attempt {
 	if r == nil {
 		return nil
@@ -135,7 +135,7 @@ func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string,
 	return a
 }
 
-// End keeps an attempt whose scheduling cycle has come to a node, or to an error. It is not changed any more.
+// End keeps an attempt whose scheduling cycle ended with a node or an error. The attempt is immutable from then on.
 func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible int, err error) {
 	if a == nil {
 		return
@@ -172,7 +172,7 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	r.makeRoom()
 }
 
-// makeRoom lets pods go until the bounds hold; the latest stays.
+// makeRoom removes pods until the limits are met; the latest pod stays.
 func (r *Recorder) makeRoom() {
 	for r.order.Len() > r.options.Pods || r.bytes > r.options.Bytes && r.order.Len() > 1 {
 		gone := r.order.Remove(r.order.Back()).(*pod)
@@ -183,7 +183,7 @@ func (r *Recorder) makeRoom() {
 	}
 }
 
-// Failed notes why the last attempt of a pod did not bind it, in its scheduling cycle or after it.
+// Failed records why the last attempt of a pod did not bind it, in its scheduling cycle or later.
 func (r *Recorder) Failed(p *v1.Pod, err error) {
 	r.change(p, func(a *Attempt) {
 		if !a.failed {
@@ -193,13 +193,13 @@ func (r *Recorder) Failed(p *v1.Pod, err error) {
 	})
 }
 
-// Bound notes that the last attempt of a pod has bound it.
+// Bound records that the last attempt of a pod has bound it.
 func (r *Recorder) Bound(p *v1.Pod) {
 	r.change(p, func(a *Attempt) { a.bound, a.ended = true, r.now() })
 }
 
-// change puts a changed copy in place of the last attempt of a pod, if there is one that has not ended: readers may
-// have the attempt.
+// change replaces the last attempt of a pod, if it has not ended, with a changed copy, because readers may have the
+// attempt.
 func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 	if r == nil {
 		return

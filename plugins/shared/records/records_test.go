@@ -23,7 +23,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// newRecorder is a recorder whose clock goes on by a second at each look.
+// newRecorder returns a recorder whose clock advances by a second at each reading.
 func newRecorder(options Options) *Recorder {
 	r := New(options)
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -36,7 +36,7 @@ func newRecorder(options Options) *Recorder {
 	return r
 }
 
-// existing is a lister of pods.
+// existing returns a lister of pods.
 func existing(pods ...*v1.Pod) corelisters.PodLister {
 	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc})
 	for _, p := range pods {
@@ -53,7 +53,7 @@ func rejectedBy(plugin string, reasons ...string) *framework.Status {
 	return framework.NewStatus(framework.Unschedulable, reasons...).WithFailedPlugin(plugin)
 }
 
-// unschedulable is an attempt in which the statuses reject as many nodes each as numbers say.
+// unschedulable records an attempt in which each status rejects the given number of nodes.
 func unschedulable(r *Recorder, p *v1.Pod, numbers []int, statuses ...*framework.Status) {
 	state, fit := framework.NewCycleState(), &framework.FitError{Pod: p}
 	fit.Diagnosis.NodeToStatusMap = framework.NodeToStatusMap{}
@@ -96,7 +96,8 @@ func TestStoryOfAPod(t *testing.T) {
 	p := podNamed("pod")
 	queued := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	r.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(p), Attempts: 7, Timestamp: queued, InitialAttemptTimestamp: queued.Add(-time.Minute)}, "NodeAdd")
-	// The second status has equal reasons, and is another one. The last has no plugin: it is an extender's.
+	// The second status has the reasons of the first, but is another object. The last has no plugin: it is an
+	// extender's.
 	unschedulable(r, p, []int{60, 10, 20, 10}, rejectedBy("Fit", "Insufficient cpu"), rejectedBy("Fit", "Insufficient cpu"),
 		rejectedBy("Taints", "a taint", "another"), framework.NewStatus(framework.Unschedulable, "not today"))
 
@@ -227,7 +228,7 @@ func TestSummaries(t *testing.T) {
 	}
 }
 
-// TestRank has more nodes with the highest total than are kept.
+// More nodes have the highest total than are kept.
 func TestRank(t *testing.T) {
 	for chosen := 0; chosen < 30; chosen++ {
 		var totals framework.NodeScoreList
@@ -282,7 +283,7 @@ func TestBounds(t *testing.T) {
 		t.Errorf("%d pods take %d bytes", len(r.pods), r.bytes)
 	}
 	equalBytes(t, r)
-	// Every node with a text of its own.
+	// Each node has a different text.
 	state, p := framework.NewCycleState(), podNamed("many")
 	a := r.Begin(state, p, "", 1000)
 	for i := 0; i < 1000; i++ {
@@ -293,7 +294,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestOff calls everything of what keeps nothing.
+// All methods can be called if nothing is recorded.
 func TestOff(t *testing.T) {
 	for _, options := range []Options{{Pods: 0, Bytes: 1}, {Pods: 1, Bytes: 0}} {
 		r := New(options)
@@ -373,7 +374,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// slow is a reader that takes nothing until it is told to.
+// slow is a reader that blocks until it is released.
 type slow struct {
 	*httptest.ResponseRecorder
 	writes chan struct{}
@@ -386,7 +387,7 @@ func (s slow) Write(content []byte) (int, error) {
 	return s.ResponseRecorder.Write(content)
 }
 
-// TestSlowReaders keep no more answers than are allowed.
+// Slow readers hold no more answers than allowed.
 func TestSlowReaders(t *testing.T) {
 	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
 	request := httptest.NewRequest("GET", PodsPath, nil)
@@ -414,7 +415,7 @@ func TestSlowReaders(t *testing.T) {
 	}
 }
 
-// TestReadersAtOnce reads while attempts are made; the race detector watches.
+// Reads while attempts are made; needs the race detector.
 func TestReadersAtOnce(t *testing.T) {
 	r := New(Options{Pods: 10, Bytes: 1 << 20})
 	r.Sources.Pods = existing()
@@ -471,7 +472,7 @@ func TestReadersAtOnce(t *testing.T) {
 	}
 }
 
-// TestOpenAPI holds answers against the document: each key of an answer is a property of its schema.
+// Each key of an answer is a property of its schema.
 func TestOpenAPI(t *testing.T) {
 	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
 	response := httptest.NewRecorder()

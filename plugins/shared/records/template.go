@@ -2,7 +2,8 @@
 
 package records
 
-// style is that of all pages. The header names its hash, so it has no comments: html/template would leave them out.
+// style is the style of all pages. The Content-Security-Policy has its hash, so it has no comments, which html/template
+// would remove.
 const style = `
 :root {
   color-scheme: light dark;
@@ -89,7 +90,7 @@ button { background: var(--panel); cursor: pointer; }
 }
 `
 
-// pageTemplates are the pages, and what they share. All that comes from the cluster is escaped by html/template.
+// pageTemplates are the pages and their shared parts. html/template escapes all data from the cluster.
 const pageTemplates = `
 {{define "top"}}<!DOCTYPE html>
 <html lang="en">

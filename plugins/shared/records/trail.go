@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// stepsOfAttempt are as many as there are extension points after a node is chosen.
+	// stepsOfAttempt is the number of extension points after the choice of a node.
 	stepsOfAttempt = 5
-	// callsOfAttempt are kept of extenders, and namedVictims of preemption.
+	// callsOfAttempt limits the recorded calls to extenders, namedVictims the named victims of preemption.
 	callsOfAttempt = 16
 	namedVictims   = 20
 )
 
-// trail is what an attempt leaves beside the search for a node: some of it after the scheduling cycle, in the binding
-// cycle's goroutine.
+// trail has the records of an attempt other than the search for a node. Some are written after the scheduling cycle, in
+// the goroutine of the binding cycle.
 type trail struct {
 	mutex      sync.Mutex
 	steps      [stepsOfAttempt]step
@@ -40,14 +40,14 @@ type step struct {
 	took  time.Duration
 }
 
-// size is about how many bytes it takes, beside its own.
+// size estimates its memory in bytes, without the struct itself.
 func (t *trail) size() int {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	return t.bytes
 }
 
-// Step notes how an extension point ended after a node was chosen.
+// Step records how an extension point ended after the choice of a node.
 func (a *Attempt) Step(point string, status *framework.Status, began time.Time) {
 	if a == nil {
 		return
@@ -61,7 +61,7 @@ func (a *Attempt) Step(point string, status *framework.Status, began time.Time) 
 	}
 }
 
-// StepOf is Step for a pod that is being bound, where the state of its cycle is not at hand.
+// StepOf is Step for a pod in its binding cycle, without access to the CycleState.
 func (r *Recorder) StepOf(p *v1.Pod, point string, status *framework.Status, began time.Time) {
 	if r == nil {
 		return
@@ -76,8 +76,8 @@ func (r *Recorder) StepOf(p *v1.Pod, point string, status *framework.Status, beg
 	last.Step(point, status, began)
 }
 
-// Preempts notes what preemption has found. candidates are the names of some of the nodes, of which there are count;
-// without any, whyNot says why.
+// Preempts records the result of preemption. candidates names some of the count candidate nodes; if there are none,
+// whyNot is the reason.
 func (a *Attempt) Preempts(candidates []string, count int, node string, victims []*v1.Pod, whyNot string) {
 	if a == nil {
 		return
@@ -89,7 +89,7 @@ func (a *Attempt) Preempts(candidates []string, count int, node string, victims 
 	a.trail.bytes += 100 + 16*len(found.Sample) + 60*len(found.Victims) + len(found.WhyNot)
 }
 
-// Preemption is what preemption has found.
+// Preemption returns the result of preemption.
 func Preemption(candidates []string, count int, node string, victims []*v1.Pod, whyNot string) *PreemptionRecord {
 	found := &PreemptionRecord{Candidates: count, Node: node, VictimCount: len(victims), WhyNot: short(whyNot)}
 	if len(candidates) > sampleNodes {
@@ -105,7 +105,7 @@ func Preemption(candidates []string, count int, node string, victims []*v1.Pod, 
 	return found
 }
 
-// call notes a request to an extender.
+// call records a request to an extender.
 func (a *Attempt) call(call ExtenderCall, err error) {
 	if a == nil {
 		return
@@ -121,15 +121,15 @@ func (a *Attempt) call(call ExtenderCall, err error) {
 	}
 }
 
-// Explainer is a plugin that has words of its own for the records.
+// Explainer is a plugin that explains its decisions in the records.
 type Explainer interface {
 	framework.Plugin
-	// Explain says in a sentence or two what the plugin knew of some nodes when it decided about a pod; empty if there
-	// is nothing to say. It is called at the end of each search for a node, so it has to be quick.
+	// Explain returns a sentence or two about the data that the plugin used for some nodes when it decided about a pod;
+	// empty if there are none. It is called at the end of each search for a node, so it must be fast.
 	Explain(state *framework.CycleState, pod *v1.Pod, nodes []string) string
 }
 
-// explain asks the plugins of the profile for their words, of the best nodes or of some that were rejected.
+// explain asks the profile's plugins to explain the best nodes, or some of the rejected ones.
 func (a *Attempt) explain(p *v1.Pod) {
 	if len(a.recorder.Sources.Explainers[a.profile]) == 0 {
 		a.state = nil
@@ -150,7 +150,7 @@ func (a *Attempt) explain(p *v1.Pod) {
 	a.Explain(p, nodes)
 }
 
-// Explain asks the plugins of the profile for their words about some nodes, once in a cycle.
+// Explain asks the profile's plugins to explain some nodes. Only the first call in a cycle has an effect.
 func (a *Attempt) Explain(p *v1.Pod, nodes []string) {
 	state := a.state
 	if a.state = nil; state == nil {
@@ -164,7 +164,7 @@ func (a *Attempt) Explain(p *v1.Pod, nodes []string) {
 	}
 }
 
-// Extender has the requests of the scheduling cycle to an extender noted.
+// Extender wraps an extender, so that its requests in the scheduling cycle are recorded.
 func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	if r == nil {
 		return extender
@@ -176,7 +176,7 @@ func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	return &recordedExtender{Extender: extender, recorder: r, url: shown}
 }
 
-// ExtenderURL is the address of an extender, without what may be secret.
+// ExtenderURL returns the address of an extender without parts that may be secret.
 func ExtenderURL(extender framework.Extender) string {
 	parsed, err := url.Parse(extender.Name())
 	if err != nil {
@@ -186,7 +186,7 @@ func ExtenderURL(extender framework.Extender) string {
 	return parsed.String()
 }
 
-// clean leaves out of a text what extenders' addresses have of secrets.
+// clean removes the secrets in extenders' addresses from a text.
 func (r *Recorder) clean(text string) string {
 	for address, shown := range r.extenders {
 		text = strings.ReplaceAll(text, address, shown)
@@ -194,7 +194,7 @@ func (r *Recorder) clean(text string) string {
 	return text
 }
 
-// String is for upstream's log.
+// String is used in upstream's log.
 func (e *recordedExtender) String() string { return e.url }
 
 type recordedExtender struct {
@@ -207,7 +207,7 @@ func (e *recordedExtender) Filter(pod *v1.Pod, nodes []*v1.Node) ([]*v1.Node, ex
 	began := e.recorder.now()
 	left, failed, unresolvable, err := e.Extender.Filter(pod, nodes)
 	if err == nil && len(left) > 0 && len(left) == len(nodes) && &left[0] == &nodes[0] {
-		// It has no verb to filter with, and gives back what it got.
+		// It has no filter verb and returns its input.
 		return left, failed, unresolvable, nil
 	}
 	e.recorder.current.call(ExtenderCall{
@@ -220,7 +220,7 @@ func (e *recordedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv
 	began := e.recorder.now()
 	scores, weight, err := e.Extender.Prioritize(pod, nodes)
 	if err == nil && weight == 0 {
-		// It has no verb to score with.
+		// It has no prioritize verb.
 		return scores, weight, nil
 	}
 	call := ExtenderCall{URL: e.url, Verb: "prioritize", Seconds: e.recorder.now().Sub(began).Seconds(), NodesIn: len(nodes)}
@@ -231,7 +231,7 @@ func (e *recordedExtender) Prioritize(pod *v1.Pod, nodes []*v1.Node) (*extenderv
 	return scores, weight, err
 }
 
-// decide adds what was found beside the nodes' statuses and scores.
+// decide adds extender calls, explanations and preemption to a decision.
 func (t *trail) decide(decision *Decision) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -240,7 +240,7 @@ func (t *trail) decide(decision *Decision) {
 	decision.Preemption = t.preemption
 }
 
-// records are the steps after the choice of a node.
+// records returns the steps after the choice of a node.
 func (t *trail) records() []StepRecord {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -251,7 +251,7 @@ func (t *trail) records() []StepRecord {
 	return steps
 }
 
-// permitted is when the Permit plugins were done or had the pod wait; zero if they have not run.
+// permitted returns when the Permit plugins returned, possibly with Wait; zero if they have not run.
 func (t *trail) permitted() time.Time {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()

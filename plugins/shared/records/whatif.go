@@ -27,36 +27,38 @@ import (
 )
 
 const (
-	// bytesOfManifest is how large a manifest may be.
+	// bytesOfManifest is the maximum size of a manifest.
 	bytesOfManifest = 256 << 10
-	// whatIfTime is how long a request may take in all, and whatIfsWaiting how many may wait.
+	// whatIfTime is the maximum duration of a request including its wait, and whatIfsWaiting the maximum number of
+	// waiting requests.
 	whatIfTime     = 10 * time.Second
 	whatIfsWaiting = 8
-	// whatIfShare is the most of a scheduler's time that goes to what-ifs: one in so many seconds.
+	// whatIfShare limits dry runs to one in whatIfShare seconds of a scheduler's time.
 	whatIfShare = 20
-	// whatIfMost is the most that counts of one, so that others need not wait for long.
+	// whatIfMost is the maximum that is counted for one dry run, so that others do not wait for long.
 	whatIfMost = time.Second / 4
-	// sizeOfValue is what each value in a manifest counts for, beside its text: objects are made of it, and validated.
+	// sizeOfValue is the size that each value in a manifest counts for in addition to its text: values become objects
+	// that are validated.
 	sizeOfValue = 64
 )
 
-// A RequestError is an answer to a request that cannot be served.
+// RequestError is the answer to a request that cannot be served.
 type RequestError struct {
-	// Code is of HTTP.
+	// Code is the HTTP status code.
 	Code int
-	// What says what is wrong, and Next what to do.
+	// What describes the problem, and Next the next step.
 	What, Next string
 }
 
 func (e *RequestError) Error() string { return e.What + "; next: " + e.Next }
 
-// whatIfs lets one what-if be found at a time, and none for a while after one that held up scheduling.
+// whatIfs admits one dry run at a time, and pauses after each in proportion to its duration.
 type whatIfs struct {
 	waiting, place chan struct{}
 	next           time.Time
 }
 
-// find waits for its turn, and finds what would become of a pod, which ask gives.
+// find waits for its turn and dry-runs scheduling for the pod that ask returns.
 func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bool) (*WhatIf, error) {
 	if r.Sources.WhatIf == nil {
 		return nil, &RequestError{http.StatusNotImplemented, "this scheduler cannot tell what would become of a pod", "GET " + PodsPath}
@@ -83,7 +85,7 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	case <-ctx.Done():
 		return nil, busy
 	}
-	// All that it takes counts, not only what scheduling waits for: to decode a manifest, and what fails.
+	// The whole duration counts, including decoding and failures, not only the time that scheduling is held up.
 	began := time.Now()
 	defer func() {
 		took := time.Since(began)
@@ -105,7 +107,7 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	return answer, nil
 }
 
-// Draft is a recorder of one attempt that is never kept.
+// Draft returns a recorder for one attempt that is not kept.
 func (r *Recorder) Draft() *Recorder {
 	return &Recorder{
 		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
@@ -113,7 +115,7 @@ func (r *Recorder) Draft() *Recorder {
 	}
 }
 
-// Try begins an attempt of a Draft, or goes on with it in another state.
+// Try begins an attempt of a Draft, or continues it with another CycleState.
 func (r *Recorder) Try(a *Attempt, state *framework.CycleState, p *v1.Pod, profile string, nodes int) *Attempt {
 	whatif.Mark(state)
 	if a == nil {
@@ -124,13 +126,13 @@ func (r *Recorder) Try(a *Attempt, state *framework.CycleState, p *v1.Pod, profi
 	return a
 }
 
-// Finish ends an attempt of a Draft, and gives what it has found.
+// Finish ends an attempt of a Draft and returns its decision.
 func (a *Attempt) Finish(p *v1.Pod, feasible int) Decision {
 	a.recorder.End(a, p, "", a.nodes, feasible, nil)
 	return a.Decision()
 }
 
-// asked is the pod that a request is about. It reads the request, and gives what finds, or decodes, the pod.
+// asked reads the request, and returns a function that finds or decodes the requested pod.
 func (r *Recorder) asked(w http.ResponseWriter, request *http.Request) (func() (*v1.Pod, error), error) {
 	if request.Method != http.MethodPost {
 		return func() (*v1.Pod, error) { return r.waits(request.URL.Query().Get("pod")) }, nil
@@ -144,7 +146,7 @@ func (r *Recorder) asked(w http.ResponseWriter, request *http.Request) (func() (
 	return func() (*v1.Pod, error) { return decode(content) }, nil
 }
 
-// waits finds a pod that waits.
+// waits returns a pending pod.
 func (r *Recorder) waits(named string) (*v1.Pod, error) {
 	parts := strings.Split(named, "/")
 	if len(parts) != 2 {
@@ -165,10 +167,10 @@ func (r *Recorder) waits(named string) (*v1.Pod, error) {
 	return found.DeepCopy(), nil
 }
 
-// decode gives the pod of a manifest.
+// decode returns the pod in a manifest.
 func decode(content []byte) (*v1.Pod, error) {
 	pod := &v1.Pod{}
-	// JSON is nearly YAML.
+	// JSON is not quite a subset of YAML.
 	isJSON := json.Valid(content)
 	err := checkSize(content, isJSON)
 	switch {
@@ -199,7 +201,8 @@ func decode(content []byte) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// checkSize refuses what is much larger than it looks: by aliases, or by many small values.
+// checkSize returns an error for a manifest that is much larger in memory than its text, because of aliases or many
+// small values.
 func checkSize(content []byte, isJSON bool) error {
 	var decoded interface{}
 	unmarshal := yamlv2.Unmarshal
@@ -243,7 +246,7 @@ func checkSize(content []byte, isJSON bool) error {
 	return nil
 }
 
-// complete sets what the API server would, and says what it would not take: plugins rely on that.
+// complete sets the API server's defaults and validates the pod as it would, which plugins rely on.
 func complete(pod *v1.Pod) error {
 	pod.UID, pod.Spec.NodeName, pod.Status = "what-if", "", v1.PodStatus{}
 	if pod.Namespace == "" {
@@ -265,7 +268,7 @@ func complete(pod *v1.Pod) error {
 	return wrong.ToAggregate()
 }
 
-// Summarize says in a sentence or two what a what-if has come to.
+// Summarize sets the summary of a dry run, a sentence or two.
 func (w *WhatIf) Summarize() {
 	if w.Result == Failed {
 		return

@@ -14,7 +14,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Plugins holds the plugins of a scheduler's profiles, and gives them what they ask for. Upstream also creates plugins
+// Plugins has the plugins of a scheduler's profiles, and calls their optional interfaces. Upstream also creates plugins
 // that multiPoint enables and that are disabled at each extension point; Plugins has them too.
 type Plugins struct {
 	made []made

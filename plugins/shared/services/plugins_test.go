@@ -18,7 +18,7 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// served is a plugin that wants all there is.
+// served is a plugin that implements all optional interfaces.
 type served struct {
 	framework.FilterPlugin
 	name, profile string
@@ -35,8 +35,8 @@ func saying(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
 }
 
-// collected are the plugins of the profiles b and a, which both enable First and Second. Unused is in the registry
-// alone.
+// collected returns the plugins of the profiles b and a, which both enable First and Second. Unused is only in the
+// registry.
 func collected(t *testing.T, pages map[string]map[string]http.Handler) *Plugins {
 	t.Helper()
 	registry := frameworkruntime.Registry{queuesort.Name: queuesort.New, defaultbinder.Name: defaultbinder.New}
@@ -62,8 +62,7 @@ func collected(t *testing.T, pages map[string]map[string]http.Handler) *Plugins 
 	return plugins
 }
 
-// TestSetPodMover: each profile has plugins of its own, each of which is given the queue once, although it is
-// enabled twice.
+// Each profile has its own plugins, and each plugin is given the queue once although it is enabled twice.
 func TestSetPodMover(t *testing.T) {
 	plugins, got := collected(t, nil), map[string]int{}
 	plugins.SetPodMover(func(event framework.ClusterEvent) { got[event.Label]++ })

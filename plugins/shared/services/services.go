@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package services has the interfaces through which this project's kube-scheduler offers more to plugins than
-// upstream's framework.Handle: its queue, its secure port, and a part in --validate-config. A plugin asks by
-// implementing an interface. It must also work where nobody calls the methods: in a stock scheduler, in an extender, in
-// a test.
+// Package services has the interfaces through which this project's kube-scheduler offers plugins more than upstream's
+// framework.Handle: its queue, its secure port, and a part in --validate-config. A plugin opts in by implementing an
+// interface. It must also work if nobody calls the methods: in a stock scheduler, in an extender, in a test.
 package services
 
 import (

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package whatif tells plugins that they are asked what they would do, with no attempt to schedule a pod.
+// Package whatif marks the CycleState of a dry run, so that plugins can recognize it.
 package whatif
 
 import "k8s.io/kubernetes/pkg/scheduler/framework"
@@ -9,13 +9,13 @@ const key framework.StateKey = "shared/what-if"
 
 type mark struct{}
 
-// Clone is of framework.StateData: a copy of the state is of the same question.
+// Clone implements framework.StateData: a copy of the state belongs to the same dry run.
 func (m mark) Clone() framework.StateData { return m }
 
-// Mark marks the state of a question.
+// Mark marks the state of a dry run.
 func Mark(state *framework.CycleState) { state.Write(key, mark{}) }
 
-// Is says whether a plugin is asked what it would do. Then it must not remember, count or log what it is asked.
+// Is reports whether the state belongs to a dry run. The plugin must not remember, count or log a dry run.
 func Is(state *framework.CycleState) bool {
 	if state == nil {
 		return false

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crash stands in for a scheduler with a fault that shows only when it runs: asked whether it accepts a
-// configuration it says yes, and then it ends at once.
+// Command crash imitates a scheduler with a fault that appears only at run time:
+// it accepts every configuration in the check, and then exits immediately.
 package main
 
 import (

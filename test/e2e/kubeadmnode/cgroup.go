@@ -13,8 +13,7 @@ import (
 	"time"
 )
 
-// hierarchies gives the folders at which cgroup hierarchies are mounted: one with cgroup v2, one for each controller
-// with v1.
+// hierarchies returns the mount points of the cgroup hierarchies: one with cgroup v2, one for each controller with v1.
 func hierarchies() ([]string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
@@ -32,7 +31,7 @@ func hierarchies() ([]string, error) {
 	return folders, nil
 }
 
-// makeCgroup makes a cgroup, PARENT/CHILD, in every hierarchy, ready to take processes.
+// makeCgroup creates a cgroup, PARENT/CHILD, in every hierarchy, ready for processes.
 func makeCgroup(path string) error {
 	folders, err := hierarchies()
 	if err != nil {
@@ -62,8 +61,8 @@ func makeCgroup(path string) error {
 	return nil
 }
 
-// prefer gives a cgroup nearly all of the processors when it wants them. kubelet, kubeadm and the swap have time limits
-// of their own, and a machine that compiles at the same time must not make them pass.
+// prefer gives a cgroup nearly all CPU time when it needs it, so that other work on the machine, such as compiling,
+// does not make kubelet, kubeadm or the swap exceed their timeouts.
 func prefer(folder string) error {
 	for name, weight := range map[string]string{"cpu.shares": "65536", "cpu.weight": "6400"} {
 		file := filepath.Join(folder, name)
@@ -77,8 +76,8 @@ func prefer(folder string) error {
 	return nil
 }
 
-// delegate gives a cgroup's children every controller that it has itself. With cgroup v1 they have them anyway.
-// Not tried: the machine where this was written has v1 only.
+// delegate enables all controllers of a cgroup for its children. With cgroup v1 they always have them. This is
+// untested: the machine where it was written has only v1.
 func delegate(folder string) error {
 	controllers, err := os.ReadFile(filepath.Join(folder, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +95,12 @@ func delegate(folder string) error {
 	return nil
 }
 
-// inheritProcessors fills in what a new cgroup of the v1 cpuset controller lacks, and without which it takes no
-// process.
+// inheritProcessors copies the CPUs and memory nodes of the parent to a new
+// cgroup of the v1 cpuset controller, which cannot have processes without them.
 func inheritProcessors(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if _, err := os.Stat(filepath.Join(child, "cgroup.clone_children")); err != nil {
-			return nil // cgroup v2, where empty means: the parent's
+			return nil // cgroup v2, where empty means the parent's
 		}
 		value, err := os.ReadFile(filepath.Join(parent, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -117,8 +116,8 @@ func inheritProcessors(parent, child string) error {
 	return nil
 }
 
-// removeCgroup removes a cgroup and all below it, from every hierarchy. Its processes were killed; until the last of
-// them is gone the kernel refuses.
+// removeCgroup removes a cgroup and its descendants from every hierarchy. Its processes must have been killed; the
+// kernel refuses until the last of them is gone.
 func removeCgroup(path string) error {
 	folders, err := hierarchies()
 	if err != nil {
@@ -138,8 +137,8 @@ func removeCgroup(path string) error {
 	}
 }
 
-// removeFolders removes a cgroup of one hierarchy, the innermost first: its files are not to be removed, its folders
-// are.
+// removeFolders removes the directories of a cgroup in one hierarchy,
+// the innermost first; their files cannot be removed.
 func removeFolders(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -27,45 +27,45 @@ import (
 )
 
 const (
-	// readyDeadline is how long the control plane of a node may take to come up: several times what it takes.
+	// readyDeadline limits the start of a node's control plane: several times the usual duration.
 	readyDeadline = 4 * time.Minute
-	// pollInterval is how often the API server is asked.
+	// pollInterval is the time between two requests to the API server.
 	pollInterval = 100 * time.Millisecond
-	// configFile is where kubeadm's configuration lies on the node.
+	// configFile is the path of kubeadm's configuration on the node.
 	configFile = "/root/kubeadm.yaml"
 )
 
-// staticPods are what kubeadm puts on every control-plane node; their names end in the node's.
+// staticPods are kubeadm's static pods on every control-plane node; their names end in the node's name.
 var staticPods = []string{"etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler"}
 
-// InitOptions say how a cluster differs from the smallest one.
+// InitOptions are changes to a minimal cluster.
 type InitOptions struct {
-	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration as a user would write them, for one
-	// "apiServer:" or "scheduler:" with extraArgs and extraVolumes.
+	// ClusterConfiguration has lines for kubeadm's ClusterConfiguration, for
+	// example "apiServer:" or "scheduler:" with extraArgs and extraVolumes.
 	ClusterConfiguration string
-	// Patches is a folder, on the node, of patches for kubeadm.
+	// Patches is a directory on the node with patches for kubeadm.
 	Patches string
 }
 
-// JoinOptions say how a node joins.
+// JoinOptions are options for a node that joins.
 type JoinOptions struct {
-	// Patches is a folder, on the node, of patches for kubeadm.
+	// Patches is a directory on the node with patches for kubeadm.
 	Patches string
 }
 
-// invitation is what a node must know to join.
+// invitation is the data that a node needs to join.
 type invitation struct {
 	endpoint string
-	// token is the bootstrap token, certificateKey decrypts the control plane's certificates, authorityHash is that of
-	// the cluster's certificate authority.
+	// token is the bootstrap token, certificateKey decrypts the control
+	// plane's certificates, authorityHash is the hash of the cluster's CA.
 	token, certificateKey, authorityHash string
 }
 
 // document is one document of kubeadm's configuration.
 type document map[string]any
 
-// Init makes the node the first one of a cluster, with kubeadm init. It returns when the node and its static pods are
-// ready and pods can be created.
+// Init creates a cluster with the node, by kubeadm init. It returns
+// when the node and its static pods are ready and pods can be created.
 func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	// "abcdef.0123456789abcdef", and 32 bytes in hex.
 	token := randomHex(11)
@@ -94,7 +94,7 @@ func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	kubelet := document{
 		"apiVersion": "kubelet.config.k8s.io/v1beta1",
 		"kind":       "KubeletConfiguration",
-		// There is no systemd that would own the cgroups.
+		// There is no systemd to manage the cgroups.
 		"cgroupDriver": "cgroupfs",
 		// The machine may have swap.
 		"failSwapOn": false,
@@ -113,8 +113,8 @@ func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	return nil
 }
 
-// Join makes the node one more of a cluster's control plane, with kubeadm join. It returns when the node and its static
-// pods are ready.
+// Join adds the node to a cluster's control plane with kubeadm join.
+// It returns when the node and its static pods are ready.
 func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) error {
 	c := member.cluster
 	if c == nil {
@@ -142,18 +142,17 @@ func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) erro
 	if err := n.Ready(ctx); err != nil {
 		return err
 	}
-	// A second member that is not up yet stops etcd for some seconds, and that ends who holds a lease on the other
-	// nodes.
+	// A second member that is not running yet stops etcd for some seconds, and lease holders on the other nodes exit.
 	return member.Ready(ctx)
 }
 
-// registration is how kubeadm registers the node.
+// registration returns the node registration options of kubeadm.
 func (n *Node) registration() document {
 	return document{
 		"name":             n.name,
 		"criSocket":        "unix:///run/containerd/containerd.sock",
 		"kubeletExtraArgs": document{"node-ip": n.address},
-		// Pods may run on it: there are no other nodes.
+		// Pods must be able to run on it: there are no other nodes.
 		"taints": []any{},
 	}
 }
@@ -177,8 +176,8 @@ func (n *Node) kubeadm(ctx context.Context, command string, configuration ...doc
 	if err := n.WriteFile(configFile, []byte(text.String())); err != nil {
 		return err
 	}
-	// Images that are not there are those of kube-proxy and CoreDNS. Swap is the machine's business. The check
-	// HTTPProxyCIDR writes IPv4 addresses in brackets, which Go of 1.26 and later does not take for a URL.
+	// The images of kube-proxy and CoreDNS are missing. Swap belongs to the machine. The check HTTPProxyCIDR writes
+	// IPv4 addresses in brackets, which Go 1.26 and later does not parse as a URL.
 	script := fmt.Sprintf("kubeadm %s --config %s --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR", command, configFile)
 	if _, err := n.Run(ctx, script); err != nil {
 		return fmt.Errorf("%w\n%s", err, n.LogTail("kubelet"))
@@ -188,8 +187,8 @@ func (n *Node) kubeadm(ctx context.Context, command string, configuration ...doc
 	return nil
 }
 
-// Ready waits until the node, its static pods and the service account of pods are there, asking the node's own API
-// server.
+// Ready waits until the node and its static pods are ready and the
+// service account of pods exists, according to the node's own API server.
 func (n *Node) Ready(ctx context.Context) error {
 	client, err := n.Client()
 	if err != nil {
@@ -209,7 +208,7 @@ func (n *Node) Ready(ctx context.Context) error {
 	return nil
 }
 
-// missing says what a working control-plane node still lacks.
+// missing returns an error for the first missing part of a working control-plane node.
 func (n *Node) missing(ctx context.Context, client kubernetes.Interface) error {
 	for _, component := range staticPods {
 		pod, err := client.CoreV1().Pods(metav1.NamespaceSystem).Get(ctx, component+"-"+n.name, metav1.GetOptions{})
@@ -243,7 +242,7 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// authorityHash is the hash by which a joining node knows the cluster: of the public key of its certificate authority.
+// authorityHash returns the hash of the CA's public key, by which a joining node verifies the cluster.
 func (n *Node) authorityHash() (string, error) {
 	file := n.Root() + "/etc/kubernetes/pki/ca.crt"
 	content, err := os.ReadFile(file)
@@ -261,10 +260,10 @@ func (n *Node) authorityHash() (string, error) {
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(certificate.RawSubjectPublicKeyInfo)), nil
 }
 
-// randomHex gives random bytes in hex.
+// randomHex returns random bytes in hex.
 func randomHex(count int) string {
 	content := make([]byte, count)
-	// Never fails.
+	// It never fails.
 	_, _ = rand.Read(content)
 	return hex.EncodeToString(content)
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd and static pods, each
-// node in namespaces of its own on this machine, with nothing of the machine's changed.
+// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd and static pods. Each
+// node has its own namespaces on this machine, and the machine itself is not changed.
 //
-// The test process runs in a private "hub" that test/e2e.sh makes: namespaces with a bridge to which the nodes are
-// connected, and no way to any other network. So it talks to the API servers of all nodes, and two nodes can form one
-// cluster. Everything in the hub ends with it, whatever ends the test process or the script.
+// The test process runs in a private "hub" that test/e2e.sh creates: namespaces with a bridge that connects the nodes,
+// and no route to any other network. So it can reach the API servers of all nodes, and two nodes can form a cluster.
+// Everything in the hub ends with it, even if the test process or the script is killed.
 //
 //	10.77.0.1     the hub: the test process, and what it starts (KWOK)
 //	10.77.0.2, …  the nodes
 //	10.244.N.0/24 the pods of node 10.77.0.N
 //
-// What a node writes is in memory, and is gone with the hub; only the logs stay, in _output/e2e/logs.
+// A node's files are in memory, and disappear with the hub; only the logs remain, in _output/e2e/logs.
 package kubeadmnode
 
 import (
@@ -30,8 +30,8 @@ import (
 const (
 	// hubAddress is the test process's own address on the network of the nodes.
 	hubAddress = "10.77.0.1"
-	// nodeAddress is the pattern of the nodes' addresses, podSubnet that of their pods; %d is the node's number, from
-	// 2.
+	// nodeAddress is the format of the nodes' addresses, podSubnet
+	// that of their pods' subnets; %d is the node's number, from 2.
 	nodeAddress = "10.77.0.%d"
 	podSubnet   = "10.244.%d.0/24"
 	// serviceSubnet is kubeadm's default, serviceAddress the API server's in it.
@@ -39,40 +39,40 @@ const (
 	serviceAddress = "10.96.0.1"
 	// bridge connects the nodes.
 	bridge = "nodes"
-	// nextScript is what to do when the tests were started by hand.
+	// nextScript is the advice if the tests were started without the script.
 	nextScript = "sudo bash test/e2e.sh"
 )
 
-// Hub is where nodes are started.
+// Hub starts nodes.
 type Hub struct {
-	// programs is the folder of what nodes are made of, the stock kube-scheduler too; plugins is that of the CNI
-	// plugins.
+	// programs is the directory of the nodes' programs, including the
+	// stock kube-scheduler; plugins is that of the CNI plugins.
 	programs, plugins string
-	// version is the release of Kubernetes that kubeadm is told to install.
+	// version is the Kubernetes release that kubeadm installs.
 	version string
-	// folder is on disk: it keeps the images that were built, and the logs.
+	// folder is a directory on disk for the built images and the logs.
 	folder string
-	// logs is where each node has a folder of logs.
+	// logs has a directory of logs for each node.
 	logs string
-	// memory is a file system in memory, with the disks of the nodes; temporary is another, for the tests' temporary
-	// files, and the nodes see it at the same path.
+	// memory is a file system in memory with the disks of the nodes; temporary is another one for the tests' temporary
+	// files, which the nodes see at the same path.
 	memory, temporary string
-	// checkout and output are seen by nodes at the same path as by the hub, read-only.
+	// checkout and output have the same paths on the nodes as in the hub, read-only.
 	checkout, output string
 	// cgroup is the cgroup of all nodes, in every hierarchy.
 	cgroup string
-	// images are archives of what kubeadm starts, pauseImage is the name of one of them.
+	// images are archives of the images that kubeadm starts, pauseImage is the name of one of them.
 	images     []string
 	pauseImage string
 	opened     time.Time
 
 	mutex sync.Mutex
-	// nodes are the nodes that were not closed, by number.
+	// nodes are the open nodes, by number.
 	nodes map[int]*Node
 }
 
 // Open prepares the hub in which the calling process runs: its network, memory for the nodes, and the images. It may be
-// called once in a process. It refuses to run anywhere but where test/e2e.sh puts it.
+// called once per process. It fails unless test/e2e.sh started the process.
 func Open(ctx context.Context) (*Hub, error) {
 	h := &Hub{nodes: map[int]*Node{}, opened: time.Now()}
 	for _, setting := range []struct {
@@ -111,12 +111,12 @@ func Open(ctx context.Context) (*Hub, error) {
 	return h, nil
 }
 
-// report writes a line of progress: what takes seconds is told when it is done.
+// report writes a line of progress, for completed steps that take seconds.
 func (h *Hub) report(format string, arguments ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(h.opened).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// checkPrivate refuses a network that leads anywhere: what is done next would be done to the machine.
+// checkPrivate returns an error for a network with other routes: the next steps would then change the machine.
 func checkPrivate() error {
 	if os.Getuid() != 0 {
 		return fmt.Errorf("nodes take root, and this is user %d; next: %s", os.Getuid(), nextScript)
@@ -133,7 +133,7 @@ func checkPrivate() error {
 	return nil
 }
 
-// mount makes the file systems in memory, and hides the machine's name servers.
+// mount creates the file systems in memory, and hides the machine's name servers.
 func (h *Hub) mount(ctx context.Context) error {
 	for _, folder := range []string{h.memory, h.temporary} {
 		if err := os.MkdirAll(folder, 0o755); err != nil {
@@ -155,7 +155,7 @@ func (h *Hub) mount(ctx context.Context) error {
 	return os.Setenv("TMPDIR", h.temporary)
 }
 
-// connect makes the hub's side of the network.
+// connect creates the hub's side of the network.
 func (h *Hub) connect(ctx context.Context) error {
 	for _, arguments := range [][]string{
 		{"link", "set", "lo", "up"},
@@ -167,11 +167,11 @@ func (h *Hub) connect(ctx context.Context) error {
 			return err
 		}
 	}
-	// From the pods of one node to those of another the way is through the hub.
+	// Traffic between the pods of different nodes is routed through the hub.
 	return os.WriteFile("/proc/sys/net/ipv4/ip_forward", []byte("1"), 0o644)
 }
 
-// Close ends every node that still runs, and removes the cgroups.
+// Close closes all open nodes and removes the cgroups.
 func (h *Hub) Close() error {
 	var failures []error
 	for _, node := range h.running() {
@@ -180,16 +180,16 @@ func (h *Hub) Close() error {
 	return errors.Join(append(failures, removeCgroup(h.cgroup))...)
 }
 
-// Checkout is the root of this repository. Nodes see it at the same path, and cannot write there.
+// Checkout returns the root of this repository. Nodes have it at the same path, read-only.
 func (h *Hub) Checkout() string { return h.checkout }
 
-// Output is _output, or what OUTPUT says. Nodes see it at the same path, and cannot write there.
+// Output returns _output, or the value of OUTPUT. Nodes have it at the same path, read-only.
 func (h *Hub) Output() string { return h.output }
 
-// PauseImage is the name of an image that every node has, and that does nothing: for pods of the tests.
+// PauseImage returns the name of an image on every node that does nothing, for pods of the tests.
 func (h *Hub) PauseImage() string { return h.pauseImage }
 
-// running gives the nodes that were not closed.
+// running returns the open nodes.
 func (h *Hub) running() []*Node {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -200,7 +200,7 @@ func (h *Hub) running() []*Node {
 	return nodes
 }
 
-// claim gives a node the lowest number that is free. No other node has its name.
+// claim gives a node the lowest free number. Its name must be unique.
 func (h *Hub) claim(node *Node) error {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -215,14 +215,14 @@ func (h *Hub) claim(node *Node) error {
 	return nil
 }
 
-// release makes a node's number free again.
+// release frees a node's number.
 func (h *Hub) release(node *Node) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
 	delete(h.nodes, node.number)
 }
 
-// run runs a program of the machine in the hub; the error has what it wrote.
+// run runs a program of the machine in the hub; the error includes its output.
 func run(ctx context.Context, name string, arguments ...string) error {
 	output, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
 	if err != nil {

@@ -26,15 +26,15 @@ import (
 	"kube-scheduler-fork/build/image"
 )
 
-// imageRecipe changes when the same binary makes another image, so that older ones are not used again.
+// imageRecipe must change whenever the same binary results in a different image, so that older images are not reused.
 const imageRecipe = "1"
 
-// buildImages makes archives of the images that kubeadm looks for, by the names that it gives them. Images of the same
-// binaries as last time are kept.
+// buildImages writes archives of the images that kubeadm needs, with
+// kubeadm's names for them. Images of unchanged binaries are reused.
 func (h *Hub) buildImages(ctx context.Context) error {
 	kubeadm := filepath.Join(h.programs, "kubeadm")
 	list := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", h.version)
-	// It warns that the hub leads nowhere.
+	// It warns that there is no internet.
 	var messages bytes.Buffer
 	list.Stderr = &messages
 	output, err := list.Output()
@@ -66,8 +66,8 @@ func (h *Hub) buildImages(ctx context.Context) error {
 	return nil
 }
 
-// BuildImage writes an archive of an image with nothing in it but a static binary, which is its entry point. An archive
-// that was made of the same inputs before is left as it is.
+// BuildImage writes an archive of an image that has only a static binary,
+// its entry point. An existing archive of the same inputs is reused.
 func BuildImage(archive, imageName, binary, target string) error {
 	content, err := os.ReadFile(binary)
 	if err != nil {
@@ -103,7 +103,7 @@ func BuildImage(archive, imageName, binary, target string) error {
 	if built, err = mutate.ConfigFile(built, config); err != nil {
 		return err
 	}
-	// The inputs stand last: an archive without them is made again.
+	// The inputs are written last: an archive without them is incomplete and rebuilt.
 	if err := os.RemoveAll(inputsFile); err != nil {
 		return err
 	}
@@ -113,7 +113,8 @@ func BuildImage(archive, imageName, binary, target string) error {
 	return os.WriteFile(inputsFile, []byte(inputs), 0o644)
 }
 
-// layerOf packs one file. It is not compressed: an image that stays on this machine is sooner written and read so.
+// layerOf returns a layer with one file. It is not compressed,
+// because that is faster for an image that stays on this machine.
 func layerOf(content []byte, target string) (v1.Layer, error) {
 	var buffer bytes.Buffer
 	writer := tar.NewWriter(&buffer)

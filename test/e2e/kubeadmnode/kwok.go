@@ -18,15 +18,15 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// FakeNode is the key of the annotation, the label and the taint of nodes that KWOK plays. Only pods that tolerate the
-// taint are put there.
+// FakeNode is the key of the annotation, the label and the taint of nodes
+// simulated by KWOK. Only pods that tolerate the taint are placed there.
 const FakeNode = "kwok.x-k8s.io/node"
 
 // fakeNodeValue is the value of that annotation.
 const fakeNodeValue = "fake"
 
-// FakeNodes adds nodes that exist in the API only, "fake-000" and so on, and waits until they are ready. KWOK plays
-// their kubelets; it runs in the hub and talks to this node's API server.
+// FakeNodes adds nodes that exist only in the API, "fake-000" and so on, and waits until they are ready. KWOK simulates
+// their kubelets; it runs in the hub and uses this node's API server.
 func (n *Node) FakeNodes(ctx context.Context, count int) error {
 	if err := n.startKWOK(); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (n *Node) FakeNodes(ctx context.Context, count int) error {
 	return nil
 }
 
-// startKWOK starts KWOK, unless it was started before.
+// startKWOK starts KWOK if it is not running.
 func (n *Node) startKWOK() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -85,13 +85,13 @@ func (n *Node) startKWOK() error {
 		"--kubeconfig="+fmt.Sprintf("/proc/%d/root/etc/kubernetes/admin.conf", n.first.Process.Pid),
 		"--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+FakeNode+"="+fakeNodeValue,
-		// With leases, as of a kubelet, KWOK does not rewrite each node's status all the time.
+		// With leases, like a kubelet, KWOK does not constantly rewrite each node's status.
 		"--node-lease-duration-seconds=40",
-		// The addresses of its pods are invented: no real pod has one of these.
+		// The addresses of its pods are fake: no real pod has one of them.
 		"--cidr=10.99.0.0/16",
 		"--node-ip="+hubAddress,
 	)
-	// Not the user's configuration in the home directory.
+	// This avoids the user's configuration in the home directory.
 	kwok.Env = []string{"HOME=" + n.folder}
 	kwok.Dir = n.folder
 	kwok.Stdout, kwok.Stderr = log, log
@@ -99,7 +99,7 @@ func (n *Node) startKWOK() error {
 		return fmt.Errorf("kwok: %w; next: %s builds it", err, nextScript)
 	}
 	n.stopKWOK = func() {
-		// It may have ended already; that it was killed is no news either.
+		// It may have exited already; that it was killed is expected.
 		_ = kwok.Process.Kill()
 		_ = kwok.Wait()
 	}

@@ -13,15 +13,15 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// tailLines bounds how much of a log is shown.
+// tailLines limits the lines of a log that are shown.
 const tailLines = 20
 
-// LogTail gives the last lines of the node's logs whose path, in the log folder, contains one of the words: "kubelet",
-// "containerd", "boot", or a part of a pod's name. Without a word it gives those of all.
+// LogTail returns the last lines of the node's logs whose path in the log directory contains one of the words:
+// "kubelet", "containerd", "boot", or a part of a pod's name. Without words it returns those of all logs.
 func (n *Node) LogTail(words ...string) string {
 	var files []string
 	err := filepath.WalkDir(n.logs, func(path string, entry fs.DirEntry, err error) error {
-		// A log may vanish meanwhile, with its pod.
+		// A log may be removed meanwhile, with its pod.
 		if err == nil && entry.Type().IsRegular() && contains(strings.TrimPrefix(path, n.logs), words) {
 			files = append(files, path)
 		}
@@ -42,7 +42,7 @@ func (n *Node) LogTail(words ...string) string {
 	return text.String()
 }
 
-// contains tells whether a text contains one of the words, or there are none.
+// contains reports whether a text contains one of the words, or there are no words.
 func contains(text string, words []string) bool {
 	for _, word := range words {
 		if strings.Contains(text, word) {

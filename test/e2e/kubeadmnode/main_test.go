@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// keep is a flag, so that the one way to start nodes is this test binary in the hub that test/e2e.sh makes.
+// keep is a flag, so that nodes are only ever started by this test binary in the hub of test/e2e.sh.
 var keep = flag.Int("keep", 1, "start a cluster of this many nodes, and keep it until Ctrl-C")
 
 func TestMain(*testing.M) {
@@ -35,7 +35,7 @@ func keepOpen() (err error) {
 	return keepCluster(ctx, hub, *keep)
 }
 
-// keepCluster starts a cluster for a person.
+// keepCluster starts a cluster for manual use.
 func keepCluster(ctx context.Context, hub *Hub, count int) error {
 	var first *Node
 	for number := range count {

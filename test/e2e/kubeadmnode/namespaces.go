@@ -18,21 +18,21 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// nodeNamespaces are all that a process needs to be of a node.
+// nodeNamespaces are the namespaces that a process enters to run on a node.
 const nodeNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC |
 	unix.CLONE_NEWCGROUP
 
-// Command is a command to be run inside a node. It is used as an exec.Cmd, and its process is the command itself, with
-// nothing in between: a signal to it is a signal to the command.
+// Command is a command to run inside a node. It is used like an exec.Cmd. Its
+// process is the command itself, without a wrapper, so signals reach the command.
 type Command struct {
 	*exec.Cmd
 	node *Node
 }
 
-// Command prepares a command that is found on the node's PATH, and runs as root in /root, with kubectl's administrator.
-// When ctx ends it is killed.
+// Command returns a command from the node's PATH that runs as root in /root,
+// with the administrator's kubeconfig. It is killed when ctx is done.
 func (n *Node) Command(ctx context.Context, name string, arguments ...string) *Command {
-	// env looks the name up where the command will run; exec.Cmd would do so here.
+	// env looks the name up inside the node; exec.Cmd would do so outside.
 	cmd := exec.CommandContext(ctx, "/usr/bin/env", append([]string{name}, arguments...)...)
 	cmd.Dir = "/root"
 	cmd.Env = []string{
@@ -49,13 +49,13 @@ func (c *Command) Start() error {
 		return err
 	}
 	inOwnThread(func() {
-		// The node's first process by a descriptor: never another one that got its number later.
+		// A file descriptor of the node's first process cannot refer to a later process with the same id.
 		var node int
 		if node, err = unix.PidfdOpen(pid, 0); err != nil {
 			return
 		}
 		defer unix.Close(node)
-		// A thread that shares its root directory with others may not enter another mount namespace.
+		// A thread that shares its root directory with others cannot enter another mount namespace.
 		if err = unix.Unshare(unix.CLONE_FS); err != nil {
 			return
 		}
@@ -71,25 +71,25 @@ func (c *Command) Start() error {
 	return nil
 }
 
-// inOwnThread calls a function in a thread that ends with it: no other code sees what the function does to its thread.
+// inOwnThread calls a function in a thread that ends with it, so that no other code runs in the changed thread.
 func inOwnThread(function func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		runtime.LockOSThread()
 		if unix.Gettid() == unix.Getpid() {
-			// The main thread lives as long as the process: it is kept busy, so that another one has to take the work.
+			// The main thread lives as long as the process, so it is kept busy and another thread runs the function.
 			inOwnThread(function)
 			runtime.UnlockOSThread()
 			return
 		}
-		// Never unlocked: so the runtime ends the thread.
+		// The thread is never unlocked, so the runtime ends it.
 		function()
 	}()
 	<-done
 }
 
-// Run runs the command to its end.
+// Run runs the command and waits for it.
 func (c *Command) Run() error {
 	if err := c.Start(); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (c *Command) Run() error {
 	return c.Wait()
 }
 
-// Output runs the command and gives its standard output.
+// Output runs the command and returns its standard output.
 func (c *Command) Output() ([]byte, error) {
 	if c.Stdout != nil {
 		return nil, errors.New("standard output is set already; next: call Run")
@@ -108,7 +108,7 @@ func (c *Command) Output() ([]byte, error) {
 	return output.Bytes(), err
 }
 
-// CombinedOutput runs the command and gives all that it wrote.
+// CombinedOutput runs the command and returns its standard output and error.
 func (c *Command) CombinedOutput() ([]byte, error) {
 	if c.Stdout != nil || c.Stderr != nil {
 		return nil, errors.New("the output is set already; next: call Run")
@@ -119,13 +119,13 @@ func (c *Command) CombinedOutput() ([]byte, error) {
 	return output.Bytes(), err
 }
 
-// Run runs a bash script inside the node and gives all that it wrote; the first command that fails ends it. When ctx
-// ends, the script and what it started are killed.
+// Run runs a bash script inside the node and returns its output; it stops at the first command that fails. When ctx is
+// done, the script and its child processes are killed.
 func (n *Node) Run(ctx context.Context, script string) (string, error) {
 	cmd := n.Command(ctx, "bash", "-o", "errexit", "-o", "nounset", "-o", "pipefail", "-c", script)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	// Not a pipe: what the script started may hold that open after the script's end.
+	// This is not a pipe, because the script's children could keep that open after the script's end.
 	file, err := os.CreateTemp(n.hub.temporary, "output-")
 	if err != nil {
 		return "", err

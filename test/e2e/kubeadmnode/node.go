@@ -29,7 +29,7 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// bootDeadline is how long a node may take until containerd answers: many times what it takes on a slow, busy machine.
+// bootDeadline limits the time until containerd answers: many times the duration on a slow, busy machine.
 const bootDeadline = time.Minute
 
 //go:embed boot
@@ -41,29 +41,29 @@ type NodeOptions struct {
 	Name string
 }
 
-// Node is a machine of its own, as far as what runs on it can see: with containerd, kubeadm, and a kubelet that waits
-// for kubeadm's configuration.
+// Node appears to its programs as a separate machine, with containerd,
+// kubeadm, and a kubelet that waits for kubeadm's configuration.
 type Node struct {
 	hub *Hub
 	// number is the last part of the node's address.
 	number  int
 	name    string
 	address string
-	// folder, in memory, keeps the node's disk while it is off; logs is on disk and stays.
+	// folder is a directory in memory with the node's disk, also while the node is off; logs is on disk and is kept.
 	folder, logs string
 	cgroup       string
 
-	// cluster is what a node needs to join, once the cluster is there; see Init.
+	// cluster is the data that another node needs to join, after Init.
 	cluster *invitation
 
 	mutex sync.Mutex
 	// first is the node's first process; nil while it is off.
 	first *exec.Cmd
-	// stopKWOK ends KWOK, if it was started.
+	// stopKWOK stops KWOK if it was started.
 	stopKWOK func()
 }
 
-// Start starts a node and loads into it the images that kubeadm needs. When that fails, it leaves nothing behind.
+// Start starts a node and loads the images that kubeadm needs. If that fails, it removes everything.
 func (h *Hub) Start(ctx context.Context, options NodeOptions) (*Node, error) {
 	n := &Node{hub: h, name: options.Name}
 	if problems := validation.IsDNS1123Label(n.name); len(problems) > 0 {
@@ -104,7 +104,7 @@ func (n *Node) start(ctx context.Context) error {
 	return nil
 }
 
-// writeFiles puts what the node starts with into its folder.
+// writeFiles writes the node's initial files to its directory.
 func (n *Node) writeFiles() error {
 	values := struct{ Pause, Plugins, Pods string }{n.hub.pauseImage, n.hub.plugins, n.podSubnet()}
 	for source, target := range map[string]string{
@@ -138,13 +138,13 @@ func (n *Node) writeFiles() error {
 
 func (n *Node) podSubnet() string { return fmt.Sprintf(podSubnet, n.number) }
 
-// route sends what is for the node's pods to the node.
+// route routes the traffic for the node's pods to the node.
 func (h *Hub) route(ctx context.Context, n *Node) error {
 	return run(ctx, "ip", "route", "replace", n.podSubnet(), "via", n.address)
 }
 
-// Boot switches a node on: after PowerCut with the disk as it was then. It returns when containerd answers; kubelet
-// then starts the pods. Until kubelet has reported them, the API server tells what was before.
+// Boot switches a node on, after PowerCut with the disk as it was then. It returns when containerd answers; kubelet
+// then starts the pods. Until kubelet has reported them, the API server has the previous state.
 func (n *Node) Boot(ctx context.Context) error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -180,7 +180,7 @@ func (n *Node) Boot(ctx context.Context) error {
 	}
 	first.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
-		// Ctrl-C in a terminal reaches the tests, which end the nodes.
+		// Ctrl-C in a terminal must reach only the tests, which stop the nodes.
 		Setsid: true,
 	}
 	wired, err := first.StdinPipe()
@@ -226,7 +226,7 @@ func (n *Node) wire(ctx context.Context) error {
 	return run(ctx, "ip", "link", "set", n.cable(), "master", bridge, "up")
 }
 
-// PowerCut ends a node as a power cut does: every process at once, without a word to any. The disk stays, for Boot.
+// PowerCut stops a node like a power failure: it kills all processes at once. The disk remains for Boot.
 func (n *Node) PowerCut() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -237,22 +237,23 @@ func (n *Node) powerCut() error {
 	if n.first == nil {
 		return nil
 	}
-	// First the cable: a node without power does not close its connections.
+	// The cable is removed first: a node without power does not close its connections.
 	var unplugged error
 	if _, err := net.InterfaceByName(n.cable()); err == nil {
 		unplugged = run(context.Background(), "ip", "link", "delete", n.cable())
 	}
-	// The kernel kills the processes of a PID namespace with its first one, and reports that one's end last.
+	// The kernel kills all processes of a PID namespace together with
+	// the first one, and reports the end of the first one last.
 	if err := n.first.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("%s cannot be ended: %w; next: kill -9 %d", n.name, err, n.first.Process.Pid)
 	}
-	// That it was killed is no news.
+	// That it was killed is expected.
 	_ = n.first.Wait()
 	n.first = nil
 	return errors.Join(unplugged, removeCgroup(n.cgroup))
 }
 
-// Close ends the node and throws its disk away. The logs stay.
+// Close stops the node and deletes its disk. The logs are kept.
 func (n *Node) Close() error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -265,7 +266,7 @@ func (n *Node) Close() error {
 	return err
 }
 
-// process gives the process id of the node's first process.
+// process returns the process id of the node's first process.
 func (n *Node) process() (int, error) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -275,20 +276,21 @@ func (n *Node) process() (int, error) {
 	return n.first.Process.Pid, nil
 }
 
-// Name is the node's name in the cluster, too.
+// Name returns the node's host name, which is also its name in the cluster.
 func (n *Node) Name() string { return n.name }
 
-// Address is the node's own IP address.
+// Address returns the node's own IP address.
 func (n *Node) Address() string { return n.address }
 
-// Logs is the folder of the node's logs, its /var/log: kubelet.log, containerd.log, boot.log, and those of the pods.
+// Logs returns the directory of the node's logs, its /var/log:
+// kubelet.log, containerd.log, boot.log, and those of the pods.
 func (n *Node) Logs() string { return n.logs }
 
-// Root is the path at which the node's root directory is seen from outside. It changes with every Boot.
+// Root returns the path of the node's root directory as seen from outside. It changes with every Boot.
 func (n *Node) Root() string {
 	pid, err := n.process()
 	if err != nil {
-		// A path that does not exist, and says why.
+		// This path does not exist, and shows the reason.
 		return "/proc/" + n.name + "-is-off/root"
 	}
 	return fmt.Sprintf("/proc/%d/root", pid)
@@ -309,7 +311,7 @@ func (n *Node) Import(ctx context.Context, archive string) error {
 	return nil
 }
 
-// WriteFile writes a file inside the node, and the folders that it lies in.
+// WriteFile writes a file inside the node, and creates its directories.
 func (n *Node) WriteFile(path string, content []byte) error {
 	target := filepath.Join(n.Root(), path)
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
@@ -318,8 +320,8 @@ func (n *Node) WriteFile(path string, content []byte) error {
 	return os.WriteFile(target, content, 0o644)
 }
 
-// Config is an administrator's access to the API server of this node, not that of the cluster's endpoint, for a client
-// in the test process.
+// Config returns a client configuration for the test process, as an administrator,
+// for the API server of this node instead of the cluster's endpoint.
 func (n *Node) Config() (*rest.Config, error) {
 	kubeconfig, err := os.ReadFile(n.Root() + "/etc/kubernetes/admin.conf")
 	if errors.Is(err, fs.ErrNotExist) {
@@ -332,12 +334,12 @@ func (n *Node) Config() (*rest.Config, error) {
 		return nil, err
 	}
 	config.Host = "https://" + n.address + ":6443"
-	// The client's own limit is there to protect a shared API server.
+	// The client's default limit is for a shared API server.
 	config.QPS = -1
 	return config, nil
 }
 
-// Client is a client of Config.
+// Client returns a client for Config.
 func (n *Node) Client() (kubernetes.Interface, error) {
 	config, err := n.Config()
 	if err != nil {

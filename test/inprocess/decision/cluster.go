@@ -22,7 +22,7 @@ type watches struct {
 	all   []watch.Interface
 }
 
-// watchesOf has the client write down every watch from now on.
+// watchesOf makes the client record every watch from now on.
 func watchesOf(client *fake.Clientset) *watches {
 	w := &watches{}
 	client.PrependWatchReactor("*", func(action clienttesting.Action) (bool, watch.Interface, error) {
@@ -62,8 +62,8 @@ func (w *watches) awaitRoom() {
 	})
 }
 
-// bind does what the API server does when a binding is posted: it gives the pod its node, unless it has one. The fake
-// client alone would put the binding in the pod's place.
+// bind handles a posted binding like the API server: it sets the pod's node,
+// unless it has one. The fake client alone would replace the pod with the binding.
 func (s *Scheduler) bind(action clienttesting.Action) (bool, runtime.Object, error) {
 	create, ok := action.(clienttesting.CreateAction)
 	if !ok || action.GetSubresource() != "binding" {
@@ -83,8 +83,8 @@ func (s *Scheduler) bind(action clienttesting.Action) (bool, runtime.Object, err
 	return true, binding, s.Client.Tracker().Update(action.GetResource(), pod, action.GetNamespace())
 }
 
-// patch keeps a patch until the scheduling cycle has ended: the event of a pod that is being tried puts it into the
-// queue once more, if it comes before the cycle does so.
+// patch holds back a patch until the end of the scheduling cycle: an event of the pod during its cycle would add it to
+// the queue before the cycle does, and so twice.
 func (s *Scheduler) patch(action clienttesting.Action) (bool, runtime.Object, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -92,8 +92,8 @@ func (s *Scheduler) patch(action clienttesting.Action) (bool, runtime.Object, er
 	return true, &v1.Pod{}, nil
 }
 
-// applyPatches does what the fake client does with patches, and gives each pod a new version: the scheduler passes an
-// event over in which that is the same as before.
+// applyPatches applies patches like the fake client, and sets a new resource
+// version on each pod: the scheduler skips update events with an unchanged version.
 func (s *Scheduler) applyPatches() {
 	s.mutex.Lock()
 	patches := s.patches
@@ -115,7 +115,7 @@ func (s *Scheduler) applyPatches() {
 	}
 }
 
-// noteDeletion writes down which pod is going to be deleted, and leaves it to the fake client to do it.
+// noteDeletion records the pod of a deletion, which the fake client then performs.
 func (s *Scheduler) noteDeletion(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := action.(clienttesting.DeleteAction)
 	if found, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), deletion.GetName()); err == nil {
@@ -126,25 +126,25 @@ func (s *Scheduler) noteDeletion(action clienttesting.Action) (bool, runtime.Obj
 	return false, nil, nil
 }
 
-// Event is one that was sent about an object.
+// Event is an event of an object.
 type Event struct {
-	// Object is the namespace and name of what it is about.
+	// Object is the namespace and name of its object.
 	Object string
 	// Type is Normal or Warning.
 	Type string
-	// Reason is the machine's word for it.
+	// Reason is the machine-readable reason.
 	Reason string
-	// Note is the text that people read.
+	// Note is the human-readable text.
 	Note string
 }
 
-// recorder keeps events in memory.
+// recorder stores events in memory.
 type recorder struct {
 	mutex  sync.Mutex
 	events []Event
 }
 
-// Eventf keeps an event.
+// Eventf stores an event.
 func (r *recorder) Eventf(regarding runtime.Object, related runtime.Object, eventType, reason, action, note string, args ...interface{}) {
 	object := "unknown"
 	if accessor, err := meta.Accessor(regarding); err == nil {
@@ -161,7 +161,7 @@ func (r *recorder) all() []Event {
 	return append([]Event(nil), r.events...)
 }
 
-// outcomes counts the events of which the scheduler sends one at the end of each attempt.
+// outcomes returns the number of events that mark the end of an attempt; the scheduler sends one for each.
 func (r *recorder) outcomes() int {
 	n := 0
 	for _, event := range r.all() {

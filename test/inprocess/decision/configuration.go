@@ -15,14 +15,14 @@ import (
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 )
 
-// klogFlags are made before any goroutine logs, because klog makes them without its lock.
+// klogFlags are initialized before any goroutine logs, because klog does not lock for that.
 var klogFlags = func() *flag.FlagSet {
 	flags := flag.NewFlagSet("klog", flag.PanicOnError)
 	klog.InitFlags(flags)
 	return flags
 }()
 
-// Quiet discards what the scheduler logs, until the test ends. What earlier tests started may log all the time.
+// Quiet discards the log of the scheduler until the end of the test. Goroutines of earlier tests may log at any time.
 func Quiet(tb testing.TB) {
 	set := func(toStderr bool, threshold string) {
 		klog.LogToStderr(toStderr)
@@ -35,20 +35,21 @@ func Quiet(tb testing.TB) {
 	tb.Cleanup(func() { set(true, "ERROR") })
 }
 
-// defaultConfiguration is a scheduler's that is started without one.
+// defaultConfiguration returns the configuration of a scheduler that is started without a file.
 const defaultConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 `
 
-// configuration reads a configuration as the scheduler does: strictly, with defaults, and validated. With pristine
-// upstream the plugins' own args are checked by their factories alone.
+// configuration reads a configuration as the scheduler does: strictly, with defaults, and validated. With unpatched
+// upstream the plugins' own args are validated only by their factories.
 func configuration(tb testing.TB, text string) *schedulerconfig.KubeSchedulerConfiguration {
 	tb.Helper()
 	if text == "" {
 		text = defaultConfiguration
 	}
-	// Again, because upstream's scheme may have been built before the plugins' args joined its builder.
+	// This is repeated because upstream's scheme may have been built
+	// before the plugins' args were added to its builder.
 	scheme.AddToScheme(scheme.Scheme)
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {

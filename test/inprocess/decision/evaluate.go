@@ -10,17 +10,18 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// Verdict is what the plugins of a profile say of a pod on a node.
+// Verdict is the result of a profile's plugins for a pod on a node.
 type Verdict struct {
 	Node string
-	// Status says why the node does not fit; empty if it does.
+	// Status is the reason why the node does not fit; empty if it does.
 	Status string
-	// Score is the sum of the plugins' weighted scores, where the node fits.
+	// Score is the sum of the plugins' weighted scores if the node fits.
 	Score int64
 }
 
-// Evaluate has the plugins filter and score every node for a complete pod, with as many workers as the scheduler has.
-// The nodes are in the order of the scheduler's snapshot. Nothing is decided, drawn or changed.
+// Evaluate runs the plugins' filters and scores on every node for a complete pod, with
+// the scheduler's number of workers. The nodes are in the order of the scheduler's
+// snapshot. It chooses no node, draws no random numbers and changes nothing.
 func (s *Scheduler) Evaluate(pod *v1.Pod) ([]Verdict, error) {
 	profile := s.Profiles[pod.Spec.SchedulerName]
 	// Its type is internal to the scheduler.
@@ -67,9 +68,9 @@ func (s *Scheduler) Evaluate(pod *v1.Pod) ([]Verdict, error) {
 	return verdicts, nil
 }
 
-// Choose says what the scheduler's algorithm makes of a complete pod, with the verdicts on all nodes at hand: how many
-// nodes fit, and the node that it would choose if another has a better score. Which of several best nodes that is
-// depends on time where there are several workers, and so do an error's words.
+// Choose returns the result of the scheduler's algorithm for a complete pod, given the verdicts on all nodes: the
+// number of feasible nodes, and the chosen node if another one has a better score. With several workers, the choice
+// among several best nodes depends on timing, and so does the text of an error.
 func (s *Scheduler) Choose(pod *v1.Pod, verdicts []Verdict) string {
 	profile := s.Profiles[pod.Spec.SchedulerName]
 	result, err := s.algorithm.Schedule(s.ctx, s.Extenders, profile, framework.NewCycleState(), pod)
@@ -79,7 +80,7 @@ func (s *Scheduler) Choose(pod *v1.Pod, verdicts []Verdict) string {
 		return "an error"
 	}
 	said := fmt.Sprintf("%d nodes fit", result.FeasibleNodes)
-	// Extenders have a say in the scores, and one node is not scored.
+	// Extenders also affect the scores, and a single node is not scored.
 	if len(s.Extenders) > 0 || result.FeasibleNodes == 1 {
 		return said
 	}

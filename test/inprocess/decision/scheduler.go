@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler over a
-// fake client, with the nodes, the configuration and the plugins that it is given.
+// Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler with a
+// fake client, and the given nodes, configuration and plugins.
 //
-// Schedule sends pods through the queue and through whole scheduling and binding cycles; Decide makes one decision and
-// nothing else, which is what a benchmark times.
+// Schedule sends pods through the queue and through whole scheduling
+// and binding cycles; Decide makes only one decision, for benchmarks.
 //
-// Two runs with the same input and the same seed, at parallelism 1, make the same decisions. What that takes:
-//  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in no order, and
-//     loses what is created between an informer's list and its watch.
-//  2. The global random source, from which the scheduler draws, is seeded for each decision: others draw from it too,
-//     such as the scheduler's trace of a cycle that took longer than 100 ms. So only one scheduler may decide at a
-//     time: no t.Parallel.
-//  3. The scheduler takes a pod from its queue only when Schedule, Retry or Next says so, and no backoff ends by
-//     itself. A pod that found no node is tried again by Retry alone, unless the test asks for no backoff.
-//  4. It comes for the next pod only when the pods that the one before preempted are gone.
+// Two runs with the same input and the same seed, at parallelism 1, make the same decisions. This requires:
+//  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in random order, and
+//     loses objects that are created between an informer's list and its watch.
+//  2. The global random source, which the scheduler uses, is seeded for each decision:
+//     it has other users, such as the scheduler's trace of a cycle that took longer
+//     than 100 ms. So only one scheduler may decide at a time: no t.Parallel.
+//  3. The scheduler takes a pod from its queue only during Schedule, Retry or Next, and no backoff expires. Only Retry
+//     retries an unschedulable pod, unless the test sets NoBackoff.
+//  4. It takes the next pod only after the victims of the previous one are gone.
 package decision
 
 import (
@@ -45,44 +45,43 @@ import (
 )
 
 const (
-	// patience is how long anything is waited for: it only bounds a test that fails.
+	// patience limits every wait: it only matters for a failing test.
 	patience = time.Minute
-	// never is a backoff, in seconds, that no test outlives.
+	// never is a backoff, in seconds, longer than any test.
 	never = 24 * 60 * 60
-	// samplePercent is in how many of a hundred cycles the scheduler measures each plugin.
+	// samplePercent is the percentage of cycles in which the scheduler measures each plugin.
 	samplePercent = 10
 )
 
-// Options say what scheduler to make.
+// Options configure a scheduler.
 type Options struct {
 	// Config is a KubeSchedulerConfiguration in YAML, in any version that the scheduler reads; the default one if
 	// empty.
 	Config string
-	// Plugins are the plugins that the configuration can name besides those that the scheduler is compiled with. A
-	// patched tree has this project's own already: they are taken from there.
+	// Plugins are additional plugins for the configuration, besides those compiled into the scheduler. In a patched
+	// tree this project's own plugins are compiled in, and used from there.
 	Plugins frameworkruntime.Registry
-	// Nodes are the cluster's, in the order in which the scheduler gets to know them.
+	// Nodes are the cluster's nodes, in the order in which the scheduler receives them.
 	Nodes []*v1.Node
-	// Objects are in the cluster from the first, in no order: neither pods nor nodes.
+	// Objects are in the cluster from the start, in any order: neither pods nor nodes.
 	Objects []runtime.Object
-	// Parallelism is how many workers filter and score, instead of what the configuration says; 1 if not given.
+	// Parallelism is the number of workers for filter and score, overriding the configuration; by default 1.
 	Parallelism int32
-	// AllNodes has every node looked at for each pod, whatever the configuration says.
+	// AllNodes makes the scheduler evaluate every node for each pod, overriding the configuration.
 	AllNodes bool
-	// Seed is the seed of the global random source, from which the scheduler draws between nodes of equal scores.
+	// Seed is the seed of the global random source, by which the scheduler chooses among nodes with equal scores.
 	Seed int64
-	// NoBackoff lets a pod that found no node be tried as soon as an event of the cluster says that it might (see
-	// Next).
+	// NoBackoff makes an unschedulable pod ready for a retry (see Next) as soon as an event of the cluster requeues it.
 	NoBackoff bool
-	// OneByOne has the scheduler come for the next pod only when the one before is bound, and its queue knows all that
-	// it wrote of the pods that wait. What it writes of pods is seen when the scheduling cycle has ended. Each pod has
-	// a start time of its own.
+	// OneByOne makes the scheduler take the next pod only after the previous one is bound
+	// and its queue has received all its updates of pending pods. These updates become
+	// visible at the end of the scheduling cycle. Each pod has a different start time.
 	OneByOne bool
-	// WhatIfs asks a scheduler that can tell what would become of a pod about each pod once more, while it goes on.
+	// WhatIfs runs an additional dry run for each pod during scheduling, if the scheduler supports dry runs.
 	WhatIfs bool
 }
 
-// Scheduler is upstream's scheduler with the cluster that it sees.
+// Scheduler is upstream's scheduler with its cluster.
 type Scheduler struct {
 	*scheduler.Scheduler
 	// Client holds the cluster's objects. It binds pods as the API server does.
@@ -94,7 +93,7 @@ type Scheduler struct {
 	algorithm scheduler.ScheduleAlgorithm
 	pods      cache.Store     // the informer's
 	names     map[string]bool // of namespaces that exist
-	profile   string          // of pods that name no scheduler
+	profile   string          // of pods without a scheduler name
 	seed      int64
 	recorder  recorder
 	started   bool
@@ -103,18 +102,18 @@ type Scheduler struct {
 	given     int           // permits
 	oneByOne  bool
 	whatIfs   bool
-	asking    int32 // 1 while it is asked
+	asking    int32 // 1 during a dry run
 	last      *v1.Pod
-	version   int64 // of the last pod that was patched
+	version   int64 // of the last patched pod
 	changes   int   // of nodes and pods
 
 	watches *watches
 
 	mutex     sync.Mutex
 	decisions []Decision
-	cycles    int // scheduling cycles that ended, not counting their binding cycles
+	cycles    int // completed scheduling cycles, without their binding cycles
 	deleted   []*v1.Pod
-	patches   []clienttesting.Action // that wait for the end of the scheduling cycle
+	patches   []clienttesting.Action // held back until the end of the scheduling cycle
 }
 
 // Decision is the outcome of one scheduling cycle up to the choice of a node.
@@ -123,26 +122,26 @@ type Decision struct {
 	Pod string
 	// Node is the node chosen; empty if there is none.
 	Node string
-	// Failure says why there is none, as the pod's event does.
+	// Failure is the reason why there is none, as in the pod's event.
 	Failure string
 }
 
-// addCarried adds the plugins of other projects to a registry, as kube-scheduler's main does. Code that is generated
-// where a test is compiled with them sets it: see scripts/stock-and-fork.sh.
+// addCarried adds the plugins of other projects to a registry, as kube-scheduler's main does. It is set by code that is
+// generated for tests compiled with these plugins: see scripts/stock-and-fork.sh.
 var addCarried func(frameworkruntime.Registry) error
 
-// askWhatIf asks what would become of a pod. Code that is compiled with the patched tree alone sets it, too.
+// askWhatIf does a dry run of a pod. It is set by code that is compiled only with the patched tree.
 var askWhatIf func(context.Context, *scheduler.Scheduler, *v1.Pod) error
 
-// answered is how many of such questions were answered, and refused how many were not.
+// answered is the number of dry runs with an answer, and refused the number without.
 var answered, refused int32
 
-// WhatIfs tells whether schedulers can tell what would become of a pod, and how often they did and did not.
+// WhatIfs reports whether schedulers support dry runs, and returns the number of answered and refused ones.
 func WhatIfs() (can bool, did, didNot int) {
 	return askWhatIf != nil, int(atomic.LoadInt32(&answered)), int(atomic.LoadInt32(&refused))
 }
 
-// registry has what the scheduler does not register by itself.
+// registry returns the plugins that the scheduler does not register by itself.
 func registry(tb testing.TB, given frameworkruntime.Registry) frameworkruntime.Registry {
 	registry := make(frameworkruntime.Registry)
 	if addCarried != nil {
@@ -159,7 +158,8 @@ func registry(tb testing.TB, given frameworkruntime.Registry) frameworkruntime.R
 	return registry
 }
 
-// New makes a scheduler whose cluster has the given nodes and the namespace default. It ends with the test.
+// New returns a scheduler whose cluster has the given nodes and the
+// namespace default. It is stopped at the end of the test.
 func New(tb testing.TB, options Options) *Scheduler {
 	tb.Helper()
 	config := configuration(tb, options.Config)
@@ -182,7 +182,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		s.Client.PrependReactor("patch", "pods", s.patch)
 	}
 	s.watches = watchesOf(s.Client)
-	// The fake client has one call at a time, whoever calls: tests, and binding cycles of many pods.
+	// The fake client serializes all calls, those of tests and of the binding cycles of many pods.
 	s.Client.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 		s.watches.awaitRoom()
 		return false, nil, nil
@@ -239,7 +239,7 @@ func parallelism(options Options) int32 {
 	return options.Parallelism
 }
 
-// percentage is how many of a hundred nodes must fit before no more are looked at.
+// percentage returns percentageOfNodesToScore: the search ends when so many percent of the nodes fit.
 func percentage(options Options, configured int32) int32 {
 	if options.AllNodes {
 		return 100
@@ -247,7 +247,7 @@ func percentage(options Options, configured int32) int32 {
 	return configured
 }
 
-// backoff is how many seconds a pod that found no node must wait.
+// backoff returns the backoff of an unschedulable pod in seconds.
 func backoff(options Options) int64 {
 	if options.NoBackoff {
 		return 0
@@ -255,7 +255,7 @@ func backoff(options Options) int64 {
 	return never
 }
 
-// Complete returns copies of pods with what the API server would have filled in: namespace, UID and scheduler.
+// Complete returns copies of pods with the defaults of the API server: namespace, UID and scheduler.
 func (s *Scheduler) Complete(pods ...*v1.Pod) []*v1.Pod {
 	var complete []*v1.Pod
 	for _, pod := range pods {
@@ -275,8 +275,8 @@ func (s *Scheduler) Complete(pods ...*v1.Pod) []*v1.Pod {
 }
 
 // Decide makes one decision over a complete pod, and assumes the pod on the node: the part of a scheduling cycle whose
-// duration depends on the number of nodes. If no node fits, preemption is tried, and the node is that which it
-// nominates, if any, beside the error. No plugin of a later extension point is called, and nothing is seeded.
+// duration depends on the number of nodes. If no node fits, it tries preemption, and returns the nominated node, if
+// any, in addition to the error. It calls no plugin of a later extension point, and does not seed the random source.
 func (s *Scheduler) Decide(pod *v1.Pod) (string, error) {
 	state := framework.NewCycleState()
 	state.SetRecordPluginMetrics(rand.Intn(100) < samplePercent)
@@ -297,7 +297,7 @@ func (s *Scheduler) Decide(pod *v1.Pod) (string, error) {
 	return result.SuggestedHost, s.SchedulerCache.AssumePod(assumed)
 }
 
-// List has a pod that Decide is called with be found by name, as preemption does. It is in no queue.
+// List makes a pod for Decide visible to the lister, as preemption requires. The pod is in no queue.
 func (s *Scheduler) List(pod *v1.Pod) {
 	s.tb.Helper()
 	if err := s.pods.Add(pod); err != nil {
@@ -305,16 +305,15 @@ func (s *Scheduler) List(pod *v1.Pod) {
 	}
 }
 
-// Schedule creates the pods in the given order and, when all are in the scheduler's queue, has it take as many from
-// there. It returns what was decided, in order, when the last scheduling cycle has ended; binding may go on (see
-// Settle).
+// Schedule creates the pods in the given order and, when all are in the scheduler's queue, makes it take as many from
+// there. It returns the decisions, in order, after the last scheduling cycle; binding may continue (see Settle).
 func (s *Scheduler) Schedule(pods ...*v1.Pod) []Decision {
 	s.tb.Helper()
 	s.Create(pods...)
 	return s.take(len(pods))
 }
 
-// Retry has the scheduler try the named pods (namespace/name), which found no node before, once more.
+// Retry makes the scheduler retry the named unschedulable pods (namespace/name) once.
 func (s *Scheduler) Retry(names ...string) []Decision {
 	s.tb.Helper()
 	again := make(map[string]*v1.Pod)
@@ -332,19 +331,19 @@ func (s *Scheduler) Retry(names ...string) []Decision {
 	return s.take(len(names))
 }
 
-// Next has the scheduler take n pods that are in its queue, or will be in the next minute.
+// Next makes the scheduler take n pods that are in its queue, or will be in the next minute.
 func (s *Scheduler) Next(n int) []Decision {
 	s.tb.Helper()
 	return s.take(n)
 }
 
-// AddNodes creates nodes in the given order, and returns when the scheduler knows them.
+// AddNodes creates nodes in the given order, and waits until the scheduler has received them.
 func (s *Scheduler) AddNodes(nodes ...*v1.Node) {
 	s.tb.Helper()
 	s.createNodes(nodes)
 }
 
-// PutNode creates a node or changes it, and returns when the scheduler knows it as it is.
+// PutNode creates or changes a node, and waits until the scheduler has received it.
 func (s *Scheduler) PutNode(node *v1.Node) {
 	s.tb.Helper()
 	s.changes++
@@ -361,7 +360,7 @@ func (s *Scheduler) PutNode(node *v1.Node) {
 	})
 }
 
-// DeleteNode deletes a node, if it is there, and returns when the scheduler does not know it any more.
+// DeleteNode deletes a node, if it exists, and waits until the scheduler has removed it.
 func (s *Scheduler) DeleteNode(name string) {
 	s.tb.Helper()
 	if !s.HasNode(name) {
@@ -373,13 +372,13 @@ func (s *Scheduler) DeleteNode(name string) {
 	s.await("the end of the node", func() bool { return s.known(name) == nil })
 }
 
-// HasNode says whether the cluster has a node.
+// HasNode reports whether the cluster has a node.
 func (s *Scheduler) HasNode(name string) bool {
 	_, err := s.Client.CoreV1().Nodes().Get(s.ctx, name, metav1.GetOptions{})
 	return err == nil
 }
 
-// known returns a node as the scheduler knows it; nil if it does not.
+// known returns the scheduler's copy of a node, or nil.
 func (s *Scheduler) known(name string) *v1.Node {
 	if info := s.SchedulerCache.Dump().Nodes[name]; info != nil {
 		return info.Node()
@@ -387,7 +386,7 @@ func (s *Scheduler) known(name string) *v1.Node {
 	return nil
 }
 
-// DeletePod deletes a pod (namespace/name), if it is there, and returns when the scheduler does not know it any more.
+// DeletePod deletes a pod (namespace/name), if it exists, and waits until the scheduler has removed it.
 func (s *Scheduler) DeletePod(name string) {
 	s.tb.Helper()
 	pod := s.Pods()[name]
@@ -403,7 +402,7 @@ func (s *Scheduler) DeletePod(name string) {
 	})
 }
 
-// Waiting returns the pods that are in the scheduler's queue, by namespace/name, in this order.
+// Waiting returns the pods in the scheduler's queue as namespace/name, sorted.
 func (s *Scheduler) Waiting() []string {
 	var names []string
 	for _, pod := range s.SchedulingQueue.PendingPods() {
@@ -422,7 +421,7 @@ func (s *Scheduler) waits(name string) bool {
 	return false
 }
 
-// UpdateNode changes a node. The scheduler may see it later.
+// UpdateNode changes a node. It does not wait for the scheduler.
 func (s *Scheduler) UpdateNode(node *v1.Node) {
 	s.tb.Helper()
 	if _, err := s.Client.CoreV1().Nodes().Update(s.ctx, node, metav1.UpdateOptions{}); err != nil {
@@ -430,15 +429,15 @@ func (s *Scheduler) UpdateNode(node *v1.Node) {
 	}
 }
 
-// Create creates pods in the given order, and returns when the scheduler knows them. Those with a node are just there;
-// those without wait in the scheduler's queue.
+// Create creates pods in the given order, and waits until the scheduler has received them. Pods with a node count as
+// placed; the others wait in the scheduler's queue.
 func (s *Scheduler) Create(pods ...*v1.Pod) {
 	s.tb.Helper()
 	pods = s.Complete(pods...)
 	for _, pod := range pods {
 		s.createNamespace(pod.Namespace)
 		if s.oneByOne {
-			// Preemption tells nodes apart by it last, and takes the time of day for one that is not known.
+			// Preemption compares nodes by the start time last, and uses the current time if it is missing.
 			s.changes++
 			started := metav1.Unix(int64(s.changes), 0)
 			pod.Status.StartTime = &started
@@ -450,7 +449,7 @@ func (s *Scheduler) Create(pods ...*v1.Pod) {
 	s.await("pods in the scheduler", func() bool { return s.knows(pods) })
 }
 
-// knows tells whether the scheduler has each of the pods in its cache, or waiting in its queue.
+// knows reports whether the scheduler has each of the pods in its cache or its queue.
 func (s *Scheduler) knows(pods []*v1.Pod) bool {
 	waiting := make(map[types.UID]bool)
 	for _, pod := range s.SchedulingQueue.PendingPods() {
@@ -467,7 +466,7 @@ func (s *Scheduler) knows(pods []*v1.Pod) bool {
 	return true
 }
 
-// take lets the scheduler take n pods from its queue, and waits until it comes back for the next one.
+// take permits the scheduler to take n pods from its queue, and waits until it requests the next one.
 func (s *Scheduler) take(n int) []Decision {
 	s.tb.Helper()
 	if !s.started {
@@ -490,14 +489,14 @@ func (s *Scheduler) take(n int) []Decision {
 	return append([]Decision(nil), s.decisions[before:]...)
 }
 
-// AwaitPods starts the scheduler, which has no pods to take from its queue, for questions that it answers meanwhile.
+// AwaitPods starts the scheduler without pods to schedule, for requests that it answers meanwhile.
 func (s *Scheduler) AwaitPods() {
 	s.started = true
 	go s.Scheduler.Run(s.ctx)
 	s.permits <- struct{}{}
 }
 
-// ask asks once more about the pod of the cycle before: the answer comes before this cycle or a later one.
+// ask starts a dry run of the previous cycle's pod: it runs before this cycle or a later one.
 func (s *Scheduler) ask() {
 	if !s.whatIfs || s.last == nil || !atomic.CompareAndSwapInt32(&s.asking, 0, 1) {
 		return
@@ -512,7 +511,8 @@ func (s *Scheduler) ask() {
 	}(s.last)
 }
 
-// nextPod is the scheduler's way to its queue. When it comes for the next pod, the cycle of the one before has ended.
+// nextPod wraps the scheduler's access to its queue. When it requests
+// the next pod, the cycle of the previous one has ended.
 func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	s.applyPatches()
 	s.awaitDeletions()
@@ -538,8 +538,8 @@ func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	}
 }
 
-// awaitDeletions waits until no pod that was deleted is in the scheduler's cache. It is not called by the test's
-// goroutine, which alone may end the test.
+// awaitDeletions waits until no deleted pod is in the scheduler's cache.
+// It does not run in the test's goroutine, so it must not call t.Fatal.
 func (s *Scheduler) awaitDeletions() {
 	s.mutex.Lock()
 	deleted := s.deleted
@@ -556,9 +556,8 @@ func (s *Scheduler) awaitDeletions() {
 	}
 }
 
-// awaitQuiet waits until all pods that have a node are bound, and the queue knows what the scheduler wrote of those
-// that wait: which node one is nominated for counts in the next decision, and a pod whose update comes while it is
-// being tried is put into the queue once more.
+// awaitQuiet waits until all pods with a node are bound, and the queue has received the scheduler's updates of pending
+// pods: a nomination affects the next decision, and an update during a pod's own cycle would add it to the queue twice.
 func (s *Scheduler) awaitQuiet() {
 	quiet := poll(func() bool {
 		if len(s.SchedulerCache.Dump().AssumedPods) > 0 {
@@ -577,16 +576,16 @@ func (s *Scheduler) awaitQuiet() {
 	}
 }
 
-// witness seeds the random source after each decision of the scheduler's algorithm, and writes the decision down.
+// witness seeds the random source after each decision of the scheduler's algorithm, and records the decision.
 type witness struct {
 	scheduler.ScheduleAlgorithm
 	scheduler *Scheduler
 }
 
-// Schedule makes the decision as the algorithm does.
+// Schedule makes the algorithm's decision.
 func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, profile framework.Framework, state *framework.CycleState,
 	pod *v1.Pod) (scheduler.ScheduleResult, error) {
-	// Preemption, which comes next if there is no node, draws too.
+	// Preemption, the next step if there is no node, also uses random numbers.
 	defer w.scheduler.reseed()
 	result, err := w.ScheduleAlgorithm.Schedule(ctx, extenders, profile, state, pod)
 	decision := Decision{Pod: key(pod), Node: result.SuggestedHost}
@@ -599,18 +598,18 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	return result, err
 }
 
-// reseed is called by the scheduler's goroutine alone.
+// reseed is called only by the scheduler's goroutine.
 func (s *Scheduler) reseed() {
 	s.seed++
 	//lint:ignore SA1019 the scheduler draws from the global source, which nothing else can seed
 	rand.Seed(s.seed)
 }
 
-// Stop ends the scheduler, and its informers, before the test ends.
+// Stop stops the scheduler and its informers before the end of the test.
 func (s *Scheduler) Stop() { s.stop() }
 
-// Settle waits until every binding cycle has ended, and until the scheduler has seen what came of it. (PostBind plugins
-// may still be running: nothing that can be seen follows them.)
+// Settle waits until every binding cycle has ended and the scheduler has received its results. PostBind plugins may
+// still be running, because their end cannot be observed.
 func (s *Scheduler) Settle() {
 	s.tb.Helper()
 	s.await("binding cycles", func() bool { return s.recorder.outcomes() == s.given })
@@ -682,7 +681,7 @@ func await(tb testing.TB, what string, done func() bool) {
 	}
 }
 
-// poll says whether a condition comes true. Most do so at once, and there are hundreds in a scenario of the oracle.
+// poll reports whether a condition becomes true in time. Most are true at once, and an oracle scenario has hundreds.
 func poll(done func() bool) bool {
 	for began := time.Now(); !done(); time.Sleep(100 * time.Microsecond) {
 		if time.Since(began) > patience {

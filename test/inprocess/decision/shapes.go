@@ -9,8 +9,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
-// MixedNodes are n nodes between which the default plugins have something to choose: three sizes in three zones, two
-// kinds of disks (the label disktype), and each fifth has a taint that puts pods off. The first is node-0.
+// MixedNodes returns n nodes that differ for the default plugins: three sizes in three zones, two kinds of disks (the
+// label disktype), and every fifth with a PreferNoSchedule taint. The first is node-0.
 func MixedNodes(n int) []*v1.Node {
 	var nodes []*v1.Node
 	for i := 0; i < n; i++ {
@@ -32,8 +32,8 @@ func MixedNodes(n int) []*v1.Node {
 	return nodes
 }
 
-// MixedPods are n pods for MixedNodes: three sizes, two namespaces, two priorities, some that choose their disk, some
-// that spread over zones, and each eleventh larger than any node. The first is default/pod-0.
+// MixedPods returns n pods for MixedNodes: three sizes, two namespaces, two priorities, some that select a disk, some
+// that spread over zones, and every eleventh larger than any node. The first is default/pod-0.
 func MixedPods(n int) []*v1.Pod {
 	var pods []*v1.Pod
 	for i := 0; i < n; i++ {

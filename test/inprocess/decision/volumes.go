@@ -13,9 +13,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 )
 
-// awaitVolumes waits until the plugins know the claims and volumes. VolumeBinding has caches of its own for each
-// profile, which lag behind the informers: it is asked until it neither misses a claim nor the volume that the claim is
-// bound to.
+// awaitVolumes waits until the plugins have the claims and volumes. VolumeBinding has its own caches for each profile,
+// which lag behind the informers: it is called until it misses neither a claim nor the claim's bound volume.
 func (s *Scheduler) awaitVolumes(objects []runtime.Object) {
 	s.tb.Helper()
 	volumes := make(map[string]bool)

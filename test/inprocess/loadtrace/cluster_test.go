@@ -17,38 +17,38 @@ import (
 )
 
 const (
-	// patience is how long anything is waited for: it only bounds a test that fails.
+	// patience limits every wait: it only matters for a failing test.
 	patience = 3 * time.Minute
 	// parallelism is upstream's default.
 	parallelism = 16
-	// batch is how many objects change before the scheduler must have seen them: a fake watch holds 100 events.
+	// batch is the number of changes before the test waits for the scheduler: a fake watch holds 100 events.
 	batch = 40
-	// again is how long a pod that found no node waits until it is tried again.
+	// again is the time until an unschedulable pod is retried.
 	again = time.Second
-	// inNamespace is what the names of pods in decisions begin with.
+	// inNamespace is the prefix of pod names in decisions.
 	inNamespace = metav1.NamespaceDefault + "/"
 )
 
-// cluster is a cluster in which one way of scheduling plays a trace.
+// cluster runs a trace with one way of scheduling.
 type cluster struct {
 	way
 	t          *testing.T
 	scheduler  *decision.Scheduler
 	reality    *reality
-	prometheus *prometheus // nil if the way does not measure
+	prometheus *prometheus // nil if the way needs no measurements
 
-	coming  []job                    // pods that are not created yet
-	waiting map[string]job           // pods that are created and have no node, by name
-	started map[string]time.Duration // since when pods run
+	coming  []job                    // pods to be created
+	waiting map[string]job           // created pods without a node, by name
+	started map[string]time.Duration // start times of running pods
 	running []placement
-	tried   time.Duration // when pods that wait were tried again
+	tried   time.Duration // last retry of pending pods
 
 	asked   int           // queries before the trace began
 	decided int           // scheduling cycles
-	busy    time.Duration // what they took
+	busy    time.Duration // their duration
 }
 
-// newCluster makes a cluster as it is before the trace begins.
+// newCluster returns a cluster in the state before the trace.
 func newCluster(t *testing.T, way way, tr trace) *cluster {
 	t.Helper()
 	c := &cluster{
@@ -83,7 +83,7 @@ func newCluster(t *testing.T, way way, tr trace) *cluster {
 	return c
 }
 
-// await waits for what happens by itself.
+// await waits for a condition.
 func (c *cluster) await(what string, done func() bool) {
 	c.t.Helper()
 	if err := wait.PollImmediate(time.Millisecond, patience, func() (bool, error) { return done(), nil }); err != nil {
@@ -91,7 +91,7 @@ func (c *cluster) await(what string, done func() bool) {
 	}
 }
 
-// warm waits until the nodes' loads are known: to Prometheus, and to a plugin that asks it by itself.
+// warm waits until Prometheus has the nodes' loads, and a plugin that refreshes by itself has read them.
 func (c *cluster) warm() {
 	c.t.Helper()
 	if c.prometheus == nil {
@@ -105,12 +105,12 @@ func (c *cluster) warm() {
 	if !c.refreshes {
 		return
 	}
-	// The first of two may have been answered before.
+	// The first of two queries may have been answered before that.
 	c.await("the plugin's next two requests", func() bool { return c.prometheus.queries(c.t) >= c.asked+2 })
 	c.asked = c.prometheus.queries(c.t)
 }
 
-// play does what is due at a time of the trace: pods end, and pods come and are scheduled.
+// play handles a time step of the trace: it deletes pods whose time is over, and creates and schedules new ones.
 func (c *cluster) play(now time.Duration) {
 	c.t.Helper()
 	c.reality.move(now, time.Now())
@@ -148,7 +148,7 @@ func (c *cluster) play(now time.Duration) {
 	}
 }
 
-// count times scheduling cycles, and has the pods that found a node run there.
+// count measures scheduling cycles, and starts the placed pods on their nodes.
 func (c *cluster) count(cycles func() []decision.Decision) {
 	c.t.Helper()
 	began := time.Now()
@@ -176,7 +176,7 @@ func (c *cluster) count(cycles func() []decision.Decision) {
 	}
 }
 
-// run is what the kubelets do with new pods.
+// run starts new pods like the kubelets.
 func (c *cluster) run(placed []decision.Decision, now time.Time) {
 	c.t.Helper()
 	var pods []*corev1.Pod
@@ -186,7 +186,7 @@ func (c *cluster) run(placed []decision.Decision, now time.Time) {
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		// Times are in whole seconds in an API server.
+		// An API server stores times in whole seconds.
 		since := metav1.NewTime(now).Rfc3339Copy()
 		pod.Status.Phase, pod.Status.StartTime = corev1.PodRunning, &since
 		for _, container := range pod.Spec.Containers {
@@ -208,7 +208,7 @@ func (c *cluster) run(placed []decision.Decision, now time.Time) {
 	})
 }
 
-// end deletes the pods whose time is over.
+// end deletes the pods that have ended.
 func (c *cluster) end(now time.Duration) {
 	c.t.Helper()
 	var over []placement

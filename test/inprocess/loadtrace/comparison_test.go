@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loadtrace compares ways of scheduling by what nodes really do: the default profile, a plugin that asks
-// Prometheus about each node for each pod, and NodeLoad. Each has a cluster of its own, and a real Prometheus that
-// measures what the pods on a node really use, which is not what they request. The same trace is played in all clusters
-// at once, in real time: a Prometheus' clock cannot be sped up, so the traces and the windows are short, and the
-// comparisons run in parallel.
+// Package loadtrace compares ways of scheduling by the real load of nodes: the default profile, a plugin that queries
+// Prometheus for each node and pod, and NodeLoad. Each has its own cluster, with a real Prometheus that measures the
+// real use of pods, which differs from their requests. The same trace is played in all clusters at once, in real time:
+// a Prometheus' clock cannot be sped up, so the traces and the windows are short, and the comparisons run in parallel.
 package loadtrace
 
 import (
@@ -15,23 +14,23 @@ import (
 	"kube-scheduler-fork/test/inprocess/table"
 )
 
-// tick is how far a trace's time moves on at once.
+// tick is the time step of a trace.
 const tick = 50 * time.Millisecond
 
-// luck is what of a figure one must be below to be better by more than two runs of the same scheduler differ.
+// luck is the share of another way's figure below which a figure is better: runs of the same scheduler differ by less.
 const luck = 0.9
 
-// outcome is how one way of scheduling did.
+// outcome has the figures of one way of scheduling.
 type outcome struct {
 	heat
 	talk
 	took          time.Duration // for the whole trace
-	queries       int           // that Prometheus was asked
+	queries       int           // answered by Prometheus
 	pods          int           // that ran
 	podsPerSecond float64       // that were decided on
 }
 
-// compare plays a trace in a cluster for each way.
+// compare plays a trace in a separate cluster for each way.
 func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 	t.Helper()
 	var clusters []*cluster
@@ -42,10 +41,9 @@ func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 		c.warm()
 	}
 	began := time.Now()
-	// The trace's time stands still while what is due is done, so on a slow machine nothing comes late: it takes
-	// longer.
+	// The trace's time is paused during each step, so a slow machine only takes longer.
 	for now := time.Duration(0); now < tr.length; now += tick {
-		// One after the other, so that none takes another's time: they share the processors.
+		// They run one after the other, because they share the CPUs.
 		for _, c := range clusters {
 			c.play(now)
 		}
@@ -74,8 +72,8 @@ func compare(t *testing.T, tr trace, ways ...way) map[string]outcome {
 
 func percent(share float64) string { return fmt.Sprintf("%.1f %%", 100*share) }
 
-// TestMixedLoad: with pods whose requests lie, NodeLoad keeps the hottest node cooler and the nodes more even than the
-// default profile does, for a request a second; the naive plugin needs hundreds of times as many.
+// TestMixedLoad checks that with pods whose requests are wrong, NodeLoad keeps the hottest node cooler and the nodes
+// more even than the default profile, with a request per second; the naive plugin needs hundreds of times as many.
 func TestMixedLoad(t *testing.T) {
 	t.Parallel()
 	ways := append([]way{byDefault, byNaive, byNodeLoad}, others...)
@@ -100,7 +98,7 @@ func TestMixedLoad(t *testing.T) {
 	if ours.spread >= luck*stock.spread {
 		t.Errorf("the nodes' loads differ by %s with NodeLoad, and by %s without", percent(ours.spread), percent(stock.spread))
 	}
-	// NodeLoad asks while the trace's time stands still, too.
+	// NodeLoad also refreshes while the trace's time is paused.
 	asked := float64(ours.queries) * mixedTrace.length.Seconds() / ours.took.Seconds()
 	if ours.queries == 0 || 100*asked > float64(naive.queries) {
 		t.Errorf("Prometheus got %d queries by NodeLoad, %.0f per %v, and %d by the naive plugin: want some, and less than one in 100",
@@ -108,9 +106,8 @@ func TestMixedLoad(t *testing.T) {
 	}
 }
 
-// TestStreamingJobs: with jobs whose task managers all request the same and use what the job's data volume makes them,
-// there are fewer hot spots with NodeLoad than with the default profile, and jobs are slowed down by them for less
-// time.
+// TestStreamingJobs checks that with jobs whose task managers have equal requests but a use that follows the job's data
+// volume, NodeLoad causes fewer hot spots than the default profile, and they slow jobs down for less time.
 func TestStreamingJobs(t *testing.T) {
 	t.Parallel()
 	ways := append([]way{byDefault, byNodeLoad}, others...)
@@ -140,9 +137,9 @@ func TestStreamingJobs(t *testing.T) {
 	}
 }
 
-// TestJobGraphs: with jobs whose task managers send data to each other, much less of it leaves a zone with
-// WorkloadTopology than with the default profile and with NodeLoad alone; and nodes are hot for less time than with
-// preferred pod affinity, which knows neither load nor where a job has piled up.
+// TestJobGraphs checks that with jobs whose task managers exchange data, WorkloadTopology causes much less traffic
+// between zones than the default profile and NodeLoad alone, and shorter hot times of nodes than preferred pod
+// affinity, which ignores the load and the concentration of a job.
 func TestJobGraphs(t *testing.T) {
 	t.Parallel()
 	ways := []way{byDefault, byAffinity, byNodeLoad, byTopology}

@@ -16,8 +16,8 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// naive is a plugin as one writes it at first: whenever a node is scored for a pod, Prometheus is asked about the node.
-// It doesn't know of pods that are too new to be measured.
+// naive is the simplest plugin: it queries Prometheus whenever a node
+// is scored for a pod. It ignores pods that are too new to be measured.
 type naive struct {
 	api prometheusv1.API
 }
@@ -30,7 +30,7 @@ func newNaive(api prometheusv1.API) frameworkruntime.PluginFactory {
 
 func (*naive) Name() string { return naiveName }
 
-// Score is 100 for an idle node and 0 for a full one.
+// Score returns 100 for an idle node and 0 for a full one.
 func (n *naive) Score(ctx context.Context, _ *framework.CycleState, _ *v1.Pod, node string) (int64, *framework.Status) {
 	query := fmt.Sprintf(`1 - avg(rate(node_cpu_seconds_total{mode="idle",instance="%s"}[%s]))`,
 		address(machine{name: node}), model.Duration(window))

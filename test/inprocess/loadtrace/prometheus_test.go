@@ -24,17 +24,17 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// window is the time over which loads are averaged: long in scrapes, short enough for a test.
+// window is the time over which loads are averaged: many scrapes, but short enough for a test.
 const window = 10 * time.Second
 
-// prometheus is a real one that scrapes the nodes of a reality each second.
+// prometheus is a real Prometheus that scrapes the nodes of a reality each second.
 type prometheus struct {
 	url   string
 	nodes int
 	api   prometheusv1.API
 }
 
-// program is the Prometheus to run. The test fails without one: had it passed, it would say that all is well.
+// program returns the Prometheus to run. The test fails without one, because a test that is skipped looks like success.
 func program(t *testing.T) string {
 	t.Helper()
 	const variable = "PROMETHEUS"
@@ -49,10 +49,10 @@ func program(t *testing.T) string {
 	return file
 }
 
-// listening is the line of Prometheus' log that says which port it got.
+// listening matches the line of Prometheus' log with its port.
 var listening = regexp.MustCompile(`msg="Listening on" .*address=(\S+)`)
 
-// newPrometheus starts one. It ends with the test.
+// newPrometheus starts a Prometheus. It is stopped at the end of the test.
 func newPrometheus(t *testing.T, reality *reality) *prometheus {
 	t.Helper()
 	exporter := httptest.NewServer(reality)
@@ -95,7 +95,7 @@ func newPrometheus(t *testing.T, reality *reality) *prometheus {
 		_ = command.Process.Kill()
 		_ = command.Wait()
 	})
-	// Kept for the case that it does not start; read to the end, since otherwise it would stop at a full pipe.
+	// The log is stored for a failed start, and read to the end, because a full pipe would block Prometheus.
 	addresses := make(chan string, 1)
 	go func() {
 		var log strings.Builder
@@ -129,8 +129,7 @@ func newClient(url string) (prometheusv1.API, error) {
 	return prometheusv1.NewAPI(client), nil
 }
 
-// warm tells whether there is half a window of measurements of each node. On a slow, busy machine some are always
-// missing.
+// warm reports whether each node has half a window of measurements. On a slow, busy machine some are always missing.
 func (p *prometheus) warm(ctx context.Context) bool {
 	query := fmt.Sprintf(`count(count_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[%s]) >= 5)`, model.Duration(window))
 	answer, _, err := p.api.Query(ctx, query, time.Time{})
@@ -141,7 +140,7 @@ func (p *prometheus) warm(ctx context.Context) bool {
 	return ok && len(vector) == 1 && int(vector[0].Value) == p.nodes
 }
 
-// queries is how many queries Prometheus has answered so far, by its own count.
+// queries returns the number of queries that Prometheus has answered so far, by its own metrics.
 func (p *prometheus) queries(t *testing.T) int {
 	t.Helper()
 	answer, err := http.Get(p.url + "/metrics")

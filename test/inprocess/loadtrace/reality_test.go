@@ -12,27 +12,26 @@ import (
 	"time"
 )
 
-// step is how finely loads are summed up over time.
+// step is the time step for summing loads.
 const step = 100 * time.Millisecond
 
-// placement is a pod on a node, for some time.
+// placement is a pod on a node with its start and end.
 type placement struct {
 	job
 	node     int
 	from, to time.Duration
 }
 
-// reality is what the nodes of a cluster really do: the trace's load, and that of the pods which a scheduler has put
-// there.
+// reality is the real load of a cluster's nodes: the trace's own load, and that of the placed pods.
 type reality struct {
 	nodes []machine
 
 	mutex sync.Mutex
-	at    time.Duration // the trace's time, at which loads stay until it is moved on
+	at    time.Duration // the trace's time, which determines the loads
 	on    [][]placement // by node
 	idle  []float64     // seconds of each core of a node
 	since time.Time
-	until []time.Time // what idle is reckoned to, by node
+	until []time.Time // time up to which idle is counted, by node
 }
 
 func newReality(nodes []machine, now time.Time) *reality {
@@ -56,7 +55,7 @@ func (r *reality) move(at time.Duration, now time.Time) {
 	r.at = at
 }
 
-// place has a pod run on a node from the trace's time on.
+// place starts a pod on a node at the trace's time.
 func (r *reality) place(j job, node int, now time.Time) placement {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -66,7 +65,7 @@ func (r *reality) place(j job, node int, now time.Time) placement {
 	return p
 }
 
-// load is what a node is asked for at a time, as a share of what it has: above 1 a pod does not get it.
+// load returns the demand on a node at a time, as a share of its capacity: above 1 the pods do not get all of it.
 func (r *reality) load(node int, at time.Duration) float64 {
 	sum := r.nodes[node].base.at(at)
 	for _, p := range r.on[node] {
@@ -77,7 +76,7 @@ func (r *reality) load(node int, at time.Duration) float64 {
 	return sum / float64(1000*r.nodes[node].cores)
 }
 
-// reckon adds to a node's idle time what came since it was reckoned last. What changes a load reckons first.
+// reckon updates a node's idle time since the last call. It must be called before each change of the load.
 func (r *reality) reckon(node int, now time.Time) {
 	if took := now.Sub(r.until[node]); took > 0 {
 		r.idle[node] += took.Seconds() * (1 - min(1, r.load(node, r.at)))
@@ -85,7 +84,7 @@ func (r *reality) reckon(node int, now time.Time) {
 	}
 }
 
-// seconds are the idle and the busy time of each core of a node until now.
+// seconds returns the idle and the busy time of each core of a node until now.
 func (r *reality) seconds(node int, now time.Time) (idle, busy float64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -93,7 +92,7 @@ func (r *reality) seconds(node int, now time.Time) (idle, busy float64) {
 	return r.idle[node], r.until[node].Sub(r.since).Seconds() - r.idle[node]
 }
 
-// ServeHTTP is node_exporter on the node that the query names.
+// ServeHTTP imitates node_exporter on the node in the query.
 func (r *reality) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	for i, node := range r.nodes {
 		if request.FormValue("node") != address(node) {
@@ -112,26 +111,25 @@ func (r *reality) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	http.NotFound(w, request)
 }
 
-// address is what Prometheus knows a node by.
+// address returns the instance label of a node in Prometheus.
 func address(node machine) string { return node.name + ":9100" }
 
 // hot is the load above which a node is a hot spot.
 const hot = 0.8
 
-// heat is what nodes went through during a trace.
+// heat has the load figures of the nodes during a trace.
 type heat struct {
-	// peak is the highest load that any node had.
+	// peak is the highest load of any node.
 	peak float64
 	// spread is the standard deviation of the nodes' loads, its mean over time.
 	spread float64
-	// spots is how long nodes were hot, summed over nodes.
+	// spots is the time that nodes were hot, summed over nodes.
 	spots time.Duration
-	// slowed is how long jobs had one of their pods on a hot node, summed over jobs: a job is as fast as its slowest
-	// part.
+	// slowed is the time that jobs had a pod on a hot node, summed over jobs: a job is as fast as its slowest part.
 	slowed time.Duration
 }
 
-// heat sums up a time from the trace's beginning.
+// heat returns the figures for a duration from the beginning of the trace.
 func (r *reality) heat(length time.Duration) heat {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

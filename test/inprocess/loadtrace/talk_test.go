@@ -4,12 +4,12 @@ package loadtrace
 
 import "time"
 
-// talk is how much of what the pods of jobs send to each other goes from one node, and from one zone, to another.
+// talk is the share of the traffic within jobs that is between nodes, and between zones.
 type talk struct {
 	acrossNodes, acrossZones float64
 }
 
-// says is how much two pods of a job have to say to each other.
+// says returns the traffic between two pods of a job.
 func says(a, b job) float64 {
 	switch {
 	case a.component == taskManager && b.component == taskManager:
@@ -20,7 +20,8 @@ func says(a, b job) float64 {
 	return 0
 }
 
-// talk sums up a time from the trace's beginning. Each pair of a job's running pods says as much in each step.
+// talk returns the shares for a duration from the beginning of the trace.
+// The traffic of each pair of a job's running pods is the same in each step.
 func (r *reality) talk(length time.Duration) talk {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()

@@ -9,25 +9,24 @@ import (
 	"time"
 )
 
-// trace is what happens in a cluster, however it is scheduled: the load that its nodes have anyway, and the pods that
-// come.
+// trace is the input that is independent of scheduling: the base load of the nodes, and the pods to create.
 type trace struct {
 	length time.Duration
 	nodes  []machine
-	// pods are in the order in which they come.
+	// pods are in the order of their creation.
 	pods []job
 }
 
-// wave is a load that swings around a mean.
+// wave is a load that oscillates around a mean.
 type wave struct {
 	// mean is in millicores.
 	mean float64
-	// swing is the most that it departs from the mean, as a share of it.
+	// swing is the amplitude as a share of the mean.
 	swing         float64
 	period, phase time.Duration
 }
 
-// at is the load in millicores at a time.
+// at returns the load in millicores at a time.
 func (w wave) at(at time.Duration) float64 {
 	if w.swing == 0 {
 		return w.mean
@@ -35,31 +34,31 @@ func (w wave) at(at time.Duration) float64 {
 	return w.mean * (1 + w.swing*math.Sin(2*math.Pi*float64(at+w.phase)/float64(w.period)))
 }
 
-// machine is a node. What it does besides the pods of the trace is in no pod's requests.
+// machine is a node. Its base load is in no pod's requests.
 type machine struct {
 	name  string
 	cores int
 	base  wave
-	// zone is empty where a trace has no zones.
+	// zone is empty if the trace has no zones.
 	zone string
 }
 
 // job is a pod of a trace.
 type job struct {
 	name string
-	// owner is the job that it belongs to, if it is one of several pods.
+	// owner is its job, if it is one of several pods.
 	owner string
-	// component is what it is there, as Apache Flink labels it; empty where a trace does not look at that.
+	// component is its role in the job, as in Apache Flink's label; empty if the trace does not use it.
 	component string
-	// after names a pod that must run before this one is created; empty if it needs none.
+	// after is the name of a pod that must run before this one is created, or empty.
 	after string
-	// arrives is when it is created: since the trace's beginning, or since the pod before it runs.
+	// arrives is its creation time since the beginning of the trace, or since the start of the pod after.
 	arrives time.Duration
-	// lives is how long it runs.
+	// lives is its running time.
 	lives time.Duration
-	// request is what it asks for, in millicores.
+	// request is its request in millicores.
 	request int
-	// use is what it really takes.
+	// use is its real use.
 	use wave
 }
 
@@ -89,8 +88,8 @@ func machines(random *rand.Rand, n int) []machine {
 	return drawn
 }
 
-// mixed is a trace of batch pods whose requests are wrong. They come in bursts of one kind, like the pods of one
-// workload, and their requests do not show which will use most.
+// mixed returns a trace of batch pods with wrong requests. They are created in bursts of one kind, like the pods of one
+// workload, and their requests do not correlate with their use.
 func mixed(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}
@@ -98,11 +97,11 @@ func mixed(seed int64) trace {
 		var request int
 		var least, most float64
 		switch kind := random.Intn(20); {
-		case kind < 8: // asks for much and hardly does anything
+		case kind < 8: // requests much and uses little
 			request, least, most = 1000, 100, 300
-		case kind < 15: // honest
+		case kind < 15: // uses its request
 			request, least, most = 500, 400, 600
-		default: // asks for little and takes what it can get
+		default: // requests little and uses much
 			request, least, most = 250, 600, 1400
 		}
 		for range 1 + random.Intn(12) {
@@ -120,10 +119,10 @@ func mixed(seed int64) trace {
 	return tr
 }
 
-// streaming is a trace of jobs as Apache Flink runs them: a job manager, and when it runs, as many task managers as the
-// job asks for. All task managers request the same. What they use follows the volume of the job's data, which differs
-// from job to job by more than ten times, rises and falls for all of a job's task managers at once, and is spread over
-// them unevenly.
+// streaming returns a trace of Apache Flink jobs: a job manager and, once it runs, the job's
+// number of task managers. All task managers have the same request. Their use follows the
+// volume of the job's data, which differs between jobs by a factor of more than ten, rises
+// and falls for all task managers of a job together, and is distributed among them unevenly.
 func streaming(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 50 * time.Second, nodes: machines(random, 60)}
@@ -153,9 +152,9 @@ const (
 	taskManager = "taskmanager"
 )
 
-// graphs is a trace of streaming jobs in three zones, whose task managers send data to each other. Of every two jobs
-// one comes with all of its pods at once, and the task managers of the other one follow its job manager. Of every four
-// task managers one ends early, and another comes for it a second later.
+// graphs returns a trace of streaming jobs in three zones, whose task managers send data to each other. Every other job
+// creates all of its pods at once; in the others the task managers follow the job manager. One of four task managers
+// ends early, and is replaced a second later.
 func graphs(seed int64) trace {
 	random := rand.New(rand.NewSource(seed))
 	tr := trace{length: 40 * time.Second, nodes: machines(random, 60)}

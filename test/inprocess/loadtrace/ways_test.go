@@ -16,19 +16,18 @@ import (
 // way is a way of scheduling.
 type way struct {
 	name string
-	// measures says that it asks Prometheus.
+	// measures reports whether it queries Prometheus.
 	measures bool
-	// refreshes says that it asks by itself, again and again, and not when a pod comes.
+	// refreshes reports whether it queries periodically instead of for each pod.
 	refreshes bool
 	config    func(url string) string
-	// plugins are those that the scheduler is not compiled with.
+	// plugins are plugins that are not compiled into the scheduler.
 	plugins func(*testing.T, *prometheus) frameworkruntime.Registry
-	// change is what the pods' authors write for it.
+	// change is the change that authors of pods make for it.
 	change func(*corev1.Pod)
 }
 
-// The ways that are compared. Those that look at measurements have the default plugins beside them, and the same
-// weight.
+// The compared ways. Those with measurements have the default plugins in addition, and the same weight.
 var (
 	byDefault = way{name: "default"}
 	byNaive   = way{
@@ -57,7 +56,7 @@ var (
 	}
 )
 
-// byAffinity has each pod prefer the zone of its job, and a little its node.
+// byAffinity makes each pod prefer the zone of its job, and with less weight its node.
 var byAffinity = way{
 	name:   "preferred pod affinity",
 	config: func(string) string { return profile("InterPodAffinity", "") },
@@ -75,7 +74,7 @@ var byAffinity = way{
 	},
 }
 
-// byTopology is WorkloadTopology beside NodeLoad, with the arguments and weights of
+// byTopology is WorkloadTopology with NodeLoad, with the arguments and weights of
 // manifests/config/workload-topology.yaml; NodeLoad's times are those of the trace.
 var byTopology = way{
 	name: "WorkloadTopology and NodeLoad", measures: true, refreshes: true,
@@ -106,10 +105,10 @@ profiles:
 	},
 }
 
-// others are ways of other projects, which are compared where they are compiled in. Nothing is expected of them.
+// others are ways of other projects, which are compared if they are compiled in. Their figures are not checked.
 var others []way
 
-// profile is a scheduler's configuration of the default plugins and one more.
+// profile returns a scheduler's configuration with the default plugins and one more.
 func profile(plugin, pluginConfig string) string {
 	return fmt.Sprintf(`apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration

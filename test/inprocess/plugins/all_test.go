@@ -102,8 +102,8 @@ func TestTableHasEveryPlugin(t *testing.T) {
 	}
 }
 
-// TestNewRefusesArgs is about the types of args, and about one invalid field of each plugin: the first that a plugin's
-// validator reports for args without values. RandScore has no invalid args.
+// TestNewRefusesArgs covers wrong types of args, and one invalid field of each plugin: the first that its validator
+// reports for empty args. RandScore has no invalid args.
 func TestNewRefusesArgs(t *testing.T) {
 	invalid := map[string]struct {
 		args apiruntime.Object

@@ -120,8 +120,8 @@ func podsOf(profile string, count int) []*v1.Pod {
 	return pods
 }
 
-// drawnNode returns the node of a redirected pod at its first attempt if all nodes are feasible: that with the lowest
-// pseudorandom number.
+// drawnNode returns the node of a redirected pod at its first attempt if
+// all nodes are feasible: the one with the lowest pseudorandom number.
 func drawnNode(seed int64, pod *v1.Pod, nodes []*v1.Node) string {
 	target := pseudorandom.Mix(pseudorandom.Key(seed, string(pod.UID), "1"), "target")
 	return slices.MinFunc(nodes, func(a, b *v1.Node) int {
@@ -286,8 +286,8 @@ func preempting(t *testing.T, args string) (*decision.Scheduler, *v1.Pod) {
 	return s, pod
 }
 
-// TestChaosRejectionEvictsNoPod is about attempts in which Chaos rejects the empty node: preemption would evict the
-// victim from the other one.
+// TestChaosRejectionEvictsNoPod covers attempts in which Chaos rejects
+// the empty node: preemption would evict the victim from the other one.
 func TestChaosRejectionEvictsNoPod(t *testing.T) {
 	failed := 0
 	for seed := 1; seed <= 40; seed++ {
@@ -306,7 +306,7 @@ func TestChaosRejectionEvictsNoPod(t *testing.T) {
 	}
 }
 
-// TestChaosKeepsPreemption is about attempts in which Chaos rejects no node: in a dry run, and if other plugins reject
+// TestChaosKeepsPreemption covers attempts in which Chaos rejects no node: in a dry run, and if other plugins reject
 // both nodes first. Preemption must then work as without Chaos, although its simulations have room.
 func TestChaosKeepsPreemption(t *testing.T) {
 	for _, args := range []string{`rejectPercent: 100, dryRun: true`, `rejectPercent: 100`} {

@@ -12,7 +12,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// dataServer makes a running pod that serves a dataset on a node.
+// dataServer returns a running pod that serves a dataset on a node.
 func dataServer(name, node, dataset, cpu string, priority int32) *v1.Pod {
 	pod := st.MakePod().Name(name).UID(name).Node(node).Label("dataset", dataset).Priority(priority).
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu}).Obj()
@@ -20,8 +20,7 @@ func dataServer(name, node, dataset, cpu string, priority int32) *v1.Pod {
 	return pod
 }
 
-// TestPreemptionKeepsTheDataOfThePod has a pod that must be on a node with its data, and nodes that are full. Each node
-// has one CPU.
+// TestPreemptionKeepsTheDataOfThePod has a pod that must be on a node with its data, and full nodes with one CPU each.
 func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 	web := func(name, node, cpu string) *v1.Pod {
 		return st.MakePod().Name(name).UID(name).Node(node).Priority(0).Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu}).Obj()
@@ -29,7 +28,7 @@ func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 	tests := []struct {
 		name    string
 		running []*v1.Pod
-		// want are the pods that are preempted.
+		// want are the expected victims.
 		want []string
 	}{
 		{
@@ -38,8 +37,8 @@ func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 			want:    []string{"web-0"},
 		},
 		{
-			// Preemption begins with all pods of less priority gone, and so with the data. Pod affinity has the same
-			// limit.
+			// Preemption first removes all pods of lower priority, including
+			// those with the data. Pod affinity has the same limit.
 			name:    "none, where the pod that serves the data could be preempted too",
 			running: []*v1.Pod{dataServer("server", "node-0", "sales", "500m", 0), web("web-0", "node-0", "500m"), web("web-1", "node-1", "1")},
 			want:    nil,
@@ -86,7 +85,8 @@ func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 	}
 }
 
-// TestPreemptionIsForPodsThatReadNothingToo: preemption filters with copies of the pod, which DataLocality has to pass.
+// TestPreemptionIsForPodsThatReadNothingToo checks that DataLocality
+// accepts the copies of a pod that preemption filters with.
 func TestPreemptionIsForPodsThatReadNothingToo(t *testing.T) {
 	nodes := nodesOf(1, "1")
 	nodes[0].Labels = map[string]string{v1.LabelHostname: "node-0"}

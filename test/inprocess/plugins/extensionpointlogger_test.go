@@ -28,7 +28,7 @@ type logged struct {
 	text  bytes.Buffer
 }
 
-// captureLog collects the log until the test ends.
+// captureLog collects the log until the end of the test.
 func captureLog(t *testing.T) *logged {
 	l := &logged{}
 	klog.LogToStderr(false)
@@ -76,13 +76,13 @@ func counts(calls []call) map[string]int {
 	return n
 }
 
-// of keeps the calls that are about a pod.
+// of returns the calls for a pod.
 func of(pod string, calls []call) []call {
 	return slices.DeleteFunc(slices.Clone(calls), func(one call) bool { return one["pod"] != pod })
 }
 
-// everywhere has the plugin at each extension point, before all others: multiPoint enables it, and naming it at a point
-// puts it first there. %s takes further args.
+// everywhere enables the plugin at each extension point, before all others: multiPoint enables it, and listing it at a
+// point puts it first there. %s is for further args.
 const everywhere = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
@@ -115,15 +115,15 @@ func loggerConfiguration(args ...string) string {
 	return fmt.Sprintf(everywhere, indented.String())
 }
 
-// outcome is all that can be seen of what a scheduler did.
+// outcome is the observable result of a scheduler.
 type outcome struct {
 	Decisions []decision.Decision
 	Bound     map[string]string
 	Failures  []decision.Event
 }
 
-// crowd fills a third of the nodes with pods, schedules others, of which some fit nowhere and some preempt, and tries
-// the latter again.
+// crowd fills a third of the nodes with pods, schedules others, some
+// of which fit nowhere or preempt, and retries the preempting ones.
 func crowd(t *testing.T, config string) outcome {
 	s := decision.New(t, decision.Options{Config: config, Plugins: registered(), Nodes: decision.MixedNodes(150), Seed: 42})
 	for i := 0; i < 150; i += 3 {
@@ -165,7 +165,7 @@ func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
 		t.Errorf("bound and failed with the plugin: %+v\nwithout: %+v", with, without)
 	}
 
-	// The comparison is worth something only if all of this took place.
+	// The comparison is only meaningful if all of this happened.
 	var failed, preempted int
 	nodes := make(map[string]bool)
 	for _, one := range without.Decisions {
@@ -187,9 +187,9 @@ func TestPlacementsAreTheSameWithAndWithout(t *testing.T) {
 	}
 }
 
-// smallCluster is a scenario whose calls can be counted by hand: a node that is full of a pod of low priority, and two
-// free ones. It schedules, in this order (by priority), a pod that has to preempt; one that fits on both free nodes;
-// one that fits on one node only; one whose binding fails; one that fits nowhere. Then the first once more.
+// smallCluster is a scenario whose calls can be counted by hand: a node that is full with a pod of low priority, and
+// two free ones. It schedules, in this order (by priority), a pod that has to preempt; one that fits on both free
+// nodes; one that fits on one node only; one whose binding fails; one that fits nowhere. Then it retries the first.
 func smallCluster(t *testing.T, config string) {
 	cpu := func(amount string) map[v1.ResourceName]string {
 		return map[v1.ResourceName]string{v1.ResourceCPU: amount}
@@ -221,7 +221,7 @@ func smallCluster(t *testing.T, config string) {
 	}
 }
 
-// lastCalls waits for what comes after the end of the scenario: three pods' PostBind.
+// lastCalls waits for the calls after the end of the scenario: PostBind of three pods.
 func lastCalls(t *testing.T, log *logged, postBinds int) []call {
 	t.Helper()
 	waitFor(t, fmt.Sprintf("%d PostBind", postBinds), func() bool { return counts(log.calls())["PostBind"] >= postBinds })
@@ -280,7 +280,7 @@ func TestEveryExtensionPointIsLoggedOncePerCall(t *testing.T) {
 			}
 		})
 	}
-	// How often a heap of five compares is its own business.
+	// The number of comparisons in a heap of five is not checked.
 	if counts(calls)["QueueSort"] < 4 {
 		t.Errorf("%d comparisons of the five pods", counts(calls)["QueueSort"])
 	}
@@ -296,7 +296,7 @@ func plus(a, b map[string]int) map[string]int {
 	return sum
 }
 
-// checkFields checks that a line has what its extension point has to say, and nothing else.
+// checkFields checks that a line has exactly the fields of its extension point.
 func checkFields(t *testing.T, one call) {
 	t.Helper()
 	keys := map[string][]string{
@@ -347,7 +347,7 @@ func TestLinesOfOneCycleShareItsNumber(t *testing.T) {
 		}
 		cyclesOf[pod][number] = true
 	}
-	// Highest priority first; the preemptor, first of all, once more at the end.
+	// Pods come in the order of priority; the preemptor, the first, is retried at the end.
 	want := map[string]string{"1": "preemptor", "2": "choosing", "3": "pinned", "4": "unbindable", "5": "huge", "6": "preemptor"}
 	for number, pod := range want {
 		if podOf[number] != "secret-namespace/secret-"+pod {
@@ -406,7 +406,7 @@ func TestSamplingTakesAllOfAPodOrNothing(t *testing.T) {
 	smallCluster(t, loggerConfiguration())
 	all := lastCalls(t, log, 3)
 	before := len(all)
-	// At a rate of a half, the draws of these UIDs take some of the five and leave some.
+	// At a rate of one half, these UIDs select some of the five pods, but not all.
 	smallCluster(t, loggerConfiguration("sampleRate: 0.5"))
 	var taken, left int
 	sampled := log.calls()[before:]

@@ -14,7 +14,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// pool makes nodes of a pool, each with room for so many pods of one CPU.
+// pool returns nodes of a pool, each with room for a number of pods of one CPU.
 func pool(name string, count int, cpu string) []*v1.Node {
 	var nodes []*v1.Node
 	for i := 0; i < count; i++ {
@@ -24,7 +24,7 @@ func pool(name string, count int, cpu string) []*v1.Node {
 	return nodes
 }
 
-// ofShare makes a pod of the population of the shares here: app=web, one CPU.
+// ofShare returns a pod that counts for the shares here: app=web, one CPU.
 func ofShare(name string, priority int32) *v1.Pod {
 	return st.MakePod().Namespace("default").Name(name).UID(name).Label("app", "web").Priority(priority).
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj()
@@ -35,8 +35,8 @@ func running(node string, pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-// shareOfSpot has a Share rule for the pods app=web on the pool spot, with the given bounds, in a profile that has two
-// names.
+// shareOfSpot returns a configuration with a Share rule for the pods
+// app=web on the pool spot, with the given bounds, in two profiles.
 func shareOfSpot(bounds string) string {
 	one := with(nodefilter.Name, `{rules: [{name: spot-share, action: Share, `+bounds+`, nodeSelector: {matchLabels: {pool: spot}}, podSelector: {matchLabels: {app: web}}}]}`)
 	_, profile, _ := strings.Cut(one, "profiles:\n")
@@ -48,8 +48,8 @@ func newShare(t *testing.T, bounds string, nodes []*v1.Node) *decision.Scheduler
 	return decision.New(t, decision.Options{Config: shareOfSpot(bounds), Plugins: registered(), Nodes: nodes, Seed: 1, NoBackoff: true})
 }
 
-// TestAPodPreemptsForItsShare: of the pods, half may be on spot nodes, and two of four are; there is no room elsewhere.
-// A pod of a higher priority gets the place of one of them, though spot-0 has room for all.
+// TestAPodPreemptsForItsShare allows half of the pods on spot nodes, where two of four are; there is no room elsewhere.
+// A pod of a higher priority must preempt one of them, although spot-0 has room for all.
 func TestAPodPreemptsForItsShare(t *testing.T) {
 	s := newShare(t, "maxPercent: 50", append(pool("spot", 1, "10"), pool("on-demand", 1, "2")...))
 	s.Create(
@@ -63,7 +63,7 @@ func TestAPodPreemptsForItsShare(t *testing.T) {
 	if got := s.Schedule(ofShare("preemptor", 100))[0]; got.Failure != failure {
 		t.Fatalf("got %v, want the failure %q", got, failure)
 	}
-	// The end of the victim wakes both pods that wait.
+	// The deletion of the victim requeues both pending pods.
 	decided := map[string]string{}
 	for _, made := range s.Next(2) {
 		decided[made.Pod] = made.Node
@@ -76,9 +76,9 @@ func TestAPodPreemptsForItsShare(t *testing.T) {
 	}
 }
 
-// TestAShareCountsPodsOfAllProfiles also while they are being bound. One profile places ten pods on on-demand nodes.
-// Only because the other profile counts these may ten of its own go to spot nodes: of its own alone, not one might be
-// there. The next, of either profile, would be 11 of 21.
+// TestAShareCountsPodsOfAllProfiles also covers pods that are being bound. One profile places ten pods on on-demand
+// nodes. Only because the other profile counts these, ten of its own can go to spot nodes: by its own alone, none
+// could. The next one, of either profile, would be 11 of 21.
 func TestAShareCountsPodsOfAllProfiles(t *testing.T) {
 	s := newShare(t, "maxPercent: 50", append(pool("spot", 2, "20"), pool("on-demand", 2, "20")...))
 	place := func(pod, scheduler, pool string) decision.Decision {
@@ -102,8 +102,8 @@ func TestAShareCountsPodsOfAllProfiles(t *testing.T) {
 	}
 }
 
-// TestAPodWaitsForItsShare: it may only go where its share is full, and is tried again when another pod of the share is
-// gone.
+// TestAPodWaitsForItsShare has a pod that only fits where its share is
+// full. It must be retried when another pod of the share is deleted.
 func TestAPodWaitsForItsShare(t *testing.T) {
 	s := newShare(t, "maxPercent: 50", append(pool("spot", 1, "10"), pool("on-demand", 1, "10")...))
 	s.Create(running("spot-0", ofShare("spot", 0)), running("spot-0", ofShare("too-many", 0)), running("on-demand-0", ofShare("on-demand", 0)))
@@ -122,7 +122,7 @@ func TestAPodWaitsForItsShare(t *testing.T) {
 	}
 }
 
-// TestANodeThatLosesItsLabelTakesNoMorePods: what may only be processed on certified nodes waits where none is known.
+// TestANodeThatLosesItsLabelTakesNoMorePods checks that pods for certified nodes wait if there are none.
 func TestANodeThatLosesItsLabelTakesNoMorePods(t *testing.T) {
 	const label = "node-restriction.kubernetes.io/certified"
 	s := decision.New(t, decision.Options{

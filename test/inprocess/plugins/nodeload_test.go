@@ -24,8 +24,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which nothing but NodeLoad
-// scores.
+// nodeLoadConfiguration has a profile with the default plugins and NodeLoad, and one in which only NodeLoad scores.
 const nodeLoadConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
@@ -63,7 +62,7 @@ func arguments() *config.NodeLoadArgs {
 	}
 }
 
-// nodeLoadScheduler is a scheduler whose NodeLoad asks a Prometheus of the test's.
+// nodeLoadScheduler is a scheduler whose NodeLoad queries the test's Prometheus.
 type nodeLoadScheduler struct {
 	*decision.Scheduler
 	*prometheus
@@ -71,7 +70,7 @@ type nodeLoadScheduler struct {
 	plugins []*nodeload.NodeLoad
 }
 
-// newNodeLoad makes a scheduler, and waits until NodeLoad knows the loads of its nodes.
+// newNodeLoad returns a scheduler after its NodeLoad has received the loads of the nodes.
 func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, loads map[string]float64, at time.Time,
 	noBackoff bool) *nodeLoadScheduler {
 	t.Helper()
@@ -145,7 +144,7 @@ func nodesOf(count int, cpu string) []*v1.Node {
 	return nodes
 }
 
-// evenly loads all nodes alike.
+// evenly returns the same load for all nodes.
 func evenly(nodes []*v1.Node, load float64) map[string]float64 {
 	loads := map[string]float64{}
 	for _, node := range nodes {
@@ -163,7 +162,7 @@ func podsWith(count int, profile, cpu string) []*v1.Pod {
 	return pods
 }
 
-// spread returns the fewest and the most pods that a node got.
+// spread returns the fewest and the most pods on a node.
 func spread(t *testing.T, nodes []*v1.Node, decisions []decision.Decision) (fewest, most int) {
 	t.Helper()
 	counts := map[string]int{}
@@ -232,8 +231,8 @@ func TestNodeLoadUnmeasuredNode(t *testing.T) {
 	}
 }
 
-// TestNodeLoadWithoutPodsInFlight checks that it is the pods in flight that spread pods: with an estimate of 0 they
-// pile up.
+// TestNodeLoadWithoutPodsInFlight checks that counting pods in flight
+// spreads the pods: with an estimate of 0 they all go to the same node.
 func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
 	nodes := nodesOf(40, "40")
 	args := arguments()
@@ -241,7 +240,7 @@ func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
 	loads := evenly(nodes, 0.2)
 	loads["node-7"] = 0.19
 	s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
-	// Until the node's CPUs are all requested: 40 pods, all on the one that was the coldest.
+	// All 40 pods go to the coldest node, until all its CPUs are requested.
 	if _, most := spread(t, nodes, s.Schedule(podsWith(500, "alone", "1")...)); most != 40 {
 		t.Errorf("the node with most pods got %d, want 40", most)
 	}
@@ -264,7 +263,7 @@ func TestNodeLoadHotNodes(t *testing.T) {
 		}
 	}
 	s.Settle()
-	// With ten pods each, they are at 71 %: they take one large pod more, which does not count before it is there.
+	// With ten pods each, they are at 71 %: each takes one more large pod, which does not count before it is placed.
 	for _, made := range s.Schedule(podsWith(2, "alone", "10")...) {
 		if made.Node != "node-8" && made.Node != "node-9" {
 			t.Errorf("%s goes to %q: %s", made.Pod, made.Node, made.Failure)
@@ -278,7 +277,7 @@ func TestNodeLoadHotNodes(t *testing.T) {
 		t.Errorf("the failure is %q, which does not contain %q", made.Failure, want)
 	}
 	s.set("node-3", 0.5, time.Now())
-	// Only an event wakes the pod; the flush comes after a minute, which is the patience of this.
+	// Only an event requeues the pod in time: the flush comes after a minute, which is the limit of this wait.
 	if made := s.Next(1)[0]; made.Node != "node-3" {
 		t.Errorf("got %v, want node-3", made)
 	}

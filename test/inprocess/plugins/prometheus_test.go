@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// prometheus answers as Prometheus does to all that NodeLoad asks: with the same load for each resource.
+// prometheus answers NodeLoad's queries like Prometheus, with the same load for each resource.
 type prometheus struct {
 	url string
 
@@ -22,11 +22,11 @@ type prometheus struct {
 	at    time.Time
 }
 
-// term finds what NodeLoad calls the expressions that it asks for: a number, and v, t or d for value, timestamp and
-// deviation.
+// term matches NodeLoad's names for the expressions in a query: a
+// number, and v, t or d for value, timestamp and deviation.
 var term = regexp.MustCompile(`"nodeload_term", "([0-9]+)([vtd])"`)
 
-// newPrometheus serves the loads of nodes, measured at a time; at the time of the request if that is zero.
+// newPrometheus serves the loads of nodes, measured at the given time, or at the time of the request if that is zero.
 func newPrometheus(tb testing.TB, loads map[string]float64, at time.Time) *prometheus {
 	p := &prometheus{loads: loads, at: at}
 	server := httptest.NewServer(p)

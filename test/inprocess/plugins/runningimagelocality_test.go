@@ -13,7 +13,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// runningOn is an application that runs on a node.
+// runningOn returns a pod of an application that runs on a node.
 func runningOn(node *v1.Node) *v1.Pod {
 	pod := application("running-on-" + node.Name)
 	pod.Spec.NodeName = node.Name
@@ -24,9 +24,9 @@ func runningOn(node *v1.Node) *v1.Pod {
 	return pod
 }
 
-// TestReplicasAreNotDrawnTogetherByDefault has one of 20 nodes run a replica, and 19 more come. A replica takes more
-// than a tenth of a node, which is some 11 points of NodeResourcesFit. An image on one node of 20 is worth 5 points, so
-// each replica gets a node of its own. If it were worth 100, the first node would get seven of them.
+// TestReplicasAreNotDrawnTogetherByDefault runs a replica on one of 20 nodes, and schedules 19 more. A replica takes
+// more than a tenth of a node, which is about 11 points of NodeResourcesFit. An image on one node of 20 is worth 5
+// points, so each replica gets its own node. If it were worth 100, the first node would get seven of them.
 func TestReplicasAreNotDrawnTogetherByDefault(t *testing.T) {
 	var nodes []*v1.Node
 	for i := 0; i < 20; i++ {
@@ -45,7 +45,7 @@ func TestReplicasAreNotDrawnTogetherByDefault(t *testing.T) {
 	}
 }
 
-// TestAStartedContainerIsSeenByTheNextDecision: the pod's status is all that changes, and the scheduler's cache has it.
+// TestAStartedContainerIsSeenByTheNextDecision changes only the pod's status, which is in the scheduler's cache.
 func TestAStartedContainerIsSeenByTheNextDecision(t *testing.T) {
 	nodes := nodesOf(5, "100")
 	s := decision.New(t, decision.Options{

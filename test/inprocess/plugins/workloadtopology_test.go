@@ -12,7 +12,7 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// inZones are nodes with 8 cores, in the zones in turn.
+// inZones returns nodes with 8 cores, in the zones in turn.
 func inZones(n int, zones ...string) []*v1.Node {
 	var nodes []*v1.Node
 	for i := 0; i < n; i++ {
@@ -28,7 +28,7 @@ func ofJob(job, name string) *v1.Pod {
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "100m", v1.ResourceMemory: "128Mi"}).Obj()
 }
 
-// topologyAlone is a profile in which nothing but WorkloadTopology scores.
+// topologyAlone is a profile in which only WorkloadTopology scores.
 func topologyAlone(args, more string) string {
 	return fmt.Sprintf(`
 apiVersion: kubescheduler.config.k8s.io/v1beta3
@@ -49,7 +49,7 @@ profiles:
 
 const noNodeLoad = `{prometheus: {endpoints: ["http://127.0.0.1:1"]}}`
 
-// TestAJobThatComesAtOnceStaysTogether: pods that are assumed count, long before they are bound.
+// TestAJobThatComesAtOnceStaysTogether checks that assumed pods count long before they are bound.
 func TestAJobThatComesAtOnceStaysTogether(t *testing.T) {
 	s := decision.New(t, decision.Options{
 		Config: topologyAlone(`{maxPerNode: 3}`, noNodeLoad), Plugins: registered(), Nodes: inZones(12, "a", "b", "c"), Seed: 1,
@@ -76,8 +76,8 @@ func TestAJobThatComesAtOnceStaysTogether(t *testing.T) {
 	}
 }
 
-// TestPreemptionMakesRoomInAGroup: only without a pod of its group does the node take the pod. Pods of another group
-// have as low a priority, and stay.
+// TestPreemptionMakesRoomInAGroup has a node that fits the pod only without a
+// pod of its group. Pods of another group with the same low priority must stay.
 func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 	s := decision.New(t, decision.Options{
 		Config: topologyAlone(`{maxPerNode: 1}`, noNodeLoad), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
@@ -103,8 +103,7 @@ func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 	}
 }
 
-// TestPreemptionMakesRoomBesideANominatedPod: the pods that are placed are fewer than may be, but another one is
-// nominated.
+// TestPreemptionMakesRoomBesideANominatedPod has fewer placed pods than the maximum, but another pod is nominated.
 func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 	s := decision.New(t, decision.Options{
 		Config: with("WorkloadTopology", "{maxPerNode: 2}"), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
@@ -124,7 +123,7 @@ func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 	waitFor(t, "the pod of low priority to go", func() bool { return s.Pods()["default/low"] == nil })
 }
 
-// TestAJobKeepsAwayFromAHotNode that its peer is on, once NodeLoad has measured the node.
+// TestAJobKeepsAwayFromAHotNode checks that pods avoid the hot node of their peer once NodeLoad has measured it.
 func TestAJobKeepsAwayFromAHotNode(t *testing.T) {
 	p := newPrometheus(t, map[string]float64{"node-0": 0.75, "node-1": 0.1}, time.Time{})
 	s := decision.New(t, decision.Options{
@@ -134,7 +133,7 @@ func TestAJobKeepsAwayFromAHotNode(t *testing.T) {
 	tried := 0
 	waitFor(t, "a pod to keep away from the hot node", func() bool {
 		tried++
-		// Each of a job with one peer, on the hot node.
+		// Each is of a job with one peer, on the hot node.
 		job := fmt.Sprintf("job-%d", tried)
 		peer := ofJob(job, job+"-peer")
 		peer.Spec.NodeName = "node-0"

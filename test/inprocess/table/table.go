@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package table shows what a comparison has measured.
+// Package table prints the results of comparisons.
 package table
 
 import (
@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 )
 
-// Log has a test print rows of cells under a title and the names of the columns.
+// Log prints rows of cells to a test's log, under a title and the names of the columns.
 func Log(tb testing.TB, title string, columns []string, rows func(row func(cells ...any))) {
 	tb.Helper()
 	var text strings.Builder

@@ -20,13 +20,13 @@ import (
 const (
 	capacityType = "karpenter.sh/capacity-type"
 	spot         = "spot"
-	// luck is what of a cost one must be below to be cheaper by more than two days of the same way differ.
+	// luck is the share of another way's cost below which a cost is lower: days of the same way differ by less.
 	luck = 0.95
 	day  = 24 * time.Hour
 )
 
-// machines are what the nodes of the trace are, by instance type: what they have, and what they cost in an hour. Those
-// of the type old-8 are in no table of a configuration.
+// machines are the instance types of the trace's nodes, with their capacity
+// and price per hour. The type old-8 is in no price table of a configuration.
 var machines = []struct {
 	name           string
 	cpu, memory    int // cores, GiB
@@ -40,7 +40,7 @@ var machines = []struct {
 	{"old-8", 8, 32, 0.45, 0, 12, 0},
 }
 
-// priced makes the nodes of the trace in three zones, and says what each costs in an hour.
+// priced returns the nodes of the trace in three zones, and the price of each per hour.
 func priced() ([]*corev1.Node, map[string]float64) {
 	var nodes []*corev1.Node
 	prices := map[string]float64{}
@@ -65,8 +65,8 @@ func priced() ([]*corev1.Node, map[string]float64) {
 	return nodes, prices
 }
 
-// dayOfPods draws a day. Services have more replicas the more people are awake, most at two in the afternoon; batch
-// pods come mostly at night, and tolerate spot.
+// dayOfPods returns a random day. Services have more replicas the more people are awake, most at two in the afternoon;
+// batch pods come mostly at night, and tolerate spot.
 func dayOfPods(seed int64) []visit {
 	random := rand.New(rand.NewSource(seed))
 	var pods []visit
@@ -79,7 +79,7 @@ func dayOfPods(seed int64) []visit {
 		}
 		pods = append(pods, v)
 	}
-	// awake is a share of all people, from 0.3 at two in the night to 1.
+	// awake returns the share of people who are awake, from 0.3 at two in the night to 1.
 	awake := func(at time.Duration) float64 {
 		return 0.65 - 0.35*math.Cos(2*math.Pi*(at-2*time.Hour).Hours()/24)
 	}
@@ -87,7 +87,7 @@ func dayOfPods(seed int64) []visit {
 		replicas := 4 + random.Intn(13)
 		milliCPU, mebibytes := 250*(1+random.Intn(6)), 512*(1+random.Intn(8))
 		for replica := range replicas {
-			// A replica is there while so many are needed.
+			// A replica runs while that many are needed.
 			var since time.Duration = -1
 			for at := time.Duration(0); at <= day; at += 5 * time.Minute {
 				needed := at < day && awake(at)*float64(replicas) > float64(replica)
@@ -114,10 +114,10 @@ func dayOfPods(seed int64) []visit {
 	return pods
 }
 
-// bill is what a day came to.
+// bill has the costs of a day.
 type bill struct {
-	// perHour is the price of the nodes with pods, nodes their number, and services the share of services' pods that
-	// were on spot nodes: all of them means over the day.
+	// perHour is the price of the nodes with pods, nodes their number, and services
+	// the share of services' pods on spot nodes, all as means over the day.
 	perHour, nodes, services float64
 	podsPerSecond            float64
 }
@@ -150,7 +150,7 @@ func billOf(t *testing.T, way way, tr trace, prices map[string]float64) bill {
 	return b
 }
 
-// days are how many are compared: one may suit a way by chance.
+// days is the number of compared days: a single one may suit a way by chance.
 const days = 3
 
 // mean returns the mean of a figure over days.
@@ -164,8 +164,8 @@ func mean(bills []bill, figure func(bill) float64) float64 {
 
 func perHour(b bill) float64 { return b.perHour }
 
-// TestCostOfADay: bin packing with NodeCost is cheaper than without, and than the default profile, by more than chance,
-// and keeps services off spot nodes.
+// TestCostOfADay checks that bin packing with NodeCost is significantly cheaper than without, and than the default
+// profile, and keeps services off spot nodes.
 func TestCostOfADay(t *testing.T) {
 	nodes, prices := priced()
 	registry := frameworkruntime.Registry{nodecost.Name: nodecost.New}

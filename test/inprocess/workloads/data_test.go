@@ -19,19 +19,19 @@ import (
 
 const (
 	datasetsKey, rackLabel = "data-locality.scheduler/datasets", "example.com/rack"
-	// byHandLabel is what people give nodes, to write affinities for.
+	// byHandLabel is a label that people set on nodes for affinities.
 	byHandLabel = "data.by-hand/"
 )
 
-// held is a dataset of the trace and the nodes that hold it, by their numbers.
+// held is a dataset of the trace with the numbers of the nodes that hold it.
 type held struct {
 	name  string
 	bytes int64
 	nodes []int
 }
 
-// racked are 96 nodes in 12 racks and 3 zones, and datasets on three of them each, as HDFS places them: one on any
-// node, two on two nodes of another rack. Sizes differ by some thousand times.
+// racked returns 96 nodes in 12 racks and 3 zones, and datasets on three of them each, as HDFS places them: one replica
+// on any node, two on two nodes of another rack. Sizes differ by a factor of some thousands.
 func racked(random *rand.Rand) ([]*corev1.Node, []held) {
 	const racks, ofRack, ofZone = 12, 8, 4
 	var nodes []*corev1.Node
@@ -61,8 +61,8 @@ func racked(random *rand.Rand) ([]*corev1.Node, []held) {
 	return nodes, datasets
 }
 
-// batchJobs draws jobs of an hour, of 1 to 16 pods, each of which reads one to three datasets, some of them more often
-// than others, for 5 to 35 minutes. It returns which datasets each pod reads.
+// batchJobs returns random jobs of an hour, and the datasets that each pod reads. Jobs have 1 to 16 pods, each of which
+// reads one to three datasets, some of them more often than others, for 5 to 35 minutes.
 func batchJobs(random *rand.Rand, datasets []held) ([]visit, map[string][]held) {
 	popular := rand.NewZipf(random, 1.3, 4, uint64(len(datasets)-1))
 	var pods []visit
@@ -88,8 +88,7 @@ func batchJobs(random *rand.Rand, datasets []held) ([]visit, map[string][]held) 
 	return pods, reads
 }
 
-// byHand gives pods what people write for them: they prefer the nodes with the label of a dataset, with a weight by
-// size.
+// byHand adds the usual manual affinity: pods prefer the nodes with the label of a dataset, weighted by size.
 func byHand(pods []visit, reads map[string][]held) []visit {
 	var changed []visit
 	for _, v := range pods {
@@ -113,16 +112,16 @@ func byHand(pods []visit, reads map[string][]held) []visit {
 	return changed
 }
 
-// reading is what a trace came to.
+// reading has the figures of a trace.
 type reading struct {
-	// at are the bytes that were read on the node, in its rack, in its zone, and further away, as shares of all.
+	// at are the shares of bytes that were read on the node, in its rack, in its zone, and farther away.
 	at [4]float64
-	// hottest is the most pods that a node had at a time.
+	// hottest is the maximum number of pods on a node at a time.
 	hottest       int
 	podsPerSecond float64
 }
 
-// readingOf plays a trace, and looks where each pod is that was placed.
+// readingOf plays a trace, and returns its figures from the nodes of the placed pods.
 func readingOf(t *testing.T, way way, tr trace, reads map[string][]held) reading {
 	t.Helper()
 	var r reading
@@ -157,7 +156,7 @@ func readingOf(t *testing.T, way way, tr trace, reads map[string][]held) reading
 	return r
 }
 
-// levelOf says how far the nearest replica of a dataset is.
+// levelOf returns the level of the nearest replica of a dataset.
 func levelOf(on *corev1.Node, nodes []*corev1.Node, d held) int {
 	nearest := 3
 	for _, n := range d.nodes {
@@ -170,8 +169,8 @@ func levelOf(on *corev1.Node, nodes []*corev1.Node, d held) int {
 	return nearest
 }
 
-// TestBatchJobsReadNearToTheirData: with DataLocality more bytes are read in the rack or nearer, and fewer from another
-// zone, than by the default profile and with the affinities that people write by hand.
+// TestBatchJobsReadNearToTheirData checks that with DataLocality more bytes are read in the rack or nearer, and fewer
+// from another zone, than with the default profile and with manual affinities.
 func TestBatchJobsReadNearToTheirData(t *testing.T) {
 	random := rand.New(rand.NewSource(1))
 	nodes, datasets := racked(random)
@@ -203,7 +202,7 @@ func TestBatchJobsReadNearToTheirData(t *testing.T) {
 				row(append(cells, r.hottest, fmt.Sprintf("%.0f", r.podsPerSecond))...)
 			}
 		})
-	// Affinity knows the node alone: a pod that finds no room there goes anywhere.
+	// Affinity covers only the node: a pod without room there goes anywhere.
 	mine := got[ours.name]
 	for other, far := range map[string]float64{byDefault.name: 0.1, byAffinity.name: 0.6} {
 		theirs := got[other]

@@ -16,14 +16,14 @@ import (
 	"kube-scheduler-fork/test/inprocess/table"
 )
 
-// The share of the pods app=web that placement-policy.yaml wants on the nodes capacity=spot, in percent.
+// The share of the pods app=web that placement-policy.yaml allows on the nodes capacity=spot, in percent.
 const (
 	leastOnSpot, mostOnSpot = 60, 80
-	// warm is how many web pods there are before their share says something.
+	// warm is the number of web pods from which on their share is meaningful.
 	warm = 20
 )
 
-// halfSpot makes nodes in three zones, each second of them spot.
+// halfSpot returns nodes in three zones, every second of them spot.
 func halfSpot(count int) []*corev1.Node {
 	var nodes []*corev1.Node
 	for i := range count {
@@ -35,8 +35,8 @@ func halfSpot(count int) []*corev1.Node {
 	return nodes
 }
 
-// aPodEachMinute draws a stream: two of three pods are of the Deployment web, which is scaled up, and down again, as
-// pods end after one to six hours. So after each minute it is known where the one that came has gone.
+// aPodEachMinute returns a random stream of pods: two of three are of the Deployment web, which is scaled up, and down
+// again, because pods end after one to six hours. With one pod per minute, the placement of each is known.
 func aPodEachMinute(seed int64, length time.Duration) []visit {
 	random := rand.New(rand.NewSource(seed))
 	var pods []visit
@@ -52,7 +52,7 @@ func aPodEachMinute(seed int64, length time.Duration) []visit {
 	return pods
 }
 
-// preferringSpot gives each web pod a preference for spot nodes, of the most weight that there is.
+// preferringSpot gives each web pod a preference for spot nodes with the maximum weight.
 func preferringSpot(pods []visit) []visit {
 	var preferring []visit
 	for _, v := range pods {
@@ -70,10 +70,10 @@ func preferringSpot(pods []visit) []visit {
 	return preferring
 }
 
-// shareOverTime is what the share of the web pods on spot nodes came to, in percent.
+// shareOverTime has the share of the web pods on spot nodes over time, in percent.
 type shareOverTime struct {
 	least, mean, most float64
-	// against is how many web pods went to a node that the policy is against, of all that came.
+	// against is the number of web pods, of all, that were placed on a node against the policy.
 	against, came int
 	podsPerSecond float64
 }
@@ -101,8 +101,7 @@ func shareOf(t *testing.T, way way, tr trace) shareOverTime {
 		}
 		if came != "" {
 			s.came++
-			// At most 80 % of so many pods are a whole number, rounded down; and at least 60 % are one, rounded up, but
-			// no more than may be.
+			// At most 80 % of the pods, rounded down, and at least 60 %, rounded up but not above the maximum.
 			most := mostOnSpot * web / 100
 			least := min((leastOnSpot*web+99)/100, most)
 			if strings.HasPrefix(came, spot) && onSpot > most || !strings.HasPrefix(came, spot) && onSpot < least {
@@ -121,8 +120,8 @@ func shareOf(t *testing.T, way way, tr trace) shareOverTime {
 	return s
 }
 
-// TestShareOfSpot: with the share rule no pod goes where the policy is against it. Without, half of the nodes are spot
-// and have half of the pods; with a preference, all of them.
+// TestShareOfSpot checks that with the share rule no pod is placed against the policy. Without it, the spot nodes, half
+// of all, have half of the pods; with a preference, all of them.
 func TestShareOfSpot(t *testing.T) {
 	tr := trace{length: 16 * time.Hour, step: time.Minute, nodes: halfSpot(40)}
 	pods := aPodEachMinute(1, tr.length)
@@ -155,7 +154,7 @@ func TestShareOfSpot(t *testing.T) {
 	if ours.against > 0 {
 		t.Errorf("%d of %d web pods went where the policy is against it", ours.against, ours.came)
 	}
-	// Pods that end may bring the share out of its bounds, until others come.
+	// Pods that end can move the share out of its bounds until others are created.
 	if ours.least < leastOnSpot-5 || ours.most > mostOnSpot+5 {
 		t.Errorf("%.1f to %.1f %% of the web pods were on spot nodes, far from %d to %d %%", ours.least, ours.most, leastOnSpot, mostOnSpot)
 	}

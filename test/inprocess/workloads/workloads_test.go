@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package workloads compares ways of scheduling by what becomes of a workload: pods that come and end over hours or
-// days, in a time that is not the clock's. Nothing sleeps, so a day takes seconds, and one worker decides, so each run
-// of a trace gives the same figures.
+// Package workloads compares ways of scheduling by their results for a workload: pods
+// that are created and end over hours or days, in virtual time. Nothing sleeps, so a day
+// takes seconds, and there is one worker, so each run of a trace gives the same figures.
 package workloads
 
 import (
@@ -20,15 +20,15 @@ import (
 )
 
 const (
-	// patience is how long anything is waited for: it only bounds a test that fails.
+	// patience limits every wait: it only matters for a failing test.
 	patience = time.Minute
-	// batch is how many objects change before the scheduler must have seen them: a fake watch holds 100 events.
+	// batch is the number of changes before the test waits for the scheduler: a fake watch holds 100 events.
 	batch = 40
-	// binPacking fills a node before it begins another.
+	// binPacking fills a node before it uses another.
 	binPacking = "bin-packing.yaml"
 )
 
-// manifest reads a configuration of manifests/config: what is compared is what people are given.
+// manifest reads a configuration of manifests/config, so that the published configurations are compared.
 func manifest(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "manifests", "config", name))
@@ -38,23 +38,23 @@ func manifest(t *testing.T, name string) string {
 	return string(text)
 }
 
-// trace is what happens in a cluster, however it is scheduled.
+// trace is the input that is independent of scheduling.
 type trace struct {
-	// length is how long it is watched, and step how far its time moves on at once.
+	// length is its duration, and step its time step.
 	length, step time.Duration
 	nodes        []*corev1.Node
 	// pods are in any order.
 	pods []visit
 }
 
-// visit is a pod that comes and, unless it stays, ends.
+// visit is a pod with its creation and, unless it stays, its end.
 type visit struct {
 	pod *corev1.Pod
-	// comes is when it is created.
+	// comes is its creation time.
 	comes time.Duration
-	// runs is how long it has a node; 0 if that does not end it.
+	// runs is the time on its node after which it ends; 0 means no limit.
 	runs time.Duration
-	// ends is when it ends, whether it has a node or not; 0 if that is not given.
+	// ends is the time when it ends, with or without a node; 0 means none.
 	ends time.Duration
 }
 
@@ -63,29 +63,29 @@ type way struct {
 	name string
 	// config is a KubeSchedulerConfiguration; empty is the default one.
 	config string
-	// plugins are those that the scheduler is not compiled with.
+	// plugins are plugins that are not compiled into the scheduler.
 	plugins frameworkruntime.Registry
 }
 
-// cluster is a cluster in which a trace is played.
+// cluster runs a trace.
 type cluster struct {
 	way
 	t         *testing.T
 	scheduler *decision.Scheduler
 	// now is the trace's time.
 	now time.Duration
-	// placed are the pods that have a node, by namespace/name. They have it in their spec.
+	// placed are the pods with a node, by namespace/name. The node is in their spec.
 	placed map[string]*corev1.Pod
 
 	coming  []visit
 	waiting map[string]visit // created, without a node
 	ending  map[string]time.Duration
 	decided int           // scheduling cycles
-	busy    time.Duration // what they took, bindings included
+	busy    time.Duration // their duration, including bindings
 }
 
-// play has a scheduler place the pods of a trace, and calls after with what there is after each step. It returns the
-// cluster as it is at the end.
+// play runs a trace with a scheduler, and calls after with the state
+// after each step. It returns the cluster in its final state.
 func play(t *testing.T, way way, tr trace, after func(*cluster)) *cluster {
 	t.Helper()
 	c := &cluster{
@@ -110,10 +110,10 @@ func play(t *testing.T, way way, tr trace, after func(*cluster)) *cluster {
 	return c
 }
 
-// podsPerSecond is how many scheduling cycles there were in a second.
+// podsPerSecond returns the number of scheduling cycles per second.
 func (c *cluster) podsPerSecond() float64 { return float64(c.decided) / c.busy.Seconds() }
 
-// podsOn returns the pods that each node has; a node without pods is not in it.
+// podsOn returns the pods of each node that has pods.
 func (c *cluster) podsOn() map[string][]*corev1.Pod {
 	on := map[string][]*corev1.Pod{}
 	for _, pod := range c.placed {
@@ -122,7 +122,7 @@ func (c *cluster) podsOn() map[string][]*corev1.Pod {
 	return on
 }
 
-// create creates pods and has them scheduled.
+// create creates and schedules pods.
 func (c *cluster) create(visits []visit) {
 	c.t.Helper()
 	var pods []*corev1.Pod
@@ -135,7 +135,7 @@ func (c *cluster) create(visits []visit) {
 	c.decide(func() []decision.Decision { return c.scheduler.Next(len(pods)) })
 }
 
-// retry has the pods that found no node tried again.
+// retry retries the pending pods.
 func (c *cluster) retry() {
 	c.t.Helper()
 	if len(c.waiting) == 0 {
@@ -149,7 +149,7 @@ func (c *cluster) retry() {
 	c.decide(func() []decision.Decision { return c.scheduler.Retry(names...) })
 }
 
-// decide times scheduling cycles, and notes which pods found a node.
+// decide measures scheduling cycles, and records the placed pods.
 func (c *cluster) decide(cycles func() []decision.Decision) {
 	c.t.Helper()
 	began := time.Now()
@@ -175,7 +175,7 @@ func (c *cluster) decide(cycles func() []decision.Decision) {
 	}
 }
 
-// end deletes the pods whose time is over.
+// end deletes the pods that have ended.
 func (c *cluster) end() {
 	c.t.Helper()
 	var over []*corev1.Pod

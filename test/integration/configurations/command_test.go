@@ -16,7 +16,7 @@ import (
 
 var shared cluster.Shared
 
-// Paths in the configurations' comments are relative to the project's folder, so that is where the tests run.
+// Paths in the configurations' comments are relative to the project's root, so the tests run there.
 func TestMain(m *testing.M) {
 	if err := os.Chdir("../../.."); err != nil {
 		panic(err)
@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	cluster.Main(m, &shared)
 }
 
-// variables are those of a `make run`, by name.
+// variables are the variables of a `make run`, by name.
 type variables map[string]string
 
-// commandsIn gives the variables of each `make run` in the comment that a configuration begins with. Without any, it is
-// run with nothing but its name.
+// commandsIn returns the variables of each `make run` in the comment at the beginning of a configuration. Without such
+// a comment, it returns one run with only the configuration's name.
 func commandsIn(file, content string) ([]variables, error) {
 	var commands []variables
 	for line := range strings.Lines(content) {
@@ -69,14 +69,14 @@ func parseVariables(command string) (variables, error) {
 	return parsed, nil
 }
 
-// options gives what scripts/run.sh makes of the variables, and more time.
+// options returns the options that scripts/run.sh derives from the variables, with a longer timeout.
 func (v variables) options(t *testing.T) run.Options {
 	t.Helper()
 	o := run.Options{
 		KubeScheduler: cluster.Program(t, "KUBE_SCHEDULER"), Nodes: 5, Pods: 10,
 		DefaultExtenderConfig: "manifests/config/extender-plugins.yaml",
 		Objects:               []string{cluster.CRDs(t, "."), "manifests/rbac"},
-		// A pod for which an extender answered too late is tried again after 60 to 90 s.
+		// A pod whose extender call timed out is retried after 60 to 90 s.
 		Timeout: 3 * time.Minute,
 	}
 	if v["EXTENDER"] != "" || strings.Contains(cluster.Read(t, v["CONFIG"]), "extenders") {
@@ -112,7 +112,7 @@ func (v variables) options(t *testing.T) run.Options {
 	return o
 }
 
-// runWith does on the shared control plane what `make run` does with the variables, and gives what it prints.
+// runWith runs `make run` with the variables on the shared control plane, and returns its output.
 func runWith(t *testing.T, v variables) *outcome {
 	t.Helper()
 	var output strings.Builder

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package configurations runs every configuration of manifests/config as the comment in it says, with what `make run`
-// does, and looks for its effect in the tables.
+// Package configurations runs every configuration of manifests/config with the
+// `make run` commands in its comment, and checks the effect in the printed tables.
 package configurations
 
 import (
@@ -18,7 +18,7 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// checks look for the effect of each configuration.
+// checks verify the effect of each configuration.
 var checks = map[string]func(*testing.T, *outcome){
 	"my-scheduler.yaml": func(t *testing.T, o *outcome) {
 		o.expectDiskType(t, "my-scheduler", "ssd")
@@ -33,7 +33,7 @@ var checks = map[string]func(*testing.T, *outcome){
 	},
 	"every-extension-point.yaml": func(t *testing.T, o *outcome) {
 		o.expectPending(t, "fits-nowhere", "Insufficient cpu")
-		// QueueSort is called only when two pods wait at a time, and Unreserve when a binding fails.
+		// QueueSort is called only while two pods wait, and Unreserve only when a binding fails.
 		for _, point := range []string{
 			"PreFilter", "Filter", "PostFilter", "PreScore", "Score", "NormalizeScore", "Reserve", "Permit", "PreBind", "Bind", "PostBind",
 		} {
@@ -72,7 +72,7 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expectUneven(t, "default-scheduler", 20)
 	},
 	"rand-score.yaml": func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
-	// No server answers NodeLoad here. That no pod waits for it is the effect; the run itself fails if one does.
+	// No server answers NodeLoad here. No pod may wait for it; otherwise the run itself fails.
 	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-metrics-server.yaml":  func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
@@ -172,7 +172,7 @@ var checks = map[string]func(*testing.T, *outcome){
 				t.Errorf("pod %s: %+v", name, pod)
 				continue
 			}
-			// The zones of `make run` take turns.
+			// `make run` assigns the zones to nodes in turn.
 			zones[number%3] = true
 			if n := o.onNode[pod.node]["streaming"]; n > 2 {
 				t.Errorf("%s has %d pods of the job, want 2 at most", pod.node, n)
@@ -253,8 +253,8 @@ func TestEachConfigurationShowsItsEffectInTheTablesOfARun(t *testing.T) {
 	}
 }
 
-// The plugins are the same, and so are their weights and arguments: as the scheduler itself writes them, with the
-// defaults of the two versions, which differ.
+// The plugins, their weights and arguments are the same: as written by the
+// scheduler itself, with the defaults of the two versions, which differ.
 func TestBothVersionsOfAConfigurationEnableTheSamePlugins(t *testing.T) {
 	older, newer := effective(t, "v1beta2.yaml"), effective(t, "v1beta3.yaml")
 	if older.version == newer.version {
@@ -274,7 +274,8 @@ func TestBothVersionsOfAConfigurationEnableTheSamePlugins(t *testing.T) {
 	}
 }
 
-// A run cannot show a weight: pods may lie unevenly for many reasons. So the scheduler's own word is taken for it.
+// A run cannot show a weight: an uneven distribution of pods can have
+// many causes. So the weights are read from the scheduler's own output.
 func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 	weights := effective(t, "weights.yaml")
 	if weights.plugins["TaintToleration"] {
@@ -301,7 +302,8 @@ func TestWeightsAreThoseThatTheConfigurationGives(t *testing.T) {
 	}
 }
 
-// Without a Prometheus, all profiles with NodeLoad place pods alike in a run. What each is made of, the scheduler says.
+// Without a Prometheus, all profiles with NodeLoad place pods alike
+// in a run. Their contents are read from the scheduler's output.
 func TestProfilesThatAreKnownFromElsewhereAreMadeOfWhatThePageSays(t *testing.T) {
 	profiles := effectiveProfiles(t, "known-as.yaml")
 	for name, want := range map[string][]map[string]any{
@@ -343,13 +345,13 @@ func TestProfilesThatAreKnownFromElsewhereAreMadeOfWhatThePageSays(t *testing.T)
 	}
 }
 
-// effect is what a profile comes to.
+// effect is the effective configuration of a profile.
 type effect struct {
 	version string
 	plugins map[string]bool
 	// weights are those of the plugins that score.
 	weights map[string]int
-	// args are without their version.
+	// args have no version.
 	args map[string]map[string]any
 }
 
@@ -361,7 +363,7 @@ type pluginSet struct {
 	Disabled []struct{ Name string }
 }
 
-// effective gives what the scheduler says that it has read, of a configuration with one profile.
+// effective returns the effective configuration that the scheduler writes, for a configuration with one profile.
 func effective(t *testing.T, name string) effect {
 	t.Helper()
 	profiles := effectiveProfiles(t, name)
@@ -374,17 +376,17 @@ func effective(t *testing.T, name string) effect {
 	return only
 }
 
-// effectiveProfiles gives the same of all profiles, by their names.
+// effectiveProfiles returns the effective configurations of all profiles, by name.
 func effectiveProfiles(t *testing.T, name string) map[string]effect {
 	t.Helper()
 	folder := t.TempDir()
 	kubeconfig, config, written := folder+"/kubeconfig", folder+"/config.yaml", folder+"/written.yaml"
 	cluster.Write(t, kubeconfig, "apiVersion: v1\nkind: Config\ncurrent-context: none\n"+
 		"clusters: [{name: none, cluster: {server: 'https://127.0.0.1:1'}}]\ncontexts: [{name: none, context: {cluster: none}}]\n")
-	// It wants to know where a cluster is, and does not go there.
+	// The scheduler needs a cluster's address, but does not connect to it.
 	cluster.Write(t, config, strings.ReplaceAll(
 		cluster.Read(t, "manifests/config/"+name), "/etc/kubernetes/scheduler.conf", kubeconfig))
-	// Without the last flag it would listen before it writes, on a port that others may have.
+	// Without the last flag it would listen before it writes, on a port that may be in use.
 	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"),
 		"--config="+config, "--write-config-to="+written, "--secure-port=0").CombinedOutput()
 	if err != nil {
@@ -415,7 +417,7 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 				}
 			}
 		}
-		// What multiPoint enables may be disabled where it would score.
+		// A plugin that multiPoint enables may be disabled at score.
 		for _, plugin := range profile.Plugins["score"].Disabled {
 			delete(e.weights, plugin.Name)
 		}

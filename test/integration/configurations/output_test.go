@@ -12,20 +12,20 @@ import (
 	"testing"
 )
 
-// outcome is what a run printed.
+// outcome is the parsed output of a run.
 type outcome struct {
 	text string
 	// pods are the rows of the first table, by the pod's name.
 	pods map[string]pod
-	// onNode counts the pods of each profile on each node, as the second table has it.
+	// onNode is the number of pods of each profile on each node, from the second table.
 	onNode map[string]map[string]int
-	// used is what is said about the nodes with pods: "3 of 5".
+	// used is the number of nodes with pods, as printed: "3 of 5".
 	used string
 	// events are the rows of the third table.
 	events []event
 }
 
-// pod is a row; of a pod that is Pending the node is empty, and pending says why.
+// pod is a row. For a Pending pod the node is empty, and pending has the reason.
 type pod struct{ scheduler, node, diskType, pending string }
 
 type event struct{ pod, reason, message string }
@@ -78,7 +78,7 @@ func (o *outcome) addNode(headings, cells []string) {
 	o.onNode[cells[0]] = counts
 }
 
-// expect checks that a pod was bound by a profile to a node that is as it should be.
+// expect checks that a profile bound a pod to an expected node.
 func (o *outcome) expect(t *testing.T, name, scheduler string, nodes ...string) {
 	t.Helper()
 	pod, there := o.pods[name]
@@ -87,7 +87,7 @@ func (o *outcome) expect(t *testing.T, name, scheduler string, nodes ...string) 
 	}
 }
 
-// expectPending checks that a pod stays Pending, and that the message says why.
+// expectPending checks that a pod stays Pending, and that the message has the reason.
 func (o *outcome) expectPending(t *testing.T, name, why string) {
 	t.Helper()
 	if pod := o.pods[name]; pod.node != "" || !strings.Contains(pod.pending, why) {

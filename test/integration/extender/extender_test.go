@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package extender sees a stock kube-scheduler place pods as a plugin says that it does not have, through
-// scheduler-extender, in a local control plane. It needs programs that were built before, so it is run by its own make
-// target.
+// Package extender tests a stock kube-scheduler in a local control plane that places pods by a plugin it does not have,
+// through scheduler-extender. It needs programs that were built before, so it has its own make target.
 package extender
 
 import (
@@ -29,7 +28,7 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// long is a time that nothing here takes.
+// long is longer than anything here takes.
 const long = time.Minute
 
 // The configurations that people copy: the scheduler's and the extender's.
@@ -38,7 +37,7 @@ const (
 	plugins = "../../../manifests/config/extender-plugins.yaml"
 )
 
-// What the scheduler's says, and a test puts its own in place of.
+// Values in the scheduler's configuration that the tests replace.
 const (
 	certificateFolder = "/etc/kubernetes/scheduler-extender"
 	url               = "https://127.0.0.1:8888/"
@@ -52,7 +51,8 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// stand is a control plane with nodes, and the certificates with which an extender and a scheduler know each other.
+// stand is a control plane with nodes, and the certificates by which
+// an extender and a scheduler authenticate each other.
 type stand struct {
 	*cluster.Cluster
 	certificates string
@@ -63,14 +63,14 @@ type stand struct {
 func newStand(t *testing.T) *stand {
 	c := &stand{Cluster: shared.Get(t), certificates: t.TempDir(), address: cluster.FreeAddress(t, "127.0.0.1")}
 	c.writeCertificates(t)
-	// Disk types take turns: ssd, hdd, ssd, hdd.
+	// Disk types alternate: ssd, hdd, ssd, hdd.
 	c.AddNodes(t, 4)
 	c.CreateNodes(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "bare"}})
 	return c
 }
 
-// writeCertificates writes what the page on extenders has an operator make: an authority of its own, ca.crt, and of it
-// a pair for the extender, server, and one for the scheduler, scheduler.
+// writeCertificates writes the files that the page on extenders tells an operator to create: a CA, ca.crt, and the
+// pairs that it signed for the extender, server, and for the scheduler, scheduler.
 func (c *stand) writeCertificates(t *testing.T) {
 	t.Helper()
 	authority, err := localcluster.NewAuthority("scheduler-extender-ca")
@@ -93,10 +93,9 @@ func (c *stand) writeCertificates(t *testing.T) {
 	}
 }
 
-// startScheduler starts the stock scheduler with the configuration in manifests/, in which the address, the
-// certificates and the time for an answer are the test's, and some more text is replaced: old, new, old, new. Had an
-// answer come late, which it may on a slow, busy machine, the pod would be tried again when something changes in the
-// cluster, or after 60 to 90 s.
+// startScheduler starts the stock scheduler with the configuration in manifests/. The address, the certificates and the
+// timeout are the test's, and more text is replaced: old, new, old, new. The long timeout is for slow, busy machines:
+// after a late answer the pod would be retried only when something changes in the cluster, or after 60 to 90 s.
 func (c *stand) startScheduler(t *testing.T, replacements ...string) *localcluster.Scheduler {
 	t.Helper()
 	text := cluster.Read(t, config)
@@ -113,14 +112,14 @@ func (c *stand) startScheduler(t *testing.T, replacements ...string) *localclust
 	return c.StartScheduler(t, cluster.Program(t, "STOCK_SCHEDULER"), file)
 }
 
-// startExtender starts scheduler-extender with the configuration in manifests/ as it is.
+// startExtender starts scheduler-extender with the unchanged configuration in manifests/.
 func (c *stand) startExtender(t *testing.T) (stop func()) {
 	t.Helper()
 	return c.startExtenderWith(t, plugins)
 }
 
-// startExtenderWith starts scheduler-extender with a configuration, and with the scheduler's own kubeconfig and as much
-// time for an answer as that waits, and waits until it can answer. What it gives ends it.
+// startExtenderWith starts scheduler-extender with a configuration, the scheduler's kubeconfig and the scheduler's
+// timeout, and waits until it can answer. The returned function stops it.
 func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
 	t.Helper()
 	command := exec.Command(cluster.Program(t, "SCHEDULER_EXTENDER"),
@@ -173,7 +172,7 @@ func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
 	return stop
 }
 
-// createPods creates pods that name no scheduler, with what edits change in each.
+// createPods creates pods without a scheduler name, each changed by the edits.
 func (c *stand) createPods(t *testing.T, count int, edits ...func(*corev1.Pod)) []*corev1.Pod {
 	t.Helper()
 	var created []*corev1.Pod
@@ -188,7 +187,7 @@ func (c *stand) createPods(t *testing.T, count int, edits ...func(*corev1.Pod)) 
 	return created
 }
 
-// expectSSD waits until the pods are bound, and sees that it is to nodes with ssd.
+// expectSSD waits until the pods are bound, and checks that their nodes have ssd.
 func (c *stand) expectSSD(t *testing.T, pods ...*corev1.Pod) {
 	t.Helper()
 	for _, pod := range pods {
@@ -198,7 +197,7 @@ func (c *stand) expectSSD(t *testing.T, pods ...*corev1.Pod) {
 	}
 }
 
-// awaitNotBound waits until the scheduler has said why it does not bind a pod.
+// awaitNotBound waits until the scheduler reports why it does not bind a pod.
 func (c *stand) awaitNotBound(t *testing.T, pod *corev1.Pod, why string) {
 	t.Helper()
 	message := ""
@@ -218,7 +217,7 @@ func (c *stand) awaitNotBound(t *testing.T, pod *corev1.Pod, why string) {
 	})
 }
 
-// TestStockSchedulerPlacesPodsAsThePluginSays, although it does not have it: by names of nodes, and by whole nodes.
+// TestStockSchedulerPlacesPodsAsThePluginSays covers extenders that receive names of nodes, and whole nodes.
 func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	c := newStand(t)
 	t.Run("by names", func(t *testing.T) {
@@ -238,8 +237,8 @@ func TestStockSchedulerPlacesPodsAsThePluginSays(t *testing.T) {
 	})
 }
 
-// onlyOnBare has a pod ask for the node without labels. The pod says so itself: a change of the other nodes, the
-// scheduler may see after the pod.
+// onlyOnBare makes a pod require the node without labels, in the pod
+// itself: the scheduler may see a change of the other nodes after the pod.
 func onlyOnBare(pod *corev1.Pod) {
 	pod.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 		RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
@@ -250,7 +249,7 @@ func onlyOnBare(pod *corev1.Pod) {
 	}}
 }
 
-// changeSomething has the scheduler try again at once; without any change in the cluster it does after 60 to 90 s.
+// changeSomething makes the scheduler retry at once; without a change in the cluster it retries after 60 to 90 s.
 func (c *stand) changeSomething(t *testing.T) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{"changed":"%d"}}}`, time.Now().UnixNano())
@@ -260,8 +259,8 @@ func (c *stand) changeSomething(t *testing.T) {
 	}
 }
 
-// TestExtenderThatIsDown sees what the comments in the configuration say: no pod is bound, unless it is ignorable, and
-// then all are; but if it is to bind them, none is even then. When it comes back, they are bound.
+// TestExtenderThatIsDown checks the comments in the configuration: no pod is bound, unless the extender is ignorable;
+// then all are, except if the extender has to bind them. When it is back, they are bound.
 func TestExtenderThatIsDown(t *testing.T) {
 	c := newStand(t)
 	t.Run("not ignorable", func(t *testing.T) {
@@ -291,28 +290,27 @@ func TestExtenderThatIsDown(t *testing.T) {
 	})
 }
 
-// TestSchedulerWithoutACertificateIsRefused starts a scheduler that cannot show who it is.
+// TestSchedulerWithoutACertificateIsRefused starts a scheduler without a client certificate.
 func TestSchedulerWithoutACertificateIsRefused(t *testing.T) {
 	c := newStand(t)
 	c.startScheduler(t, "certFile:", "# certFile:", "keyFile:", "# keyFile:")
 	c.startExtender(t)
-	// Whether the scheduler reads the alert, "certificate required", before it sees the end of the connection, is left
-	// to chance.
+	// It is a race whether the scheduler reads the alert, "certificate required", before the end of the connection.
 	c.awaitNotBound(t, c.createPods(t, 1)[0], "https://"+c.address+"/filter")
 }
 
-// TestBindAgain asks the extender itself to bind a pod of a real API server twice, and then to another node, and under
-// the name of another pod.
+// TestBindAgain calls the extender itself to bind a pod of a real API
+// server twice, then to another node, and with the name of another pod.
 func TestBindAgain(t *testing.T) {
 	c := newStand(t)
-	c.startScheduler(t) // the kubeconfig is its
+	c.startScheduler(t) // creates the kubeconfig
 	c.startExtender(t)
 	ask := func(args extenderv1.ExtenderBindingArgs) string {
 		var result extenderv1.ExtenderBindingResult
 		c.ask(t, "bind", args, &result)
 		return result.Error
 	}
-	// A pod that the scheduler leaves alone.
+	// A pod that the scheduler ignores.
 	pod := c.CreatePod(t, localcluster.NewPod("by-hand", "none"))
 	args := extenderv1.ExtenderBindingArgs{PodName: pod.Name, PodNamespace: pod.Namespace, PodUID: "of-another", Node: "node-2"}
 	if problem := ask(args); !strings.Contains(problem, "UID") {
@@ -340,7 +338,7 @@ func TestBindAgain(t *testing.T) {
 	}
 }
 
-// ask asks the extender itself, with the scheduler's certificate.
+// ask calls the extender itself, with the scheduler's certificate.
 func (c *stand) ask(t *testing.T, verb string, question, answer any) {
 	t.Helper()
 	body, err := json.Marshal(question)
@@ -357,7 +355,7 @@ func (c *stand) ask(t *testing.T, verb string, question, answer any) {
 	}
 }
 
-// client is an HTTPS client for the extender, with the scheduler's certificate or without any.
+// client returns an HTTPS client for the extender, with the scheduler's certificate or without any.
 func (c *stand) client(t *testing.T, certificate bool) *http.Client {
 	t.Helper()
 	roots, err := cert.NewPool(filepath.Join(c.certificates, "ca.crt"))

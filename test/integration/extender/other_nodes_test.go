@@ -20,8 +20,8 @@ import (
 )
 
 // TestExtenderThatKnowsNodesByOtherNames answers filter with the right nodes under names that the cluster does not
-// have. That is an error, of this project's scheduler as of a stock one: a pod that may evict others evicts none, and
-// an extender that is ignorable is skipped. Names, a stock scheduler knows too; whole nodes it would take as they come.
+// have. This is an error for this project's scheduler as for a stock one: a pod that could preempt evicts nothing, and
+// an ignorable extender is skipped. A stock scheduler would detect unknown names, but accept unknown whole nodes.
 func TestExtenderThatKnowsNodesByOtherNames(t *testing.T) {
 	c := shared.Get(t)
 	one := corev1.ResourceList{
@@ -89,7 +89,7 @@ func TestExtenderThatKnowsNodesByOtherNames(t *testing.T) {
 				if seen, err := c.Pod(t, evictable.Namespace, evictable.Name); err != nil || seen.DeletionTimestamp != nil {
 					t.Errorf("the pod on the full node is evicted: %v", err)
 				}
-				// The next scheduler would place it.
+				// Otherwise the next scheduler would place it.
 				if err := c.Client().CoreV1().Pods(pod.Namespace).Delete(t.Context(), pod.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64)}); err != nil {
 					t.Error(err)
 				}

@@ -11,10 +11,11 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// page is the documentation, with the commands that make certificates.
+// page is the documentation with the commands that create certificates.
 const page = "../../../docs/extender.md"
 
-// TestCertificatesMadeAsThePageSays has a scheduler and an extender know each other by them.
+// TestCertificatesMadeAsThePageSays checks that a scheduler and an
+// extender authenticate each other by these certificates.
 func TestCertificatesMadeAsThePageSays(t *testing.T) {
 	var commands []string
 	for line := range strings.Lines(cluster.Read(t, page)) {

@@ -25,14 +25,14 @@ func (g grant) String() string {
 	return fmt.Sprintf("%s in %q: %s", g.role, g.namespace, describe(g.rule))
 }
 
-// describe says in words what a rule of one verb is about.
+// describe returns a description of a rule with one verb.
 func describe(rule rbacv1.PolicyRule) string {
 	words := slices.Concat(rule.Verbs, rule.Resources, rule.APIGroups, rule.ResourceNames, rule.NonResourceURLs)
 	return strings.Join(words, " ")
 }
 
-// grants are what the API server's bindings grant to the account by name: also by bindings that are not in the base.
-// Those, and the bindings of the base, are for this account alone.
+// grants returns the account's grants in the API server's bindings that name it, including bindings outside the base.
+// These, and the bindings of the base, must be for this account alone.
 func (s *stand) grants(t *testing.T) []grant {
 	t.Helper()
 	rbac, all := s.Client().RbacV1(), metav1.ListOptions{}
@@ -82,7 +82,7 @@ func (s *stand) grants(t *testing.T) []grant {
 	return grants
 }
 
-// request is what the API server's authorizer was asked, as the rule that would allow it and nothing else.
+// request is an authorization request to the API server, as the minimal rule that would allow it.
 type request struct {
 	verb, group, resource, name, path string
 	namespace                         string
@@ -102,8 +102,8 @@ func (r request) rule() rbacv1.PolicyRule {
 	return rule
 }
 
-// requests are what the account has asked for, by the audit log, each once. Those that never came to the authorizer
-// (too many at a time) are left out.
+// requests returns the account's requests in the audit log, each once,
+// except those that never reached the authorizer (too many requests).
 func requests(log []auditv1.Event) []request {
 	asked := map[request]bool{}
 	for _, event := range log {
@@ -119,7 +119,7 @@ func requests(log []auditv1.Event) []request {
 			if object.Subresource != "" {
 				r.resource += "/" + object.Subresource
 			} else if event.Verb == "create" {
-				r.name = "" // the log has it from the answer
+				r.name = "" // the log has the name from the response
 			}
 		}
 		asked[r] = true
@@ -129,7 +129,7 @@ func requests(log []auditv1.Event) []request {
 	})
 }
 
-// covered tells whether one of the grants is a reason to allow a request.
+// covered reports whether one of the grants allows a request.
 func covered(r request, grants []grant) bool {
 	var holding []rbacv1.PolicyRule
 	for _, grant := range grants {
@@ -141,7 +141,7 @@ func covered(r request, grants []grant) bool {
 	return well
 }
 
-// compare says what the grants lack, and what they grant too much.
+// compare reports missing and unused grants.
 func compare(grants []grant, requests []request) (findings []string) {
 	for _, r := range requests {
 		switch {
@@ -149,7 +149,7 @@ func compare(grants []grant, requests []request) (findings []string) {
 			findings = append(findings, r.String()+": it was asked for and refused; "+
 				"next: grant it, or see to it that no code asks")
 		case r.path != "":
-			// Every user may see which APIs there are.
+			// Every user may discover the APIs.
 		case !covered(r, grants):
 			findings = append(findings, r.String()+": it was allowed, but not by these rules; next: grant it: "+
 				"on another cluster it may be refused")

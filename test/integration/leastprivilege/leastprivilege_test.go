@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package leastprivilege measures what the scheduler of manifests/second-scheduler needs to be allowed: it runs it on a
-// local control plane as the service account that it has in a cluster, lets it do everything that it can do, and
-// compares the API server's audit log with the rules. It needs programs that were built before, so it is run by its own
-// make target.
+// Package leastprivilege measures the permissions that the scheduler of manifests/second-scheduler needs: it runs it on
+// a local control plane as its service account, makes it do everything that it can do, and compares the API server's
+// audit log with the rules. It needs programs that were built before, so it has its own make target.
 package leastprivilege
 
 import (
@@ -36,7 +35,7 @@ import (
 )
 
 const (
-	// schedulerName is the base's one profile, and the name of everything that the base makes.
+	// schedulerName is the base's one profile, and the name of all objects of the base.
 	schedulerName = "second-scheduler"
 	base          = "../../../manifests/second-scheduler"
 )
@@ -70,7 +69,8 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 	grants := s.grants(t)
 	s.awaitGrants(t, grants)
 	config := s.writeConfig(t)
-	// The steps stop at the first refusal. A scheduler that may not list nodes does not start; its log says so.
+	// The steps stop at the first refusal. A scheduler without the
+	// permission to list nodes does not start, and logs this.
 	running := s.startScheduler(t, config)
 	s.awaitLeader(t, 1)
 	for _, namespace := range []string{"team-a", "team-b"} {
@@ -80,7 +80,7 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 	}
 	s.repeatFailures(t, "team-a", "team-b")
 	s.readMetrics(t, running)
-	// The second time it finds the lease there.
+	// The second time the lease exists already.
 	if err := running.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 			everywhere.namespace, allNames.rule.ResourceNames, allVerbs.rule.Verbs = "", nil, []string{"*"}
 			for _, wider := range []grant{everywhere, allNames, allVerbs} {
 				if wider.String() == narrow.String() {
-					continue // it holds everywhere, or for all names, already
+					continue // it is already granted everywhere, or for all names
 				}
 				changed := slices.Clone(grants)
 				if changed[i] = wider; len(compare(changed, requests)) == 0 {
@@ -128,7 +128,7 @@ func TestSecondSchedulerIsAllowedWhatItUsesAndNothingElse(t *testing.T) {
 	})
 }
 
-// lines gives each thing on a line.
+// lines formats each value on its own line.
 func lines[T fmt.Stringer](things []T) string {
 	var text strings.Builder
 	for _, thing := range things {
@@ -155,7 +155,7 @@ func TestPodsOfTheDeploymentAreAllowedWherePodSecurityIsRestricted(t *testing.T)
 	}
 }
 
-// dryRun asks the API server whether it would take a pod of a Deployment.
+// dryRun checks by a server-side dry run that the API server accepts a pod of a Deployment.
 func (s *stand) dryRun(t *testing.T, deployment *appsv1.Deployment, namespace string, change func(*corev1.PodSpec)) error {
 	t.Helper()
 	pod := &corev1.Pod{
@@ -168,8 +168,8 @@ func (s *stand) dryRun(t *testing.T, deployment *appsv1.Deployment, namespace st
 	return err
 }
 
-// writeConfig writes the configuration that the Deployment mounts to a file, and gives its path. Only the lease is a
-// longer one: a scheduler that cannot renew it in time, as on a slow, busy machine, ends.
+// writeConfig writes the configuration that the Deployment mounts to a file, and returns its path. Only the lease is
+// longer: a scheduler that cannot renew it in time, as on a slow, busy machine, exits.
 func (s *stand) writeConfig(t *testing.T) string {
 	t.Helper()
 	deployment, err := s.client.AppsV1().Deployments(account.Namespace).Get(t.Context(), schedulerName, metav1.GetOptions{})
@@ -195,7 +195,7 @@ func (s *stand) writeConfig(t *testing.T) string {
 	return file
 }
 
-// awaitGrants waits until the API server allows what is in the rules.
+// awaitGrants waits until the API server applies the rules.
 func (s *stand) awaitGrants(t *testing.T, grants []grant) {
 	t.Helper()
 	for _, grant := range grants {
@@ -219,7 +219,7 @@ func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Schedu
 		localcluster.WithToken(s.Token(t, account)), localcluster.WithLeaderElection())
 }
 
-// await asks until a condition holds. It fails the test as soon as the scheduler was refused something.
+// await polls until a condition holds. It fails the test as soon as the scheduler was refused something.
 func (s *stand) await(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	tick := 0
@@ -236,8 +236,8 @@ func (s *stand) await(t *testing.T, what string, condition func() error) {
 	})
 }
 
-// awaitLeader waits until the scheduler holds the lease of the base and has renewed it, and an event says so; elections
-// is how often that has happened then.
+// awaitLeader waits until the scheduler holds the lease of the base and has renewed it, and until the events show that
+// it was elected as many times as elections.
 func (s *stand) awaitLeader(t *testing.T, elections int) {
 	t.Helper()
 	var first *coordinationv1.Lease
@@ -287,7 +287,7 @@ func newPod(namespace, name, cpu string) *corev1.Pod {
 	return pod
 }
 
-// place creates a pod, and waits until it is bound.
+// place creates a pod and waits until it is bound.
 func (s *stand) place(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	s.CreatePod(t, pod)
@@ -305,8 +305,8 @@ func (s *stand) awaitBound(t *testing.T, pod *corev1.Pod) {
 	})
 }
 
-// bind has pods placed by what the scheduler knows of other objects: the services that select them, and the labels of
-// namespaces. For these it reads the same lists as it does for replica sets and the like.
+// bind makes the scheduler place pods by other objects: the services that select them, and the labels of namespaces.
+// For these it reads the same lists as for replica sets and the like.
 func (s *stand) bind(t *testing.T, namespace string) {
 	t.Helper()
 	s.namespace(t, namespace, map[string]string{"team": namespace})
@@ -332,7 +332,7 @@ func (s *stand) bind(t *testing.T, namespace string) {
 	}
 }
 
-// preempt fills a node with a pod and then wants room there for a pod of higher priority.
+// preempt fills a node with a pod, and then creates a pod of higher priority that needs the room.
 func (s *stand) preempt(t *testing.T, namespace string) {
 	t.Helper()
 	_, err := s.client.SchedulingV1().PriorityClasses().Create(t.Context(),
@@ -363,8 +363,8 @@ func (s *stand) preempt(t *testing.T, namespace string) {
 	}
 }
 
-// bindVolumes has pods placed whose volumes wait for them: one that exists already, and one that has yet to be made.
-// The test does what the controller manager and the driver of the storage would do.
+// bindVolumes makes the scheduler place pods whose volumes wait for the first consumer: one that exists, and one that
+// is still to be provisioned. The test takes the part of the controller manager and the storage driver.
 func (s *stand) bindVolumes(t *testing.T, namespace string) {
 	t.Helper()
 	ready, made := namespace+"-ready", namespace+"-made"
@@ -444,7 +444,7 @@ func newVolume(name, class string) *corev1.PersistentVolume {
 	}
 }
 
-// volume creates a volume, and says as the controller manager does that it can be had.
+// volume creates a volume, and marks it available, as the controller manager does.
 func (s *stand) volume(t *testing.T, volume *corev1.PersistentVolume) {
 	t.Helper()
 	created, err := s.client.CoreV1().PersistentVolumes().Create(t.Context(), volume, metav1.CreateOptions{})
@@ -482,7 +482,7 @@ func (s *stand) podWithClaim(t *testing.T, namespace, name string) *corev1.Pod {
 	return pod
 }
 
-// bindClaim ties a claim to the volume of the same name, as the controller manager does at last.
+// bindClaim binds a claim to the volume of the same name, as the controller manager does.
 func (s *stand) bindClaim(t *testing.T, namespace, name string) {
 	t.Helper()
 	claims := s.client.CoreV1().PersistentVolumeClaims(namespace)
@@ -497,14 +497,14 @@ func (s *stand) bindClaim(t *testing.T, namespace, name string) {
 	patch(`{"status":{"phase":"Bound"}}`, "status")
 }
 
-// repeatFailures has a pod in each namespace that fits on no node, and lets the scheduler look at it again until it
-// says the same once more: then the event that it sent is patched, where at first it was created.
+// repeatFailures creates a pod in each namespace that fits on no node, and makes the scheduler retry it until it
+// reports the same failure again: then it patches the event that it created at first.
 func (s *stand) repeatFailures(t *testing.T, namespaces ...string) {
 	t.Helper()
 	for _, namespace := range namespaces {
 		pod := newPod(namespace, "fits-nowhere", "100m")
-		// Not for a reason that a look at a single node would tell: then a change of a node would be no reason to try
-		// again.
+		// The reason must not be one that a check of a single node
+		// finds: then a change of a node would not cause a retry.
 		pod.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: []corev1.PodAffinityTerm{{
 				TopologyKey:   corev1.LabelHostname,
@@ -517,7 +517,7 @@ func (s *stand) repeatFailures(t *testing.T, namespaces ...string) {
 	round := 0
 	what := "a repeated FailedScheduling event in each of " + strings.Join(namespaces, ", ")
 	s.await(t, what, func() error {
-		// A change of a node's labels is a reason to look again.
+		// A change of a node's labels causes a retry.
 		round++
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"round":"%d"}}}`, round)
 		nodes := s.client.CoreV1().Nodes()
@@ -546,7 +546,7 @@ func hasSeries(events []eventsv1.Event) bool {
 	return false
 }
 
-// readMetrics reads the scheduler's metrics as Prometheus does, with the token of a service account that may.
+// readMetrics reads the scheduler's metrics as Prometheus does, with the token of a permitted service account.
 func (s *stand) readMetrics(t *testing.T, scheduler *localcluster.Scheduler) {
 	t.Helper()
 	prometheus := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "prometheus"}
@@ -558,7 +558,7 @@ func (s *stand) readMetrics(t *testing.T, scheduler *localcluster.Scheduler) {
 		t.Fatal(err)
 	}
 	s.CreateAccount(t, prometheus, rbacv1.RoleRef{Kind: "ClusterRole", Name: prometheus.Name})
-	// The scheduler would keep a refusal for a while, too.
+	// The scheduler caches refusals, too.
 	s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
 		User:                  prometheus.User(),
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "get", Path: "/metrics"},

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package localcluster sees the command kube-scheduler-run (`make run`) show a real kube-scheduler bind pods, and clean
-// up after itself.
+// Package localcluster checks that the command kube-scheduler-run (`make
+// run`) shows a real kube-scheduler binding pods, and cleans up after itself.
 package localcluster
 
 import (
@@ -50,7 +50,7 @@ func build(run func() int) (code int, err error) {
 
 func TestCommandThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 	for name, test := range map[string]struct {
-		// at is the start of the line of output that Ctrl-C follows.
+		// at is the beginning of the output line after which Ctrl-C is sent.
 		at       string
 		flags    []string
 		exitCode int
@@ -65,7 +65,7 @@ func TestCommandThatIsInterruptedLeavesNothingBehind(t *testing.T) {
 				t.Fatal(err)
 			}
 			run.drain(t)
-			_ = run.command.Wait() // the exit code is looked at below
+			_ = run.command.Wait() // the exit code is checked below
 			if code := run.command.ProcessState.ExitCode(); code != test.exitCode {
 				t.Errorf("exit code %d, want %d", code, test.exitCode)
 			}
@@ -126,7 +126,7 @@ func TestCommandThatWasKilledIsCleanedUpAfterByTheNextWhichPrintsATable(t *testi
 	killed.checkNothingLeft(t)
 }
 
-// run is one run of the command kube-scheduler-run with a directory for temporary files of its own.
+// run is one run of the command kube-scheduler-run with its own directory for temporary files.
 type run struct {
 	command   *exec.Cmd
 	temporary string
@@ -145,7 +145,7 @@ func newRun(t *testing.T, flags ...string) *run {
 	return r
 }
 
-// follow starts the command and returns when it has printed a line that starts with a text.
+// follow starts the command and returns after it printed a line that starts with a text.
 func (r *run) follow(t *testing.T, text string) {
 	t.Helper()
 	output, err := r.command.StdoutPipe()
@@ -182,7 +182,7 @@ func (r *run) drain(t *testing.T) {
 	}
 }
 
-// waitUnlocked waits until no process of the run is left: each of them holds the lock of its folder.
+// waitUnlocked waits until no process of the run is left: each of them holds the lock of its directory.
 func (r *run) waitUnlocked(t *testing.T, folder string) {
 	t.Helper()
 	directory, err := os.Open(folder)
@@ -195,7 +195,7 @@ func (r *run) waitUnlocked(t *testing.T, folder string) {
 	}
 }
 
-// checkNothingLeft looks for files of the run, and for processes that were started with one of them.
+// checkNothingLeft checks that no files of the run are left, and no processes that were started with one of them.
 func (r *run) checkNothingLeft(t *testing.T) {
 	t.Helper()
 	if left, err := os.ReadDir(r.temporary); err != nil || len(left) != 0 {

@@ -63,7 +63,7 @@ func TestAPluginWhoseDefinitionIsMissingStopsTheSchedulerWithTheNextStep(t *test
 			}
 		})
 	}
-	// With what was said applied, it starts.
+	// With the suggested files applied, it starts.
 	s.createFrom(t, s.crds)
 	s.start(t, "gang.yaml")
 }

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// groupLabel names the PodGroup of a pod.
+	// groupLabel is the label that names the PodGroup of a pod.
 	groupLabel = "pod-group.scheduling.sigs.k8s.io"
-	// members are the pods of a gang. Each asks for memberCPU, so that one gang fills the nodes.
+	// members are the pods of a gang. Each requests memberCPU, so that one gang fills the nodes.
 	members, memberCPU, nodes = 20, "2", 5
-	// Nothing that the tests wait for may come of pods that have waited long enough: they do longer than the tests.
+	// Pods wait longer than the tests, so that no awaited effect comes from a timeout.
 	timeout, longTimeout = "permitWaitingTimeSeconds: 60", "permitWaitingTimeSeconds: 900"
-	// flushed is when the scheduling queue tries again what no event has moved.
+	// flushed is the time after which the scheduling queue retries pods that no event has moved.
 	flushed = 60 * time.Second
 )
 
@@ -66,8 +66,8 @@ func (s *stand) awaitBoundGang(t *testing.T, group string) {
 	})
 }
 
-// awaitBindings waits until the audit log has as many bindings as there should be, and gives the names of the pods in
-// their order.
+// awaitBindings waits until the audit log has the expected number of
+// bindings, and returns the names of the pods in that order.
 func (s *stand) awaitBindings(t *testing.T, count int) (names []string, last time.Time) {
 	t.Helper()
 	s.Await(t, fmt.Sprintf("%d bindings in the audit log", count), func() error {
@@ -85,7 +85,7 @@ func (s *stand) awaitBindings(t *testing.T, count int) (names []string, last tim
 	return names, last
 }
 
-// groupOf is the group of a pod, by its name.
+// groupOf returns the group of a pod, by its name.
 func groupOf(name string) string {
 	if strings.Contains(name, "red") {
 		return "red"
@@ -99,7 +99,7 @@ func TestOfTwoGangsThatShareTheRoomOneIsBoundAndTheOtherAsSoonAsItEnds(t *testin
 			s.createMembers(t, "red")
 			s.createMembers(t, "blue")
 		},
-		// Groups of one second are sorted by the names of their pods, which alternate.
+		// Groups of the same second are sorted by the names of their pods, which alternate.
 		"by turns": func(t *testing.T, s *stand) {
 			for i := range members {
 				s.CreatePod(t, member("red", fmt.Sprintf("pod-%02d-red", i)))
@@ -145,7 +145,7 @@ func TestAGangOfWhichTheLastPodIsDeletedGivesItsRoomBack(t *testing.T) {
 	s.AddNodes(t, nodes)
 	s.createGroup(t, "red")
 	scheduler := s.start(t, "gang.yaml", timeout, longTimeout)
-	// No scheduler looks at the last one, so the others wait for it.
+	// No scheduler handles the last one, so the others wait for it.
 	last := member("red", "last")
 	last.Spec.SchedulerName = "none"
 	s.CreatePod(t, last)
@@ -162,7 +162,7 @@ func TestAGangOfWhichTheLastPodIsDeletedGivesItsRoomBack(t *testing.T) {
 		}
 		return cluster.Unless(waiting == members-1, "%d do", waiting)
 	})
-	// They hold at least three of the four parts of each node.
+	// They hold at least three of the four slots of each node.
 	whole := newPod(corev1.NamespaceDefault, "wants-a-node", "8")
 	s.CreatePod(t, whole)
 	if why := s.awaitRefused(t, whole.Namespace, whole.Name); !strings.Contains(why, "Insufficient cpu") {
@@ -184,7 +184,7 @@ func TestASchedulerThatIsKilledWhileItBindsAGangBindsTheRestLater(t *testing.T) 
 	s.createGroup(t, "red")
 	s.createGroup(t, "blue")
 	const client = "clientConnection:\n"
-	// Two requests in a second: bindings come slowly enough to stop in the middle.
+	// Two requests per second: bindings are slow enough to stop in the middle.
 	slow := s.start(t, "gang.yaml", timeout, longTimeout, client, client+"  qps: 2\n  burst: 2\n")
 	s.createMembers(t, "red")
 	s.Await(t, "some pods of a gang to be bound", func() error {
@@ -196,7 +196,7 @@ func TestASchedulerThatIsKilledWhileItBindsAGangBindsTheRestLater(t *testing.T) 
 	if bound := s.bound(t)["red"]; bound >= members {
 		t.Fatalf("all %d pods were bound before the scheduler was killed, want some", bound)
 	}
-	// Another gang wants the same room meanwhile.
+	// Meanwhile another gang needs the same room.
 	s.createMembers(t, "blue")
 	s.start(t, "gang.yaml", timeout, longTimeout)
 	s.awaitBoundGang(t, "red")

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modules runs the plugins of other projects that the image carries, on a local control plane with the
-// CustomResourceDefinitions of their modules. It needs programs that were built before, so it is run by its own make
-// target.
+// Package modules runs the plugins of other projects that are in the image, on a local control plane with the
+// CustomResourceDefinitions of their modules. It needs programs that were built before, so it has its own make target.
 package modules
 
 import (
@@ -24,7 +23,7 @@ import (
 const (
 	root = "../../.."
 	rbac = root + "/manifests/rbac"
-	// customResources are all that the plugins read, for kubectl.
+	// customResources are all custom resources that the plugins read, for kubectl.
 	customResources = "podgroups,elasticquotas,noderesourcetopologies"
 )
 
@@ -32,7 +31,7 @@ var shared = cluster.Shared{AuditPolicy: cluster.AllRequests}
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// stand is the control plane with the definitions and the rights that plugins need.
+// stand is the control plane with the definitions and the permissions that the plugins need.
 type stand struct {
 	*cluster.Cluster
 	crds string
@@ -49,7 +48,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// createFrom creates what the files of a folder describe.
+// createFrom creates the objects in the files of a directory.
 func (s *stand) createFrom(t *testing.T, path string) {
 	t.Helper()
 	objects, err := localcluster.ReadObjects(path)
@@ -61,7 +60,7 @@ func (s *stand) createFrom(t *testing.T, path string) {
 	}
 }
 
-// create creates what a text describes.
+// create creates the objects in a text.
 func (s *stand) create(t *testing.T, format string, arguments ...any) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "objects.yaml")
@@ -69,8 +68,8 @@ func (s *stand) create(t *testing.T, format string, arguments ...any) {
 	s.createFrom(t, file)
 }
 
-// start starts the scheduler with a configuration of manifests/config, in which some texts are replaced by others:
-// pairs of an old and a new one.
+// start starts the scheduler with a configuration of manifests/config,
+// in which some texts are replaced: old, new, old, new.
 func (s *stand) start(t *testing.T, name string, replacements ...string) *localcluster.Scheduler {
 	t.Helper()
 	config := cluster.Read(t, root+"/manifests/config/"+name)
@@ -93,7 +92,7 @@ func newPod(namespace, name, cpu string) *corev1.Pod {
 	return pod
 }
 
-// pods gives the pods of a namespace by name.
+// pods returns the pods of a namespace by name.
 func (s *stand) pods(t *testing.T, namespace string) map[string]*corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Pods(namespace).List(t.Context(), metav1.ListOptions{})
@@ -107,7 +106,7 @@ func (s *stand) pods(t *testing.T, namespace string) map[string]*corev1.Pod {
 	return pods
 }
 
-// awaitRefused waits until the scheduler has found no node for a pod, and gives what it says about it.
+// awaitRefused waits until the scheduler has found no node for a pod, and returns its message.
 func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) {
 	t.Helper()
 	s.Await(t, "the pod "+namespace+"/"+name+" to be refused", func() error {
@@ -124,7 +123,7 @@ func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) 
 	return why
 }
 
-// remove deletes the pods of a namespace that a selector chooses, at once.
+// remove deletes the pods of a namespace that match a selector, without a grace period.
 func (s *stand) remove(t *testing.T, namespace, selector string) {
 	t.Helper()
 	err := s.Client().CoreV1().Pods(namespace).DeleteCollection(

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// zones describes zones with CPUs each, and with memory enough.
+// zones describes zones with the given CPUs and with enough memory.
 func zones(cpus ...int) string {
 	var zones []string
 	for i, cpu := range cpus {
@@ -51,7 +51,7 @@ func (s *stand) createNodeWithZones(t *testing.T, name string, cpus ...int) {
 
 func TestAPodGoesToTheNodeOfWhichASingleZoneHasRoom(t *testing.T) {
 	s := newStand(t)
-	// By requests, the wide node is the better one.
+	// By requests, the wide node is better.
 	s.createNodeWithZones(t, "wide", 4, 4, 4, 4)
 	s.createNodeWithZones(t, "narrow", 6, 2)
 	s.start(t, "numa.yaml")
@@ -63,7 +63,7 @@ func TestAPodGoesToTheNodeOfWhichASingleZoneHasRoom(t *testing.T) {
 	if node := s.AwaitBound(t, fits); node != "narrow" {
 		t.Errorf("a pod is bound to %s, want narrow, the only node with such a zone", node)
 	}
-	// Pods that kubelet binds to no zone do not care.
+	// The plugin ignores pods that kubelet binds to no zone.
 	burstable := s.CreatePod(t, newPod(corev1.NamespaceDefault, "needs-no-zone", "5"))
 	if node := s.AwaitBound(t, burstable); node != "wide" {
 		t.Errorf("a pod that is not Guaranteed is bound to %s, want wide", node)

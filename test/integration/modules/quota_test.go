@@ -60,7 +60,7 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	for _, pod := range first {
 		s.AwaitBound(t, pod)
 	}
-	// Of two pods the one that started later is the first to go, and times are whole seconds.
+	// Of two pods the one that started later is evicted first, and times are in whole seconds.
 	s.Await(t, "the seconds to be over in which the first pods started", func() error {
 		for _, pod := range s.pods(t, "borrower") {
 			if pod.Status.StartTime == nil || time.Since(pod.Status.StartTime.Time) < time.Second {
@@ -77,7 +77,7 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 		want := []string{"guarded-0", "guarded-1", "important-0", "important-1"}
 		return cluster.Unless(slices.Equal(left, want), "%v are left, want %v", left, want)
 	})
-	// What is its own is not taken back.
+	// Its own part is not taken back.
 	more := newPod("borrower", "wants-more", "1")
 	more.Spec.PriorityClassName = "important"
 	s.CreatePod(t, more)
@@ -92,7 +92,7 @@ func TestATenantGetsBackByPreemptionWhatAnotherHasBorrowed(t *testing.T) {
 	}
 }
 
-// createPriority creates a class of pods that are more important than others.
+// createPriority creates a priority class above the default.
 func (s *stand) createPriority(t *testing.T, name string) {
 	t.Helper()
 	_, err := s.Client().SchedulingV1().PriorityClasses().Create(t.Context(),
@@ -102,8 +102,8 @@ func (s *stand) createPriority(t *testing.T, name string) {
 	}
 }
 
-// protect has a budget forbid the disruption of pods, by their label. No controller computes what it allows, which is
-// none.
+// protect creates a budget that forbids the disruption of pods with a
+// label. No controller computes the allowed disruptions, so they are none.
 func (s *stand) protect(t *testing.T, namespace, app string) {
 	t.Helper()
 	budgets := s.Client().PolicyV1().PodDisruptionBudgets(namespace)
@@ -142,7 +142,7 @@ func TestUsageIsTheSumOfThePodsForAQuotaThatComesAfterThem(t *testing.T) {
 	s.place(t, "latecomer", "before-0", "before-1", "succeeded")
 	s.finish(t, "latecomer", "succeeded", corev1.PodSucceeded)
 	s.createQuota(t, "latecomer", "cpu: 3, memory: 12Gi", "cpu: 3, memory: 12Gi")
-	// A pod that fits no node is refused by the quota when that is known.
+	// The quota refuses a pod that fits no node once this is known.
 	number := 0
 	s.Await(t, "the scheduler to know the quota", func() error {
 		number++
@@ -162,7 +162,8 @@ func TestAResourceThatAQuotaDoesNotNameIsNotLimited(t *testing.T) {
 	s.expectRoom(t, "only-cpu", 2)
 }
 
-// finish has a pod end as kubelet would say it, once it runs: kwok says that of a bound pod, whatever was said before.
+// finish ends a pod as kubelet would report it, once the pod runs:
+// kwok sets a bound pod to Running, overwriting any earlier phase.
 func (s *stand) finish(t *testing.T, namespace, name string, phase corev1.PodPhase) {
 	t.Helper()
 	s.Await(t, "the pod "+name+" to run", func() error {
@@ -179,7 +180,8 @@ func (s *stand) finish(t *testing.T, namespace, name string, phase corev1.PodPha
 	}
 }
 
-// expectRoom has as many pods of one CPU bound as a quota should have room for, and one more refused.
+// expectRoom checks that as many pods of one CPU are bound as the
+// quota should have room for, and that one more is refused.
 func (s *stand) expectRoom(t *testing.T, namespace string, room int) {
 	t.Helper()
 	for i := range room {

@@ -12,7 +12,7 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// awaitSummary waits until the records say of a pod why it waits.
+// awaitSummary waits until a pod's record has the expected summary.
 func (s *stand) awaitSummary(t *testing.T, scheduler *localcluster.Scheduler, pod *corev1.Pod, want string) {
 	t.Helper()
 	s.Await(t, "the records of "+pod.Name, func() error {

@@ -22,7 +22,7 @@ import (
 
 const scheduler = "system:kube-scheduler"
 
-// used has each plugin do all that it does with the API, by the name of the role that grants it.
+// used makes each plugin use the whole API that it can use, by the name of the role that grants it.
 var used = map[string]func(*testing.T, *stand){
 	"kube-scheduler-capacity-scheduling": func(t *testing.T, s *stand) {
 		s.createQuota(t, "rights", "cpu: 4, memory: 8Gi", "cpu: 4, memory: 8Gi")
@@ -57,8 +57,8 @@ var used = map[string]func(*testing.T, *stand){
 	},
 }
 
-// The rights are beside those of the role system:kube-scheduler. So each is taken away at first, and must be missing
-// then; given, it must be used; and the scheduler must not ask for any other.
+// The permissions are in addition to the role system:kube-scheduler. Each is removed first, and must then be missing;
+// once granted, it must be used; and the scheduler must not request any other.
 func TestPluginsAreAllowedWhatTheyUseAndNothingElse(t *testing.T) {
 	roles := map[string][]rbacv1.PolicyRule{}
 	files, err := filepath.Glob(rbac + "/*.yaml")
@@ -98,7 +98,7 @@ func TestPluginsAreAllowedWhatTheyUseAndNothingElse(t *testing.T) {
 	}
 }
 
-// awaitVerdict waits until the API server allows the scheduler a grant of one verb on one resource, or refuses it.
+// awaitVerdict waits until the API server allows or refuses the scheduler one verb on one resource.
 func (s *stand) awaitVerdict(t *testing.T, grant rbacv1.PolicyRule, want bool) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
@@ -120,7 +120,7 @@ func describe(grant rbacv1.PolicyRule) string {
 	return strings.Join(slices.Concat(grant.Verbs, grant.Resources, grant.APIGroups), " ")
 }
 
-// expectUsed compares what the scheduler has asked for, by the audit log, with the grants of a role.
+// expectUsed compares the scheduler's requests in the audit log with the grants of a role.
 func (s *stand) expectUsed(t *testing.T, role string, grants []rbacv1.PolicyRule) {
 	t.Helper()
 	s.Await(t, "each grant of "+role+" to be used, and no other to be missed", func() error {

@@ -21,8 +21,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// exported is what an exporter says of four nodes: the first is hot, the last has no measurement, only one has one of
-// its memory, and one is no node of the cluster.
+// exported is the data of an exporter for four nodes: the first is hot, the last has no measurement, only one has a
+// measurement of its memory, and one is not a node of the cluster.
 const exported = `# TYPE test_cpu_ratio gauge
 test_cpu_ratio{instance="node-1"} 0.95
 test_cpu_ratio{instance="node-2"} 0.2
@@ -32,8 +32,8 @@ test_cpu_ratio{instance="stranger"} 0.1
 test_memory_ratio{instance="node-1"} 0.5
 `
 
-// schedulerConfig has a profile for each thing that alerts are about. %[1]s is Prometheus, and no program answers at
-// %[2]s. A scrape that fails ends the raw series until the next one, so the last sample of a minute is asked for.
+// schedulerConfig has a profile for each subject of alerts. %[1]s is Prometheus, and no program answers at %[2]s. A
+// failed scrape ends the raw series until the next one, so the queries use the last sample of a minute.
 const schedulerConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
@@ -97,7 +97,7 @@ func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	}
 	named := s.checkMetrics(t, "node-load")
 
-	// The other way round: a metric of NodeLoad that neither an alert nor the dashboard has was forgotten.
+	// Conversely, every metric of NodeLoad must be in an alert or the dashboard.
 	for _, name := range s.metrics(t) {
 		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
 			!named[name] && !named[base+"_bucket"] {
@@ -110,7 +110,7 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// stand is a scheduler that Prometheus scrapes, and that asks Prometheus.
+// stand is a scheduler that Prometheus scrapes, and that queries Prometheus.
 type stand struct {
 	*cluster.Cluster
 	prometheus *cluster.Prometheus
@@ -135,7 +135,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// static is a scrape's one target.
+// static is the single target of a scrape.
 func static(t *testing.T, target string) []any {
 	t.Helper()
 	parsed, err := url.Parse(target)
@@ -145,8 +145,8 @@ func static(t *testing.T, target string) []any {
 	return []any{map[string]any{"targets": []string{parsed.Host}}}
 }
 
-// startPrometheus starts Prometheus with the alerts about a subject. Beside its configuration is what an administrator
-// of the cluster shows a scheduler.
+// startPrometheus starts Prometheus with the alerts of a subject. Next to its
+// configuration are its credentials for the scheduler, an administrator's.
 func (s *stand) startPrometheus(t *testing.T, subject string, scrapes ...any) {
 	t.Helper()
 	folder := s.prometheus.Folder
@@ -181,8 +181,8 @@ func (s *stand) awaitPanels(t *testing.T, subject string) {
 	}
 }
 
-// awaitState waits until an alert is inactive, or pending: what it is about is there, so it begins to wait for the time
-// that the rule gives it.
+// awaitState waits until an alert is inactive, or pending: its
+// condition holds, and the rule's `for` duration has begun.
 func (s *stand) awaitState(t *testing.T, name, state string) {
 	t.Helper()
 	s.Await(t, name+" to be "+state, func() error {
@@ -206,8 +206,8 @@ func (s *stand) awaitState(t *testing.T, name, state string) {
 	}
 }
 
-// checkMetrics gives the metrics that alerts and dashboard of a subject name: in alternatives of `or` and `unless` too,
-// of which one side is enough for data. The scheduler must have them all.
+// checkMetrics returns the metrics used by the alerts and the dashboard of a subject, including those in alternatives
+// of `or` and `unless`, where one side is enough for data. The scheduler must have them all.
 func (s *stand) checkMetrics(t *testing.T, subject string) map[string]bool {
 	t.Helper()
 	named := map[string]bool{}
@@ -230,8 +230,8 @@ func (s *stand) checkMetrics(t *testing.T, subject string) map[string]bool {
 	return named
 }
 
-// schedule waits until NodeLoad has measurements, and has it place pods: most go to nodes that are not hot, and one may
-// only go to the one that is.
+// schedule waits until NodeLoad has measurements, and makes it place pods:
+// most go to nodes that are not hot, and one can only go to the hot one.
 func (s *stand) schedule(t *testing.T) {
 	t.Helper()
 	s.Await(t, "NodeLoad to measure three nodes", func() error {
@@ -257,7 +257,7 @@ func (s *stand) schedule(t *testing.T) {
 	}
 }
 
-// query asks for a vector.
+// query runs a query that returns a vector.
 func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 	t.Helper()
 	var data struct {
@@ -267,7 +267,7 @@ func (s *stand) query(t *testing.T, promQL string) []json.RawMessage {
 	return data.Result
 }
 
-// metrics gives the names of all metrics of the scheduler.
+// metrics returns the names of all metrics of the scheduler.
 func (s *stand) metrics(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -275,7 +275,7 @@ func (s *stand) metrics(t *testing.T) []string {
 	return names
 }
 
-// alert is what Prometheus makes of a rule.
+// alert is an alert as Prometheus reports it.
 type alert struct {
 	Name, State, Health, LastError, Query string
 	Alerts                                []struct{ Annotations map[string]string }
@@ -294,7 +294,7 @@ func (s *stand) alerts(t *testing.T) map[string]alert {
 	return alerts
 }
 
-// get asks Prometheus for something that it must know.
+// get sends a request to Prometheus that must succeed.
 func (s *stand) get(t *testing.T, path string, data any) {
 	t.Helper()
 	response, err := http.Get(s.prometheus.URL() + path)

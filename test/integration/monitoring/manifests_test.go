@@ -34,7 +34,7 @@ type Groups struct {
 	Groups []Group `json:"groups"`
 }
 
-// Rules gives all rules of all groups.
+// Rules returns all rules of all groups.
 func (g Groups) Rules() []Rule {
 	var rules []Rule
 	for _, group := range g.Groups {
@@ -43,7 +43,7 @@ func (g Groups) Rules() []Rule {
 	return rules
 }
 
-// ReadRules reads a PrometheusRule. A field that Prometheus does not know, or that is not used here, is an error.
+// ReadRules reads a PrometheusRule. A field that is unknown to Prometheus, or not used here, is an error.
 func ReadRules(file string) (Groups, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -68,13 +68,13 @@ func ReadRules(file string) (Groups, error) {
 	return object.Spec, nil
 }
 
-// Expression is what a panel of a dashboard asks Prometheus.
+// Expression is a Prometheus query of a dashboard panel.
 type Expression struct {
 	Panel, PromQL string
 }
 
-// ReadDashboard gives the expressions of a dashboard of Grafana, with its variables replaced as Grafana does when all
-// schedulers are chosen and rates are taken over a time that Grafana would choose.
+// ReadDashboard returns the expressions of a Grafana dashboard. Variables are replaced as Grafana does for all
+// schedulers, with a rate interval that Grafana would choose.
 func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -120,7 +120,7 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 
 var metric = regexp.MustCompile(`\b(scheduler|leader_election|process|rest_client)_[a-z0-9_]+`)
 
-// Metrics gives the names of the scheduler's metrics in an expression, each once.
+// Metrics returns the names of the scheduler's metrics in an expression, each once.
 func Metrics(promQL string) []string {
 	names := metric.FindAllString(promQL, -1)
 	slices.Sort(names)

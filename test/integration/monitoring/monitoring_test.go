@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package monitoring tries what manifests/monitoring has for Prometheus and Grafana: by promtool, and with a real
-// Prometheus that scrapes real schedulers, stock and ours, which have much to complain about. The plugin NodeLoad of
-// one of them asks that same Prometheus.
+// Package monitoring tests manifests/monitoring for Prometheus and Grafana: with
+// promtool, and with a real Prometheus that scrapes real schedulers with problems,
+// stock and ours. The plugin NodeLoad of one of them queries the same Prometheus.
 package monitoring
 
 import (
@@ -20,7 +20,7 @@ import (
 
 const folder = "../../../manifests/monitoring"
 
-// subjects are what there is something about: alerts with unit tests, and a dashboard.
+// subjects are the topics that have alerts with unit tests, and a dashboard.
 var subjects = []string{"node-load", "scheduler"}
 
 func ruleFile(subject string) string      { return folder + "/" + subject + "-prometheus-rule.yaml" }
@@ -52,7 +52,7 @@ func TestPrometheusTakesTheAlerts(t *testing.T) {
 	})
 }
 
-// The unit tests say which alert fires when, and there is one in which each fires.
+// The unit tests define when each alert fires, and each fires in at least one.
 func TestEachAlertFiresForWhatItIsAbout(t *testing.T) { forEachSubject(t, testAlertsFire) }
 
 func testAlertsFire(t *testing.T, subject string) {
@@ -122,7 +122,8 @@ func TestPrometheusParsesTheDashboardsExpressions(t *testing.T) {
 	})
 }
 
-// NodeLoad's configurations are to be copied, and no run of them has a Prometheus that would read their queries.
+// NodeLoad's configurations are meant to be copied, and no test runs
+// them with a Prometheus that would parse their queries.
 func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
 	files, err := filepath.Glob("../../../manifests/config/node-load*.yaml")
 	if err != nil || len(files) == 0 {
@@ -153,7 +154,7 @@ func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
 	parse(t, slices.DeleteFunc(promQL, func(query string) bool { return query == "" }))
 }
 
-// parse has promtool parse each as the expression of a recording rule.
+// parse runs promtool on each expression as a recording rule.
 func parse(t *testing.T, promQL []string) {
 	t.Helper()
 	if len(promQL) == 0 {
@@ -190,7 +191,7 @@ func expressions(t *testing.T, subject string) []Expression {
 	return expressions
 }
 
-// write writes a rule file, and gives its path.
+// write writes a rule file and returns its path.
 func write(t *testing.T, work string, groups Groups) string {
 	t.Helper()
 	content, err := yaml.Marshal(groups)

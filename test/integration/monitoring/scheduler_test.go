@@ -22,7 +22,7 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// troubledConfig is of a scheduler that waits for long until a lease is free, and asks an extender.
+// troubledConfig configures a scheduler that waits long for a free lease, and calls an extender.
 const troubledConfig = `apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 leaderElection: {leaderElect: true, leaseDuration: 10m, renewDeadline: 5m, retryPeriod: 1s}
@@ -35,8 +35,8 @@ extenders:
 // slowly is longer than SchedulerBindsSlowly allows.
 const slowly = 6 * time.Second
 
-// The metrics are those of a scheduler as it was released, and ours has them too. Each alert begins to wait for its
-// time when its trouble is there, and not before.
+// Both the released stock scheduler and ours have the metrics. Each
+// alert becomes pending when its problem exists, and not before.
 func TestSchedulerAlertsAndDashboardWithRealData(t *testing.T) {
 	for name, variable := range map[string]string{"stock": "STOCK_SCHEDULER", "ours": "KUBE_SCHEDULER"} {
 		t.Run(name, func(t *testing.T) { testScheduler(t, cluster.Program(t, variable)) })
@@ -52,7 +52,7 @@ func testScheduler(t *testing.T, program string) {
 	t.Cleanup(extender.Close)
 	config := filepath.Join(t.TempDir(), "scheduler.yaml")
 	cluster.Write(t, config, fmt.Sprintf(troubledConfig, extender.URL))
-	// The scheduler has another port at each start. As a static pod it would have the same.
+	// The scheduler has a different port at each start. As a static pod it would keep its port.
 	metrics := httptest.NewServer(http.HandlerFunc(s.metricsPage))
 	t.Cleanup(metrics.Close)
 	s.startPrometheus(t, "scheduler", map[string]any{
@@ -60,7 +60,7 @@ func testScheduler(t *testing.T, program string) {
 	})
 	s.awaitState(t, "SchedulerGone", "pending")
 
-	// It stands by, and counts a pod as active that it does not look at.
+	// As a standby it counts a pod as active without scheduling it.
 	lease := s.takeLease(t)
 	s.start(t, program, config)
 	s.CreatePod(t, localcluster.NewPod("first", ""))
@@ -84,7 +84,7 @@ func testScheduler(t *testing.T, program string) {
 	s.CreatePod(t, nowhere)
 	s.awaitData(t, `scheduler_pending_pods{queue="unschedulable"} == 1`)
 
-	// Others wait while it decides on a slow one.
+	// Others wait while it schedules a slow one.
 	s.CreatePod(t, localcluster.NewPod("slow", ""))
 	s.awaitData(t, `scheduler_pending_pods{queue="active"} == 0`)
 	behind := s.CreatePod(t, localcluster.NewPod("behind", ""))
@@ -97,7 +97,7 @@ func testScheduler(t *testing.T, program string) {
 	s.awaitState(t, "SchedulerDecidesSlowly", "pending")
 	s.awaitState(t, "SchedulerBindsSlowly", "pending")
 
-	// Of a rate there is none before the second.
+	// A rate needs two samples.
 	for i := range 2 {
 		s.CreatePod(t, localcluster.NewPod(fmt.Sprintf("fails-%d", i+1), ""))
 		s.awaitData(t, fmt.Sprintf(`scheduler_schedule_attempts_total{result="error"} > %d`, i))
@@ -105,7 +105,7 @@ func testScheduler(t *testing.T, program string) {
 	s.awaitState(t, "SchedulerErrors", "pending")
 	s.awaitState(t, "SchedulerPodsWait", "pending")
 
-	// In one cycle of ten the times of plugins are measured: not in 100 is less likely than 1 in 30,000.
+	// Plugin durations are measured in one of ten cycles: the probability of none in 100 cycles is below 1 in 30,000.
 	var pods []*corev1.Pod
 	for i := range 100 {
 		pods = append(pods, localcluster.NewPod(fmt.Sprintf("pod-%d", i+1), ""))
@@ -131,7 +131,7 @@ func testScheduler(t *testing.T, program string) {
 type troubled struct {
 	stand
 	running atomic.Pointer[localcluster.Scheduler]
-	// release lets the extender answer about slow pods.
+	// release makes the extender answer for slow pods.
 	release chan struct{}
 }
 
@@ -140,7 +140,7 @@ func (s *troubled) start(t *testing.T, program, config string) {
 	s.running.Store(s.StartScheduler(t, program, config, localcluster.WithLeaderElection()))
 }
 
-// metricsPage hands on the metrics of the scheduler that runs.
+// metricsPage forwards the metrics of the running scheduler.
 func (s *troubled) metricsPage(w http.ResponseWriter, r *http.Request) {
 	scheduler := s.running.Load()
 	if scheduler == nil {
@@ -152,10 +152,10 @@ func (s *troubled) metricsPage(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	_, _ = w.Write(content) // Prometheus asks again
+	_, _ = w.Write(content) // Prometheus retries
 }
 
-// filter is the extender: it takes its time for pods that are slow, and fails for pods that say so.
+// filter is the extender: it is slow for the pod "slow", and fails for pods whose names begin with "fails".
 func (s *troubled) filter(w http.ResponseWriter, r *http.Request) {
 	var arguments extenderv1.ExtenderArgs
 	if err := json.NewDecoder(r.Body).Decode(&arguments); err != nil {
@@ -170,10 +170,10 @@ func (s *troubled) filter(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(arguments.Pod.Name, "fails"):
 		result = extenderv1.ExtenderFilterResult{Error: "broken"}
 	}
-	_ = json.NewEncoder(w).Encode(result) // the scheduler says that it has no answer
+	_ = json.NewEncoder(w).Encode(result) // the scheduler reports a missing answer
 }
 
-// takeLease makes schedulers stand by.
+// takeLease takes the lease, so that schedulers stay standbys.
 func (s *troubled) takeLease(t *testing.T) *coordinationv1.Lease {
 	t.Helper()
 	holder, seconds, now := "elsewhere", int32(600), metav1.NowMicro()
@@ -189,7 +189,7 @@ func (s *troubled) takeLease(t *testing.T) *coordinationv1.Lease {
 	return lease
 }
 
-// awaitData waits until Prometheus has something for an expression.
+// awaitData waits until Prometheus returns data for an expression.
 func (s *troubled) awaitData(t *testing.T, promQL string) {
 	t.Helper()
 	s.Await(t, promQL, func() error {

@@ -16,49 +16,49 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// exporterCPUs is how many CPUs an exporter says that its node has. It has nothing to do with those of the API's node:
-// what is measured is the share that is busy.
+// exporterCPUs is the number of CPUs of a node according to its exporter. It is
+// independent of the CPUs of the API's node: only the busy share is measured.
 const exporterCPUs = 4
 
-// exporters are what Prometheus scrapes: one for each node, with series of node_exporter and of NVIDIA's, and a gauge
-// of our own. The test says what they say.
+// exporters are the targets that Prometheus scrapes: one for each node, with series of node_exporter and of NVIDIA's
+// exporter, and a gauge of our own. The test sets their values.
 type exporters struct {
 	server *httptest.Server
 	of     map[string]*exporter
 }
 
-// exporter is that of one node.
+// exporter is the exporter of one node.
 type exporter struct {
 	mutex sync.Mutex
 	// node is the name of the node.
 	node string
-	// instance is what it is scraped as.
+	// instance is the instance label of its target.
 	instance string
-	// busy is the share of its CPUs that is busy since since; idleSeconds and busySeconds are what had been counted
-	// then, by each of the CPUs.
+	// busy is the busy share of its CPUs since the time since; idleSeconds
+	// and busySeconds are the counters of each CPU at that time.
 	busy                     float64
 	since                    time.Time
 	idleSeconds, busySeconds float64
 	fault                    fault
 }
 
-// fault is what is wrong with an exporter; the zero value is nothing.
+// fault is a fault of an exporter; the zero value is none.
 type fault struct {
 	// down closes each connection without an answer.
 	down bool
-	// pressure is what the gauge is instead of the busy share, as a line of the text format has it.
+	// pressure replaces the busy share as the value of the gauge, in the text format.
 	pressure string
-	// instance renames the exporter: the label that would else be that of the target.
+	// instance renames the exporter: it replaces the target's label.
 	instance string
-	// again exposes every series once more with these labels, such as job="other": what a second exporter or a second
-	// scrape of the same one would do.
+	// again exposes every series a second time with these labels, such as
+	// job="other", like a second exporter or a second scrape of the same one.
 	again string
-	// clock is how far its clock is off. It sends timestamps then, which else are Prometheus' own.
+	// clock is the error of its clock. It then sends timestamps; otherwise Prometheus sets them.
 	clock time.Duration
 }
 
-// newExporters starts an exporter for each node, with its CPUs idle but for a tenth. An instance is what
-// node_exporter's usually are: an address of the node, and a port.
+// newExporters starts an exporter for each node, with a tenth of its CPUs busy.
+// As usual for node_exporter, an instance is the node's address and a port.
 func newExporters(t *testing.T, instances map[string]string) *exporters {
 	t.Helper()
 	e := &exporters{of: map[string]*exporter{}}
@@ -74,16 +74,16 @@ func newExporters(t *testing.T, instances map[string]string) *exporters {
 		}
 		exporter.serve(w)
 	}))
-	e.server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log each connection that is cut
+	e.server.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log each closed connection
 	e.server.Start()
 	t.Cleanup(e.server.Close)
 	return e
 }
 
-// address is where they are scraped, each at /metrics/NODE.
+// address returns the host and port of the exporters, each at /metrics/NODE.
 func (e *exporters) address() string { return e.server.Listener.Addr().String() }
 
-// load sets the share of the CPUs that is busy on some nodes, 0 to 1.
+// load sets the busy share of the CPUs of some nodes, 0 to 1.
 func (e *exporters) load(busy float64, nodes ...string) {
 	for _, node := range nodes {
 		exporter := e.of[node]
@@ -94,7 +94,7 @@ func (e *exporters) load(busy float64, nodes ...string) {
 	}
 }
 
-// breaks makes something be wrong with the exporters of some nodes; with the zero fault they work again.
+// breaks sets the fault of the exporters of some nodes; with the zero fault they work again.
 func (e *exporters) breaks(fault fault, nodes ...string) {
 	for _, node := range nodes {
 		exporter := e.of[node]
@@ -104,7 +104,7 @@ func (e *exporters) breaks(fault fault, nodes ...string) {
 	}
 }
 
-// count brings the counters up to now.
+// count updates the counters to the current time.
 func (e *exporter) count(now time.Time) {
 	seconds := now.Sub(e.since).Seconds()
 	e.idleSeconds += seconds * (1 - e.busy)
@@ -116,7 +116,7 @@ func (e *exporter) serve(w http.ResponseWriter) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
 	if e.fault.down {
-		// The server closes the connection and says nothing.
+		// The server closes the connection without an answer.
 		panic(http.ErrAbortHandler)
 	}
 	now := time.Now()
@@ -133,8 +133,8 @@ func (e *exporter) serve(w http.ResponseWriter) {
 	fmt.Fprintln(w, strings.Join(series, "\n"))
 }
 
-// serveResources serves what kubelet says of a node that uses its CPUs as the exporter says. Half as large a share of
-// the memory is in use, so one is not taken for the other.
+// serveResources serves kubelet's resource metrics for a node that uses its CPUs as the exporter says. The memory in
+// use is half as large a share, to tell the two apart.
 func (e *exporter) serveResources(w http.ResponseWriter, capacity corev1.ResourceList) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -148,7 +148,7 @@ func (e *exporter) serveResources(w http.ResponseWriter, capacity corev1.Resourc
 	}
 }
 
-// series gives the lines of all series, with more labels than they have themselves.
+// series returns the lines of all series, with additional labels.
 func (e *exporter) series(labels string, now time.Time) []string {
 	const memory = 64 << 30
 	pressure := e.fault.pressure
@@ -173,7 +173,7 @@ func (e *exporter) series(labels string, now time.Time) []string {
 	line("node_memory_MemTotal_bytes", "", fmt.Sprint(memory))
 	line("node_memory_MemAvailable_bytes", "", fmt.Sprint(memory*(1-e.busy)))
 	line(pressureSeries, "", pressure)
-	// As NVIDIA's exporter says it, with the node in a label of its own.
+	// As in NVIDIA's exporter, with the node in a separate label.
 	line("DCGM_FI_DEV_GPU_UTIL", fmt.Sprintf("gpu=\"0\",Hostname=%q", e.node), fmt.Sprint(100*e.busy))
 	return lines
 }

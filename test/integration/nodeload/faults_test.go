@@ -16,7 +16,8 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// faultRefresh is how often the scheduler in these tests asks, and faultAge how old a measurement may be there.
+// faultRefresh is the refresh interval of the scheduler in these
+// tests, and faultAge the maximum age of its measurements.
 const (
 	faultRefresh = time.Second
 	faultAge     = 5 * time.Second
@@ -42,12 +43,11 @@ func TestFaults(t *testing.T) {
 	s.place(t, s.newPods(1, "", "100m"))
 
 	t.Run("Prometheus", s.sourceFaults)
-	// The last one: Prometheus finds the samples of a second exporter of a node for minutes after it is gone.
+	// It is the last one because Prometheus finds the samples of a node's second exporter for minutes after its end.
 	t.Run("exporters", s.exporterFaults)
 }
 
-// sourceFaults are faults with which nothing is measured anymore. Broken answers are in the unit tests of package
-// source.
+// sourceFaults are faults that stop all measurements. Broken answers are in the unit tests of package source.
 func (s *faulty) sourceFaults(t *testing.T) {
 	for _, fault := range []struct {
 		name         string
@@ -89,7 +89,7 @@ func (s *faulty) sourceFaults(t *testing.T) {
 			}
 			s.awaitEvent(t, "NodeLoadMetricsDown")
 
-			// A cycle without measurements is counted.
+			// Cycles without measurements are counted.
 			s.place(t, s.newPods(1, "", "100m"))
 			after := s.mustMetrics(t, s.scheduler)
 			for _, resource := range everyResource {
@@ -104,10 +104,10 @@ func (s *faulty) sourceFaults(t *testing.T) {
 	}
 }
 
-// reasons are why nodes may miss each of some resources.
+// reasons are the possible reasons why a resource of a node is missing, by resource.
 type reasons map[string][]string
 
-// all gives every resource the same reasons.
+// all returns the same reasons for every resource.
 func all(of ...string) reasons {
 	these := reasons{}
 	for _, resource := range everyResource {
@@ -116,18 +116,18 @@ func all(of ...string) reasons {
 	return these
 }
 
-// exporterFaults are those of some exporters, each another fault, all at the same time.
+// exporterFaults are different faults of some exporters, all at the same time.
 func (s *faulty) exporterFaults(t *testing.T) {
-	// gone are the reasons for a node whose exporter has died: a mean ends at another time than the raw samples.
+	// gone are the reasons for a node whose exporter has died: a mean ends at a different time than the raw samples.
 	gone := all("no_series", "no_timestamp", "too_old")
 	otherPort := func(instance string) string { return strings.Replace(instance, ":9100", ":9101", 1) }
 	tests := []struct {
 		name string
-		// fault is what happens to the exporter of a node with an instance.
+		// fault returns the fault of the exporter of a node with an instance.
 		fault func(instance string) fault
-		// missed is what is then missing, and why.
+		// missed are the resources that are then missing, and why.
 		missed reasons
-		// lasts says that Prometheus goes on for minutes to find what was said.
+		// lasts reports whether Prometheus still finds the old samples for minutes.
 		lasts bool
 	}{
 		{"say NaN", func(string) fault { return fault{pressure: "NaN"} }, reasons{"pressure": {"not_a_number"}}, false},
@@ -135,7 +135,7 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"say +Inf", func(string) fault { return fault{pressure: "+Inf"} }, reasons{"pressure": {"infinite"}}, false},
 		// This is an overloaded node, however unlikely, not a missing measurement.
 		{"say 5035", func(string) fault { return fault{pressure: "5035"} }, reasons{}, false},
-		// The built-in queries merge both, which are equal.
+		// The built-in queries merge the two equal series.
 		{"are scraped by two jobs", func(string) fault { return fault{again: `job="other"`} },
 			reasons{"pressure": {"ambiguous"}}, false},
 		{"are two on one node", func(instance string) fault { return fault{again: fmt.Sprintf("instance=%q", otherPort(instance))} },
@@ -144,8 +144,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"are called by another name", func(instance string) fault { return fault{instance: "renamed-" + instance} }, gone, false},
 		{"have a clock that is an hour ahead", func(string) fault { return fault{clock: time.Hour} }, gone, false},
 		{"have a clock that is an hour behind", func(string) fault { return fault{clock: -time.Hour} }, gone, false},
-		// Young enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten
-		// seconds. A series does not go back in time, so it is that of another exporter.
+		// Recent enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten
+		// seconds. A series cannot go back in time, so it is that of another exporter.
 		{"have a clock that is two minutes behind", func(instance string) fault {
 			return fault{clock: -2 * time.Minute, instance: otherPort(instance)}
 		}, reasons{"pressure": {"too_old", "no_series"}, "cpu": gone["cpu"], "memory": gone["memory"]}, true},
@@ -218,8 +218,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 	t.Run("and all is as before", s.works)
 }
 
-// awaitMarks waits until each of some nodes has no measurement of a resource for one of some reasons; without reasons,
-// until it has one.
+// awaitMarks waits until each of the nodes lacks a measurement of a
+// resource for one of the reasons; without reasons, until each has one.
 func (s *faulty) awaitMarks(t *testing.T, resource string, nodes []string, reasons ...string) {
 	t.Helper()
 	what := fmt.Sprintf("%d nodes, %s the first, to miss %s because of %q", len(nodes), nodes[0], resource, reasons)
@@ -265,7 +265,7 @@ func (s *faulty) awaitCounts(t *testing.T, resource string) {
 	})
 }
 
-// awaitAllMiss waits until no node has a measurement of anything, in the status and in the metrics.
+// awaitAllMiss waits until no node has any measurement, in the status and in the metrics.
 func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 	t.Helper()
 	for _, resource := range everyResource {
@@ -281,7 +281,7 @@ func (s *faulty) awaitAllMiss(t *testing.T, reason string) {
 	}
 }
 
-// awaitEvent waits until there is an event about the source's state.
+// awaitEvent waits for an event about the source's state.
 func (s *faulty) awaitEvent(t *testing.T, reason string) {
 	t.Helper()
 	s.await(t, "the event "+reason, func() error {
@@ -305,7 +305,7 @@ func (s *faulty) recovers(t *testing.T) {
 	s.works(t)
 }
 
-// works checks that pods are placed by the measurements, and by the same process. A slow machine may take a moment.
+// works waits until pods are placed by the measurements, and checks that the process is still the same.
 func (s *faulty) works(t *testing.T) {
 	t.Helper()
 	s.await(t, "a pod to be placed by what is measured", func() error {

@@ -11,13 +11,13 @@ import (
 )
 
 // everyInstance checks that the default nodeMatch finds all names of a node: node_exporter's address and port,
-// kube-prometheus' node name, and others. The GPU's series have the node's name in another label.
+// kube-prometheus' node name, and others. The GPU series have the node's name in a different label.
 func everyInstance(t *testing.T) {
 	s := newStand(t, &shared)
 	instances := map[string]string{
 		s.nodes[0]: "worker-001", s.nodes[1]: "worker-002:9100", s.nodes[2]: "host-003", s.nodes[3]: "host-004:9100",
 		s.nodes[4]: "[fd00::5]:9100", s.nodes[5]: "fd00:0::6", s.nodes[6]: "machine-007:9100", s.nodes[7]: "test:///zone/machine-008",
-		// This one pretends to be another node, which is then measured twice.
+		// This one has the instance of another node, which is then measured twice.
 		s.nodes[8]: "worker-010",
 	}
 	for node, instance := range instances {

@@ -20,7 +20,7 @@ type metric struct {
 	value  float64
 }
 
-// metrics are all of a scheduler's.
+// metrics are all metrics of a scheduler.
 type metrics []metric
 
 var (
@@ -48,7 +48,7 @@ func (s *stand) metrics(scheduler *localcluster.Scheduler) (metrics, error) {
 	return all, nil
 }
 
-// mustMetrics reads the metrics of a scheduler that is there.
+// mustMetrics returns the metrics of a running scheduler.
 func (s *stand) mustMetrics(t *testing.T, scheduler *localcluster.Scheduler) metrics {
 	t.Helper()
 	var all metrics
@@ -59,13 +59,13 @@ func (s *stand) mustMetrics(t *testing.T, scheduler *localcluster.Scheduler) met
 	return all
 }
 
-// sum adds up a metric of the plugin over all series that have some labels, each given as name=value. The plugin's
-// prefix is left out of the name.
+// sum returns the sum of a metric of the plugin over all series with some
+// labels, each in the form name=value. The name is without the plugin's prefix.
 func (m metrics) sum(name string, labels ...string) float64 {
 	return m.sumOf("scheduler_node_load_"+name, labels...)
 }
 
-// sumOf is sum for a metric of any name.
+// sumOf is sum for any metric.
 func (m metrics) sumOf(name string, labels ...string) float64 {
 	var sum float64
 series:
@@ -83,7 +83,7 @@ series:
 	return sum
 }
 
-// refreshes counts the refreshes that got an answer to all queries, and the others.
+// refreshes returns the number of refreshes with an answer to all queries, and of the others.
 func (m metrics) refreshes() (good, bad float64) {
 	good = m.sum("refresh_total", "result=success")
 	return good, m.sum("refresh_total") - good

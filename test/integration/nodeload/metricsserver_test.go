@@ -31,11 +31,11 @@ import (
 )
 
 const (
-	// itsRights are those of the account secondScheduler, and mayReadMetrics gives it one more.
+	// itsRights are the permissions of the account secondScheduler, and mayReadMetrics grants it one more.
 	itsRights      = "../../../manifests/second-scheduler"
 	mayReadMetrics = "../../../manifests/examples/second-scheduler-node-load/read-metrics.yaml"
 
-	// metricsServerRole is what metrics-server reads of the API.
+	// metricsServerRole grants metrics-server its reads of the API.
 	metricsServerRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -46,7 +46,7 @@ rules:
     resources: [nodes, pods]
     verbs: [list, watch]
 `
-	// metricsAPI has the API server ask it, at a port of this machine.
+	// metricsAPI makes the API server forward requests to it, at a port of this machine.
 	metricsAPI = `
 apiVersion: v1
 kind: Service
@@ -76,8 +76,8 @@ var (
 	metricsServerAccount = cluster.Account{Namespace: metav1.NamespaceSystem, Name: "metrics-server"}
 )
 
-// metricsServer has the scheduler of manifests/second-scheduler ask a real metrics-server, with the right that
-// read-metrics.yaml gives it and no other. That right is taken away and given back.
+// metricsServer tests the scheduler of manifests/second-scheduler with a real metrics-server and only the additional
+// permission in read-metrics.yaml, which is removed and granted again.
 func metricsServer(t *testing.T) {
 	const (
 		name = "second-scheduler"
@@ -94,13 +94,13 @@ func metricsServer(t *testing.T) {
 		authorizationv1.ResourceAttributes{Verb: "list", Group: "metrics.k8s.io", Resource: "nodes"})
 	scheduler := s.startScheduler(t, "kube-scheduler", s.configuration(t, "metrics-server", profile(name, object{
 		"source": "MetricsServer", "refreshInterval": "1s", "maxSampleAge": "2m",
-		// By what is measured of memory, pods would go to the nodes that are hot by CPU.
+		// By memory, pods would go to the nodes with hot CPUs.
 		"resources": []object{
 			{"name": "cpu", "threshold": 80, "weight": 0},
 			{"name": "memory", "strategy": "TargetUtilization", "target": 60},
 		},
 	})), localcluster.WithToken(s.Token(t, secondScheduler)))
-	// onlyOn checks that what is measured comes to the scheduler, and that pods go where it says.
+	// onlyOn checks that the measurements reach the scheduler, and that pods are placed by them.
 	onlyOn := func(idle []string) {
 		t.Helper()
 		s.Await(t, "the nodes to be measured as they are", func() error {
@@ -129,7 +129,7 @@ func metricsServer(t *testing.T) {
 		}
 	}
 	onlyOn(idle)
-	// What the page and the problem below lead to.
+	// The fix that the page and the problem below lead to.
 	s.Kubectl(t, t.Context(), "top", "nodes")
 
 	remove()
@@ -145,7 +145,7 @@ func metricsServer(t *testing.T) {
 		return cluster.Unless(well, "the source is %q because of %q", page.state, problem)
 	})
 	t.Logf("without the right: %s", problem)
-	// Meanwhile pods are placed all the same, and what the scheduler cannot see changes.
+	// Meanwhile pods are still placed, and the load changes unseen by the scheduler.
 	s.place(t, s.newPods(1, name, "100m"))
 	s.exporters.load(0.1, hot...)
 	s.exporters.load(0.95, idle...)
@@ -154,7 +154,7 @@ func metricsServer(t *testing.T) {
 	onlyOn(hot)
 }
 
-// newMeteredStand gives a stand whose nodes have a fake kubelet each, for metrics-server to ask.
+// newMeteredStand returns a stand whose nodes each have a fake kubelet for metrics-server to scrape.
 func newMeteredStand(t *testing.T, count int) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t), folder: t.TempDir(), instances: map[string]string{}}
@@ -173,7 +173,7 @@ func newMeteredStand(t *testing.T, count int) *stand {
 			}
 			s.exporters.of[node.Name].serveResources(w, node.Status.Capacity)
 		}))
-		kubelet.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log connections that end with the test
+		kubelet.Config.ErrorLog = log.New(io.Discard, "", 0) // it would log connections closed at the end
 		kubelet.StartTLS()
 		t.Cleanup(kubelet.Close)
 		address := kubelet.Listener.Addr().(*net.TCPAddr)
@@ -184,8 +184,8 @@ func newMeteredStand(t *testing.T, count int) *stand {
 	return s
 }
 
-// startMetricsServer starts metrics-server as its own account, waits until the API server passes requests on to it, and
-// gives the path of its log.
+// startMetricsServer starts metrics-server with its own account, waits until
+// the API server forwards requests to it, and returns the path of its log.
 func (s *stand) startMetricsServer(t *testing.T) string {
 	t.Helper()
 	s.write(t, "metrics-server-role.yaml", metricsServerRole)
@@ -206,7 +206,7 @@ func (s *stand) startMetricsServer(t *testing.T) string {
 	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	// It signs its certificate itself.
+	// Its certificate is self-signed.
 	processes, err := supervisor.New(t.TempDir(), &tls.Config{InsecureSkipVerify: true}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -219,7 +219,7 @@ func (s *stand) startMetricsServer(t *testing.T) string {
 	process, port, err := processes.Start(t.Context(), supervisor.Component{
 		Name: "metrics-server", Executable: cluster.Program(t, "METRICS_SERVER"), Next: "read what its log says",
 		Environment: []string{"HOME=" + processes.Folder()}, Directory: processes.Folder(),
-		// It is ready once it has measured how much CPU was used between two scrapes.
+		// It is ready once it has measured the CPU use between two scrapes.
 		Listens: true, Ready: "/readyz",
 		Arguments: func(port int) []string {
 			return []string{
@@ -239,7 +239,7 @@ func (s *stand) startMetricsServer(t *testing.T) string {
 	return process.LogFile()
 }
 
-// apply has kubectl apply a manifest (-f) or a kustomization (-k). It is removed when the test ends, or before.
+// apply applies a manifest (-f) or a kustomization (-k) with kubectl. It is removed at the end of the test, or before.
 func (s *stand) apply(t *testing.T, how, what string) (remove func()) {
 	t.Helper()
 	s.Kubectl(t, t.Context(), "apply", how, what)
@@ -248,8 +248,8 @@ func (s *stand) apply(t *testing.T, how, what string) (remove func()) {
 	return remove
 }
 
-// awaitAllowed waits until an account may do some things, and read what the API server trusts: a program that may not
-// do that as it starts does not ask again.
+// awaitAllowed waits until an account has some permissions, and may read the API server's authentication configuration:
+// a program that may not read it at start does not retry.
 func (s *stand) awaitAllowed(t *testing.T, account cluster.Account, things ...authorizationv1.ResourceAttributes) {
 	t.Helper()
 	for _, thing := range append(things, authorizationv1.ResourceAttributes{

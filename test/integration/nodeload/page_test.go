@@ -23,7 +23,7 @@ type page struct {
 	age            time.Duration
 	unmatched      int
 	example        string
-	// of are the readings of a profile, by node and resource.
+	// of has the readings of each profile, by node and resource.
 	of map[string]map[string]map[string]reading
 }
 

@@ -17,7 +17,8 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 )
 
-// behaviour is how the proxy answers a request. pass asks Prometheus; changed is closed when the behaviour changes.
+// behaviour answers a request to the proxy. pass forwards it to
+// Prometheus; changed is closed when the behaviour changes.
 type behaviour func(w http.ResponseWriter, r *http.Request, pass http.Handler, changed <-chan struct{})
 
 // proxy is in front of Prometheus, with TLS, a bearer token, and the faults of the test. Without Prometheus it closes
@@ -33,7 +34,7 @@ type proxy struct {
 	changed     chan struct{}
 }
 
-// newProxy starts a proxy, and returns it with its certificate in PEM form, which is to be trusted.
+// newProxy starts a proxy, and returns it with the certificate to trust, in PEM form.
 func newProxy(t *testing.T, target, token string) (*proxy, []byte) {
 	t.Helper()
 	address, err := url.Parse(target)
@@ -44,7 +45,7 @@ func newProxy(t *testing.T, target, token string) (*proxy, []byte) {
 	p.pass.ErrorHandler = func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) }
 	trusted := p.rotateCertificate(t)
 	p.server = httptest.NewUnstartedServer(http.HandlerFunc(p.serve))
-	// Clients that do not trust it, and connections that are cut, are what it is for.
+	// Distrustful clients and closed connections are expected.
 	p.server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	p.server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
 		p.mutex.Lock()
@@ -53,7 +54,7 @@ func newProxy(t *testing.T, target, token string) (*proxy, []byte) {
 	}}
 	p.server.StartTLS()
 	t.Cleanup(func() {
-		p.behave(passes) // nothing hangs any more
+		p.behave(passes) // releases hanging requests
 		p.server.CloseClientConnections()
 		p.server.Close()
 	})
@@ -62,7 +63,7 @@ func newProxy(t *testing.T, target, token string) (*proxy, []byte) {
 
 func (p *proxy) url() string { return p.server.URL }
 
-// behave changes how the proxy answers, from now on and where it has not answered yet.
+// behave changes the proxy's behaviour, also for pending requests.
 func (p *proxy) behave(behaviour behaviour) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -70,15 +71,15 @@ func (p *proxy) behave(behaviour behaviour) {
 	p.behaviour, p.changed = behaviour, make(chan struct{})
 }
 
-// rotateToken changes the token that is asked for.
+// rotateToken changes the required token.
 func (p *proxy) rotateToken(token string) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.token = token
 }
 
-// rotateCertificate changes the certificate to one of a new authority, and returns that in PEM form. Connections that
-// there are must be closed for it to be seen.
+// rotateCertificate changes the certificate to one of a new CA, and
+// returns the CA in PEM form. It takes effect for new connections only.
 func (p *proxy) rotateCertificate(t *testing.T) []byte {
 	t.Helper()
 	authority, err := localcluster.NewAuthority("prometheus-ca")
@@ -107,18 +108,18 @@ func (p *proxy) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "who are you?", http.StatusUnauthorized)
 		return
 	}
-	// Read now: only then the server notices that a client has gone.
+	// The body is read now because only then does the server notice that a client has disconnected.
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		panic(http.ErrAbortHandler)
 	}
 	r.Body = io.NopCloser(bytes.NewReader(body))
-	// What is wrapped is to be read here.
+	// The behaviours read the response, so it must not be compressed.
 	r.Header.Del("Accept-Encoding")
 	behaviour(w, r, p.pass, changed)
 }
 
-// passes is the behaviour of a proxy that does nothing.
+// passes forwards the request unchanged.
 func passes(w http.ResponseWriter, r *http.Request, pass http.Handler, _ <-chan struct{}) {
 	pass.ServeHTTP(w, r)
 }

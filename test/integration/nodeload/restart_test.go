@@ -16,16 +16,16 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// Two profiles of one scheduler differ in the time in which a pod shows: for one, all pods here show already when the
-// scheduler is started again, and for the other none does.
+// Two profiles of one scheduler differ in their window: for one, all pods
+// are fully measured when the scheduler restarts, and for the other none is.
 func restart(t *testing.T) {
 	const (
 		pods   = 300
 		slow   = "slow"
 		window = time.Hour
-		// cores is what the pods request; that is also what is expected of them.
+		// cores is the CPU request of the pods, and also their expected use.
 		cores = pods * 0.1
-		// rounding is what the page's rounding, to thousandths of a percent of each node, can add up to.
+		// rounding is the maximum sum of the page's rounding errors, a thousandth of a percent for each node.
 		rounding = nodeCount * 32 * 0.00001
 	)
 	s := newStand(t, &shared)
@@ -39,7 +39,7 @@ func restart(t *testing.T) {
 	s.awaitFresh(t, scheduler, "cpu")
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
 	defer cancel()
-	// As if any schedulers had bound them: half by the one profile and half by the other.
+	// They are bound as if by any schedulers, half with each profile.
 	placements, err := s.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func restart(t *testing.T) {
 	}
 
 	first := s.firstStart(t)
-	// counted checks what is in flight by the status page: all that was requested, and nothing.
+	// counted checks the load in flight in the status: all requests for one profile, and nothing for the other.
 	counted := func(when string) {
 		s.await(t, "pods to show in the mean of some seconds and not in that of an hour, "+when, func() error {
 			page, err := s.page(scheduler)
@@ -62,7 +62,7 @@ func restart(t *testing.T) {
 			}
 			inFlight := page.inFlight(corev1.DefaultSchedulerName, "cpu")
 			inMetrics := m.sum("in_flight_pods", "profile="+corev1.DefaultSchedulerName)
-			// In an hour they show a little even now.
+			// With a window of an hour, the mean already includes a little of them.
 			age := time.Since(first).Seconds() / window.Seconds()
 			got, running := page.inFlight(slow, "cpu"), m.sum("in_flight_pods", "profile="+slow)
 			well := inFlight == 0 && inMetrics == 0 && got <= cores+rounding && got >= cores*(1-age)-rounding && running == pods
@@ -77,12 +77,12 @@ func restart(t *testing.T) {
 	}
 	scheduler = s.startScheduler(t, "kube-scheduler", config)
 	s.awaitFresh(t, scheduler, "cpu")
-	// Nothing changed, but the scheduler has seen them all again; one more pod is a cycle in which it counts.
+	// Nothing changed, but the scheduler has listed them all again; one more pod causes a cycle that counts them.
 	counted("after the restart")
 	s.place(t, s.newPods(1, "", "100m"))
 }
 
-// firstStart is when the first of the pods began to run.
+// firstStart returns the start time of the first pod.
 func (s *stand) firstStart(t *testing.T) time.Time {
 	t.Helper()
 	first := time.Now()
@@ -125,7 +125,7 @@ func standby(t *testing.T) {
 		t.Fatalf("the standby has scheduled %v pods", attempts)
 	}
 
-	// From now on Prometheus does not answer.
+	// Prometheus does not answer from now on.
 	s.proxy.behave(hangs)
 	warm := s.mustPage(t, standby)
 	if warm.snapshot == 0 {
@@ -153,7 +153,7 @@ func standby(t *testing.T) {
 	}
 }
 
-// awaitLeader waits until there is a leader, and another one than before.
+// awaitLeader waits until there is a different leader than before.
 func (s *stand) awaitLeader(t *testing.T, before string) *coordinationv1.Lease {
 	t.Helper()
 	var lease *coordinationv1.Lease

@@ -23,23 +23,21 @@ import (
 )
 
 const (
-	// nodeCount is how many nodes there are, of nodeCPU each.
+	// nodeCount is the number of nodes, of nodeCPU each.
 	nodeCount = 200
 	nodeCPU   = "32"
-	// pressureSeries is a gauge of the exporters that is like no series of node_exporter: what a query of a user's own
-	// asks for.
+	// pressureSeries is a gauge of the exporters, unlike any series of node_exporter, for custom queries.
 	pressureSeries = "node_test_pressure_ratio"
-	// firstToken is the bearer token that the proxy asks for at first.
+	// firstToken is the bearer token that the proxy requires at first.
 	firstToken = "the-first-token"
 )
 
 // object is a part of a configuration.
 type object map[string]any
 
-// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus that is reached by the proxy
-// only.
+// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus behind the proxy.
 type stand struct {
-	// Cluster is nil where there is nothing but what is measured.
+	// Cluster is nil if only measurements are needed.
 	*cluster.Cluster
 	folder     string
 	nodes      []string
@@ -51,7 +49,7 @@ type stand struct {
 	lastPod int
 }
 
-// Two tests run at the same time: that of faults takes as long as the others together.
+// The two tests run in parallel: that of faults takes as long as all others together.
 var (
 	shared         = cluster.Shared{AuditPolicy: auditPolicy, Aggregation: true}
 	sharedByFaults cluster.Shared
@@ -81,8 +79,8 @@ func newStand(t *testing.T, shared *cluster.Shared) *stand {
 	return s
 }
 
-// newNode describes a node. It is known to Prometheus by its address, as with most exporters; it has more names. Two
-// have an IPv6 address.
+// newNode describes a node. Prometheus identifies it by its address, as with
+// most exporters; it also has other names. Two nodes have an IPv6 address.
 func newNode(i int) *corev1.Node {
 	address := fmt.Sprintf("10.0.%d.%d", i/100, i%100+1)
 	if i == 4 || i == 5 {
@@ -104,7 +102,8 @@ func newNode(i int) *corev1.Node {
 	}
 }
 
-// newMeasuredStand gives a stand with exporters for some nodes, Prometheus and the proxy, and without a control plane.
+// newMeasuredStand returns a stand with exporters for some nodes,
+// Prometheus and the proxy, but without a control plane.
 func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 	t.Helper()
 	s := &stand{folder: t.TempDir(), instances: map[string]string{}}
@@ -123,7 +122,7 @@ func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 
 func (s *stand) file(name string) string { return filepath.Join(s.folder, name) }
 
-// write puts a file in its place at once, as a kubelet does with what it projects.
+// write replaces a file atomically, as kubelet does with projected volumes.
 func (s *stand) write(t *testing.T, name, content string) {
 	t.Helper()
 	cluster.Write(t, s.file(name+".new"), content)
@@ -132,7 +131,7 @@ func (s *stand) write(t *testing.T, name, content string) {
 	}
 }
 
-// args gives the arguments of NodeLoad: what all here have in common, changed by the test.
+// args returns arguments of NodeLoad: the common ones here, with the test's changes.
 func (s *stand) args(refresh, maxAge time.Duration, resources ...object) object {
 	return object{
 		"prometheus": object{
@@ -144,23 +143,23 @@ func (s *stand) args(refresh, maxAge time.Duration, resources ...object) object 
 	}
 }
 
-// builtIn is a built-in resource over the shortest window there is, with a threshold.
+// builtIn returns a built-in resource with the shortest window and a threshold.
 func builtIn(name string) object {
 	return object{"name": name, "window": "10s", "threshold": 80, "weight": 1}
 }
 
-// cpuThatStays is told to the scheduler to be the CPU, over a time in which new pods hardly show. It is a gauge: it
-// does not vary as a rate does.
+// cpuThatStays returns a CPU resource over a window in which new pods
+// hardly show. Its query is a gauge, which does not vary like a rate.
 func cpuThatStays(window time.Duration) object {
 	cpu := pressureWithin("1m")
 	cpu["name"], cpu["window"] = "cpu", window.String()
 	return cpu
 }
 
-// pressure is a resource of our own, by the raw series.
+// pressure returns a custom resource that queries the raw series.
 func pressure() object { return pressureWithin("10s") }
 
-// pressureWithin looks for the raw series in a window too, because a scrape that fails ends it until the next one.
+// pressureWithin queries the raw series over a window, because a failed scrape ends it until the next one.
 func pressureWithin(window string) object {
 	recent, at := "last_over_time("+pressureSeries+"["+window+"])", "timestamp("+pressureSeries+")"
 	return object{
@@ -169,7 +168,7 @@ func pressureWithin(window string) object {
 	}
 }
 
-// profile is a profile in which nothing but NodeLoad chooses among the nodes that a pod fits on.
+// profile returns a profile in which only NodeLoad scores the feasible nodes of a pod.
 func profile(name string, args object) object {
 	return object{
 		"schedulerName": name,
@@ -181,12 +180,12 @@ func profile(name string, args object) object {
 	}
 }
 
-// configuration writes the configuration of a scheduler and gives its path.
+// configuration writes the configuration of a scheduler and returns its path.
 func (s *stand) configuration(t *testing.T, name string, profiles ...object) string {
 	t.Helper()
 	content, err := yaml.Marshal(object{
 		"apiVersion": "kubescheduler.config.k8s.io/v1beta3", "kind": "KubeSchedulerConfiguration",
-		// All nodes are looked at for each pod; else half of them would be.
+		// All nodes are evaluated for each pod; by default half of them would be.
 		"percentageOfNodesToScore": 100,
 		"profiles":                 profiles,
 	})
@@ -205,7 +204,7 @@ func (s *stand) startScheduler(
 	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), config, append(options, localcluster.WithName(name))...)
 }
 
-// newPods describes pods that request so much CPU and ask for a profile.
+// newPods describes pods with a CPU request and a profile.
 func (s *stand) newPods(count int, profile, cpu string) []*corev1.Pod {
 	pods := make([]*corev1.Pod, count)
 	for i := range pods {
@@ -216,7 +215,7 @@ func (s *stand) newPods(count int, profile, cpu string) []*corev1.Pod {
 	return pods
 }
 
-// place creates pods and gives for each node how many of them were bound to it, once all are.
+// place creates pods, waits until all are bound, and returns the number on each node.
 func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
@@ -235,7 +234,7 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 	return on
 }
 
-// pods gives the pods that there are, by name.
+// pods returns the existing pods by name.
 func (s *stand) pods(t *testing.T) map[string]corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
@@ -249,7 +248,7 @@ func (s *stand) pods(t *testing.T) map[string]corev1.Pod {
 	return pods
 }
 
-// await asks until a condition holds.
+// await polls until a condition holds.
 func (s *stand) await(t *testing.T, what string, condition func() error) {
 	t.Helper()
 	if s.Cluster == nil {
@@ -274,7 +273,7 @@ func newPrometheus(t *testing.T, exporters *exporters) *cluster.Prometheus {
 		"global": map[string]any{"scrape_interval": "1s", "scrape_timeout": "1s"},
 		"scrape_configs": []any{map[string]any{
 			"job_name": "node", "static_configs": targets,
-			// Exporters may say who they are, and when it was.
+			// Exporters may set their own labels and timestamps.
 			"honor_labels": true, "honor_timestamps": true,
 		}},
 	})

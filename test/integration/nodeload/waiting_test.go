@@ -87,7 +87,7 @@ func waitingPods(t *testing.T) {
 	}
 	for retry := range retries {
 		before := attempts()
-		// A pod that changes is tried again.
+		// A changed pod is retried.
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"example.com/retry":"%d"}}}`, retry)
 		for _, pod := range waiting {
 			if _, err := s.Client().CoreV1().Pods(pod.Namespace).

@@ -36,13 +36,13 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// hostile is what an extender says of a node. A page that took it for markup would run its scripts.
+// hostile is an extender's message about a node. If a page did not escape it, its scripts would run.
 const hostile = `"><script>alert(1)</script><img src=x onerror="alert(2)"><a href='javascript:alert(3)'>here</a>`
 
-// phone is how wide a narrow screen is, in CSS pixels.
+// phone is the width of a narrow screen in CSS pixels.
 const phone = 360
 
-// browser is a chromium without a window.
+// browser is a headless chromium.
 type browser struct {
 	context.Context
 	server string
@@ -51,8 +51,8 @@ type browser struct {
 	complaints []string
 }
 
-// newBrowser starts a chromium that knows a scheduler only, and asks it as the owner of a token. What it reaches beyond
-// that, or does not like of the pages, fails the test.
+// newBrowser starts a chromium that can reach only a scheduler, with a
+// token. Any other request, and any error on the pages, fails the test.
 func newBrowser(t *testing.T, server, token string) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
@@ -112,7 +112,7 @@ func (b *browser) complain(format string, arguments ...any) {
 	b.complaints = append(b.complaints, fmt.Sprintf(format, arguments...))
 }
 
-// call has the browser carry out a command of its protocol.
+// call runs a command of the browser's protocol.
 func call[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params P) {
 	t.Helper()
 	if _, err := chromedp.Call(b, command, params); err != nil {
@@ -120,7 +120,7 @@ func call[P, R any](t *testing.T, b *browser, command cdp.Command[P, R], params 
 	}
 }
 
-// run does what chromedp makes of such commands.
+// run runs chromedp actions.
 func run[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	t.Helper()
 	value, err := chromedp.Run(b, action)
@@ -130,7 +130,7 @@ func run[T any](t *testing.T, b *browser, action chromedp.Action[T]) T {
 	return value
 }
 
-// open goes to a page, and gives its text.
+// open navigates to a page and returns its text.
 func (b *browser) open(t *testing.T, path string) string {
 	t.Helper()
 	run(t, b, chromedp.Navigate(b.server+path))
@@ -142,13 +142,13 @@ func (b *browser) text(t *testing.T) string {
 	return evaluate[string](t, b, "document.body.innerText")
 }
 
-// evaluate asks of the page what a script of its own would see; it works where scripts of pages are switched off, too.
+// evaluate evaluates a script in the page, even if the page's own scripts are disabled.
 func evaluate[T any](t *testing.T, b *browser, expression string) T {
 	t.Helper()
 	return run(t, b, chromedp.Evaluate[T](expression))
 }
 
-// press presses Tab until what has the focus is as wanted.
+// press presses Tab until the wanted element has the focus.
 func (b *browser) press(t *testing.T, want string) {
 	t.Helper()
 	for range 50 {
@@ -164,7 +164,7 @@ func (b *browser) press(t *testing.T, want string) {
 	t.Fatalf("Tab does not come to %s", want)
 }
 
-// enter presses Enter, and waits for the page that comes then.
+// enter presses Enter and waits for the next page.
 func (b *browser) enter(t *testing.T) {
 	t.Helper()
 	if _, err := chromedp.RunResponse(b, chromedp.KeyEvent(kb.Enter)); err != nil {
@@ -172,7 +172,7 @@ func (b *browser) enter(t *testing.T) {
 	}
 }
 
-// screen sets how wide the screen is, and whether its owner likes it dark.
+// screen sets the width of the screen and the preferred colour scheme.
 func (b *browser) screen(t *testing.T, width int64, dark bool) {
 	t.Helper()
 	scheme := "light"
@@ -187,14 +187,14 @@ func (b *browser) screen(t *testing.T, width int64, dark bool) {
 	})
 }
 
-// photograph keeps a picture of the whole page: go test -artifacts leaves it in a folder.
+// photograph saves a screenshot of the whole page among the artifacts of go test -artifacts.
 func (b *browser) photograph(t *testing.T, name string) {
 	t.Helper()
 	picture := run(t, b, chromedp.FullScreenshot(100))
 	cluster.Write(t, filepath.Join(t.ArtifactDir(), name+".png"), string(picture))
 }
 
-// hostileExtender rejects all nodes for a pod of the name hostile.
+// hostileExtender rejects all nodes for a pod named hostile.
 func hostileExtender(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		var args extenderv1.ExtenderArgs
@@ -217,7 +217,7 @@ func hostileExtender(t *testing.T) string {
 	return fmt.Sprintf("extenders: [{urlPrefix: %q, filterVerb: filter, nodeCacheCapable: true}]\n", server.URL)
 }
 
-// TestPagesInABrowser reads the records as people do.
+// TestPagesInABrowser reads the records in a browser.
 func TestPagesInABrowser(t *testing.T) {
 	s := newStand(t, hostileExtender(t))
 	placed := localcluster.NewPod("placed", "")
@@ -330,7 +330,7 @@ func TestPagesInABrowser(t *testing.T) {
 	})
 }
 
-// readerToken is of an account with all rights of manifests/examples.
+// readerToken returns a token of an account with all permissions of manifests/examples.
 func (s *stand) readerToken(t *testing.T) string {
 	t.Helper()
 	reader := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "reader"}

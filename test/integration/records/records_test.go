@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records asks a real scheduler, on a local control plane, why pods wait and why others are where they are. It
-// needs programs that were built before, so it is run by its own make target.
+// Package records tests the records of a real scheduler on a local control plane: why pods wait, and why others were
+// placed where they are. It needs programs that were built before, so it has its own make target.
 package records
 
 import (
@@ -30,7 +30,7 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// record is what the test reads of a pod's records.
+// record has the fields of a pod's record that the test needs.
 type record struct {
 	Leader         bool
 	LeaderIdentity string
@@ -75,7 +75,7 @@ type stand struct {
 	scheduler *localcluster.Scheduler
 }
 
-// newStand has four nodes, and a scheduler with more lines in its configuration.
+// newStand returns a stand with four nodes, and a scheduler with additional lines in its configuration.
 func newStand(t *testing.T, more ...string) *stand {
 	t.Helper()
 	s := &stand{Cluster: shared.Get(t)}
@@ -86,7 +86,7 @@ func newStand(t *testing.T, more ...string) *stand {
 	return s
 }
 
-// recorded waits until the records of a pod are as they should be, and gives them.
+// recorded waits until a pod's record is as expected, and returns it.
 func (s *stand) recorded(t *testing.T, pod *corev1.Pod, want func(record) error) record {
 	t.Helper()
 	var got record
@@ -104,7 +104,7 @@ func (s *stand) recorded(t *testing.T, pod *corev1.Pod, want func(record) error)
 	return got
 }
 
-// TestWhyPodsWait compares what the records say with the state of the cluster: four nodes, on all of which a pod runs.
+// TestWhyPodsWait compares the records with the state of the cluster: four nodes with a pod on each.
 func TestWhyPodsWait(t *testing.T) {
 	s := newStand(t)
 	labels := map[string]string{"app": "running"}
@@ -188,7 +188,7 @@ func terms(app string) []corev1.PodAffinityTerm {
 	}}
 }
 
-// TestWholeStory follows a pod that finds no node, and then one.
+// TestWholeStory follows a pod that fits no node at first, and then one.
 func TestWholeStory(t *testing.T) {
 	s := newStand(t)
 	pod := localcluster.NewPod("late", "")
@@ -227,13 +227,13 @@ func TestWholeStory(t *testing.T) {
 		}
 		chosen = chosen || scores.Node == node
 	}
-	// The second label may come while the first is looked at: then one node fits, and nothing is scored.
+	// The second label may arrive while the first is handled: then one node fits, and nothing is scored.
 	if last.Feasible > 1 && !chosen || last.Feasible == 1 && len(last.Scores) > 0 || last.Feasible+last.Evaluated == 0 {
 		t.Errorf("the last attempt: %+v", last)
 	}
 }
 
-// TestWhoMayRead asks with the rights of manifests/examples, and without.
+// TestWhoMayRead requests records with the permissions of manifests/examples, and without.
 func TestWhoMayRead(t *testing.T) {
 	s := newStand(t)
 	pod := localcluster.NewPod("pod", "")

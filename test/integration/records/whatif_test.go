@@ -28,7 +28,7 @@ import (
 	"kube-scheduler-fork/test/cluster"
 )
 
-// ask sends a request with a token, or as an administrator, and gives the status and the answer.
+// ask sends a request with a token, or as an administrator, and returns the status and the response.
 func (s *stand) ask(t *testing.T, method, path, token string, body io.Reader) (int, []byte) {
 	t.Helper()
 	config, err := clientcmd.BuildConfigFromFlags("", s.Kubeconfig())
@@ -59,7 +59,7 @@ func (s *stand) ask(t *testing.T, method, path, token string, body io.Reader) (i
 	return response.StatusCode, content
 }
 
-// whatIf is what the tests read of an answer.
+// whatIf has the fields of a response that the tests need.
 type whatIf struct {
 	Kind, Result, Summary, Node string
 	Nodes, Feasible, Ties       int
@@ -71,7 +71,7 @@ type whatIf struct {
 	}
 }
 
-// wouldBe asks what would become of a pod that does not exist.
+// wouldBe returns the dry run of a pod that does not exist.
 func (s *stand) wouldBe(t *testing.T, pod *corev1.Pod) whatIf {
 	t.Helper()
 	pod = pod.DeepCopy()
@@ -88,7 +88,7 @@ func (s *stand) wouldBe(t *testing.T, pod *corev1.Pod) whatIf {
 	return answer
 }
 
-// TestWhatIfIsWhatBecomesOfAPod asks about pods, and then creates them.
+// TestWhatIfIsWhatBecomesOfAPod compares the dry run of pods with their scheduling.
 func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 	s := newStand(t)
 	for i := range 12 {
@@ -115,7 +115,7 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 	if answer.Result != "Unschedulable" || answer.Summary != want || answer.Preemption == nil {
 		t.Errorf("%+v, want %s", answer, want)
 	}
-	// No trace of it is left.
+	// The dry run leaves no trace.
 	if code, content := s.ask(t, http.MethodGet, "/scheduling/pods/default/large", "", nil); code != http.StatusNotFound {
 		t.Errorf("%d: %s", code, content)
 	}
@@ -143,7 +143,7 @@ func TestWhatIfIsWhatBecomesOfAPod(t *testing.T) {
 	}
 }
 
-// TestWhoMayAsk: what-if has a right of its own.
+// TestWhoMayAsk checks that dry runs have their own permission.
 func TestWhoMayAsk(t *testing.T) {
 	s := newStand(t)
 	objects, err := localcluster.ReadObjects(root + "/manifests/examples/records/read-scheduling-records.yaml")
@@ -180,7 +180,7 @@ func TestWhoMayAsk(t *testing.T) {
 	}
 }
 
-// TestManyAsk has pods bound while requests of all kinds come, more than are served.
+// TestManyAsk checks that pods are bound during more requests of all kinds than are served.
 func TestManyAsk(t *testing.T) {
 	s := newStand(t)
 	done, codes := make(chan struct{}), sync.Map{}
@@ -225,7 +225,7 @@ func TestManyAsk(t *testing.T) {
 	})
 }
 
-// TestStandby asks the scheduler that does not lead, and goes on asking it when the leader has died.
+// TestStandby sends requests to the standby, and continues after the leader has died.
 func TestStandby(t *testing.T) {
 	s := newStand(t)
 	file := filepath.Join(t.TempDir(), "config.yaml")
@@ -259,13 +259,13 @@ func TestStandby(t *testing.T) {
 	if err := leader.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	// What the leader knew is gone with it. The new one tells of its own attempts.
+	// The leader's records are lost. The new leader has its own attempts.
 	s.recorded(t, waits, func(got record) error {
 		return cluster.Unless(got.Leader && got.Result == "Unschedulable" && got.Attempts[0].Attempt == 1, "%+v", got)
 	})
 }
 
-// TestReasonsOfOthers: an extender rejects nodes; and pods are evicted for another.
+// TestReasonsOfOthers covers rejections by an extender, and pods evicted for another.
 func TestReasonsOfOthers(t *testing.T) {
 	s := newStand(t)
 	extender := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {

@@ -31,17 +31,17 @@ func TestClassesOfService(t *testing.T) {
 	class := func(name string) func(*corev1.PodSpec) {
 		return func(spec *corev1.PodSpec) { spec.PriorityClassName = name }
 	}
-	// 16 CPUs, all of them in use by pods that say nothing.
+	// 16 CPUs, all in use by pods without a class.
 	s.deploy(t, "shop", "batch", 16, class(""))
 	s.awaitCounts(t, "at first", map[string][2]int{"batch": {16, 0}})
 	s.deploy(t, "shop", "search", 2, class("silver"))
 	s.awaitCounts(t, "with silver", map[string][2]int{"batch": {14, 2}, "search": {2, 0}})
-	// Those of the lowest class make room.
+	// The pods of the lowest class are evicted.
 	s.deploy(t, "shop", "checkout", 8, class("gold"))
 	withGold := map[string][2]int{"batch": {6, 10}, "search": {2, 0}, "checkout": {8, 0}}
 	s.awaitCounts(t, "with gold", withGold)
-	// Ten are wanted, and the quota is for eight. While pods are preempted the quota controller counts again and again,
-	// by pods that it has seen a moment before, and more than that can get in; so it comes to rest first.
+	// Ten are wanted, and the quota allows eight. During preemption the quota controller recounts from slightly old
+	// pods and can admit more than that, so the test waits until it is idle.
 	s.Await(t, "all of the quota to be in use", func() error {
 		quota, err := s.Client().CoreV1().ResourceQuotas("shop").Get(t.Context(), "gold", metav1.GetOptions{})
 		if err != nil {
@@ -71,12 +71,12 @@ func TestClassesOfService(t *testing.T) {
 	gold.Namespace = corev1.NamespaceDefault
 	s.refused(t, gold, "insufficient quota to match these scopes: [{PriorityClass In [gold silver]}]")
 
-	// What is given back is used.
+	// Freed room is used.
 	s.scale(t, "checkout", 5)
 	s.awaitCounts(t, "with less gold", map[string][2]int{"batch": {9, 7}, "search": {2, 0}, "checkout": {5, 0}})
 }
 
-// scale changes how many pods a Deployment of the namespace shop wants.
+// scale sets the replicas of a Deployment in the namespace shop.
 func (s *stand) scale(t *testing.T, app string, replicas int) {
 	t.Helper()
 	_, err := s.Client().AppsV1().Deployments("shop").Patch(t.Context(), app, types.MergePatchType,

@@ -21,7 +21,7 @@ func TestPodsThatSayNothingAreSpreadOverZones(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStand(t)
-			// Four nodes with nothing on them in one zone, and one that is half full in each of the others.
+			// Four empty nodes in one zone, and a half-full one in each of the others.
 			for _, name := range []string{"node-1", "node-2", "node-3", "node-4"} {
 				s.CreateNodes(t, newNode(name, "zone-a"))
 			}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scenarios runs what docs/scenarios.md tells, with the controllers of Kubernetes beside the scheduler. It
-// needs programs that were built before, so it is run by its own make target.
+// Package scenarios runs the scenarios of docs/scenarios.md with the scheduler and Kubernetes' controllers. It needs
+// programs that were built before, so it has its own make target.
 package scenarios
 
 import (
@@ -35,13 +35,13 @@ const (
 var shared cluster.Shared
 
 func TestMain(m *testing.M) {
-	// For all tests; it is about pods of classes that one of them has.
+	// It is for all tests, but applies only to pods of classes that one of them creates.
 	shared.AdmissionConfiguration, _ = filepath.Abs(root + "/" + examples + "classes/admission.yaml")
 	cluster.Main(m, &shared)
 }
 
-// stand is the control plane with the controllers that the scenarios take: those of Deployments, of nodes that are
-// gone, and of quotas.
+// stand is the control plane with the controllers that the scenarios
+// need: those of Deployments, of lost nodes, and of quotas.
 type stand struct {
 	*cluster.Cluster
 	processes *supervisor.Supervisor
@@ -49,7 +49,7 @@ type stand struct {
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	// The commands on the page name files from here.
+	// The paths in the page's commands are relative to this directory.
 	t.Chdir(root)
 	s := &stand{Cluster: shared.Get(t)}
 	var err error
@@ -67,7 +67,7 @@ func newStand(t *testing.T) *stand {
 	return s
 }
 
-// start starts a program that is not asked whether it is ready: what it does is waited for.
+// start starts a program without a readiness check: the tests wait for its effects.
 func (s *stand) start(t *testing.T, name, variable string, arguments ...string) *supervisor.Process {
 	t.Helper()
 	process, _, err := s.processes.Start(t.Context(), supervisor.Component{
@@ -98,7 +98,7 @@ func (s *stand) follow(t *testing.T, heading string) {
 	}
 }
 
-// zonesOf counts the pods of an app by the zone of their node. One that is being deleted does not count.
+// zonesOf returns the number of pods of an app in each zone, without those that are being deleted.
 func (s *stand) zonesOf(t *testing.T, app string) map[string]int {
 	t.Helper()
 	nodes, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -116,7 +116,7 @@ func (s *stand) zonesOf(t *testing.T, app string) map[string]int {
 	return count
 }
 
-// pods gives the pods of an app that are not being deleted.
+// pods returns the pods of an app that are not being deleted.
 func (s *stand) pods(t *testing.T, app string) []corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Pods(corev1.NamespaceAll).List(t.Context(), metav1.ListOptions{LabelSelector: "app=" + app})
@@ -126,7 +126,7 @@ func (s *stand) pods(t *testing.T, app string) []corev1.Pod {
 	return slices.DeleteFunc(list.Items, func(pod corev1.Pod) bool { return pod.DeletionTimestamp != nil })
 }
 
-// awaitZones waits until the pods of an app are as many in each zone as they should be.
+// awaitZones waits until each zone has the expected number of pods of an app.
 func (s *stand) awaitZones(t *testing.T, app string, want map[string]int) {
 	t.Helper()
 	s.Await(t, fmt.Sprintf("the pods of %s to be in the zones %v", app, want), func() error {
@@ -135,8 +135,7 @@ func (s *stand) awaitZones(t *testing.T, app string, want map[string]int) {
 	})
 }
 
-// startScheduler starts the scheduler with a configuration of the examples; without a name, with what it does by
-// itself.
+// startScheduler starts the scheduler with a configuration of the examples, or without a name with the default one.
 func (s *stand) startScheduler(t *testing.T, config string) {
 	t.Helper()
 	file := examples + config
@@ -148,7 +147,7 @@ func (s *stand) startScheduler(t *testing.T, config string) {
 	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
 }
 
-// newNode describes a node with 8 CPUs. An empty zone is none.
+// newNode describes a node with 8 CPUs. With an empty zone it has none.
 func newNode(name, zone string) *corev1.Node {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name}}}
 	if zone != "" {
@@ -186,7 +185,7 @@ func (s *stand) deploy(t *testing.T, namespace, app string, replicas int32, chan
 	}
 }
 
-// awaitCounts waits until as many pods of apps have a node, and as many wait, as should be.
+// awaitCounts waits until the expected numbers of pods of apps are bound and pending.
 func (s *stand) awaitCounts(t *testing.T, when string, want map[string][2]int) {
 	t.Helper()
 	s.Await(t, fmt.Sprintf("pods of apps that run, and that wait, %s: %v", when, want), func() error {
@@ -206,7 +205,7 @@ func (s *stand) awaitCounts(t *testing.T, when string, want map[string][2]int) {
 	})
 }
 
-// awaitWaiting waits until the scheduler says some words about a pod.
+// awaitWaiting waits until the scheduler's message about a pod has some words.
 func (s *stand) awaitWaiting(t *testing.T, pod *corev1.Pod, words string) {
 	t.Helper()
 	s.Await(t, pod.Name+" to wait", func() error {
@@ -222,11 +221,11 @@ func (s *stand) awaitWaiting(t *testing.T, pod *corev1.Pod, words string) {
 	})
 }
 
-// refused checks that the API server does not take a pod.
+// refused checks that the API server refuses a pod.
 func (s *stand) refused(t *testing.T, pod *corev1.Pod, words string) {
 	t.Helper()
 	s.Await(t, pod.Name+" to be refused", func() error {
-		// The quota controller has to have counted before a quota refuses.
+		// A quota refuses pods only after the quota controller has counted.
 		_, err := s.Client().CoreV1().Pods(pod.Namespace).Create(t.Context(), pod, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return cluster.Unless(err != nil && strings.Contains(err.Error(), words), "the API server says: %v, want %q", err, words)
 	})

@@ -35,13 +35,13 @@ func TestTenantsAreKeptApart(t *testing.T) {
 		}
 	}
 
-	// The taint alone would let it in.
+	// The taint alone would admit it.
 	intruder := newPod("green", "intruder", "intruder")
 	tolerating("blue")(&intruder.Spec)
 	intruder.Spec.NodeSelector = map[string]string{"node-restriction.kubernetes.io/tenant": "blue"}
 	s.awaitWaiting(t, s.CreatePod(t, intruder), `2 node(s) were denied by rule "node-of-another-tenant" of NodeFilter`)
 
-	// The scheduler is not asked about it.
+	// The scheduler does not handle it.
 	past := newPod("green", "past", "past-the-scheduler")
 	past.Spec.NodeName = "blue-1"
 	s.CreatePod(t, past)

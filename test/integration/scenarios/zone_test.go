@@ -44,7 +44,7 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 	s.awaitZones(t, "web", map[string]int{"zone-a": 6, "zone-b": 6})
 	s.awaitZones(t, "api", map[string]int{"zone-a": 3, "zone-b": 3})
 	t.Logf("%s after the zone has failed, all pods run again that may run elsewhere", since())
-	// Its nodes are still there, with none of these pods: one more elsewhere would be three more than there.
+	// Its nodes still exist, with none of these pods: one more elsewhere would make a skew of three.
 	s.awaitZones(t, "database", map[string]int{"zone-a": 2, "zone-b": 2, "none": 2})
 	s.Await(t, "the scheduler to say why the others wait", func() error {
 		for _, pod := range s.pods(t, "database") {
@@ -71,7 +71,7 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	// What runs stays where it is.
+	// Running pods are not moved.
 	s.awaitZones(t, "web", map[string]int{"zone-a": 6, "zone-b": 6})
 	s.awaitZones(t, "api", map[string]int{"zone-a": 3, "zone-b": 3})
 
@@ -80,7 +80,7 @@ func TestAZoneFailsAndComesBack(t *testing.T) {
 	s.awaitZones(t, "api", map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 2})
 	s.awaitZones(t, "database", map[string]int{"zone-a": 2, "zone-b": 2, "zone-c": 2})
 
-	// Without its nodes there is no such zone to be spread over.
+	// Without its nodes the zone no longer counts for spreading.
 	if err := s.processes.Kill(kubelets); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +107,7 @@ func (s *stand) deschedule(t *testing.T) {
 	}
 	arguments := strings.Fields(command)[1:]
 	arguments[slices.Index(arguments, kubeconfig)] = s.Kubeconfig()
-	// Without an interval it would end after its first pass, which the supervisor takes for a failure.
+	// Without an interval it would exit after its first pass, which the supervisor treats as a failure.
 	process := s.start(t, "descheduler", "DESCHEDULER", append(arguments, "--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
 	s.Await(t, "descheduler to have evicted pods", func() error {
 		evicted := strings.Count(cluster.Read(t, process.LogFile()), `"Evicted pod"`)
@@ -115,7 +115,7 @@ func (s *stand) deschedule(t *testing.T) {
 	}, process.LogFile())
 }
 
-// tainted counts the nodes whose pods the node lifecycle controller evicts.
+// tainted returns the number of nodes whose pods the node lifecycle controller evicts.
 func (s *stand) tainted(t *testing.T) int {
 	t.Helper()
 	list, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -133,10 +133,10 @@ func (s *stand) tainted(t *testing.T) int {
 	return count
 }
 
-// ownKubelets is the annotation of nodes that startKubelets is for.
+// ownKubelets is the annotation of nodes whose kubelets startKubelets simulates.
 const ownKubelets = "example.com/kubelets"
 
-// create creates nodes that the kwok of all others leaves alone.
+// create creates nodes that the kwok of all others ignores.
 func (s *stand) create(t *testing.T, nodes ...*corev1.Node) {
 	t.Helper()
 	for _, node := range nodes {

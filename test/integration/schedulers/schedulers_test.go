@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package schedulers runs three schedulers at once on one API server: stock, ours in its place, and ours as a second
-// one. It sees who binds which pod, from the API server's audit log, and what becomes of nodes for which they compete.
-// It needs programs that were built before, so it is run by its own make target.
+// one. It checks from the API server's audit log which of them binds which pod, and how they compete for nodes. It
+// needs programs that were built before, so it has its own make target.
 package schedulers
 
 import (
@@ -26,14 +26,14 @@ import (
 )
 
 const (
-	// total is how many pods there are, dealt out to the three schedulers.
+	// total is the number of pods, divided among the three schedulers.
 	total = 1000
-	// podCPU is what each of them requests: twenty of them fill a node.
+	// podCPU is the request of each pod: twenty of them fill a node.
 	podCPU      = "400m"
 	podsPerNode = 20
 )
 
-// auditPolicy logs who bound which pod, or tried to.
+// auditPolicy logs the user and the pod of each attempt to bind.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -48,12 +48,12 @@ var shared = cluster.Shared{AuditPolicy: auditPolicy}
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// scheduler is one of the three. Its name is also that of its service account, by which the audit log knows it.
+// scheduler is one of the three. Its name is also that of its service account, which is in the audit log.
 type scheduler struct {
 	name, profile, program string
-	// pods is how many ask for its profile; they fill pool nodes, labelled pool: name.
+	// pods is the number of pods for its profile; they fill pool nodes, labelled pool: name.
 	pods, pool int
-	// ownPool is what makes its profile use the nodes of its pool only.
+	// ownPool restricts its profile to the nodes of its pool.
 	ownPool string
 }
 
@@ -61,7 +61,7 @@ func (s scheduler) account() cluster.Account {
 	return cluster.Account{Namespace: metav1.NamespaceSystem, Name: s.name}
 }
 
-// three gives the three schedulers. Stock keeps to its pool with what it has, ours with NodeFilter.
+// three returns the three schedulers. Stock is restricted to its pool by its own plugins, ours by NodeFilter.
 func three(t *testing.T) []scheduler {
 	const stockPool = `
     pluginConfig:
@@ -94,12 +94,12 @@ func three(t *testing.T) []scheduler {
 	}
 }
 
-// stockProfile, ownPool and packing give what a profile is beside its name.
+// stockProfile, ownPool and packing return a profile without its name.
 func stockProfile(scheduler) string { return "" }
 
 func ownPool(s scheduler) string { return s.ownPool }
 
-// packing makes all three want the same node, the fullest.
+// packing makes all three prefer the same node, the fullest.
 func packing(scheduler) string {
 	return `
     plugins:
@@ -117,7 +117,7 @@ func packing(scheduler) string {
 
 func TestWithRoomEachBindsItsOwnPodsAndNoNodeIsFull(t *testing.T) {
 	s := newStand(t)
-	// Twice the room that is needed.
+	// Twice the needed room.
 	s.AddNodes(t, 2*total/podsPerNode)
 	s.startAll(t, stockProfile)
 	s.place(t, s.newPods())
@@ -126,7 +126,7 @@ func TestWithRoomEachBindsItsOwnPodsAndNoNodeIsFull(t *testing.T) {
 		t.Errorf("nodes with more than they have: %v", over)
 	}
 
-	// What would happen to a second scheduler of the same name.
+	// This is what happens to a second scheduler of the same name.
 	pod := s.activePods(t)[0]
 	err := s.Client().CoreV1().Pods(pod.Namespace).Bind(t.Context(), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Name: pod.Name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"},
@@ -157,10 +157,9 @@ func TestWithAPoolForEachTheLastFreeSlotIsUsedAndNoNodeIsOverfull(t *testing.T) 
 	}
 }
 
-// Without room to spare and without pools two schedulers can give the same slot away, each not yet knowing of the
-// other's pod. Whether that happens is a race, so it is only counted; what is checked is that it ends well. The test
-// does what a kubelet does, which rejects a pod for which there is no room, and what a controller does, which makes
-// another one.
+// Without spare room and without pools, two schedulers can assign the same slot, because each does not know of the
+// other's pod yet. This is a race, so it is only counted; the test checks that all pods are placed in the end. It takes
+// the part of a kubelet, which rejects a pod without room, and of a controller, which recreates it.
 func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *testing.T) {
 	s := newStand(t)
 	s.AddNodes(t, total/podsPerNode)
@@ -193,7 +192,7 @@ func TestWithoutPoolsPodsTooManyAreRejectedByTheNodeAndFindRoomElsewhere(t *test
 type stand struct {
 	*cluster.Cluster
 	schedulers []scheduler
-	// asked is the user that should bind each pod, by the pod's name.
+	// asked is the user that should bind a pod, by the pod's name.
 	asked map[string]string
 }
 
@@ -202,8 +201,8 @@ func newStand(t *testing.T) *stand {
 	return &stand{Cluster: shared.Get(t), schedulers: three(t), asked: map[string]string{}}
 }
 
-// startAll starts the three schedulers, each as a service account of its own with the roles of the stock scheduler, and
-// with one profile.
+// startAll starts the three schedulers, each with its own service
+// account with the roles of the stock scheduler, and with one profile.
 func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 	t.Helper()
 	folder := t.TempDir()
@@ -213,7 +212,7 @@ func (s *stand) startAll(t *testing.T, profile func(scheduler) string) {
 		s.CreateAccount(t, account, rbacv1.RoleRef{Kind: "ClusterRole", Name: "system:kube-scheduler"},
 			rbacv1.RoleRef{Kind: "ClusterRole", Name: "system:volume-scheduler"},
 			rbacv1.RoleRef{Kind: "Role", Name: authentication + "-reader"})
-		// Of the bindings, the API server learns of the last one last.
+		// The API server learns of the last binding last.
 		s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
 			User: account.User(), ResourceAttributes: &authorizationv1.ResourceAttributes{
 				Verb: "get", Resource: "configmaps", Namespace: account.Namespace, Name: authentication,
@@ -247,8 +246,7 @@ func (s *stand) newPod(name string, scheduler scheduler) *corev1.Pod {
 	return pod
 }
 
-// place creates pods and waits until they are bound. It checks that the events say that each was bound by the profile
-// it asks for.
+// place creates pods and waits until they are bound. It checks by the events that each was bound by its profile.
 func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
@@ -259,8 +257,7 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	}
 	waiting := 0
 	for _, placement := range placements {
-		// A pod may be looked at before its scheduler has seen that another has left a node; it is looked at again
-		// then.
+		// A pod may be tried before its scheduler has seen that another has left a node; then it is retried.
 		if placement.Node == "" && placement.Message != "" {
 			waiting++
 			continue
@@ -279,7 +276,7 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) {
 	})
 }
 
-// activePods are those that a node has to have room for, in the order in which they were bound.
+// activePods returns the pods that a node needs room for, in the order of their binding.
 func (s *stand) activePods(t *testing.T) []corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
@@ -291,7 +288,7 @@ func (s *stand) activePods(t *testing.T) []corev1.Pod {
 	return active
 }
 
-// boundAt is when a pod was bound, to the second.
+// boundAt returns the time when a pod was bound, to the second.
 func boundAt(pod corev1.Pod) time.Time {
 	for _, condition := range pod.Status.Conditions {
 		if condition.Type == corev1.PodScheduled {
@@ -310,8 +307,7 @@ func (s *stand) podsOnNodes(t *testing.T) map[string]int {
 	return count
 }
 
-// overcommitted gives the nodes whose pods request more CPU than there is, each with the pods that came last and are
-// too many.
+// overcommitted returns the nodes whose pods request more CPU than they have, each with the latest pods that exceed it.
 func (s *stand) overcommitted(t *testing.T) map[string][]corev1.Pod {
 	t.Helper()
 	list, err := s.Client().CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
@@ -335,7 +331,7 @@ func (s *stand) overcommitted(t *testing.T) map[string][]corev1.Pod {
 	return over
 }
 
-// reject does as a kubelet with pods that it has no room for, and gives the pods that a controller would make instead.
+// reject rejects pods as a kubelet without room does, and returns the pods that a controller would create instead.
 func (s *stand) reject(t *testing.T, over map[string][]corev1.Pod, round int) []*corev1.Pod {
 	t.Helper()
 	api := s.Client().CoreV1().Pods(corev1.NamespaceDefault)
@@ -343,7 +339,7 @@ func (s *stand) reject(t *testing.T, over map[string][]corev1.Pod, round int) []
 	for node, pods := range over {
 		for _, pod := range pods {
 			s.Await(t, "the status of "+pod.Name+" on "+node, func() error {
-				// KWOK says of every pod once that it runs, also of one that has failed: not before that.
+				// KWOK sets every pod to Running once, even a failed one, so this must come after it.
 				seen, err := api.Get(t.Context(), pod.Name, metav1.GetOptions{})
 				if err == nil && seen.Status.Phase != corev1.PodRunning {
 					err = fmt.Errorf("it is %s", seen.Status.Phase)
@@ -363,12 +359,12 @@ func (s *stand) reject(t *testing.T, over map[string][]corev1.Pod, round int) []
 	return replacements
 }
 
-// checkBindings reads the audit log: each pod was bound once, by the scheduler that it asks for.
+// checkBindings checks in the audit log that each pod was bound once, by its scheduler.
 func (s *stand) checkBindings(t *testing.T) {
 	t.Helper()
 	var boundBy map[string][]string
 	var refused map[string]int
-	// A pod can be seen on its node before the log is written.
+	// A pod can be visible on its node before the log is written.
 	s.Await(t, fmt.Sprintf("the audit log to say who bound the %d pods", len(s.asked)), func() error {
 		boundBy, refused = map[string][]string{}, map[string]int{}
 		for _, event := range s.Audit(t) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package traces takes the spans that a real scheduler, on a local control plane, sends with OTLP. It needs programs
-// that were built before, so it is run by its own make target.
+// Package traces receives the OTLP spans of a real scheduler on a local control plane. It needs programs that were
+// built before, so it has its own make target.
 package traces
 
 import (
@@ -34,7 +34,7 @@ const (
 	config = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n" +
 		"leaderElection: {leaderElect: true, leaseDuration: 15s, renewDeadline: 10s, retryPeriod: 1s}\n" +
 		"podInitialBackoffSeconds: 1\npodMaxBackoffSeconds: 1\n"
-	// example is what people copy, and what a test puts its own in place of.
+	// example is the published example, whose values the tests replace.
 	example                 = "../../../manifests/examples/tracing/tracing-config.yaml"
 	exampleEndpoint, onePct = "localhost:4317", "samplingRatePerMillion: 10000\n"
 )
@@ -43,7 +43,7 @@ var shared cluster.Shared
 
 func TestMain(m *testing.M) { cluster.Main(m, &shared) }
 
-// receiver is a collector, with what the OpenTelemetry Collector receives with. It keeps all it gets.
+// receiver is a collector with the receiver of the OpenTelemetry Collector. It stores everything.
 type receiver struct {
 	ptraceotlp.UnimplementedGRPCServer
 	mutex sync.Mutex
@@ -72,7 +72,7 @@ func (r *receiver) Export(_ context.Context, request ptraceotlp.ExportRequest) (
 	return ptraceotlp.NewExportResponse(), nil
 }
 
-// listen begins to receive at an address.
+// listen starts to receive at an address.
 func (r *receiver) listen(t *testing.T, address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", address)
@@ -85,14 +85,14 @@ func (r *receiver) listen(t *testing.T, address string) {
 	t.Cleanup(server.Stop)
 }
 
-// attempt is what came of an attempt.
+// attempt is the received span of an attempt.
 type attempt struct {
 	attributes map[string]string
-	// children are the names of the spans in it, in the order in which they began.
+	// children are the names of its child spans, by start time.
 	children []string
 }
 
-// attempts are those of a pod, in the order in which they began. It fails for a span that goes beyond its attempt.
+// attempts returns the attempts of a pod, by start time. It fails for a span that exceeds its attempt.
 func (r *receiver) attempts(t *testing.T, pod *corev1.Pod) []attempt {
 	t.Helper()
 	r.mutex.Lock()
@@ -153,7 +153,7 @@ func newStand(t *testing.T, extenders string) *stand {
 	return s
 }
 
-// TestSpans has an extender that lets all nodes pass, and compares what the receiver got with what became of pods.
+// TestSpans compares the received spans with the results of pods, with an extender that accepts all nodes.
 func TestSpans(t *testing.T) {
 	extender := httptest.NewServer(http.HandlerFunc(func(response http.ResponseWriter, request *http.Request) {
 		var args extenderv1.ExtenderArgs
@@ -215,7 +215,7 @@ func TestSpans(t *testing.T) {
 		})
 	}
 
-	// The batch of this one is not full yet, and its time has not come.
+	// The batch of this one is neither full nor due yet.
 	last := s.CreatePod(t, localcluster.NewPod("last", ""))
 	s.AwaitBound(t, last)
 	s.Await(t, "the end of its attempt", func() error {
@@ -239,7 +239,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestCollectorThatComesLater has pods bound while no collector is there.
+// TestCollectorThatComesLater checks that pods are bound without a collector.
 func TestCollectorThatComesLater(t *testing.T) {
 	s := newStand(t, "")
 	for i := range 20 {

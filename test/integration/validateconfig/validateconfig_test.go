@@ -26,8 +26,8 @@ import (
 // versions are the versions of the configuration that Kubernetes 1.23 reads.
 var versions = []string{"v1beta2", "v1beta3"}
 
-// plugins are this project's, each with one of its extension points and the args that have no default. v1beta2 has no
-// multiPoint that works.
+// plugins are this project's plugins, each with one of its extension points
+// and the args without a default. multiPoint does not work in v1beta2.
 var plugins = []struct{ name, point, given string }{
 	{"Chaos", "filter", "{namespaces: [test]}"},
 	{"DataLocality", "score", "{}"},
@@ -35,7 +35,7 @@ var plugins = []struct{ name, point, given string }{
 	{"MyScorePlugin", "score", "{}"},
 	{"NodeCost", "score", "{}"},
 	{"NodeFilter", "filter", "{rules: [{name: a, action: Deny, nodeNames: ['*']}]}"},
-	// No server answers there, which is known at once.
+	// Connections there are refused at once.
 	{"NodeLoad", "score", "{prometheus: {endpoints: ['http://127.0.0.1:1']}}"},
 	{"PodFilter", "preFilter", "{rules: [{name: a, action: Deny, podNames: ['*']}]}"},
 	{"RandScore", "score", "{}"},
@@ -54,7 +54,7 @@ const wrong = `
       refreshInterval: 15
 `
 
-// wrongErrors are the beginnings of what is said about them, after the path of a profile.
+// wrongErrors are the beginnings of their errors, after the path of a profile.
 var wrongErrors = []string{
 	".pluginConfig[0].args.samplerate: unknown field: known here are namespaces, queueSort, redact, sampleRate",
 	".pluginConfig[0].args.redact: Invalid value: 1: must be true or false",
@@ -295,7 +295,7 @@ func writeKubeconfig(t *testing.T, server string) string {
 	return file
 }
 
-// TestValidateConfigOfManifests is about every configuration under manifests/.
+// TestValidateConfigOfManifests validates every configuration under manifests/.
 func TestValidateConfigOfManifests(t *testing.T) {
 	var files []string
 	for _, pattern := range []string{"config/*.yaml", "examples/scenarios/*/scheduler.yaml"} {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Program pause is the first process of a pod: it holds the pod's namespaces, waits for processes that no other waits
-// for, and ends when it is told to. It stands in for the program of the same name in Kubernetes' pause image.
+// Program pause is the first process of a pod: it holds the pod's namespaces, reaps orphaned processes, and exits on a
+// signal. It replaces the program of the same name in Kubernetes' pause image.
 package main
 
 import (
@@ -18,7 +18,7 @@ func main() {
 			return
 		}
 		for {
-			// One signal may stand for many children.
+			// One signal can be for many children.
 			if pid, err := syscall.Wait4(-1, nil, syscall.WNOHANG, nil); pid <= 0 && err != syscall.EINTR {
 				break
 			}

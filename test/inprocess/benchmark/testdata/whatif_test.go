@@ -11,8 +11,8 @@ import (
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
-// BenchmarkWhatIf times for how long scheduling waits while it is found what would become of a pod. It is compiled with
-// the patched tree alone: see scripts/stock-and-fork.sh.
+// BenchmarkWhatIf measures how long a dry run of a pod blocks scheduling.
+// It is compiled only with the patched tree: see scripts/stock-and-fork.sh.
 func BenchmarkWhatIf(b *testing.B) {
 	decision.Quiet(b)
 	for i := range shapes {

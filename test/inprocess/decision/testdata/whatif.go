@@ -9,7 +9,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 )
 
-// This is compiled with the patched tree alone: see scripts/stock-and-fork.sh.
+// This is compiled only with the patched tree: see scripts/stock-and-fork.sh.
 func init() {
 	askWhatIf = func(ctx context.Context, scheduler *scheduler.Scheduler, pod *v1.Pod) error {
 		_, _, err := scheduler.Records.Sources.WhatIf(ctx, pod, true)

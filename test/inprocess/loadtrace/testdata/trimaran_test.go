@@ -13,11 +13,11 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// Trimaran's plugins ask a load-watcher, every 30 seconds; no setting makes that less. What the load-watcher measures is
-// over the window of the other ways here, where its own would be over 15 minutes, and is as new as the question.
+// Trimaran's plugins query a load-watcher every 30 seconds; this cannot be configured. This load-watcher averages over
+// the same window as the other ways here, instead of its usual 15 minutes, and its data is as of the request.
 func init() {
 	watcher := httptest.NewUnstartedServer(nil)
-	// The address of the Prometheus comes with the request.
+	// The request contains the address of the Prometheus.
 	watcher.Config.Handler = http.HandlerFunc(serveLoads)
 	watcher.Start()
 	for _, name := range []string{"TargetLoadPacking", "LoadVariationRiskBalancing"} {
@@ -34,7 +34,7 @@ func init() {
 	}
 }
 
-// serveLoads answers as a load-watcher does: with the mean and the deviation of each node's CPU.
+// serveLoads responds like a load-watcher: with the mean and the deviation of each node's CPU.
 func serveLoads(w http.ResponseWriter, r *http.Request) {
 	host, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	p, err := newClient("http://" + host)
@@ -46,7 +46,7 @@ func serveLoads(w http.ResponseWriter, r *http.Request) {
 	now := time.Now()
 	nodes := map[string][]object{}
 	for operator, function := range map[string]string{"AVG": "avg_over_time", "STD": "stddev_over_time"} {
-		// As the recording rule of kube-prometheus has it, from one scrape to the next.
+		// This is the recording rule of kube-prometheus, from one scrape to the next.
 		query := fmt.Sprintf(`100 * %s((1 - avg by (instance) (rate(node_cpu_seconds_total{mode="idle"}[3s])))[%s:1s])`,
 			function, model.Duration(window))
 		answer, _, err := p.Query(r.Context(), query, now)

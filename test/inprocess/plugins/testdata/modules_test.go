@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 )
 
-// The pods of BenchmarkDecision are of no gang, and have a quota.
+// The pods of BenchmarkDecision are in no gang, and have a quota.
 func init() {
 	server := httptest.NewServer(http.HandlerFunc(serveQuota))
 	carried := frameworkruntime.Registry{}
@@ -54,7 +54,7 @@ type apiHandle struct {
 
 func (h apiHandle) KubeConfig() *restclient.Config { return h.config }
 
-// serveQuota has one ElasticQuota, and nothing else; nothing changes.
+// serveQuota serves a single ElasticQuota that never changes.
 func serveQuota(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
