@@ -41,7 +41,9 @@ nothing_to_generate() {
     changed=$(grep -vE "^$types/([^/]*|v1beta[0-9]/[^/]*)\$" <<< "$changed" || true)
   [[ -n $changed ]] || return 0
   packages=$(directories <<< "$changed")
-  mapfile -t files < <(sed 's,.*,:(glob)&/*.go,' <<< "$packages")
+  mapfile -t files <<< "$packages"
+  files=("${files[@]/#/:(glob)}")
+  files=("${files[@]/%//*.go}")
   typed=$({
     in_tree grep -lE '^// *\+k8s:' -- '*.go' ':!vendor'
     in_tree grep -lE '^// *\+k8s:' "$1" -- "${files[@]}" | sed 's,^[^:]*:,,'

@@ -153,8 +153,9 @@ make_kubernetes() {
   mv "$OUTPUT/tools/.$1.new" "$OUTPUT/tools/$1"
 }
 
-# upstream_make TREE VERSION_FILE ARCH GOFLAGS ARGUMENT… runs upstream's make, and prints all of its output to stdout. Upstream turns cgo off for most programs;
-# off for all of them, and with the user's build cache, they share compiled packages.
+# upstream_make TREE VERSION_FILE ARCH GOFLAGS ARGUMENT… runs upstream's make, and prints all of its output to stdout.
+# Upstream turns cgo off for most programs; off for all of them, and with the user's build cache, they share compiled
+# packages.
 upstream_make() {
   local cache=$1/_output/local/go/cache
   if [[ $(readlink "$cache") != "$GOCACHE" ]]; then

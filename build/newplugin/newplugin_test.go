@@ -156,7 +156,7 @@ func TestRegister(t *testing.T) {
 func TestRegisterRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ registry, plugin, want string }{
 		"registered": {
-			registry, "Chaos", "Kubernetes already has a plugin chaos; next: choose another NAME",
+			registry, "Chaos", "upstream already has a plugin chaos; next: choose another NAME",
 		},
 		"no Go": {"package", "MyPlugin", "cannot be read"},
 		"no registry": {

@@ -33,7 +33,7 @@ func Register(registry []byte, name string) ([]byte, error) {
 		case *ast.ImportSpec:
 			if node.Path.Value == imported {
 				// scripts/new-plugin.sh has already refused the names of this project's own plugins.
-				return nil, nextstep.With(fmt.Errorf("Kubernetes already has a plugin %s", Package(name)),
+				return nil, nextstep.With(fmt.Errorf("upstream already has a plugin %s", Package(name)),
 					"choose another NAME")
 			}
 		case *ast.GenDecl:

@@ -65,15 +65,6 @@ func (c *capture) calls(tb testing.TB) []call {
 	return calls
 }
 
-// counts counts lines by extension point.
-func counts(calls []call) map[string]int {
-	n := make(map[string]int)
-	for _, one := range calls {
-		n[one["extensionPoint"]]++
-	}
-	return n
-}
-
 // where keeps the calls that have a value.
 func where(calls []call, key, value string) []call {
 	var kept []call

@@ -56,8 +56,8 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 		return collector.Spec{}, err
 	}
 	spec := collector.Spec{
-		// Quoted, so that different args never have the same key.
-		Source: fmt.Sprintf("%q", pl.args.Prometheus),
+		// In Go syntax, so that different args never have the same key.
+		Source: fmt.Sprintf("%#v", pl.args.Prometheus),
 		Connect: func() (source.Source, error) {
 			return source.New(pl.args.Prometheus)
 		},

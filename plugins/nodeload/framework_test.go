@@ -65,7 +65,7 @@ func cpu(threshold int32) config.NodeLoadResource {
 func network(threshold int32) config.NodeLoadResource {
 	r := cpu(threshold)
 	capacity := apiresource.MustParse("1G")
-	r.Name, r.Capacity = "network", &capacity
+	r.Name, r.Query, r.Capacity = "network", "transmitted", &capacity
 	r.Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100, Annotation: "example.com/bandwidth"}
 	return r
 }

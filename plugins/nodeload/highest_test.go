@@ -13,7 +13,7 @@ import (
 
 func TestHighestLoad(t *testing.T) {
 	memory := cpu(0)
-	memory.Name, memory.Weight = "memory", 1
+	memory.Name, memory.Query = "memory", "used"
 	args := arguments(cpu(80), memory)
 	args.MinFreshNodesPercent = 30
 	w := newWorld(t, args, nodes(3))

@@ -83,7 +83,7 @@ type measurements interface {
 func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDelayedExecution, group *group) (*NodeLoad, error) {
 	args, ok := obj.(*config.NodeLoadArgs)
 	if !ok {
-		return nil, fmt.Errorf("%s: args are of type %T, want NodeLoadArgs", Name, obj)
+		return nil, fmt.Errorf("%s: want args of type NodeLoadArgs, got %T", Name, obj)
 	}
 	if err := validation.ValidateNodeLoadArgs(validation.ArgsPath(Name), args); err != nil {
 		return nil, err
