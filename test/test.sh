@@ -67,7 +67,12 @@ report &
 reporter=$!
 disown
 trap 'kill $reporter' EXIT
-make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$goal" || status=$?
+run_steps() { make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$@"; }
+if [[ $goal == all ]]; then
+  run_steps built && run_steps BUILT=yes all || status=$?
+else
+  run_steps "$goal" || status=$?
+fi
 kill "$reporter"
 trap - EXIT
 say "$CLEAR== steps, several at a time"
