@@ -35,7 +35,10 @@ func Quiet(tb testing.TB) {
 	tb.Cleanup(func() { set(true, "ERROR") })
 }
 
-// defaultConfiguration returns the configuration of a scheduler that is started without a file.
+// Upstream's scheme may have been built before the plugins' args were added to its builder.
+func init() { scheme.AddToScheme(scheme.Scheme) }
+
+// defaultConfiguration is the configuration of a scheduler that is started without a file.
 const defaultConfiguration = `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
@@ -48,9 +51,6 @@ func configuration(tb testing.TB, text string) *schedulerconfig.KubeSchedulerCon
 	if text == "" {
 		text = defaultConfiguration
 	}
-	// This is repeated because upstream's scheme may have been built
-	// before the plugins' args were added to its builder.
-	scheme.AddToScheme(scheme.Scheme)
 	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte(text), nil, nil)
 	if err != nil {
 		tb.Fatal(err)
