@@ -61,7 +61,7 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("nodes are matched by any of their names", everyInstance)
-	t.Run("hot nodes get no pods with a real metrics-server, if the scheduler may ask it", metricsServer)
+	t.Run("hot nodes get no pods with a real metrics-server", metricsServer)
 	t.Run("waiting pods write one condition, and are moved when nodes cool", waitingPods)
 	t.Run("after a restart running pods are in flight once, or not at all once they are measured", restart)
 	t.Run("when the leader dies the standby uses its own measurements", standby)
