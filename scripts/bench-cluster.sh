@@ -55,7 +55,7 @@ for nodes in ${NODES//,/ }; do
 done
 
 build_server etcd kube-apiserver
-[[ -f $TREE/$OPENAPI ]] || upstream_make "$TREE" "$OUTPUT/version.sh" "$HOST_ARCH" '' gen_openapi
+generate_openapi "$TREE" "$OUTPUT/version.sh"
 # Without cgo, as the servers are compiled: so they share what is compiled.
 CGO_ENABLED=0 compile_both k8s.io/kubernetes/test/integration/scheduler_perf "$bench" "$pin" \
   "$OUTPUT/upstream/$VERSION"

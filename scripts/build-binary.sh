@@ -15,7 +15,7 @@ targets=(cmd/kube-scheduler vendor/k8s.io/component-base/logs/kube-log-runner)
 BIN=$OUTPUT/bin/linux/$ARCH
 
 lock
-[[ -n $(recorded applied.head) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
+patches_applied ||
   fail "the patches are not applied to $VERSION" "make tree"
 refuse_edits
 use_pinned_go

@@ -100,6 +100,9 @@ use_pinned_go() {
 recorded() { git config -f "$TREE/.git/kube-scheduler" --get "$1" || true; }
 record() { git config -f "${2}/.git/kube-scheduler" "$1" "$3"; }
 
+# patches_applied reports whether $TREE has the patches, on the commit of $VERSION.
+patches_applied() { [[ -n $(recorded applied.head) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]]; }
+
 # export_patch REPOSITORY COMMIT prints a commit as a patch: the same bytes with any settings of git.
 export_patch() {
   git -C "$1" format-patch -1 --stdout --zero-commit --no-signature --full-index --no-stat --no-renames --no-numbered \

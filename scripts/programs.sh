@@ -138,15 +138,18 @@ check_out() {
   rm -f "$index"
 }
 
+# generate_openapi TREE VERSION_FILE makes $OPENAPI in a tree, unless a run that was not cut off has made it.
+generate_openapi() {
+  [[ ! -f $1/_output/openapi ]] || return 0
+  rm -f "$1/$OPENAPI"
+  upstream_make "$1" "$2" "$HOST_ARCH" '' gen_openapi | progress 'tools: OpenAPI' >&2 || return
+  touch "$1/_output/openapi"
+}
+
 # make_kubernetes NAME UPSTREAM makes cmd/NAME in the directory that build_kubernetes made.
 make_kubernetes() {
   local version_file=$2/_output/version.sh tags=providerless,dockerless
-  if [[ $1 == kube-apiserver && ! -f $2/_output/openapi ]]; then
-    # A file that was cut off is not trusted.
-    rm -f "$2/$OPENAPI"
-    upstream_make "$2" "$version_file" "$HOST_ARCH" '' gen_openapi | progress "tools: $1: OpenAPI" >&2 || return
-    touch "$2/_output/openapi"
-  fi
+  [[ $1 != kube-apiserver ]] || generate_openapi "$2" "$version_file" || return
   upstream_make "$2" "$version_file" "$HOST_ARCH" "-tags=$tags" --old-file=generated_files all WHAT="-v cmd/$1" |
     progress "tools: $1" in_gopath "$2" go list -deps -tags="selinux,notest,$tags" "./cmd/$1" >&2 || return
   cp "$2/_output/local/bin/linux/$HOST_ARCH/$1" "$OUTPUT/tools/.$1.new"

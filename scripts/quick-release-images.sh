@@ -21,7 +21,7 @@ need git make rsync tar which md5sum paste
 [[ -e /etc/localtime ]] ||
   fail "/etc/localtime, which upstream copies into its build image, is missing" "install tzdata, or: ln -s /usr/share/zoneinfo/UTC /etc/localtime"
 lock
-[[ -n $(recorded applied.head) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
+patches_applied ||
   fail "the patches are not applied to $VERSION" "make tree"
 refuse_edits
 use_pinned_go

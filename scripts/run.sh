@@ -26,8 +26,7 @@ done
   need_file EXTENDER= "$EXTENDER" "pass a scheduler configuration that exists, or EXTENDER=none"
 build=(make --no-print-directory -C "$ROOT" binary)
 # The servers are built from the source, and start while the scheduler is built.
-[[ -d $TREE && -n $(recorded applied.base) && $(recorded applied.base) == "$(recorded "base.$VERSION.tree")" ]] ||
-  make --no-print-directory -C "$ROOT" tree
+patches_applied || make --no-print-directory -C "$ROOT" tree
 use_pinned_go
 # Two at a time, because upstream's generator for kube-apiserver takes a minute of one processor.
 # shellcheck disable=SC2016 # For the shells inside.

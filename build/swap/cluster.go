@@ -58,7 +58,6 @@ func connectCluster(kubeconfig string) (*cluster, error) {
 type holder struct {
 	identity string
 	renewed  time.Time
-	acquired time.Time
 	// duration is how long after renewed the lease is valid.
 	duration time.Duration
 }
@@ -83,9 +82,6 @@ func holderOf(spec *coordinationv1.LeaseSpec) holder {
 	}
 	if spec.RenewTime != nil {
 		h.renewed = spec.RenewTime.Time
-	}
-	if spec.AcquireTime != nil {
-		h.acquired = spec.AcquireTime.Time
 	}
 	if spec.LeaseDurationSeconds != nil {
 		h.duration = time.Duration(*spec.LeaseDurationSeconds) * time.Second
