@@ -134,7 +134,7 @@ test: ## Test what a newcomer needs to know, without root (TESTS=all: everything
 	@TESTS=$(TESTS) bash test/test.sh
 
 .PHONY: test-bare
-test-bare: ## Run make image and make test in a Debian with only Go, git, make and bash (root, for mmdebstrap)
+test-bare: ## Run make image, run and test in a Debian with only Go, git, make and bash (root, for mmdebstrap)
 	@bash test/bare.sh
 
 .PHONY: e2e

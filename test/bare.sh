@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Tests the README's two commands on a minimal machine: `make image` and `make test`, by a user other than root, with
+# Tests the README's commands on a minimal machine: `make image`, `make run` and `make test`, by a user other than root, with
 # empty Go caches, in a fresh clone, in a root file system of Debian's essential packages with Go, git, make and bash.
 #
 # Inputs: root; Debian's package mirror and the Go module proxy; the committed files. DEBIAN_SUITE, DEBIAN_MIRROR.
-# Exit: 0 both pass; 1 not. Nothing is left behind in either case.
+# Exit: 0 all pass; 1 not. Nothing is left behind in either case.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
@@ -39,7 +39,7 @@ inside() {
     chroot --userspec=1000:1000 "$bare" /usr/bin/env -i PATH=/usr/local/go/bin:/usr/bin:/bin HOME=/home/user LANG=C.UTF-8 \
     GOPROXY="$(go env GOPROXY)" bash -e -c 'cd ~/checkout && "$@"' bash "$@"
 }
-for command in image test; do
+for command in image run test; do
   began=$SECONDS
   say "bare: make $command"
   inside make "$command"
