@@ -8,14 +8,37 @@ import "time"
 // fields. -o json and -o yaml print the answers unchanged.
 const (
 	podsPath   = "/scheduling/pods"
+	nodesPath  = "/scheduling/nodes"
 	queuePath  = "/scheduling/queue"
 	whatIfPath = "/scheduling/what-if"
+	// reasonStandby is the reason in the Status of a scheduler that does not lead.
+	reasonStandby = "Standby"
+	// nextCommand is the cause in a Status whose message is the next command.
+	nextCommand = "NextCommand"
 )
 
+// answer has the fields of all answers.
+type answer struct {
+	Leader                                 bool
+	LeaderIdentity, Version, Configuration string
+}
+
+type podList struct {
+	answer
+	Items []podSummary
+}
+
+type podSummary struct {
+	Namespace, Name, UID, Result, Node, NominatedNode, Summary string
+	Time                                                       time.Time
+	Attempt                                                    int
+}
+
 type podRecord struct {
-	Namespace, Name, Summary string
-	Permit                   []permitWait
-	Attempts                 []attempt
+	answer
+	podSummary
+	Permit   []permitWait
+	Attempts []attempt
 }
 
 type permitWait struct {
@@ -24,12 +47,12 @@ type permitWait struct {
 }
 
 type attempt struct {
-	Time                             time.Time
-	Attempt                          int
-	Profile, WokenBy, Result, Error  string
-	QueuedSeconds, SinceFirstSeconds float64
-	CycleSeconds, ToEndSeconds       float64
-	Steps                            []step
+	Time                                     time.Time
+	Attempt                                  int
+	Profile, WokenBy, Result, Error, Summary string
+	QueuedSeconds, SinceFirstSeconds         float64
+	CycleSeconds, ToEndSeconds               float64
+	Steps                                    []step
 	decision
 }
 
@@ -81,8 +104,9 @@ type preemption struct {
 type pluginWords struct{ Plugin, Text string }
 
 type whatIf struct {
-	Namespace, Name, Summary string
-	Seconds                  float64
+	answer
+	Namespace, Name, Profile, Result, Summary string
+	Seconds                                   float64
 	decision
 	Verdicts []verdict
 }
@@ -95,15 +119,16 @@ type verdict struct {
 }
 
 type queue struct {
+	answer
 	Items []queuedPod
-	// Lengths include pods that are not listed.
-	Lengths struct{ Active, Backoff, Unschedulable, Permit int }
+	// Lengths count pods that are not listed, too.
+	Lengths queueLengths
+	History []queueLengths
 }
 
-// unlisted returns how many pending pods the answer does not list.
-func (q queue) unlisted() int {
-	lengths := q.Lengths
-	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)
+type queueLengths struct {
+	Time                                   time.Time
+	Active, Backoff, Unschedulable, Permit int
 }
 
 type queuedPod struct {
@@ -113,4 +138,32 @@ type queuedPod struct {
 	Until                                                   *time.Time
 	Attempts                                                int
 	WaitsFor                                                []string
+}
+
+type nodeRecord struct {
+	answer
+	Name     string
+	Rejected []nodeRejection
+	Scored   []nodeScored
+	Pods     []podSummary
+}
+
+type podAttempt struct {
+	Namespace, Name string
+	Time            time.Time
+	Attempt         int
+}
+
+type nodeRejection struct {
+	podAttempt
+	Plugin  string
+	Reasons []string
+	Nodes   int
+}
+
+type nodeScored struct {
+	podAttempt
+	Rank, Of       int
+	Total, Highest int64
+	Chosen         bool
 }

@@ -3,8 +3,8 @@
 package scheduling
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
 
@@ -70,10 +71,13 @@ func (o *options) open() (*scheduler, error) {
 	return newScheduler(config, lease, o.ErrOut)
 }
 
-// answer sends the request and prints the answer. table prints it unless --output is json or yaml.
-func (o *options) answer(ctx context.Context, request request, table func(printer, []byte) error) error {
-	if !slices.Contains([]string{"", "wide", "json", "yaml"}, o.output) {
-		return nextstep.With(fmt.Errorf("--output %s is unknown", o.output), "the same command with --output wide, json or yaml")
+// outputs are the values of --output. Without one, a table is printed.
+var outputs = []string{"", "wide", "json", "yaml", "html"}
+
+// answer sends the request, decodes the answer into a pointer, and prints it; table prints it as a table.
+func (o *options) answer(ctx context.Context, request request, answer any, table func(printer)) error {
+	if !slices.Contains(outputs, o.output) {
+		return nextstep.With(fmt.Errorf("--output %s is unknown", o.output), "the same command with --output wide, json, yaml or html")
 	}
 	scheduler, err := o.open()
 	if err != nil {
@@ -85,26 +89,24 @@ func (o *options) answer(ctx context.Context, request request, table func(printe
 		return err
 	}
 	if o.output == "json" || o.output == "yaml" {
-		return printRaw(o.Out, content, o.output)
-	}
-	return table(printer{o.Out, o.output == "wide", time.Now()}, content)
-}
-
-// tableOf returns a function that decodes an answer and prints it.
-func tableOf[T any](print func(printer, T)) func(printer, []byte) error {
-	return func(p printer, content []byte) error {
-		var answer T
-		if err := json.Unmarshal(content, &answer); err != nil {
-			return nextstep.With(fmt.Errorf("the scheduler's answer is of another form than this version of the plugin knows: %w", err),
-				"take the plugin of the scheduler's release bundle, or the same command with --output json")
+		printer, err := genericclioptions.NewJSONYamlPrintFlags().ToPrinter(o.output)
+		if err != nil {
+			return err
 		}
-		print(p, answer)
-		return nil
+		return printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(content)}, o.Out)
 	}
+	if err := decode(content, answer); err != nil {
+		return err
+	}
+	if o.output == "html" {
+		return view{Now: time.Now(), Content: answer}.render(o.Out)
+	}
+	table(printer{o.Out, o.output == "wide", time.Now()})
+	return nil
 }
 
 func (o *options) addOutput(command *cobra.Command) {
-	command.Flags().StringVarP(&o.output, "output", "o", "", "wide, json or yaml")
+	command.Flags().StringVarP(&o.output, "output", "o", "", "wide, json, yaml or html")
 }
 
 // podName parses an argument NAME or pod/NAME.
@@ -142,7 +144,8 @@ func (o *options) whyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.answer(command.Context(), request{path: podsPath + "/" + namespace + "/" + name}, tableOf(printer.pod))
+			var answer podRecord
+			return o.answer(command.Context(), request{path: podsPath + "/" + namespace + "/" + name}, &answer, func(p printer) { p.pod(answer) })
 		},
 	}
 	o.addOutput(command)
@@ -161,7 +164,8 @@ func (o *options) nodesCommand() *cobra.Command {
 				return err
 			}
 			asked.query.Set("nodes", "all")
-			return o.answer(command.Context(), asked, tableOf(printer.nodes))
+			var answer whatIf
+			return o.answer(command.Context(), asked, &answer, func(p printer) { p.nodes(answer) })
 		},
 	}
 	addFiles(command, &files)
@@ -180,7 +184,8 @@ func (o *options) whatIfCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return o.answer(command.Context(), asked, tableOf(printer.whatIf))
+			var answer whatIf
+			return o.answer(command.Context(), asked, &answer, func(p printer) { p.whatIf(answer) })
 		},
 	}
 	addFiles(command, &files)
@@ -223,6 +228,7 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 	} else if own == "" {
 		pod.SetNamespace(namespace)
 	}
+	asked.contentType = "application/json"
 	asked.body, err = pod.MarshalJSON()
 	return asked, err
 }
@@ -233,9 +239,8 @@ func (o *options) queueCommand() *cobra.Command {
 		Short: "List the pods that wait, of all namespaces or of the one that --namespace names: those that are tried next, those that back off, and those that wait for an event",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			return o.answer(command.Context(), request{path: queuePath}, tableOf(func(p printer, answer queue) {
-				p.queue(answer, *o.flags.Namespace)
-			}))
+			var answer queue
+			return o.answer(command.Context(), request{path: queuePath}, &answer, func(p printer) { p.queue(answer, *o.flags.Namespace) })
 		},
 	}
 	o.addOutput(command)

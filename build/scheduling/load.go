@@ -72,7 +72,8 @@ func (o *options) loadCommand() *cobra.Command {
 			if len(arguments) == 1 {
 				asked.query.Set("node", arguments[0])
 			}
-			return o.answer(command.Context(), asked, tableOf(printer.loads))
+			var answer loads
+			return o.answer(command.Context(), asked, &answer, func(p printer) { p.loads(answer) })
 		},
 	}
 	o.addOutput(command)

@@ -11,8 +11,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"path"
 	"strconv"
 	"strings"
 	"time"
@@ -33,7 +31,7 @@ func (o *options) pageCommand() *cobra.Command {
 	var port uint16
 	command := &cobra.Command{
 		Use:   "page",
-		Short: "Serve the scheduler's pages to a browser on this machine, until Ctrl-C",
+		Short: "Serve the scheduler's answers as pages to a browser on this machine, until Ctrl-C",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			scheduler, err := o.open()
@@ -51,7 +49,7 @@ func (o *options) pageCommand() *cobra.Command {
 			}
 			page := newPage(scheduler, listener.Addr().(*net.TCPAddr).Port)
 			fmt.Fprintf(o.Out, "%s\n", page.url())
-			fmt.Fprintln(o.ErrOut, "open this in a browser on this machine; it asks with your credentials, so keep it to yourself. Ctrl-C ends it")
+			fmt.Fprintln(o.ErrOut, "open this in a browser on this machine; it uses your credentials, so do not share it. Ctrl-C ends it")
 			return page.serve(command.Context(), listener)
 		},
 	}
@@ -64,24 +62,23 @@ func (o *options) pageCommand() *cobra.Command {
 // address makes the browser send. Browsers send the cookie to all ports of this address: a user who meanwhile opens a
 // page that another user of the machine serves gives that user access.
 type page struct {
+	pages
 	scheduler *scheduler
 	port      int
 	// token is in the URL. It is exchanged for a cookie, so that it does not stay in the address bar.
 	token, cookie string
-	proxy         *httputil.ReverseProxy
 }
 
 func newPage(scheduler *scheduler, port int) *page {
-	p := &page{scheduler: scheduler, port: port, token: rand.Text(), cookie: rand.Text()}
-	p.proxy = &httputil.ReverseProxy{
-		Rewrite:   p.rewrite,
-		Transport: p,
-		ErrorLog:  log.New(scheduler.progress, "", 0),
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(w, err.Error(), http.StatusBadGateway)
-		},
+	ask := func(ctx context.Context, question request) ([]byte, error) {
+		content, err := scheduler.ask(ctx, question)
+		if lost := (moved{}); errors.As(err, &lost) && ctx.Err() == nil {
+			// The connection may be broken: the next request opens another one.
+			scheduler.close()
+		}
+		return content, err
 	}
-	return p
+	return &page{pages: pages{ask}, scheduler: scheduler, port: port, token: rand.Text(), cookie: rand.Text()}
 }
 
 func (p *page) url() string {
@@ -106,38 +103,33 @@ func (p *page) serve(ctx context.Context, listener net.Listener) error {
 }
 
 func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	port := strconv.Itoa(p.port)
-	// Against DNS rebinding: an attacker can make any other name resolve to this address.
-	if request.Host != net.JoinHostPort("127.0.0.1", port) && request.Host != net.JoinHostPort("localhost", port) {
-		http.Error(w, "another host is asked for; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
-		return
-	}
-	if clean := path.Clean(request.URL.Path); !strings.HasPrefix(clean+"/", prefix) {
-		http.Error(w, "there is nothing here; next: "+podsPath, http.StatusNotFound)
-		return
-	}
-	switch request.Method {
-	case http.MethodGet, http.MethodHead, http.MethodPost:
-	default:
-		w.Header().Set("Allow", "GET, HEAD, POST")
-		http.Error(w, "only GET, HEAD and POST are forwarded", http.StatusMethodNotAllowed)
-		return
-	}
-	if token := request.URL.Query().Get(tokenParameter); token != "" && equal(token, p.token) {
+	setHeaders(w.Header())
+	const open = "; next: open the URL that kubectl scheduling page has printed"
+	switch cookie, err := request.Cookie(p.cookieName()); {
+	case !p.isHost(request.Host):
+		// An attacker has a name resolved to this address.
+		http.Error(w, "the request is for another host"+open, http.StatusForbidden)
+	case equal(request.URL.Query().Get(tokenParameter), p.token):
 		p.welcome(w)
-		return
+	case err != nil || !equal(cookie.Value, p.cookie):
+		http.Error(w, "the request has no valid cookie"+open, http.StatusForbidden)
+	case !fromHere(request):
+		http.Error(w, "a page of another site has sent this request"+open, http.StatusForbidden)
+	default:
+		p.pages.ServeHTTP(w, request)
 	}
-	cookie, err := request.Cookie(p.cookieName())
-	if err != nil || !equal(cookie.Value, p.cookie) {
-		http.Error(w, "you have not been let in; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
-		return
-	}
-	// For SameSite, other ports of this machine are the same site.
-	if from := request.Header.Get("Sec-Fetch-Site"); from != "" && from != "same-origin" && from != "none" {
-		http.Error(w, "another page has sent this; next: open the URL that kubectl scheduling page has printed", http.StatusForbidden)
-		return
-	}
-	p.proxy.ServeHTTP(w, request)
+}
+
+func (p *page) isHost(host string) bool {
+	port := strconv.Itoa(p.port)
+	return host == net.JoinHostPort("127.0.0.1", port) || host == net.JoinHostPort("localhost", port)
+}
+
+// fromHere reports whether a request is not sent by a page of another site. To SameSite, other ports of this machine are
+// the same site.
+func fromHere(request *http.Request) bool {
+	site := request.Header.Get("Sec-Fetch-Site")
+	return site == "" || site == "same-origin" || site == "none"
 }
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
@@ -145,44 +137,9 @@ func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []by
 // welcome sets the cookie and continues from a page of this server: after a redirect from a link elsewhere, browsers do
 // not send a SameSite=Strict cookie.
 func (p *page) welcome(w http.ResponseWriter) {
-	http.SetCookie(w, &http.Cookie{Name: p.cookieName(), Value: p.cookie, Path: strings.TrimSuffix(prefix, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	http.SetCookie(w, &http.Cookie{
+		Name: p.cookieName(), Value: p.cookie, Path: strings.TrimSuffix(prefix, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Referrer-Policy", "no-referrer")
 	fmt.Fprintf(w, "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url=%s\"><a href=\"%s\">The scheduler's pages</a>\n", podsPath, podsPath)
-}
-
-// forwarded lists the headers that are sent to the scheduler. Others could change the user whom the scheduler sees, or
-// show it the cookie.
-var forwarded = []string{"Accept", "Accept-Language", "Content-Type", "If-Modified-Since", "If-None-Match", "User-Agent"}
-
-func (p *page) rewrite(request *httputil.ProxyRequest) {
-	header := http.Header{}
-	for _, name := range forwarded {
-		if values := request.In.Header.Values(name); len(values) > 0 {
-			header[name] = values
-		}
-	}
-	request.Out.Header = header
-	request.Out.URL.Scheme = "https"
-}
-
-// RoundTrip sends a request to the current leader.
-func (p *page) RoundTrip(request *http.Request) (*http.Response, error) {
-	session, err := p.scheduler.reach(request.Context())
-	if err != nil {
-		return nil, err
-	}
-	address := session.leader.address(request.URL.Path, request.URL.Query())
-	request.URL, request.Host = address, address.Host
-	response, err := session.client.Transport.RoundTrip(request)
-	if err != nil {
-		// The scheduler may have ended: the next request looks for the leader again, through a new tunnel.
-		if request.Context().Err() == nil {
-			session.tunnel.close()
-		}
-		p.scheduler.readAgain()
-		return nil, session.lost(err)
-	}
-	return response, nil
 }

@@ -33,19 +33,17 @@ func (c *cluster) serve(t *testing.T) *page {
 	return page
 }
 
-func TestPageIsForTheOneWithTheToken(t *testing.T) {
+func TestPage(t *testing.T) {
 	c := newCluster(t)
 	var asked []string
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
-		asked = append(asked, request.Method+" "+request.URL.RequestURI()+" "+string(body))
+		asked = append(asked, strings.TrimSpace(request.Method+" "+request.URL.RequestURI()+" "+request.Header.Get("Content-Type")+" "+string(body)))
 		if request.Header.Get("Cookie") != "" || request.Header.Get("X-Remote-User") != "" || request.Header.Get("Impersonate-User") != "" ||
-			request.Header.Get("Accept") != "text/html" || request.Header.Get("Authorization") != "Bearer "+userToken {
+			request.Header.Get("Accept") != "application/json" || request.Header.Get("Authorization") != "Bearer "+userToken {
 			t.Errorf("the scheduler got %v", request.Header)
 		}
-		w.Header().Set("Content-Security-Policy", "default-src 'self'")
-		w.WriteHeader(http.StatusTeapot)
-		fmt.Fprint(w, "the page")
+		fmt.Fprint(w, `{"leader": true, "summary": "<b>", "result": "Fits", "namespace": "shop"}`)
 	})
 	p := c.serve(t)
 	base := fmt.Sprintf("http://127.0.0.1:%d", p.port)
@@ -76,9 +74,9 @@ func TestPageIsForTheOneWithTheToken(t *testing.T) {
 		return response, string(content)
 	}
 	stranger, user := &http.Client{}, &http.Client{Jar: jar}
-	for _, address := range []string{base + prefix, base + prefix + "?token=", base + prefix + "?token=x", base + prefix + "queue"} {
-		if response, body := ask(stranger, "GET", address, "", "Cookie", p.cookieName()+"=x"); response.StatusCode != http.StatusForbidden {
-			t.Errorf("without the token, %s: %s: %s", address, response.Status, body)
+	for _, path := range []string{"/pods", "/pods?token=", "/pods?token=x", "/queue"} {
+		if response, body := ask(stranger, "GET", base+"/scheduling"+path, "", "Cookie", p.cookieName()+"=x"); response.StatusCode != http.StatusForbidden {
+			t.Errorf("without the token, %s: %s: %s", path, response.Status, body)
 		}
 	}
 	response, body := ask(user, "GET", p.url(), "")
@@ -88,19 +86,26 @@ func TestPageIsForTheOneWithTheToken(t *testing.T) {
 		t.Fatalf("the token gives %s with %q: %s", response.Status, cookie, body)
 	}
 	if len(asked) > 0 {
-		t.Fatalf("the scheduler was asked %q by one who had not been let in", asked)
+		t.Fatalf("the scheduler was asked %q for a browser without the cookie", asked)
 	}
-	for _, tt := range []struct{ method, path, body, want string }{
-		{"GET", "/scheduling/", "", "GET /scheduling/ "},
-		{"GET", "/scheduling/what-if?pod=a%2Fb&nodes=all", "", "GET /scheduling/what-if?nodes=all&pod=a%2Fb "},
-		{"HEAD", "/scheduling/queue", "", "HEAD /scheduling/queue "},
-		{"POST", "/scheduling/what-if", "{}", "POST /scheduling/what-if {}"},
+	for _, tt := range []struct{ method, path, body, asked, want string }{
+		{"GET", "/scheduling/pods?search=a", "", "GET /scheduling/pods?search=a", "0 pods found"},
+		{"GET", "/scheduling/pods/shop/web-0", "", "GET /scheduling/pods/shop/web-0", "</span> &lt;b&gt;"},
+		{"GET", "/scheduling/pods/shop/web-0?output=json", "", "GET /scheduling/pods/shop/web-0", `"summary": "<b>"`},
+		{"GET", "/scheduling/nodes/n1", "", "GET /scheduling/nodes/n1", "rejected here"},
+		{"HEAD", "/scheduling/queue", "", "GET /scheduling/queue", ""},
+		{"GET", "/scheduling/what-if", "", "", "<textarea"},
+		{"GET", "/scheduling/what-if?pod=a%2Fb&nodes=all&other=x", "", "GET /scheduling/what-if?nodes=all&pod=a%2Fb", `value="a/b"`},
+		{"POST", "/scheduling/what-if", "manifest=kind%3A+%3Cb%3E", "POST /scheduling/what-if application/yaml kind: <b>", "kind: &lt;b&gt;</textarea>"},
 	} {
 		asked = nil
-		response, body := ask(user, tt.method, base+tt.path, tt.body, "Accept", "text/html", "Sec-Fetch-Site", "same-origin",
-			"Authorization", "Bearer other", "Impersonate-User", "admin", "X-Remote-User", "admin")
-		if len(asked) != 1 || asked[0] != tt.want || response.StatusCode != http.StatusTeapot || response.Header.Get("Content-Security-Policy") == "" || tt.method != "HEAD" && body != "the page" {
-			t.Errorf("%s %s: asked %q, got %s: %s", tt.method, tt.path, asked, response.Status, body)
+		response, body := ask(user, tt.method, base+tt.path, tt.body, "Content-Type", "application/x-www-form-urlencoded",
+			"Sec-Fetch-Site", "same-origin", "Authorization", "Bearer other", "Impersonate-User", "admin", "X-Remote-User", "admin")
+		isHTML := response.Header.Get("Content-Type") == "text/html; charset=utf-8" && response.Header.Get("Content-Security-Policy") == contentPolicy
+		if strings.Join(asked, "; ") != tt.asked || response.StatusCode != http.StatusOK || !strings.Contains(body, tt.want) ||
+			isHTML == strings.Contains(tt.path, "output=json") || response.Header.Get("X-Content-Type-Options") != "nosniff" ||
+			response.Header.Get("Cache-Control") != "no-store" || response.Header.Get("Referrer-Policy") != "no-referrer" {
+			t.Errorf("%s %s: asked %q, got %s with %v: %s", tt.method, tt.path, asked, response.Status, response.Header, body)
 		}
 	}
 	asked = nil
@@ -109,34 +114,37 @@ func TestPageIsForTheOneWithTheToken(t *testing.T) {
 		header       []string
 		want         int
 	}{
-		{"GET", "/scheduling/", []string{"Host", "attacker.example.org"}, http.StatusForbidden},
-		{"GET", "/scheduling/", []string{"Host", "127.0.0.1"}, http.StatusForbidden},
+		{"GET", "/scheduling/pods", []string{"Host", "attacker.example.org"}, http.StatusForbidden},
+		{"GET", "/scheduling/pods", []string{"Host", "127.0.0.1"}, http.StatusForbidden},
 		{"POST", "/scheduling/what-if", []string{"Sec-Fetch-Site", "same-site"}, http.StatusForbidden},
-		{"GET", "/scheduling/", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
-		{"DELETE", "/scheduling/", nil, http.StatusMethodNotAllowed},
+		{"GET", "/scheduling/pods", []string{"Sec-Fetch-Site", "cross-site"}, http.StatusForbidden},
+		{"DELETE", "/scheduling/pods", nil, http.StatusMethodNotAllowed},
+		{"POST", "/scheduling/pods", nil, http.StatusMethodNotAllowed},
+		{"GET", "/scheduling/", nil, http.StatusNotFound},
 		{"GET", "/metrics", nil, http.StatusNotFound},
 		{"GET", "/schedulingx", nil, http.StatusNotFound},
 		{"GET", "/scheduling/../metrics", nil, http.StatusNotFound},
 		{"GET", "/scheduling/%2e%2e/metrics", nil, http.StatusNotFound},
+		{"GET", "/scheduling/pods/%2e%2e/queue", nil, http.StatusNotFound},
 	} {
 		if response, body := ask(user, tt.method, base+tt.path, "", tt.header...); response.StatusCode != tt.want || len(asked) > 0 {
 			t.Errorf("%s %s with %q: %s, want %d, and the scheduler was asked %q: %s", tt.method, tt.path, tt.header, response.Status, tt.want, asked, body)
 		}
 	}
 	local := fmt.Sprintf("localhost:%d", p.port)
-	if response, _ := ask(stranger, "GET", base+prefix+"?token="+url.QueryEscape(p.token), "", "Host", local); response.StatusCode != http.StatusOK {
+	if response, _ := ask(stranger, "GET", base+podsPath+"?token="+url.QueryEscape(p.token), "", "Host", local); response.StatusCode != http.StatusOK {
 		t.Errorf("by the name localhost: %s", response.Status)
 	}
 }
 
-func TestPageGoesOnWithTheNextLeader(t *testing.T) {
+func TestPageAfterTheLeaderMoves(t *testing.T) {
 	c := newCluster(t)
-	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "first") })
-	c.schedule(t, "kube-scheduler-cp2", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "second") })
+	c.schedule(t, "kube-scheduler-cp1", answers(map[string]string{"/scheduling/pods": `{"leader": true, "version": "first"}`}))
+	c.schedule(t, "kube-scheduler-cp2", answers(map[string]string{"/scheduling/pods": `{"leader": true, "version": "second"}`}))
 	p := c.serve(t)
-	get := func() string {
+	get := func(path string) (int, string) {
 		t.Helper()
-		request, err := http.NewRequest("GET", fmt.Sprintf("http://127.0.0.1:%d/scheduling/", p.port), nil)
+		request, err := http.NewRequest("GET", fmt.Sprintf("http://127.0.0.1:%d%s", p.port, path), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -150,20 +158,26 @@ func TestPageGoesOnWithTheNextLeader(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return string(content)
+		return response.StatusCode, string(content)
 	}
-	if first, again := get(), get(); first != "first" || again != "first" || c.forwards != 1 {
+	_, first := get(podsPath)
+	_, again := get(podsPath)
+	if !strings.Contains(first, "kube-scheduler first") || !strings.Contains(again, "kube-scheduler first") || c.forwards != 1 {
 		t.Errorf("got %q and %q through %d connections, want one", first, again, c.forwards)
 	}
 	c.hold("cp2" + identity)
 	p.scheduler.readAgain()
-	if got := get(); got != "second" {
+	if _, got := get(podsPath); !strings.Contains(got, "kube-scheduler second") {
 		t.Errorf("got %q after the lease has moved", got)
 	}
-	// The leader's pod is gone, and nothing replaces it.
+	if code, got := get(podsPath + "/shop/web-0"); code != http.StatusNotFound || !strings.Contains(got, "no attempt to schedule this pod") ||
+		!strings.Contains(got, "Next: kubectl --namespace shop get pod web-0") {
+		t.Errorf("without records: %d, %s", code, got)
+	}
+	// Its pod is gone, and no other has taken its place.
 	c.schedulers["kube-scheduler-cp2"] = ""
 	p.scheduler.close()
-	if got := get(); !strings.Contains(got, "kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp2") {
-		t.Errorf("got %q", got)
+	if code, got := get(podsPath); code != http.StatusBadGateway || !strings.Contains(got, "kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp2") {
+		t.Errorf("got %d, %q", code, got)
 	}
 }

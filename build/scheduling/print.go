@@ -3,9 +3,7 @@
 package scheduling
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -13,9 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/cli-runtime/pkg/printers"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -25,22 +21,7 @@ const (
 	fewNodes = 4
 )
 
-// escape quotes characters that a terminal would interpret or hide: control characters, and those that change the
-// text's direction.
-func escape(text string) string {
-	var safe strings.Builder
-	for _, r := range text {
-		if strconv.IsGraphic(r) {
-			safe.WriteRune(r)
-		} else {
-			quoted := strconv.QuoteRuneToASCII(r)
-			safe.WriteString(quoted[1 : len(quoted)-1])
-		}
-	}
-	return safe.String()
-}
-
-// printer prints an answer. All text from the cluster goes through line or table, which escape it.
+// printer prints an answer. Everything that it prints of the cluster goes through line or table.
 type printer struct {
 	out  io.Writer
 	wide bool
@@ -82,19 +63,7 @@ func (p printer) ago(then time.Time) string {
 	if then.IsZero() {
 		return ""
 	}
-	// This machine's clock may be behind the scheduler's.
-	return duration.HumanDuration(max(0, p.now.Sub(then)))
-}
-
-func lasted(seconds float64) string {
-	took := time.Duration(seconds * float64(time.Second))
-	switch {
-	case took < time.Millisecond:
-		return took.Round(time.Microsecond).String()
-	case took < 10*time.Second:
-		return took.Round(10 * time.Microsecond).String()
-	}
-	return duration.HumanDuration(took)
+	return since(p.now, then)
 }
 
 // some joins the first few names, or all with -o wide.
@@ -142,23 +111,11 @@ func (p printer) pod(record podRecord) {
 func (p printer) decision(d decision) {
 	var rejections [][]string
 	for _, r := range d.Rejections {
-		rejections = append(rejections, []string{strconv.Itoa(r.Nodes), cmp.Or(r.Plugin, "an extender"), strings.Join(r.Reasons, ", "), p.some(r.Sample)})
+		rejections = append(rejections, []string{strconv.Itoa(r.Nodes), plugin(r.Plugin), strings.Join(r.Reasons, ", "), p.some(r.Sample)})
 	}
 	p.table("Rejected", []string{"NODES", "PLUGIN", "REASONS", "SUCH AS"}, rejections)
-	if preemption := d.Preemption; preemption != nil {
-		p.line("\nPreemption:")
-		text := ""
-		if preemption.Candidates > 0 {
-			text = fmt.Sprintf("Evictions would make room on %d nodes, such as %s.", preemption.Candidates, p.some(preemption.Sample))
-		}
-		if preemption.Node != "" {
-			count := max(preemption.VictimCount, len(preemption.Victims))
-			text += fmt.Sprintf(" %d pods have to go from node %s: %s.", count, preemption.Node, p.some(preemption.Victims))
-		}
-		if preemption.WhyNot != "" {
-			text += " Nothing is evicted: " + preemption.WhyNot
-		}
-		p.line("%s", strings.TrimSpace(text))
+	if d.Preemption != nil {
+		p.line("\nPreemption:\n%s", d.Preemption.sentences(p.some))
 	}
 	var extenders [][]string
 	for _, call := range d.Extenders {
@@ -170,7 +127,7 @@ func (p printer) decision(d decision) {
 	for _, said := range d.Words {
 		words = append(words, []string{said.Plugin, said.Text})
 	}
-	p.table("Said by plugins", []string{"PLUGIN", "TEXT"}, words)
+	p.table("From plugins", []string{"PLUGIN", "TEXT"}, words)
 }
 
 // scores prints the best nodes and the chosen one as columns: there are too many plugins to fit side by side.
@@ -217,10 +174,10 @@ func (p printer) scores(d decision) {
 		rows = append(rows, extenders)
 	}
 	title := fmt.Sprintf("Scores of %d of %d nodes that fit", len(shown), d.Feasible)
-	if d.Ties > 1 {
-		title += fmt.Sprintf("; %d have the highest total, and one of them is drawn by lot", d.Ties)
-	}
 	p.table(title, header, append(rows, total))
+	if tie := d.Tie(); tie != "" {
+		p.line("%s", tie)
+	}
 }
 
 func (p printer) whatIf(answer whatIf) {
@@ -241,7 +198,7 @@ func (p printer) nodes(answer whatIf) {
 		}
 		var reasons []string
 		for _, r := range verdict.Rejections {
-			reasons = append(reasons, cmp.Or(r.Plugin, "an extender")+": "+strings.Join(r.Reasons, ", "))
+			reasons = append(reasons, plugin(r.Plugin)+": "+strings.Join(r.Reasons, ", "))
 		}
 		if !p.wide && len(reasons) > 1 {
 			reasons = append(reasons[:1], fmt.Sprintf("… (%d more)", len(reasons)-1))
@@ -252,7 +209,13 @@ func (p printer) nodes(answer whatIf) {
 	p.table("", []string{"NODE", "FITS", "SCORE", "REASON"}, rows)
 }
 
-// queue prints the pods of a namespace; of all if namespace is empty.
+// unlisted returns how many more pods wait than are listed.
+func (q queue) unlisted() int {
+	lengths := q.Lengths
+	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)
+}
+
+// queue prints the pods of a namespace, or all.
 func (p printer) queue(answer queue, namespace string) {
 	unlisted := answer.unlisted()
 	if namespace != "" {
@@ -275,7 +238,7 @@ func (p printer) queue(answer queue, namespace string) {
 		if p.wide {
 			until := ""
 			if pod.Until != nil {
-				until = duration.HumanDuration(max(0, pod.Until.Sub(p.now)))
+				until = since(*pod.Until, p.now)
 			}
 			row = append(row, pod.Profile, strconv.Itoa(int(pod.Priority)), p.ago(pod.Since), until, pod.NominatedNode, pod.Summary)
 		}
@@ -285,21 +248,4 @@ func (p printer) queue(answer queue, namespace string) {
 	if unlisted > 0 {
 		p.line("\n%s more pods wait, and are not listed.", strconv.Itoa(unlisted))
 	}
-}
-
-// printRaw prints the scheduler's JSON, indented, or converted to YAML.
-func printRaw(out io.Writer, content []byte, output string) error {
-	if output == "yaml" {
-		converted, err := yaml.JSONToYAML(content)
-		if err == nil {
-			_, err = out.Write(converted)
-		}
-		return err
-	}
-	var indented bytes.Buffer
-	if err := json.Indent(&indented, bytes.TrimSpace(content), "", "    "); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out, indented.String())
-	return err
 }

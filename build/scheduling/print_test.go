@@ -32,13 +32,13 @@ NODES   PLUGIN             REASONS                                              
 1       an extender        node(s) had taint {only: \x1b[31m}, that the pod didn't tolerate   cp1
 
 Preemption:
-Evictions would make room on 2 nodes, such as n1, n2. 3 pods have to go from node n1: a/b.
+Evictions would make room on 2 nodes, such as n1, n2. To be evicted from node n1: 3 pods, a/b.
 
 Extenders:
 URL        VERB     TOOK    NODES IN   NODES OUT   ERROR
 http://e   filter   500ms   6          5           <none>
 
-Said by plugins:
+From plugins:
 PLUGIN         TEXT
 Coscheduling   2 of 3 pods are there
 
@@ -66,11 +66,12 @@ Waits for Permit plugins:
 PLUGIN         SINCE
 Coscheduling   5s
 
-Scores of 5 of 6 nodes that fit; 2 have the highest total, and one of them is drawn by lot:
+Scores of 5 of 6 nodes that fit:
 PLUGIN      n1    n2    n3    n4    n5 (chosen)
 A           100   100   100   90    80
 extenders   1     0     0     0     0
 total       101   100   100   90    80
+2 nodes have the highest total, and one of them is chosen at random.
 
 Steps after a node was chosen:
 STEP      TOOK    STATUS
@@ -82,6 +83,16 @@ NUMBER   AGE   WAITED   WOKEN BY   RESULT
 `
 )
 
+// printed returns a function that decodes an answer, and prints it.
+func printed[T any](print func(printer, T)) func(printer, []byte) error {
+	return func(p printer, content []byte) error {
+		var answer T
+		err := decode(content, &answer)
+		print(p, answer)
+		return err
+	}
+}
+
 func TestTables(t *testing.T) {
 	all := func(p printer, answer queue) { p.queue(answer, "") }
 	for _, tt := range []struct {
@@ -89,23 +100,23 @@ func TestTables(t *testing.T) {
 		wide                bool
 		print               func(printer, []byte) error
 	}{
-		{"a pod that waits", waits, waitsText, false, tableOf(printer.pod)},
-		{"a pod with a node", placed, placedText, false, tableOf(printer.pod)},
+		{"a pod that waits", waits, waitsText, false, printed(printer.pod)},
+		{"a pod with a node", placed, placedText, false, printed(printer.pod)},
 		{"each node", `{"summary": "It fits.", "verdicts": [{"node": "n1", "fits": true, "total": 300}, {"node": "n2", "rejections": [
 			{"plugin": "A", "reasons": ["a", "b"]}, {"plugin": "B", "reasons": ["c"]}, {"reasons": ["d"]}]}]}`,
-			"It fits.\n\nNODE   FITS   SCORE    REASON\nn1     yes    300      <none>\nn2     no     <none>   A: a, b; … (2 more)\n", false, tableOf(printer.nodes)},
+			"It fits.\n\nNODE   FITS   SCORE    REASON\nn1     yes    300      <none>\nn2     no     <none>   A: a, b; … (2 more)\n", false, printed(printer.nodes)},
 		{"each node with all reasons", `{"summary": "None fits.", "verdicts": [{"node": "n2", "rejections": [
 			{"plugin": "A", "reasons": ["a", "b"]}, {"plugin": "B", "reasons": ["c"]}, {"reasons": ["d"]}]}]}`,
-			"None fits.\n\nNODE   FITS   SCORE    REASON\nn2     no     <none>   A: a, b; B: c; an extender: d\n", true, tableOf(printer.nodes)},
+			"None fits.\n\nNODE   FITS   SCORE    REASON\nn2     no     <none>   A: a, b; B: c; an extender: d\n", true, printed(printer.nodes)},
 		{"the queue", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "first": "2024-01-01T11:00:00Z", "attempts": 3, "waitsFor": ["A", "B"]}]}`,
-			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR\na           b      Backoff   60m     3          A, B\n", false, tableOf(all)},
+			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR\na           b      Backoff   60m     3          A, B\n", false, printed(all)},
 		{"no room by evictions", `{"summary": "None fits.", "preemption": {"candidates": 0, "whyNot": "It may not evict."}}`,
-			"None fits.\n\nPreemption:\nNothing is evicted: It may not evict.\n", false, tableOf(printer.whatIf)},
-		{"an empty queue", `{"items": []}`, "No pods wait.\n", false, tableOf(all)},
+			"None fits.\n\nPreemption:\nNothing is evicted: It may not evict.\n", false, printed(printer.whatIf)},
+		{"an empty queue", `{"items": []}`, "No pods wait.\n", false, printed(all)},
 		{"the queue with all", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "profile": "p", "priority": 7,
 			"first": "2024-01-01T11:00:00Z", "since": "2024-01-01T12:00:05Z", "until": "2024-01-01T12:00:04Z", "summary": "None fits."}]}`,
 			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR   PROFILE   PRIORITY   SINCE   TRIED IN   NOMINATED NODE   SUMMARY\n" +
-				"a           b      Backoff   60m     0          <none>      p         7          0s      4s         <none>           None fits.\n", true, tableOf(all)},
+				"a           b      Backoff   60m     0          <none>      p         7          0s      4s         <none>           None fits.\n", true, printed(all)},
 	} {
 		var out strings.Builder
 		if err := tt.print(printer{&out, tt.wide, now}, []byte(tt.content)); err != nil || out.String() != tt.want {
@@ -113,7 +124,7 @@ func TestTables(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	if err := tableOf(printer.pod)(printer{&out, true, now}, []byte(placed)); err != nil {
+	if err := printed(printer.pod)(printer{&out, true, now}, []byte(placed)); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"n6", "100 = 50 × 2 (raw 7)", "7 of 9", "Scores of 6 of 6 nodes"} {
@@ -123,7 +134,7 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestWhatATerminalWouldObeyIsShown(t *testing.T) {
+func TestEscape(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ‘Ünïcode’ – 世界": "plain ‘Ünïcode’ – 世界",
 		"\x1b]0;title\a\r\n\t": `\x1b]0;title\a\r\n\t`,

@@ -7,18 +7,15 @@ package scheduling
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/transport"
@@ -57,11 +54,13 @@ type session struct {
 	leader leader
 	tunnel *tunnel
 	client *http.Client
+	// base is the beginning of all URLs.
+	base string
 }
 
 func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*scheduler, error) {
 	if as := config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
-		return nil, nextstep.With(errors.New("the scheduler takes everyone for who they are, and would answer --as with your own rights"),
+		return nil, nextstep.With(errors.New("the scheduler has no impersonation, and would answer --as with your own rights"),
 			"leave --as out (or as: of the kubeconfig's user), or ask with that user's own credentials: --kubeconfig FILE, --token or --user")
 	}
 	client, err := kubernetes.NewForConfig(config)
@@ -73,7 +72,7 @@ func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*schedu
 
 // waiting prints a progress line if done is not called in time.
 func (s *scheduler) waiting(format string, arguments ...any) (done func()) {
-	timer := time.AfterFunc(slow, func() { fmt.Fprintf(s.progress, "waiting: "+format+"\n", arguments...) })
+	timer := time.AfterFunc(slow, func() { fmt.Fprintf(s.progress, "waiting for "+format+"\n", arguments...) })
 	return func() { timer.Stop() }
 }
 
@@ -85,7 +84,7 @@ func (s *scheduler) reach(ctx context.Context) (*session, error) {
 	if old != nil && old.tunnel.alive() && time.Since(s.read) < trustLease {
 		return old, nil
 	}
-	done := s.waiting("the API server has to say who holds the lease %s", s.lease)
+	done := s.waiting("the API server's answer with the holder of the lease %s", s.lease)
 	found, err := find(ctx, s.client, s.lease)
 	done()
 	if err != nil {
@@ -96,7 +95,7 @@ func (s *scheduler) reach(ctx context.Context) (*session, error) {
 		return old, nil
 	}
 	s.drop()
-	defer s.waiting("the API server has to connect to the scheduler's pod %s", found)()
+	defer s.waiting("the API server's connection to the scheduler's pod %s", found)()
 	if s.config.Timeout > 0 {
 		var cancel func()
 		ctx, cancel = context.WithTimeout(ctx, s.config.Timeout)
@@ -111,7 +110,9 @@ func (s *scheduler) reach(ctx context.Context) (*session, error) {
 		tunnel.close()
 		return nil, err
 	}
-	s.session = &session{found, tunnel, &http.Client{Transport: through, Timeout: s.config.Timeout}}
+	// In the pod, the scheduler is on the loopback address.
+	base := "https://localhost:" + strconv.Itoa(found.port)
+	s.session = &session{found, tunnel, &http.Client{Transport: through, Timeout: s.config.Timeout}, base}
 	return s.session, nil
 }
 
@@ -157,17 +158,13 @@ func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	return transport.New(settings)
 }
 
-// address returns the URL of a path as seen from inside the scheduler's pod.
-func (l leader) address(path string, query url.Values) *url.URL {
-	return &url.URL{Scheme: "https", Host: "localhost:" + strconv.Itoa(l.port), Path: path, RawQuery: query.Encode()}
-}
-
-// request is a request to the scheduler.
+// request is a question to a scheduler.
 type request struct {
 	path  string
 	query url.Values
-	// body is JSON to POST; nil for a GET.
-	body []byte
+	// body is posted, with its content type; nil: there is none.
+	body        []byte
+	contentType string
 }
 
 func (r request) verb() string {
@@ -177,12 +174,7 @@ func (r request) verb() string {
 	return "get"
 }
 
-// moved is an error that another leader might not return.
-type moved struct{ error }
-
-func (m moved) Unwrap() error { return m.error }
-
-// ask returns the leader's answer. If the lease has moved meanwhile, it asks the next leader, once.
+// ask returns the leader's answer. If the lease has moved meanwhile, it asks the next one, once.
 func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	session, err := s.reach(ctx)
 	if err != nil {
@@ -195,7 +187,7 @@ func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	}
 	first, asked := err, session
 	if errors.Is(err, errStandby) {
-		fmt.Fprintf(s.progress, "the scheduler in pod %s leads no more: reading the lease %s again\n", session.leader, s.lease)
+		fmt.Fprintf(s.progress, "the scheduler in pod %s no longer leads: reading the lease %s again\n", session.leader, s.lease)
 		if err := sleep(ctx, s.pause); err != nil {
 			return nil, err
 		}
@@ -211,11 +203,9 @@ func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	return s.askOne(ctx, session, request)
 }
 
-var errStandby = errors.New("it does not lead")
-
-// askOne returns one scheduler's answer, and retries on 429.
+// askOne returns one scheduler's answer, and retries when that is too busy.
 func (s *scheduler) askOne(ctx context.Context, session *session, request request) ([]byte, error) {
-	defer s.waiting("the scheduler in pod %s has to answer", session.leader)()
+	defer s.waiting("the answer of the scheduler in pod %s", session.leader)()
 	for try := 1; ; try++ {
 		response, content, err := session.send(ctx, request)
 		if err != nil {
@@ -228,7 +218,7 @@ func (s *scheduler) askOne(ctx context.Context, session *session, request reques
 		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 			pause = min(time.Duration(seconds)*time.Second, longestPause)
 		}
-		fmt.Fprintf(s.progress, "the scheduler is asked too much at once: asking again in %s\n", pause)
+		fmt.Fprintf(s.progress, "the scheduler has too many requests (429): asking again in %s\n", pause)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
@@ -250,13 +240,14 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 	if request.body != nil {
 		method, body = http.MethodPost, bytes.NewReader(request.body)
 	}
-	sent, err := http.NewRequestWithContext(ctx, method, s.leader.address(request.path, request.query).String(), body)
+	address := url.URL{Path: request.path, RawQuery: request.query.Encode()}
+	sent, err := http.NewRequestWithContext(ctx, method, s.base+address.String(), body)
 	if err != nil {
 		return nil, nil, err
 	}
 	sent.Header.Set("Accept", "application/json")
 	if request.body != nil {
-		sent.Header.Set("Content-Type", "application/json")
+		sent.Header.Set("Content-Type", request.contentType)
 	}
 	response, err := s.client.Do(sent)
 	if err != nil {
@@ -270,101 +261,16 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 	return response, content, nil
 }
 
-// largestAnswer, in bytes, is far more than a cluster of 15,000 nodes needs.
+// largestAnswer, in bytes, is much larger than the answers of a cluster with 15,000 nodes.
 const largestAnswer = 256 << 20
 
-// lost wraps an error of the connection.
+// lost returns an error of the connection.
 func (s *session) lost(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		// url.Error adds an address that means nothing outside of the pod.
+		// Its address means nothing outside of the pod.
 		err = outer.Err
 	}
 	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", s.leader, err),
-		"kubectl --namespace %s get pod %s; or take more time, with a longer --request-timeout", s.leader.namespace, s.leader.pod)}
-}
-
-// judge returns the content of a valid answer, or explains the error.
-func (s *scheduler) judge(session *session, request request, response *http.Response, content []byte) ([]byte, error) {
-	leader := session.leader
-	what, next := said(content)
-	switch response.StatusCode {
-	case http.StatusOK:
-		if request.path == loadPath {
-			return content, nil // a plugin's answer, which does not report the leader
-		}
-		var answer struct {
-			Leader         bool
-			LeaderIdentity string
-		}
-		if err := json.Unmarshal(content, &answer); err != nil {
-			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers what is not JSON: %w", leader, err),
-				"kubectl --namespace %s get pod %s --output yaml, and see which image it runs", leader.namespace, leader.pod)
-		}
-		if !answer.Leader {
-			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
-				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
-		}
-		if answer.LeaderIdentity != "" && answer.LeaderIdentity != leader.identity {
-			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads by another lease than %s, whose holder is %s", leader, s.lease, escape(leader.identity)),
-				"name its lease with --lease; or kubectl --namespace %s get lease %s, and when its holder stays the same, see where that runs", s.lease.Namespace, s.lease.Name)}
-		}
-		return content, nil
-	case http.StatusServiceUnavailable:
-		if strings.HasPrefix(what, "this scheduler stands by") {
-			return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
-				"kubectl --namespace %s get lease %s, and when its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
-		}
-	case http.StatusUnauthorized:
-		return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s does not know who you are (401 Unauthorized): %s", leader, what),
-			"kubectl auth can-i %s %s, and see that your credentials are a client certificate or a token", request.verb(), request.path)
-	case http.StatusForbidden:
-		return nil, nextstep.With(fmt.Errorf("you lack the right to %s the path %s of the scheduler (nonResourceURLs): %s", request.verb(), request.path, what),
-			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml has that right", request.verb(), request.path, roleFor(request.path))
-	case http.StatusNotFound:
-		if strings.HasPrefix(what, "404 page not found") {
-			return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s has no %s: it keeps no records (--record-pods=0), or is another version or the stock one", leader, request.path),
-				"kubectl --namespace %s get pod %s --output yaml, and see its image and command", leader.namespace, leader.pod)
-		}
-		return nil, moved{nextstep.With(errors.New(what), "%s", elsewhere(request))}
-	case http.StatusConflict:
-		namespace, name, _ := strings.Cut(request.query.Get("pod"), "/")
-		return nil, nextstep.With(errors.New(what), "kubectl scheduling --namespace %s why %s", namespace, name)
-	}
-	if next == "" {
-		next = "kubectl --namespace " + leader.namespace + " logs " + leader.pod
-	}
-	return nil, nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %s", leader, escape(response.Status), what), "%s", next)
-}
-
-// roleFor returns the ClusterRole that grants access to a path.
-func roleFor(path string) string {
-	if path == whatIfPath {
-		return "ask-scheduling-what-if"
-	}
-	return "read-scheduling-records"
-}
-
-// elsewhere returns the command that shows more about the pod in the request.
-func elsewhere(request request) string {
-	if namespace, name, found := strings.Cut(request.query.Get("pod"), "/"); found {
-		return fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
-	}
-	namespace, name, _ := strings.Cut(strings.TrimPrefix(request.path, podsPath+"/"), "/")
-	return fmt.Sprintf("kubectl --namespace %s get pod %s --output yaml, and see its schedulerName; kubectl scheduling queue lists the pods that wait", namespace, name)
-}
-
-// said splits the text of an error from the scheduler, or a Status, into the message and the next step.
-func said(content []byte) (what, next string) {
-	text := string(content)
-	var status metav1.Status
-	if json.Unmarshal(content, &status) == nil && status.Message != "" {
-		text = status.Message
-	}
-	const longest = 2000
-	if len(text) > longest {
-		text = text[:longest]
-	}
-	what, next, _ = strings.Cut(escape(strings.TrimSpace(text)), "; next: ")
-	return what, next
+		"kubectl --namespace %s get pod %s; or the same command with a longer --request-timeout", s.leader.namespace, s.leader.pod)}
 }

@@ -202,13 +202,29 @@ func answers(texts map[string]string) http.HandlerFunc {
 			fmt.Fprintln(w, text)
 			return
 		}
-		http.Error(w, "no attempt to schedule this pod is recorded here; next: GET /scheduling/pods lists those that are", http.StatusNotFound)
+		refuse(w, http.StatusNotFound, `"reason": "NotFound", "details": {"kind": "pods", "name": "shop/web-0"}`, "no attempt to schedule this pod is recorded here")
 	}
 }
 
+// refuse sends a Status.
+func refuse(w http.ResponseWriter, code int, fields, message string) {
+	w.WriteHeader(code)
+	fmt.Fprintf(w, `{"kind": "Status", "apiVersion": "v1", "code": %d, "message": %q, %s}`, code, message, fields)
+}
+
+// refusal plays a scheduler that sends a Status.
+func refusal(code int, fields, message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { refuse(w, code, fields, message) }
+}
+
+const (
+	nextInASecond = `"details": {"causes": [{"reason": "NextCommand", "message": "ask again in a second"}], "retryAfterSeconds": 1}`
+	isStandby     = `"reason": "Standby", "details": {"kind": "leases", "name": "cp2_1"}`
+)
+
 const bound = `{"apiVersion":"scheduling-records/v1alpha1","kind":"Pod","leader":true,"summary":"It is bound to node n1."}`
 
-func TestAnswersComeThroughTheAPIServer(t *testing.T) {
+func TestWhy(t *testing.T) {
 	c := newCluster(t)
 	c.schedule(t, "kube-scheduler-cp1", answers(map[string]string{"/scheduling/pods/shop/web-0": bound, "/scheduling/pods/other/web-0": bound}))
 	for _, arguments := range [][]string{{"why", "web-0"}, {"why", "pod/web-0"}, {"why", "web-0", "--namespace", "other"}} {
@@ -221,13 +237,17 @@ func TestAnswersComeThroughTheAPIServer(t *testing.T) {
 	if err != nil || !strings.HasPrefix(out, "{\n    \"apiVersion\": \"scheduling-records/v1alpha1\",\n    \"kind\": \"Pod\",\n    \"leader\": true,\n") {
 		t.Errorf("got %q (%v), want the scheduler's fields in its order", out, err)
 	}
+	out, _, err = c.kubectl(t, t.Context(), "why", "web-0", "-o", "html")
+	if err != nil || !strings.HasPrefix(out, "<!DOCTYPE html>") || !strings.Contains(out, "It is bound to node n1.") {
+		t.Errorf("got %q (%v)", out, err)
+	}
 	out, _, err = c.kubectl(t, t.Context(), "why", "web-0", "-o", "yaml")
 	if err != nil || !strings.Contains(out, "\nsummary: It is bound to node n1.\n") {
 		t.Errorf("got %q (%v)", out, err)
 	}
 }
 
-func TestClientCertificateReachesTheScheduler(t *testing.T) {
+func TestCredentialsClientCertificate(t *testing.T) {
 	c := newCluster(t)
 	c.schedule(t, "kube-scheduler-cp1", answers(map[string]string{"/scheduling/pods/shop/web-0": bound}))
 	c.Server.Close()
@@ -248,7 +268,7 @@ func TestClientCertificateReachesTheScheduler(t *testing.T) {
 	}
 }
 
-func TestAnExecPluginsTokenReachesTheScheduler(t *testing.T) {
+func TestCredentialsExecPlugin(t *testing.T) {
 	c := newCluster(t)
 	c.schedule(t, "kube-scheduler-cp1", answers(map[string]string{"/scheduling/pods/shop/web-0": bound}))
 	plugin := filepath.Join(t.TempDir(), "plugin")
@@ -267,7 +287,7 @@ func TestAnExecPluginsTokenReachesTheScheduler(t *testing.T) {
 	}
 }
 
-func TestErrorsSayWhatIsMissing(t *testing.T) {
+func TestErrors(t *testing.T) {
 	status := func(code int, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { http.Error(w, text, code) }
 	}
@@ -301,18 +321,18 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 		{"no right to post", []string{"what-if", "-f", pod}, forbidden, "", []string{"next: kubectl auth can-i post /scheduling/what-if;"}},
 		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"does not know who you are", "Unauthorized"}},
 		{"no record", why, answers(nil), "", []string{"no attempt to schedule this pod is recorded here", "next: kubectl --namespace shop get pod web-0"}},
-		{"a pod that has a node", []string{"what-if", "web-0"}, status(http.StatusConflict, "pod shop/web-0 is bound to node n1; next: GET /scheduling/pods/shop/web-0 says why"), "", []string{
+		{"a pod that has a node", []string{"what-if", "web-0"}, refusal(http.StatusConflict, `"details": {"kind": "pods", "name": "shop/web-0"}`, "pod shop/web-0 is bound to node n1"), "", []string{
 			"pod shop/web-0 is bound to node n1; next: kubectl scheduling --namespace shop why web-0"}},
 		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 has no /scheduling/pods/shop/web-0", "--record-pods=0"}},
-		{"the scheduler's own words, with control characters", why, status(http.StatusInternalServerError, "broken\x1b[2J; next: look at it"), "", []string{
-			`answers 500 Internal Server Error: broken\x1b[2J; next: look at it`}},
+		{"the scheduler's own words, with control characters", why, status(http.StatusInternalServerError, "broken\x1b[2J"), "", []string{
+			`answers 500 Internal Server Error: broken\x1b[2J; next: kubectl --namespace kube-system logs kube-scheduler-cp1`}},
 		{"no scheduler behind the port", why, nil, "", []string{"kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp1 on its port 10259: failed to connect"}},
 		{"a standby", why, status(http.StatusOK, `{"leader": false}`), "", []string{"holds the lease kube-system/kube-scheduler: it does not lead"}},
-		{"a standby that cannot tell", []string{"what-if", "web-0"}, status(http.StatusServiceUnavailable, "this scheduler stands by: cp2_1 leads; next: ask the leader"), "", []string{"it does not lead"}},
+		{"a standby that cannot tell", []string{"what-if", "web-0"}, refusal(http.StatusServiceUnavailable, isStandby, "any text"), "", []string{"it does not lead"}},
 		{"the leader of another lease", why, status(http.StatusOK, `{"leader": true, "leaderIdentity": "cp1_other"}`), "", []string{"leads by another lease than kube-system/kube-scheduler", "--lease"}},
 		{"no right to ask", []string{"nodes", "web-0"}, status(http.StatusForbidden, "forbidden"), "", []string{"the ClusterRole ask-scheduling-what-if of"}},
-		{"another form", why, status(http.StatusOK, `{"leader": true, "attempts": 3}`), "", []string{"of another form", "--output json"}},
-		{"no JSON", why, status(http.StatusOK, "<html>"), "", []string{"not JSON"}},
+		{"another form", why, status(http.StatusOK, `{"leader": true, "attempts": 3}`), "", []string{"has another format", "--output json"}},
+		{"no JSON", why, status(http.StatusOK, "<html>"), "", []string{"is not JSON"}},
 		{"an unknown output", append(why, "-o", "name"), nil, "", []string{"--output name is unknown"}},
 		{"an unknown lease", append(why, "--lease", "kube-system/none"), nil, "", []string{"there is no lease kube-system/none"}},
 		{"another user", append(why, "--as", "jane"), nil, "", []string{"would answer --as with your own rights"}},
@@ -341,7 +361,7 @@ func TestErrorsSayWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestWhoeverLeadsNextIsAsked(t *testing.T) {
+func TestLeaderMoves(t *testing.T) {
 	c := newCluster(t)
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, _ *http.Request) {
 		c.hold("cp2" + identity)
@@ -349,7 +369,7 @@ func TestWhoeverLeadsNextIsAsked(t *testing.T) {
 	})
 	c.schedule(t, "kube-scheduler-cp2", answers(map[string]string{"/scheduling/pods/shop/web-0": bound}))
 	out, errOut, err := c.kubectl(t, t.Context(), "why", "web-0")
-	if err != nil || out != "It is bound to node n1.\n" || !strings.Contains(errOut, "kube-scheduler-cp1 leads no more") {
+	if err != nil || out != "It is bound to node n1.\n" || !strings.Contains(errOut, "kube-scheduler-cp1 no longer leads") {
 		t.Errorf("got %q and %q (%v)", out, errOut, err)
 	}
 	// The scheduler ended between the read of the lease and the request.
@@ -365,13 +385,13 @@ func TestWhoeverLeadsNextIsAsked(t *testing.T) {
 	}
 }
 
-func TestABusySchedulerIsAskedAgain(t *testing.T) {
+func TestRetryAfter429(t *testing.T) {
 	c := newCluster(t)
 	asked := 0
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
 		if asked++; asked%(tries+1) < 3 {
 			w.Header().Set("Retry-After", "0")
-			http.Error(w, "too many ask for records at once; next: ask again in a second", http.StatusTooManyRequests)
+			refuse(w, http.StatusTooManyRequests, nextInASecond, "too many requests")
 			return
 		}
 		fmt.Fprint(w, bound)
@@ -382,14 +402,14 @@ func TestABusySchedulerIsAskedAgain(t *testing.T) {
 	}
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Retry-After", "0")
-		http.Error(w, "too many ask for records at once; next: ask again in a second", http.StatusTooManyRequests)
+		refuse(w, http.StatusTooManyRequests, nextInASecond, "too many requests")
 	})
 	if _, _, err := c.kubectl(t, t.Context(), "why", "web-0"); err == nil || !strings.Contains(err.Error(), "429") || !strings.Contains(err.Error(), "next: ask again in a second") {
 		t.Errorf("got %v", err)
 	}
 }
 
-func TestWaitsEnd(t *testing.T) {
+func TestTimeoutAndCancel(t *testing.T) {
 	c := newCluster(t)
 	asked := make(chan struct{}, 1)
 	c.schedule(t, "kube-scheduler-cp1", func(_ http.ResponseWriter, request *http.Request) {
@@ -411,7 +431,7 @@ func TestWaitsEnd(t *testing.T) {
 	}
 }
 
-func TestWhatIfIsAskedOfAPodOrAFile(t *testing.T) {
+func TestWhatIf(t *testing.T) {
 	c := newCluster(t)
 	var asked []string
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
@@ -457,7 +477,7 @@ func TestWhatIfIsAskedOfAPodOrAFile(t *testing.T) {
 	}
 }
 
-func TestQueueIsOfAllNamespacesOrOfOne(t *testing.T) {
+func TestQueue(t *testing.T) {
 	c := newCluster(t)
 	c.schedule(t, "kube-scheduler-cp1", answers(map[string]string{"/scheduling/queue": `{"leader": true, "items": [{"namespace": "a", "name": "one"}, {"namespace": "b", "name": "two"}], "lengths": {"active": 1, "unschedulable": 6001}}`}))
 	for _, tt := range []struct {

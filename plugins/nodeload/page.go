@@ -3,7 +3,6 @@
 package nodeload
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
 // path is the path of the status.
@@ -41,20 +41,12 @@ func (g *group) all() []*NodeLoad {
 // Pages serves the status of all profiles as JSON; it is the same for each plugin. With node=NAME it contains one node.
 // kubectl scheduling load prints it, and kubectl scheduling nodes shows the effect on a pod.
 func (pl *NodeLoad) Pages() map[string]http.Handler {
-	return map[string]http.Handler{path: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, path+" is read-only; next: use GET", http.StatusMethodNotAllowed)
-			return
-		}
+	return map[string]http.Handler{path: services.Answer(func(r *http.Request) (interface{}, error) {
 		answer := page{Profiles: []profilePage{}}
 		for _, pl := range pl.group.all() {
 			answer.Profiles = append(answer.Profiles, pl.page(r.URL.Query().Get("node")))
 		}
-		w.Header().Set("Content-Type", "application/json")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(answer)
+		return answer, nil
 	})}
 }
 

@@ -100,7 +100,7 @@ url=$(< url)
 curl --silent --show-error --output /dev/null --write-out 'without %{http_code}\n' "${url%%\?*}"
 curl --silent --show-error --output /dev/null --write-out 'elsewhere %{http_code}\n' --header 'Host: example.org' "$url"
 curl --silent --show-error --output /dev/null --write-out 'with %{http_code}\n' --cookie-jar jar "$url"
-curl --silent --show-error --fail --cookie jar "${url%%\?*}/shop/web-0"
+curl --silent --show-error --fail --cookie jar "${url%%\?*}/shop/web-0?output=json"
 kill $page
 wait $page || echo "ended with $?"`)
 	expect(t, output, "without 403", "elsewhere 403", "with 200", `"result":"Unschedulable"`)

@@ -2,7 +2,11 @@
 
 package records
 
-import "time"
+import (
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // APIVersion is the version of all answers.
 const APIVersion = "scheduling-records/v1alpha1"
@@ -17,9 +21,14 @@ const (
 	// with a manifest (JSON or YAML) as the body for another pod. With nodes=all, the answer has a verdict for each
 	// node.
 	WhatIfPath = "/scheduling/what-if"
+	// OpenAPIPath has the schema of all answers, in OpenAPI 2.
+	OpenAPIPath = "/scheduling/openapi"
 )
 
-// Result is the result of an attempt.
+// ReasonStandby is the reason in the metav1.Status of a standby, whose details name the holder of the lease.
+const ReasonStandby metav1.StatusReason = "Standby"
+
+// Result is what came of an attempt.
 type Result string
 
 // Results.

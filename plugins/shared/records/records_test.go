@@ -3,15 +3,11 @@
 package records
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/ioutil"
 	"net/http"
-	"net/http/httptest"
 	"reflect"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -204,7 +200,7 @@ func TestSummaries(t *testing.T) {
 			bound.Spec.NodeName = "y"
 			r.Sources.Pods = existing(bound)
 		}},
-		{"deleted", "It does not exist any more. Of its last attempt: None of 1 node fits; 1: no.", func(r *Recorder, p *v1.Pod) {
+		{"deleted", "It no longer exists. Its last attempt: None of 1 node fits; 1: no.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 1)
 			a.Reject("node", rejectedBy("Fit", "no"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
@@ -315,199 +311,6 @@ func TestOff(t *testing.T) {
 		handler := http.NotFoundHandler()
 		if got := r.Serve(handler, nil); reflect.ValueOf(got) != reflect.ValueOf(handler) {
 			t.Error("what keeps nothing serves")
-		}
-	}
-}
-
-func TestPages(t *testing.T) {
-	r := newRecorder(DefaultOptions)
-	for _, name := range []string{"bound", "waits"} {
-		p := podNamed(name)
-		if name == "waits" {
-			unschedulable(r, p, []int{1}, rejectedBy("Fit", "<b>"))
-			continue
-		}
-		a := r.Begin(framework.NewCycleState(), p, "", 1)
-		r.End(a, p, "x", 1, 1, nil)
-		r.Bound(p)
-	}
-	unschedulable(r, podNamed("waits-longer"), []int{1}, rejectedBy("Fit", "no"))
-	others := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "another page") })
-	handler := r.Serve(others, func() bool { return true })
-	ask := func(method, path string) (int, string) {
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(answer, httptest.NewRequest(method, path, nil))
-		body, _ := ioutil.ReadAll(answer.Body)
-		return answer.Code, string(body)
-	}
-	for _, tt := range []struct {
-		method, path string
-		code         int
-		want         string
-	}{
-		{"GET", "/healthz", 200, "another page"},
-		{"GET", "/scheduling/podsy", 200, "another page"},
-		{"GET", "/scheduling/pods", 200, `"leader":true`},
-		{"GET", "/scheduling/pods/", 200, `"kind":"PodList"`},
-		{"GET", "/scheduling/pods/default/waits", 200, `\u003cb\u003e`},
-		{"GET", "/scheduling/pods/default/none", 404, "GET /scheduling/pods lists"},
-		{"GET", "/scheduling/pods/default", 404, ""},
-		{"GET", "/scheduling/pods/default/waits/", 200, `"kind":"Pod"`},
-		{"GET", "/scheduling/pods/default/waits/more", 404, ""},
-		{"POST", "/scheduling/pods", 405, "only read"},
-	} {
-		if code, body := ask(tt.method, tt.path); code != tt.code || !strings.Contains(body, tt.want) {
-			t.Errorf("%s %s: %d %s, want %d with %q", tt.method, tt.path, code, body, tt.code, tt.want)
-		}
-	}
-	_, body := ask("GET", "/scheduling/pods")
-	var list PodList
-	if err := json.Unmarshal([]byte(body), &list); err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, item := range list.Items {
-		names = append(names, item.Name)
-	}
-	if got := strings.Join(names, " "); got != "waits-longer waits bound" {
-		t.Errorf("the order is %s", got)
-	}
-}
-
-// slow is a reader that blocks until it is released.
-type slow struct {
-	*httptest.ResponseRecorder
-	writes chan struct{}
-	goOn   chan struct{}
-}
-
-func (s slow) Write(content []byte) (int, error) {
-	s.writes <- struct{}{}
-	<-s.goOn
-	return s.ResponseRecorder.Write(content)
-}
-
-// Slow readers hold no more answers than allowed.
-func TestSlowReaders(t *testing.T) {
-	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
-	request := httptest.NewRequest("GET", PodsPath, nil)
-	writes, goOn := make(chan struct{}), make(chan struct{})
-	var readers sync.WaitGroup
-	for i := 0; i < sentAtOnce; i++ {
-		readers.Add(1)
-		go func() {
-			defer readers.Done()
-			handler.ServeHTTP(slow{httptest.NewRecorder(), writes, goOn}, request)
-		}()
-		<-writes
-	}
-	answer := httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") == "" {
-		t.Errorf("one more reader gets %d", answer.Code)
-	}
-	close(goOn)
-	readers.Wait()
-	answer = httptest.NewRecorder()
-	handler.ServeHTTP(answer, request)
-	if answer.Code != http.StatusOK {
-		t.Errorf("after they have read, a reader gets %d", answer.Code)
-	}
-}
-
-// Reads while attempts are made; needs the race detector.
-func TestReadersAtOnce(t *testing.T) {
-	r := New(Options{Pods: 10, Bytes: 1 << 20})
-	r.Sources.Pods = existing()
-	r.Sources.Permit = func(func(string, framework.WaitingPod)) {}
-	handler := r.Serve(http.NotFoundHandler(), func() bool { return false })
-	done := make(chan struct{})
-	var readers sync.WaitGroup
-	codes := make([]map[int]int, 8)
-	for i := range codes {
-		codes[i] = map[int]int{}
-		readers.Add(1)
-		go func(seen map[int]int) {
-			defer readers.Done()
-			for {
-				select {
-				case <-done:
-					return
-				default:
-				}
-				for _, path := range []string{PodsPath, PodsPath + "/default/pod-1"} {
-					answer := httptest.NewRecorder()
-					handler.ServeHTTP(answer, httptest.NewRequest("GET", path, nil))
-					seen[answer.Code]++
-				}
-			}
-		}(codes[i])
-	}
-	var binding sync.WaitGroup
-	for i := 0; i < 2000; i++ {
-		p := podNamed(fmt.Sprint("pod-", i%20))
-		if i%2 == 0 {
-			unschedulable(r, p, []int{2}, rejectedBy("Fit", "no"))
-			continue
-		}
-		a := r.Begin(framework.NewCycleState(), p, "", 1)
-		a.Hold(func() []Plugin { return []Plugin{{"Plain", 1, false}} }, []framework.NodeScoreList{{{Name: "x", Score: 1}}}, func() {})
-		a.Rank(framework.NodeScoreList{{Name: "x", Score: 1}}, "x")
-		r.End(a, p, "x", 1, 1, nil)
-		binding.Add(1)
-		go func() {
-			defer binding.Done()
-			r.Bound(p)
-		}()
-	}
-	binding.Wait()
-	close(done)
-	readers.Wait()
-	for _, seen := range codes {
-		for code := range seen {
-			if code != http.StatusOK && code != http.StatusNotFound && code != http.StatusTooManyRequests {
-				t.Errorf("answered %d", code)
-			}
-		}
-	}
-}
-
-// Each key of an answer is a property of its schema.
-func TestOpenAPI(t *testing.T) {
-	handler := newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true })
-	response := httptest.NewRecorder()
-	handler.ServeHTTP(response, httptest.NewRequest("GET", OpenAPIPath, nil))
-	var document struct {
-		Swagger     string
-		Paths       map[string]interface{}
-		Definitions map[string]struct {
-			Required   []string
-			Properties map[string]interface{}
-		}
-	}
-	if err := json.Unmarshal(response.Body.Bytes(), &document); err != nil || document.Swagger != "2.0" || len(document.Paths) != len(answers) {
-		t.Fatalf("%v: %s", err, response.Body)
-	}
-	for _, a := range answers {
-		name := reflect.TypeOf(a.answer).Name()
-		encoded, err := json.Marshal(a.answer)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var keys map[string]interface{}
-		if err := json.Unmarshal(encoded, &keys); err != nil {
-			t.Fatal(err)
-		}
-		schema := document.Definitions[name]
-		for key := range keys {
-			if schema.Properties[key] == nil {
-				t.Errorf("%s has the key %s, and its schema has not", name, key)
-			}
-		}
-		for _, key := range schema.Required {
-			if _, found := keys[key]; !found {
-				t.Errorf("%s requires %s, which an answer does not have", name, key)
-			}
 		}
 	}
 }

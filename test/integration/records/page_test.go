@@ -30,9 +30,11 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
 	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/build/scheduling"
 	"kube-scheduler-fork/test/cluster"
 )
 
@@ -51,9 +53,9 @@ type browser struct {
 	complaints []string
 }
 
-// newBrowser starts a chromium that can reach only a scheduler, with a
-// token. Any other request, and any error on the pages, fails the test.
-func newBrowser(t *testing.T, server, token string) *browser {
+// newBrowser starts a chromium that can reach only a server. Any other request, and any error on the pages, fails the
+// test.
+func newBrowser(t *testing.T, server string) *browser {
 	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
@@ -66,7 +68,6 @@ func newBrowser(t *testing.T, server, token string) *browser {
 	t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewExecAllocator(ctx, append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox,
-		chromedp.Flag("ignore-certificate-errors", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-domain-reliability", true),
 		chromedp.Flag("host-resolver-rules", "MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"),
 	)...)
@@ -95,7 +96,6 @@ func newBrowser(t *testing.T, server, token string) *browser {
 	}
 	call(t, b, log.Enable, cdp.Empty{})
 	call(t, b, network.Enable, network.EnableParams{})
-	call(t, b, network.SetExtraHTTPHeaders, network.SetExtraHTTPHeadersParams{Headers: network.Headers{"Authorization": "Bearer " + token}})
 	t.Cleanup(func() {
 		b.mutex.Lock()
 		defer b.mutex.Unlock()
@@ -232,7 +232,13 @@ func TestPagesInABrowser(t *testing.T) {
 			return nil
 		})
 	}
-	b := newBrowser(t, s.scheduler.URL(), s.readerToken(t))
+	client, err := rest.HTTPClientFor(&rest.Config{BearerToken: s.readerToken(t), TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := httptest.NewServer(scheduling.NewPages(client, s.scheduler.URL()))
+	t.Cleanup(served.Close)
+	b := newBrowser(t, served.URL)
 	const list = "/scheduling/pods"
 	pages := map[string]string{
 		"pods": list, "waits": list + "/default/large", "placed": list + "/default/placed", "hostile": list + "/default/hostile",

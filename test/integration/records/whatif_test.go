@@ -47,6 +47,7 @@ func (s *stand) ask(t *testing.T, method, path, token string, body io.Reader) (i
 	if err != nil {
 		t.Fatal(err)
 	}
+	request.Header.Set("Content-Type", "application/yaml")
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -252,8 +253,10 @@ func TestStandby(t *testing.T) {
 		err := json.Unmarshal(content, &list)
 		return cluster.Unless(err == nil && code == http.StatusOK && !list.Leader && list.LeaderIdentity == identity, "%d: %s", code, content)
 	})
-	if code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/waits", "", nil); code != http.StatusServiceUnavailable ||
-		!strings.Contains(string(content), identity+" leads") {
+	code, content := s.ask(t, http.MethodGet, "/scheduling/what-if?pod=default/waits", "", nil)
+	var status metav1.Status
+	if err := json.Unmarshal(content, &status); err != nil || code != http.StatusServiceUnavailable || status.Reason != "Standby" ||
+		status.Details == nil || status.Details.Name != identity {
 		t.Errorf("a standby answers with %d: %s", code, content)
 	}
 	if err := leader.Kill(); err != nil {

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// stage is a row of the funnel: a text above a bar, whose edges may be rejected nodes.
+type stage struct {
+	Text, Class string
+	// From and Width are of the bar, and KeptFrom and Kept of its middle, in percent; Top and Base are the positions of
+	// the bar and of the text, in em.
+	From, Width, KeptFrom, Kept string
+	Top, Base                   float64
+}
+
+// funnel is a picture of a decision: from all nodes to the chosen one.
+type funnel struct {
+	nodes  int
+	Stages []stage
+	Height float64
+	// Words are the texts of the stages.
+	Words string
+}
+
+// rejectingPlugins are at most as many plugins as have a row in the funnel.
+const rejectingPlugins = 6
+
+// add adds a stage of which some nodes are kept.
+func (f *funnel) add(class, text string, nodes, kept int) {
+	s := stage{
+		Text: cut(text, 44), Class: class, Top: f.Height + 1.35, Base: f.Height + 1,
+		Width: percent(nodes, f.nodes), Kept: percent(kept, f.nodes),
+	}
+	s.From, s.KeptFrom = margin(s.Width), margin(s.Kept)
+	if f.Words != "" {
+		f.Words += "; "
+	}
+	f.Stages, f.Height, f.Words = append(f.Stages, s), f.Height+2.5, f.Words+text
+}
+
+// margin returns the space before a bar in the middle, in percent.
+func margin(width string) string {
+	w, _ := strconv.ParseFloat(width, 64)
+	return strconv.FormatFloat((100-w)/2, 'f', 2, 64)
+}
+
+// Funnel returns the picture of a decision.
+func (d decision) Funnel() *funnel {
+	f := &funnel{nodes: d.Nodes}
+	f.add("kept", counted(d.Nodes, "node")+" in the cluster", d.Nodes, d.Nodes)
+	if d.Evaluated < d.Nodes {
+		f.add("kept", fmt.Sprint(d.Evaluated)+" looked at", d.Evaluated, d.Evaluated)
+	}
+	rejected, plugins := d.rejectedByPlugin()
+	// If each node is rejected once, a row begins with the nodes that the row before has left.
+	once, left := rejected+d.Feasible <= d.Evaluated, d.Evaluated
+	for _, p := range plugins {
+		text := fmt.Sprint(cut(plugin(p.Plugin), 28), " rejects ", p.Nodes)
+		if p.Plugin == otherPlugins {
+			text = fmt.Sprint("other plugins reject ", p.Nodes)
+		}
+		f.add("rejected", text, left, left-p.Nodes)
+		if once {
+			left -= p.Nodes
+		}
+	}
+	fit := " nodes fit"
+	if d.Feasible == 1 {
+		fit = " node fits"
+	}
+	f.add("kept", fmt.Sprint(d.Feasible)+fit, d.Feasible, d.Feasible)
+	if d.Feasible > 1 && len(d.Scores) > 0 {
+		f.add("kept", fmt.Sprint(d.Feasible)+" scored", d.Feasible, d.Feasible)
+	}
+	if d.Ties > 1 && d.Node != "" {
+		f.add("chosen", fmt.Sprintf("chosen of %d: %s", d.Ties, d.Node), 1, 1)
+	} else if d.Node != "" {
+		f.add("chosen", "chosen: "+d.Node, 1, 1)
+	}
+	return f
+}
+
+// rejectedByPlugin returns how many nodes are rejected in all, and by each plugin, those that reject most first.
+func (d decision) rejectedByPlugin() (all int, plugins []rejection) {
+	for _, r := range d.Rejections {
+		all += r.Nodes
+		at := slices.IndexFunc(plugins, func(p rejection) bool { return p.Plugin == r.Plugin })
+		if at < 0 {
+			at = len(plugins)
+			plugins = append(plugins, rejection{Plugin: r.Plugin})
+		}
+		plugins[at].Nodes += r.Nodes
+	}
+	slices.SortStableFunc(plugins, func(a, b rejection) int { return b.Nodes - a.Nodes })
+	if len(plugins) > rejectingPlugins {
+		others := rejection{Plugin: otherPlugins}
+		for _, p := range plugins[rejectingPlugins-1:] {
+			others.Nodes += p.Nodes
+		}
+		plugins = append(plugins[:rejectingPlugins-1], others)
+	}
+	return all, plugins
+}
+
+// cut shortens a text for a picture; the tables have all of it.
+func cut(text string, length int) string {
+	if letters := []rune(text); len(letters) > length {
+		return string(letters[:length-1]) + "…"
+	}
+	return text
+}
+
+// percent returns a number as part of another one, from 0 to 100. A small part is not shown as nothing.
+func percent(number, of any) string {
+	n, err := strconv.ParseFloat(fmt.Sprint(number), 64)
+	all, _ := strconv.ParseFloat(fmt.Sprint(of), 64)
+	switch {
+	case err != nil || n <= 0 || all <= 0:
+		return "0"
+	case n >= all:
+		return "100"
+	case n < all/200:
+		return "0.5"
+	}
+	return strconv.FormatFloat(100*n/all, 'f', 2, 64)
+}
+
+// chart is the history of the queue. Rows are some of its lengths.
+type chart struct {
+	From, To time.Time
+	Parts    []curve
+	Rows     []queueLengths
+}
+
+// curve is the history of one part of the queue.
+type curve struct {
+	Where, About string
+	Now, Most    int
+	Words        string
+	// Line are the points of the curve, in a picture of 1,000 by 100.
+	Line string
+}
+
+// historyRows is about how many rows the table of the history has.
+const historyRows = 12
+
+var partsOfTheQueue = []struct {
+	where, about string
+	of           func(queueLengths) int
+}{
+	{"Active", "are tried next", func(l queueLengths) int { return l.Active }},
+	{"Backoff", "failed not long ago, and are tried again when their backoff ends", func(l queueLengths) int { return l.Backoff }},
+	{"Unschedulable", "wait for an event that may help, or for some minutes", func(l queueLengths) int { return l.Unschedulable }},
+	{"Permit", "have a node, and wait for Permit plugins", func(l queueLengths) int { return l.Permit }},
+}
+
+// Chart returns the picture of the queue's history.
+func (q queue) Chart() chart {
+	var c chart
+	history := q.History
+	if !q.Lengths.Time.IsZero() {
+		history = append(slices.Clip(history), q.Lengths)
+	}
+	if len(history) == 0 {
+		return c
+	}
+	last := len(history) - 1
+	c.From, c.To = history[0].Time, history[last].Time
+	for i := last; i >= 0; i -= 1 + last/historyRows {
+		c.Rows = append(c.Rows, history[i])
+	}
+	for _, part := range partsOfTheQueue {
+		c.Parts = append(c.Parts, newCurve(part.where, part.about, history, part.of))
+	}
+	return c
+}
+
+func newCurve(where, about string, history []queueLengths, of func(queueLengths) int) curve {
+	first, last := history[0], history[len(history)-1]
+	longest := slices.MaxFunc(history, func(a, b queueLengths) int { return of(a) - of(b) })
+	c := curve{Where: where, About: about, Now: of(last), Most: of(longest)}
+	points := []string{"0,100"}
+	span := last.Time.Sub(first.Time)
+	for i, l := range history {
+		x, y := 0.0, 100.0
+		if span > 0 {
+			x = 1000 * float64(l.Time.Sub(first.Time)) / float64(span)
+		} else if i == len(history)-1 {
+			x = 1000
+		}
+		if c.Most > 0 {
+			y = 100 - 100*float64(of(l))/float64(c.Most)
+		}
+		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
+	}
+	c.Line = strings.Join(append(points, "1000,100"), " ")
+	c.Words = fmt.Sprintf("%d at %s, at most %d at %s, %d at %s",
+		of(first), clock(first.Time), c.Most, clock(longest.Time), c.Now, clock(last.Time))
+	return c
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package scheduling
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/duration"
+)
+
+// This file has the words that tables and pages share.
+
+// otherPlugins stands in an answer for the plugins that reject nodes with more texts than are kept.
+const otherPlugins = "…"
+
+// escape replaces what a terminal would obey, or would hide: control characters, and those that change the direction.
+func escape(text string) string {
+	var safe strings.Builder
+	for _, r := range text {
+		if strconv.IsGraphic(r) {
+			safe.WriteRune(r)
+		} else {
+			quoted := strconv.QuoteRuneToASCII(r)
+			safe.WriteString(quoted[1 : len(quoted)-1])
+		}
+	}
+	return safe.String()
+}
+
+// counted returns a number of things.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// plugin returns a plugin's name as people read it.
+func plugin(name string) string {
+	if name == otherPlugins {
+		return "other plugins"
+	}
+	return cmp.Or(name, "an extender")
+}
+
+// lasted returns seconds in the unit that fits.
+func lasted(seconds float64) string {
+	took := time.Duration(seconds * float64(time.Second))
+	switch {
+	case took < time.Millisecond:
+		return took.Round(time.Microsecond).String()
+	case took < 10*time.Second:
+		return took.Round(10 * time.Microsecond).String()
+	}
+	return duration.HumanDuration(took)
+}
+
+// since returns the time since then as kubectl shows it; this machine's clock may be behind the scheduler's.
+func since(now, then time.Time) string { return duration.HumanDuration(max(0, now.Sub(then))) }
+
+func ago(now, then time.Time) string   { return since(now, then) + " ago" }
+func until(now, then time.Time) string { return "in " + since(then, now) }
+func stamp(t time.Time) string         { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
+func clock(t time.Time) string         { return t.UTC().Format("15:04") + " UTC" }
+
+// Tie returns a sentence about nodes with the same score; empty if one is the best.
+func (d decision) Tie() string {
+	if d.Ties < 2 {
+		return ""
+	}
+	return fmt.Sprintf("%d nodes have the highest total, and one of them is chosen at random.", d.Ties)
+}
+
+// Sentences returns what preemption found; names shortens lists of names.
+func (p preemption) sentences(names func([]string) string) string {
+	var sentences []string
+	if p.Candidates > 0 {
+		sentences = append(sentences, fmt.Sprintf("Evictions would make room on %s, such as %s.", counted(p.Candidates, "node"), names(p.Sample)))
+	}
+	if p.Node != "" {
+		victims := counted(max(p.VictimCount, len(p.Victims)), "pod")
+		sentences = append(sentences, fmt.Sprintf("To be evicted from node %s: %s, %s.", p.Node, victims, names(p.Victims)))
+	}
+	if p.WhyNot != "" {
+		sentences = append(sentences, "Nothing is evicted: "+p.WhyNot)
+	}
+	return strings.Join(sentences, " ")
+}

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strings"
+
+	yamlv2 "gopkg.in/yaml.v2"
+	v1 "k8s.io/api/core/v1"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"sigs.k8s.io/yaml"
+)
+
+const (
+	// bytesOfManifest is the most bytes of a manifest.
+	bytesOfManifest = 256 << 10
+	// sizeOfValue is counted for each value in a manifest, in addition to its text: objects are made of it, and validated.
+	sizeOfValue = 64
+)
+
+// podOf returns a function that finds, or decodes, the pod of a request, which it reads.
+func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (*v1.Pod, error), error) {
+	if request.Method != http.MethodPost {
+		return func() (*v1.Pod, error) { return r.pending(request.URL.Query().Get("pod")) }, nil
+	}
+	switch kind, _, _ := mime.ParseMediaType(request.Header.Get("Content-Type")); kind {
+	case "application/json", "application/yaml":
+	default:
+		return nil, services.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
+			"send it with the header Content-Type: application/yaml, or application/json")
+	}
+	content, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bytesOfManifest))
+	if err != nil {
+		return nil, services.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
+			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10))
+	}
+	return func() (*v1.Pod, error) { return decode(content) }, nil
+}
+
+// pending returns a pod without a node, by NAMESPACE/NAME.
+func (r *Recorder) pending(named string) (*v1.Pod, error) {
+	parts := strings.Split(named, "/")
+	if len(parts) != 2 {
+		return nil, services.Refuse(http.StatusBadRequest, fmt.Sprintf("pod=%s is not NAMESPACE/NAME", short(named)),
+			"GET "+WhatIfPath+"?pod=NAMESPACE/NAME, or POST a manifest")
+	}
+	named = short(named)
+	found, err := r.Sources.Pods.Pods(parts[0]).Get(parts[1])
+	refuse := func(code int, message, next string) error {
+		return services.Refuse(code, message, next).About("pods", named)
+	}
+	switch {
+	case err != nil:
+		return nil, refuse(http.StatusNotFound, "there is no pod "+named, "kubectl get pods --all-namespaces")
+	case found.Spec.NodeName != "":
+		return nil, refuse(http.StatusConflict, fmt.Sprintf("pod %s is bound to node %s", named, found.Spec.NodeName),
+			"GET "+PodsPath+"/"+named)
+	case found.DeletionTimestamp != nil || found.Status.Phase == v1.PodSucceeded || found.Status.Phase == v1.PodFailed:
+		return nil, refuse(http.StatusConflict, fmt.Sprintf("pod %s has ended, or is being deleted, and is not scheduled", named),
+			"send a manifest")
+	}
+	return found.DeepCopy(), nil
+}
+
+// decode returns the pod of a manifest.
+func decode(content []byte) (*v1.Pod, error) {
+	pod := &v1.Pod{}
+	// JSON is nearly YAML.
+	isJSON := json.Valid(content)
+	err := checkSize(content, isJSON)
+	switch {
+	case err != nil:
+	case isJSON:
+		decoder := json.NewDecoder(bytes.NewReader(content))
+		decoder.DisallowUnknownFields()
+		err = decoder.Decode(pod)
+	case bytes.Contains(content, []byte("\n---")):
+		err = errors.New("it has several documents")
+	default:
+		err = yaml.UnmarshalStrict(content, pod)
+	}
+	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
+		message := fmt.Sprintf("the manifest is of kind %q of %q", short(pod.Kind), short(pod.APIVersion))
+		if err != nil {
+			message = "the manifest cannot be decoded: " + short(err.Error())
+		}
+		return nil, services.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON or YAML")
+	}
+	if pod.Spec.PriorityClassName != "" && pod.Spec.Priority == nil {
+		return nil, services.Refuse(http.StatusBadRequest,
+			"the manifest has a priorityClassName and no priority, which the API server adds",
+			"set spec.priority to the value of the class: kubectl get priorityclass")
+	}
+	if err := complete(pod); err != nil {
+		return nil, services.Refuse(http.StatusBadRequest, "the manifest is not a valid pod: "+short(err.Error()),
+			"correct it, and send it again")
+	}
+	return pod, nil
+}
+
+// checkSize refuses a manifest that is much larger than its text: by aliases, or by many small values.
+func checkSize(content []byte, isJSON bool) error {
+	var decoded interface{}
+	unmarshal := yamlv2.Unmarshal
+	if isJSON {
+		unmarshal = json.Unmarshal
+	}
+	if err := unmarshal(content, &decoded); err != nil {
+		return err
+	}
+	left := 2 * bytesOfManifest
+	var take func(value interface{}) bool
+	take = func(value interface{}) bool {
+		left -= sizeOfValue
+		switch value := value.(type) {
+		case string:
+			left -= len(value)
+		case []interface{}:
+			for _, item := range value {
+				if !take(item) {
+					return false
+				}
+			}
+		case map[interface{}]interface{}:
+			for key, item := range value {
+				if !take(key) || !take(item) {
+					return false
+				}
+			}
+		case map[string]interface{}:
+			for key, item := range value {
+				if !take(key) || !take(item) {
+					return false
+				}
+			}
+		}
+		return left >= 0
+	}
+	if !take(decoded) {
+		return errors.New("with its aliases expanded, and all its values, it is too large")
+	}
+	return nil
+}
+
+// complete sets the defaults of the API server, and validates the pod as it does: plugins rely on that.
+func complete(pod *v1.Pod) error {
+	pod.UID, pod.Spec.NodeName, pod.Status = "what-if", "", v1.PodStatus{}
+	if pod.Namespace == "" {
+		pod.Namespace = v1.NamespaceDefault
+	}
+	if pod.Name == "" {
+		pod.Name = pod.GenerateName + "what-if"
+	}
+	corev1.SetObjectDefaults_Pod(pod)
+	var internal core.Pod
+	if err := corev1.Convert_v1_Pod_To_core_Pod(pod.DeepCopy(), &internal, nil); err != nil {
+		return err
+	}
+	options := podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil)
+	wrong := validation.ValidatePodCreate(&internal, options)
+	if len(wrong) > 3 {
+		wrong = wrong[:3]
+	}
+	return wrong.ToAggregate()
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package records
+
+import (
+	"fmt"
+	"strings"
+)
+
+// This file has the sentences of the answers' summaries.
+
+// summary returns the outcome of the last attempt, and the state of the pod in the cluster since.
+func (r *Recorder) summary(p pod) PodSummary {
+	last := p.attempts[len(p.attempts)-1]
+	summary := PodSummary{
+		Namespace: p.namespace, Name: p.name, UID: string(p.uid), Time: last.began, Attempt: last.number,
+		Result: last.result(), Summary: last.summary(),
+	}
+	if summary.Result == Bound || summary.Result == Binding {
+		summary.Node = last.node
+	}
+	if summary.Result == Bound {
+		return summary
+	}
+	seen, err := r.Sources.Pods.Pods(p.namespace).Get(p.name)
+	switch {
+	case err != nil || seen.UID != p.uid:
+		summary.Result, summary.Node = Gone, ""
+		summary.Summary = "It no longer exists. Its last attempt: " + summary.Summary
+	case seen.Spec.NodeName != "":
+		summary.Result, summary.Node, summary.Summary = Bound, seen.Spec.NodeName, bound(seen.Spec.NodeName)
+	case seen.Status.NominatedNodeName != "":
+		summary.NominatedNode = seen.Status.NominatedNodeName
+		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
+	}
+	return summary
+}
+
+func bound(node string) string { return fmt.Sprintf("It is bound to node %s.", node) }
+
+func (a *Attempt) result() Result {
+	switch {
+	case a.bound:
+		return Bound
+	case a.unschedulable:
+		return Unschedulable
+	case a.failed:
+		return Failed
+	}
+	return Binding
+}
+
+// summary returns the outcome of the attempt in a sentence.
+func (a *Attempt) summary() string {
+	switch a.result() {
+	case Bound:
+		return bound(a.node)
+	case Binding:
+		return fmt.Sprintf("Node %s is chosen, and the pod waits for Permit plugins, or is being bound.", a.node)
+	case Failed:
+		text := strings.TrimSuffix(a.message, ".") + "."
+		if a.node != "" {
+			text = fmt.Sprintf("Node %s was chosen, and then: %s", a.node, text)
+		}
+		return text
+	}
+	return noneFits(a.nodes, a.evaluated, a.rejectionRecords())
+}
+
+// noneFits returns a sentence with the reasons for which no node fits.
+func noneFits(nodes, evaluated int, rejections []RejectionRecord) string {
+	if nodes == 0 {
+		return "The cluster has no nodes."
+	}
+	of := counted(nodes, "node")
+	if evaluated < nodes {
+		of = fmt.Sprintf("the %d nodes that were looked at", evaluated)
+	}
+	reasons := make([]string, 0, len(rejections))
+	for _, r := range rejections {
+		reasons = append(reasons, fmt.Sprintf("%d: %s", r.Nodes, strings.Join(r.Reasons, ", ")))
+	}
+	return fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
+}
+
+// Summarize sets the summary of a dry run.
+func (w *WhatIf) Summarize() {
+	switch {
+	case w.Result == Failed:
+		return
+	case w.Result != Fits:
+		w.Summary = noneFits(w.Nodes, w.Nodes, w.Rejections)
+		if p := w.Preemption; p != nil && p.Node != "" {
+			w.Summary += fmt.Sprintf(" Preemption would evict %s from node %s.", counted(p.VictimCount, "pod"), p.Node)
+		}
+		return
+	case w.Ties > 1:
+		w.Summary = fmt.Sprintf("It would go to one of %d nodes with the same score, such as %s.", w.Ties, w.Node)
+	default:
+		w.Summary = fmt.Sprintf("It would go to node %s.", w.Node)
+	}
+	w.Summary += fmt.Sprintf(" %d of %s would take it.", w.Feasible, counted(w.Nodes, "node"))
+}
+
+// counted returns a number of things.
+func counted(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
