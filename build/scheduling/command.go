@@ -35,9 +35,9 @@ func NewCommand(version string, streams genericclioptions.IOStreams) *cobra.Comm
 	root := &cobra.Command{
 		Use:         "kubectl-scheduling",
 		Annotations: map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl scheduling"},
-		Short:       "Ask the scheduler why a pod waits, or is where it is",
-		Long: `Asks the scheduler that leads why a pod waits, or is where it is. It is found by its lease and reached through the
-API server, with your own credentials.
+		Short:       "Show why the scheduler placed a pod on its node, or why the pod is pending",
+		Long: `Shows why the scheduler placed a pod on its node, or why the pod is pending. The leading scheduler is found by its
+lease, and reached through the API server with your own credentials.
 
   kubectl scheduling why web-0
   kubectl scheduling nodes web-0
@@ -115,7 +115,7 @@ func (o *options) podName(argument string) (namespace, name string, err error) {
 		argument = strings.TrimPrefix(argument, prefix)
 	}
 	if argument == "" || strings.Contains(argument, "/") {
-		return "", "", nextstep.With(fmt.Errorf("%q is not the name of a pod", argument), "name it as in: kubectl scheduling why NAME --namespace NAMESPACE")
+		return "", "", nextstep.With(fmt.Errorf("%q is not the name of a pod", argument), "kubectl scheduling why NAME --namespace NAMESPACE")
 	}
 	namespace, _, err = o.namespace()
 	return namespace, argument, err
@@ -137,7 +137,7 @@ func kubeconfigError(err error) error {
 func (o *options) whyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "why POD",
-		Short: "Say why a pod waits, or is where it is, with all that was recorded of its last attempts",
+		Short: "Show the records of the last attempts to schedule a pod",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			namespace, name, err := o.podName(arguments[0])
@@ -156,7 +156,7 @@ func (o *options) nodesCommand() *cobra.Command {
 	var files []string
 	command := &cobra.Command{
 		Use:   "nodes (POD | -f FILE)",
-		Short: "Show for each node its score for a pod that waits, or for one in a file, or why it does not fit, as of now",
+		Short: "Show the score of each node for a pending pod or a manifest, or why the pod does not fit there (dry run)",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			asked, err := o.whatIf(arguments, files)
@@ -177,7 +177,7 @@ func (o *options) whatIfCommand() *cobra.Command {
 	var files []string
 	command := &cobra.Command{
 		Use:   "what-if (POD | -f FILE)",
-		Short: "Say what would become of a pod that waits, or of one in a file, if it were tried now; nothing is bound or evicted",
+		Short: "Dry-run scheduling for a pending pod or a manifest; nothing is bound or evicted",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			asked, err := o.whatIf(arguments, files)
@@ -194,7 +194,7 @@ func (o *options) whatIfCommand() *cobra.Command {
 }
 
 func addFiles(command *cobra.Command, files *[]string) {
-	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod; - is the standard input")
+	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod, or - for standard input")
 }
 
 // whatIf builds the request for a pending pod or for a manifest.
@@ -202,7 +202,7 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 	asked := request{path: whatIfPath, query: url.Values{}}
 	switch {
 	case len(arguments)+len(files) != 1:
-		return asked, nextstep.With(errors.New("it takes one pod: the name of one that waits, or a file"),
+		return asked, nextstep.With(errors.New("expected one pod: the name of a pending pod, or a file"),
 			"kubectl scheduling what-if NAME, or kubectl scheduling what-if -f pod.yaml")
 	case len(arguments) == 1:
 		namespace, name, err := o.podName(arguments[0])
@@ -219,12 +219,12 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 		return asked, nextstep.With(fmt.Errorf("the manifest of a pod: %w", err), "kubectl create --dry-run=client --filename %s", files[0])
 	}
 	if len(infos) != 1 || infos[0].Object.GetObjectKind().GroupVersionKind().Kind != "Pod" {
-		return asked, nextstep.With(fmt.Errorf("%s has %d objects, and has to have one, a Pod", files[0], len(infos)),
-			"put the pod into a file of its own; of a Deployment it is spec.template, with apiVersion: v1, kind: Pod and a name")
+		return asked, nextstep.With(fmt.Errorf("%s has %d objects; expected one Pod", files[0], len(infos)),
+			"put the pod into its own file; for a Deployment, copy spec.template, and add apiVersion: v1, kind: Pod and a name")
 	}
 	pod := infos[0].Object.(*unstructured.Unstructured)
 	if own := pod.GetNamespace(); explicit && own != "" && own != namespace {
-		return asked, nextstep.With(fmt.Errorf("%s has the namespace %s, and --namespace says %s", files[0], own, namespace), "leave --namespace out")
+		return asked, nextstep.With(fmt.Errorf("%s has the namespace %s, but --namespace is %s", files[0], own, namespace), "leave --namespace out")
 	} else if own == "" {
 		pod.SetNamespace(namespace)
 	}
@@ -236,7 +236,7 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 func (o *options) queueCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "queue",
-		Short: "List the pods that wait, of all namespaces or of the one that --namespace names: those that are tried next, those that back off, and those that wait for an event",
+		Short: "List the pending pods of all namespaces, or of --namespace, with the part of the scheduling queue that they are in",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			var answer queue

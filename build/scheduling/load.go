@@ -129,12 +129,12 @@ func (p printer) load(profile profileLoad) {
 	var nodes [][]string
 	for _, node := range profile.Nodes {
 		for _, r := range node.Resources {
-			row := []string{node.Node, r.Resource, percent(r.Measured), percent(r.InFlight), percent(r.Predicted), "", r.Missing}
+			row := []string{node.Node, r.Resource, percentOf(r.Measured), percentOf(r.InFlight), percentOf(r.Predicted), "", r.Missing}
 			if r.AgeSeconds != nil {
 				row[5] = fmt.Sprintf("%.0fs", *r.AgeSeconds)
 			}
 			if p.wide {
-				row = append(row, percent(r.Deviation), decimal(r.Capacity))
+				row = append(row, percentOf(r.Deviation), decimal(r.Capacity))
 			}
 			nodes = append(nodes, row)
 		}
@@ -142,7 +142,7 @@ func (p printer) load(profile profileLoad) {
 	p.table("Nodes", header, nodes)
 }
 
-func percent(value *float64) string {
+func percentOf(value *float64) string {
 	if value == nil {
 		return ""
 	}

@@ -338,10 +338,10 @@ func TestErrors(t *testing.T) {
 		{"another user", append(why, "--as", "jane"), nil, "", []string{"would answer --as with your own rights"}},
 		{"a group", append(why, "--as-group", "g", "--as", "jane"), nil, "", []string{"would answer --as with your own rights"}},
 		{"a name with a namespace", []string{"why", "shop/web-0"}, nil, "", []string{"not the name of a pod"}},
-		{"no pod", []string{"what-if"}, nil, "", []string{"it takes one pod"}},
-		{"a pod and a file", []string{"nodes", "web-0", "-f", pod}, nil, "", []string{"it takes one pod"}},
+		{"no pod", []string{"what-if"}, nil, "", []string{"expected one pod"}},
+		{"a pod and a file", []string{"nodes", "web-0", "-f", pod}, nil, "", []string{"expected one pod"}},
 		{"no file", []string{"what-if", "-f", pod + ".none"}, nil, "", []string{"the manifest of a pod", "does not exist"}},
-		{"what is no pod", []string{"what-if", "-f", deployment}, nil, "", []string{"has to have one, a Pod"}},
+		{"not a pod", []string{"what-if", "-f", deployment}, nil, "", []string{"expected one Pod"}},
 		{"a token that is not known", append(why, "--token", "other"), nil, "", []string{"the scheduler's lease kube-system/kube-scheduler: the server has asked for the client to provide credentials", "next: kubectl --namespace kube-system get lease kube-scheduler"}},
 		{"no kubeconfig's context", append(why, "--context", "none"), nil, "", []string{"context was not found for specified context: none"}},
 	} {
