@@ -29,7 +29,7 @@ before=$(stat -c %s "$binary")
 if ! MODULES_FILE=$with make --no-print-directory -C "$ROOT" binary; then
   trap - EXIT
   fail "kube-scheduler does not compile with $MODULE; $MODULES_FILE is unchanged" \
-    "read what is said above, and take another version of $MODULE; or fix it by a patch: cp $with $MODULES_FILE; docs/modules.md, 'Fix'"
+    "read the errors above, and use another version of $MODULE; or fix it by a patch: cp $with $MODULES_FILE; docs/modules.md, 'Fix'"
 fi
 after=$(stat -c %s "$binary")
 [[ $(sha256sum < "$MODULES_FILE") == "$unchanged" ]] ||
