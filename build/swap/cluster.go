@@ -32,7 +32,7 @@ type cluster struct {
 
 func connectCluster(kubeconfig string) (*cluster, error) {
 	if _, err := os.Stat(kubeconfig); err != nil {
-		return nil, nextstep.With(fmt.Errorf("the API server's address and credentials: %w", err),
+		return nil, nextstep.With(fmt.Errorf("cannot read the API server's address and credentials: %w", err),
 			"run this on a kubeadm control-plane node, or name a file with --kubeconfig")
 	}
 	if err := refuseSpecial(kubeconfig); err != nil {
@@ -69,7 +69,8 @@ func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder,
 	if apierrors.IsNotFound(err) {
 		return holder{}, nil
 	} else if err != nil {
-		return holder{}, nextstep.With(fmt.Errorf("the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
+		return holder{}, nextstep.With(
+			fmt.Errorf("cannot read the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
 			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
 	}
 	return holderOf(&found.Spec), nil

@@ -77,8 +77,8 @@ func TestWhatAConfigurationReplacesIsFound(t *testing.T) {
 		"a hardened manifest":                   {hardened, someConfig, nil, 1, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200 of the manifest"}},
 		"it is meant":                           {hardened, someConfig, []string{ProfilingFlags}, 0, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200"}},
 		"it is said":                            {hardened, someConfig + "enableProfiling: false\n", nil, 0, []string{"--kube-api-qps=200"}},
-		"a configuration of the operator's own": {own, someConfig, nil, 1, []string{"a configuration of your own, /own/own.yaml, with the profiles mine"}},
-		"that is meant":                         {own, someConfig, []string{OwnConfiguration}, 0, []string{"a configuration of your own"}},
+		"a configuration of the operator's own": {own, someConfig, nil, 1, []string{"your own configuration, /own/own.yaml, with the profiles mine"}},
+		"that is meant":                         {own, someConfig, []string{OwnConfiguration}, 0, []string{"your own configuration"}},
 		"the same one again":                    {own, someConfig + "profiles: [{schedulerName: mine}]\n", nil, 0, nil},
 	} {
 		tool := toolFor(t, c.before)

@@ -100,8 +100,8 @@ func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, acc
 			}
 			// Report each profile once, not for every replica.
 			told[profile] = true
-			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or end that scheduler",
-				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them fails each time", other.pod, profile)
+			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or stop that scheduler",
+				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them would fail each time", other.pod, profile)
 		}
 	}
 }
