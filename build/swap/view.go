@@ -65,7 +65,7 @@ func (a *archive) unpack(folder string) error {
 	}
 	if _, err := root.Stat(schedulerInImage); err != nil {
 		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
-			"take the kube-scheduler.tar of the release bundle")
+			"use the kube-scheduler.tar of the release bundle")
 	}
 	return nil
 }
