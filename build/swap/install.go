@@ -158,7 +158,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		findings.Write(t.options.Output)
 	}
 	if findings.Problems() > 0 {
-		return nextstep.With(&Refused{Findings: findings}, "fix what is listed above, then run this again")
+		return nextstep.With(&Refused{Findings: findings}, "fix the problems above, then run this again")
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
 	for _, adopted := range p.adopted {
