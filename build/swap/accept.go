@@ -66,7 +66,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, fmt.Errorf("its check failed with %w: %s", err,
 			strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
-	says := linesWith("warning: ", output.String())
+	warnings := linesWith("warning: ", output.String())
 	var missing []string
 	for _, note := range linesWith("note: ", output.String()) {
 		switch {
@@ -75,7 +75,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 			// For the scheduler's check this is not an error: the configuration may be for another machine.
 			missing = append(missing, strings.Replace(note, missingNote, "is not visible in its pod", 1))
 		default:
-			says = append(says, note)
+			warnings = append(warnings, note)
 		}
 	}
 	if len(missing) > 0 {
@@ -85,13 +85,13 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	if pod.ConfigFile() == "" {
 		accepted := &schedulerpod.Config{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
-		return accepted, says, nil
+		return accepted, warnings, nil
 	}
 	accepted, err := schedulerpod.ReadConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its configuration: %w", err)
 	}
-	return accepted, says, nil
+	return accepted, warnings, nil
 }
 
 // missingNote is the text of the scheduler's note about a file that it cannot see.

@@ -122,8 +122,8 @@ type replacement struct {
 	words        string
 	// first is the time of the first rename.
 	first time.Time
-	// said are the progress messages printed so far; nil: print none.
-	said map[string]bool
+	// printed are the progress messages so far; nil: print none.
+	printed map[string]bool
 	// lastProblem is why the scheduler does not work yet.
 	lastProblem string
 	// leads reports whether the new scheduler holds the lease, or needs none.
@@ -145,7 +145,7 @@ const lookTime = 5 * time.Second
 // is 0, nothing was written. A *failure means that the scheduler does not work.
 func (r *replacement) run(ctx context.Context) error {
 	t := r.tool
-	r.said = map[string]bool{}
+	r.printed = map[string]bool{}
 	// Errors here make the change slower, but not wrong.
 	pods := map[string]bool{}
 	if sandboxes, containers, err := r.observe(ctx); err == nil {
@@ -226,12 +226,12 @@ func (r *replacement) askKubelet(ctx context.Context) {
 		return
 	}
 	r.asked = time.Now()
-	says, err := r.tool.cluster.kubeletSays(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version)
+	status, err := r.tool.cluster.kubeletStatusOf(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version)
 	if err != nil {
 		return
 	}
-	r.words = says.words
-	if says.begun && r.begun.IsZero() {
+	r.words = status.words
+	if status.begun && r.begun.IsZero() {
 		r.begun = r.asked
 	}
 }
@@ -308,11 +308,11 @@ func (r *replacement) fresh(sandboxes []sandbox) map[string]bool {
 
 // once prints a progress message the first time only.
 func (r *replacement) once(format string, arguments ...any) {
-	if r.said == nil {
+	if r.printed == nil {
 		return
 	}
-	if line := fmt.Sprintf(format, arguments...); !r.said[line] {
-		r.said[line] = true
+	if line := fmt.Sprintf(format, arguments...); !r.printed[line] {
+		r.printed[line] = true
 		r.tool.say("%s", line)
 	}
 }

@@ -109,25 +109,25 @@ func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead st
 	return err == nil, err
 }
 
-// says is the status of a static pod, as kubelet reported it.
-type says struct {
+// kubeletStatus is the status of a static pod, as kubelet reported it.
+type kubeletStatus struct {
 	// begun reports whether kubelet has started on the requested version.
 	begun bool
 	// words is why a container does not run, and the newest warning event; empty if neither.
 	words string
 }
 
-// kubeletSays reads a static pod's mirror pod and events. For a new
+// kubeletStatusOf reads a static pod's mirror pod and events. For a new
 // version of the manifest, kubelet creates the mirror pod first of all.
-func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
+func (c *cluster) kubeletStatusOf(ctx context.Context, namespace, name, version string) (kubeletStatus, error) {
 	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return says{}, nil
+		return kubeletStatus{}, nil
 	} else if err != nil {
-		return says{}, err
+		return kubeletStatus{}, err
 	}
 	if mirror.Annotations[RestartedAtAnnotation] != version {
-		return says{}, nil
+		return kubeletStatus{}, nil
 	}
 	var words []string
 	for _, status := range mirror.Status.ContainerStatuses {
@@ -142,7 +142,7 @@ func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version stri
 		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 		words = append(words, newest.Reason+": "+newest.Message)
 	}
-	return says{begun: true, words: strings.Join(words, "; ")}, nil
+	return kubeletStatus{begun: true, words: strings.Join(words, "; ")}, nil
 }
 
 // staticPodUID is the mirror pod's annotation with the UID of the static pod.

@@ -109,14 +109,14 @@ func TestKubeletsWordsAreThoseOfThisVersion(t *testing.T) {
 	}
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "FailedMount", Message: "/absent is not there"}
 	c := &cluster{client: fake.NewSimpleClientset(mirror, event)}
-	got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
-	if want := (says{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
+	got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
+	if want := (kubeletStatus{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
 		t.Errorf("kubelet says %+v, %v", got, err)
 	}
-	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (says{}) || err != nil {
+	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (kubeletStatus{}) || err != nil {
 		t.Errorf("of another version kubelet says %+v, %v", got, err)
 	}
-	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (says{}) || err != nil {
+	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (kubeletStatus{}) || err != nil {
 		t.Errorf("of another node's kubelet says %+v, %v", got, err)
 	}
 }

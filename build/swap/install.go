@@ -460,7 +460,7 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 // It waits as long as a scheduler may take to renew its lease, and longer while kubelet starts it. A state that cannot
 // be determined does not count as broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
-	began, said := time.Now(), false
+	began, announced := time.Now(), false
 	for {
 		looking, stop := context.WithTimeout(ctx, lookTime)
 		problem, changed, err := t.trouble(looking, pod)
@@ -471,8 +471,8 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 		case time.Since(began) < worksTime:
 		case time.Since(changed) > restartTime || time.Since(began) > 2*restartTime:
 			return errors.New(problem)
-		case !said:
-			said = true
+		case !announced:
+			announced = true
 			t.say("the manifest was changed just now: waiting until kubelet has started the current scheduler "+
 				"(%s)", problem)
 		}

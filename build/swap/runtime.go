@@ -403,7 +403,7 @@ func (r *runtime) network(ctx context.Context) (*network, error) {
 		} `json:"cni"`
 	}
 	// containerd reports its settings; other runtimes may use another format, or report none.
-	if text, told := answer.Info["config"]; told && json.Unmarshal([]byte(text), &settings) == nil {
+	if text, found := answer.Info["config"]; found && json.Unmarshal([]byte(text), &settings) == nil {
 		if settings.CNI.BinDir != "" {
 			n.binaries = filepath.SplitList(settings.CNI.BinDir)
 		}
