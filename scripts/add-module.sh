@@ -12,7 +12,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
   fail "MODULE or PLUGINS is not given" "make add-module MODULE=sigs.k8s.io/scheduler-plugins@v0.23.10 PLUGINS=Coscheduling,CapacityScheduling"
 [[ $MODULE == *@?* ]] ||
   fail "MODULE=$MODULE has no version" "go list -m -versions ${MODULE%@}; make add-module MODULE=${MODULE%@}@v1.2.3 PLUGINS=$PLUGINS"
-[[ -z ${MODULES:-} ]] || fail "MODULES=$MODULES leaves plugins of other projects out" "run the same command without MODULES"
+[[ -z ${MODULES:-} ]] || fail "MODULES=$MODULES leaves out plugins of other projects" "run the same command without MODULES"
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 make --no-print-directory -C "$ROOT" tree
@@ -29,7 +29,7 @@ before=$(stat -c %s "$binary")
 if ! MODULES_FILE=$with make --no-print-directory -C "$ROOT" binary; then
   trap - EXIT
   fail "kube-scheduler does not compile with $MODULE; $MODULES_FILE is unchanged" \
-    "read what is said above, and take another version of $MODULE; or fix it by a patch: cp $with $MODULES_FILE; docs/modules.md, 'Fix'"
+    "read the errors above, and use another version of $MODULE; or fix it by a patch: cp $with $MODULES_FILE; docs/modules.md, 'Fix'"
 fi
 after=$(stat -c %s "$binary")
 [[ $(sha256sum < "$MODULES_FILE") == "$unchanged" ]] ||

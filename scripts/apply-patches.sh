@@ -16,7 +16,7 @@ SCRATCH=$OUTPUT/.patching
 explain() {
   local name=${1##*/} where file line hunk
   if git -C "$SCRATCH" apply --cached --reverse --check "$1" 2> /dev/null; then
-    fail "$name: $VERSION already contains this change" "git rm ${1#"$ROOT"/} (its Drop-When has come), then run the same command again"
+    fail "$name: $VERSION already contains this change" "git rm ${1#"$ROOT"/} (the condition in its Drop-When is met), then run the same command again"
   fi
   where=$(sed -n 's/^error: patch failed: //p' "$2" | head -1)
   file=${where%:*} line=${where##*:}

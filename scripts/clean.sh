@@ -12,7 +12,7 @@ if [[ -e $TREE ]]; then
   refuse_edits
   # Branches and stashes are work too, wherever HEAD is.
   kept=$(in_tree for-each-ref --no-merged="$(in_tree rev-parse HEAD)" --format='%(refname)' refs/heads refs/stash)
-  [[ -z $kept ]] || fail "$TREE holds work that is not of the series: ${kept//$'\n'/, }" \
+  [[ -z $kept ]] || fail "$TREE contains work that is not in the series: ${kept//$'\n'/, }" \
     "export it: git -C $TREE bundle create $ROOT/my-edits.bundle --branches refs/stash  |  discard it: git -C $TREE branch -D …, git stash drop"
 fi
 # Only what this project makes: OUTPUT may be a folder that holds other things as well.
@@ -21,5 +21,5 @@ rm -rf kubernetes upstream bin tools release-images base-images release e2e test
   0000-modules.patch 0000-modules.patch.new .source .patching .patching.log .registry \
   .registry.patch .verify.log .patches.* .generated.* .applies.* .docker.* .buildx.* .apt.lock apt.log .lock
 cd "$ROOT"
-rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT also holds other files; they stay"
+rmdir "$OUTPUT" 2> /dev/null || say "clean: $OUTPUT also contains other files; they are kept"
 say "clean: all build results are deleted"

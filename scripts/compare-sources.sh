@@ -19,6 +19,6 @@ shared=$(git -C "$TREE" ls-tree -r --name-only "$module_tree" | wc -l)
 say "compare: $shared files from modules, $only_in_git more from git alone"
 [[ -z $different && -z $only_in_modules ]] || {
   printf '%s\n' "$different" "$only_in_modules" >&2
-  fail "the two sources of $VERSION differ in the files above" "report this; build with SOURCE=git until it is solved"
+  fail "the two sources of $VERSION differ in the files above" "report this; build with SOURCE=git until this is fixed"
 }
 say "compare: all files that both have are identical"

@@ -85,7 +85,7 @@ use_pinned_go() {
   # Upstream's make sets the target; tools run on this machine.
   unset GOOS GOARCH GOARM64 GOAMD64 GOEXPERIMENT
   found=$(GOTOOLCHAIN=$GO_VERSION GOFLAGS='' GOWORK=off go env GOVERSION GOROOT) ||
-    fail "Go $GO_VERSION, which upstream.version asks for, cannot be fetched" "check that the module proxy (go env GOPROXY) is reachable, or install $GO_VERSION, then run the same command again"
+    fail "Go $GO_VERSION, which upstream.version requires, cannot be fetched" "check that the module proxy (go env GOPROXY) is reachable, or install $GO_VERSION, then run the same command again"
   [[ ${found%%$'\n'*} == "$GO_VERSION" ]] ||
     fail "the installed Go (${found%%$'\n'*}) is too old to fetch $GO_VERSION by itself, which requires Go 1.21" "install Go 1.21 or newer, then run the same command again"
   # Only the user's settings for the sources and caches of modules stay; others, such as GOFLAGS set with go env -w, would

@@ -15,5 +15,5 @@ if [[ -f $patch ]]; then
   say "modules: $patch"
   say "next:    git -C YOUR_CLONE am $patch $PATCHES_DIR/*.patch"
 else
-  say "modules: $MODULES_FILE lists none, and the series needs none"
+  say "modules: $MODULES_FILE lists no modules, and the series needs none"
 fi

@@ -36,12 +36,12 @@ for ((commit = 1; ; commit++)); do
   [[ -n $found ]] || missing=("$below" "${missing[@]}")
 done
 if ((${#missing[@]})); then
-  fail "${#missing[@]} commits of yours below this one are in no patch: $(git -C "$TREE" log --no-walk=unsorted --format='%h %s' "${missing[@]}" | paste -sd, | sed 's/,/, /g')" \
+  fail "${#missing[@]} of your commits below this one are not in any patch: $(git -C "$TREE" log --no-walk=unsorted --format='%h %s' "${missing[@]}" | paste -sd, | sed 's/,/, /g')" \
     "git -C $TREE checkout --detach ${missing[0]}, export that first, then come back: git -C $TREE checkout --detach $(git -C "$TREE" rev-parse HEAD)"
 fi
 cp "$work/$PATCH" "$PATCHES_DIR/.$PATCH.new"
 mv "$PATCHES_DIR/.$PATCH.new" "$PATCHES_DIR/$PATCH"
 say "patches: $PATCH written from $(git -C "$TREE" rev-parse --short HEAD)"
 edited=$(git -C "$TREE" status --porcelain --untracked-files=normal | wc -l)
-((edited == 0)) || say "note:    $edited files of the tree have changes that are not committed, and not in the patch: git -C $TREE status"
+((edited == 0)) || say "note:    $edited files of the tree have uncommitted changes, which are not in the patch: git -C $TREE status"
 say "next:    git -C $TREE checkout --detach $(recorded applied.head); make update tree"

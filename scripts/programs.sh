@@ -107,7 +107,7 @@ build_once() {
 build_kubernetes() {
   local base upstream=$OUTPUT/upstream/$VERSION sources name
   base=$(recorded "base.$VERSION.tree")
-  [[ -n $base ]] || fail "the source of $VERSION, from which $1 is built, is not there yet" "make tree, then run the same command again"
+  [[ -n $base ]] || fail "the source of $VERSION, from which $1 is built, does not exist yet" "make tree, then run the same command again"
   sources="$base $(git -C "$TREE" rev-parse HEAD:build HEAD:hack | xargs)"
   if [[ ! -f $upstream/_output/sources || $(< "$upstream/_output/sources") != "$sources" ]]; then
     rm -rf "$upstream" "$upstream.new"

@@ -120,6 +120,6 @@ else
   [[ ${in_image##* } != "$GO_VERSION" ]] ||
     fail "the binary in the image (sha256 $made) is not the one in $binary, though $GO_VERSION built both" \
       "go version -m $binary shows what it was built from; report both"
-  say "binary: sha256 $made; NOT the same as $binary: $cross compiles with ${in_image##* }, upstream.version asks for $GO_VERSION (make base-images builds a kube-cross with that)"
+  say "binary: sha256 $made; NOT the same as $binary: $cross compiles with ${in_image##* }, upstream.version requires $GO_VERSION (make base-images builds a kube-cross with that)"
 fi
 say "next: docker load --input $archive"

@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 package=${NAME,,}
 folder=$ROOT/plugins/$package
 case $package in
-  apis | configcheck | shared) fail "plugins/$package is not a plugin: others are made with it" \
+  apis | configcheck | shared) fail "plugins/$package is not a plugin, but shared by plugins" \
     "make remove-plugin NAME=MyPlugin" ;;
 esac
 is_registered=$(registered | grep -x "$package" || true)
@@ -51,5 +51,5 @@ bash "$ROOT/scripts/update-patches-readme.sh"
 say "plugin: $NAME is removed"
 left=$(grep -rliw --exclude-dir=.git --exclude-dir=_output -e "$package" -e "${package}args" "$ROOT" |
   sed "s#^$ROOT/##" | sort || true)
-[[ -z $left ]] || say "note:   these still name it: ${left//$'\n'/, }"
+[[ -z $left ]] || say "note:   these files still refer to it: ${left//$'\n'/, }"
 say "next:   make image"

@@ -24,9 +24,9 @@ choose() {
   local answer=0
   timeout 8 git ls-remote --exit-code "$KUBERNETES_GIT_URL" "refs/tags/$VERSION" > /dev/null 2>&1 || answer=$?
   case $answer in
-    0) SOURCE=git; say "source: $KUBERNETES_GIT_URL answers and has $VERSION: taking git" ;;
+    0) SOURCE=git; say "source: $KUBERNETES_GIT_URL answers and has $VERSION: using git" ;;
     2) fail "$KUBERNETES_GIT_URL has no tag $VERSION" "make image UPSTREAM=$KUBERNETES_VERSION" ;;
-    *) SOURCE=module; say "source: $KUBERNETES_GIT_URL does not answer: taking Go modules (SOURCE=git insists)" ;;
+    *) SOURCE=module; say "source: $KUBERNETES_GIT_URL does not answer: using Go modules (SOURCE=git forces git)" ;;
   esac
 }
 
@@ -40,7 +40,7 @@ fetch_git() {
   commit=$(git -C "$STAGE" rev-parse "refs/tags/$VERSION^{commit}")
   if pinned && [[ $commit != "$KUBERNETES_COMMIT" ]]; then
     fail "tag $VERSION at $KUBERNETES_GIT_URL points to commit $commit, but upstream.version pins $KUBERNETES_COMMIT: a moved tag or another repository" \
-      "find out who moved it; make image SOURCE=module takes the release that the checksum database vouches for"
+      "find out who moved it; make image SOURCE=module uses the release that is in the checksum database"
   fi
   git -C "$STAGE" checkout -q --detach "$commit"
   # As the go command has it: module zips, and so their sums, are made without export attributes.
@@ -86,11 +86,11 @@ check_sum() {
       facts+=$'\n'commit=$KUBERNETES_COMMIT
       facts=${facts/#commit=$'\n'/}
     else
-      say "source: the module proxy does not say from which commit $VERSION was made; to pin it: git ls-remote $KUBERNETES_GIT_URL 'refs/tags/$VERSION^{}'"
+      say "source: the module proxy does not report the commit of $VERSION; to pin it: git ls-remote $KUBERNETES_GIT_URL 'refs/tags/$VERSION^{}'"
     fi
   fi
   if ! pinned; then
-    say "source: $VERSION is NOT pinned in upstream.version; the checksum database vouches for $sum"
+    say "source: $VERSION is NOT pinned in upstream.version; its sum in the checksum database is $sum"
   elif [[ $sum != "$KUBERNETES_SUM" ]]; then
     fail "the source of $VERSION has the sum $sum, but upstream.version pins $KUBERNETES_SUM" \
       "if upstream.version is right, see where the source comes from (KUBERNETES_GIT_URL, go env GOPROXY); do not build it"

@@ -27,7 +27,7 @@ use_tree() {
   # its own. It requires nothing, so that versions stay those of the tree, and is compiled at the level of MODULE.
   while read -r path version; do
     released=$(GOWORK=off go mod download -json "$path@$version" | sed -n 's/^\t"Dir": "\(.*\)",$/\1/p')
-    [[ -n $released ]] || fail "$path@$version cannot be had from the Go module proxy" "go mod download $path@$version"
+    [[ -n $released ]] || fail "$path@$version cannot be downloaded from the Go module proxy" "go mod download $path@$version"
     folder=$name.modules/$path
     mkdir -p "$folder"
     cp -r --no-preserve=mode "$released/." "$folder"

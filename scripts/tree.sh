@@ -51,13 +51,13 @@ refuse_edits() {
     changes=$(in_tree status --porcelain --untracked-files=all)
   fi
   if [[ -d $TREE/.git/rebase-apply || -d $TREE/.git/rebase-merge ]]; then
-    fail "a git am or rebase of yours is under way in $TREE" \
+    fail "your git am or rebase in $TREE is not finished" \
       "finish it: git -C $TREE am --continue  |  drop it: git -C $TREE am --abort, then git -C $TREE checkout --detach $(recorded applied.head)"
   fi
   head=$(recorded applied.head)
   if [[ -n $head && $(in_tree rev-parse HEAD) != "$head" ]]; then
     in_tree log --oneline -10 "$head..HEAD" >&2
-    fail "$TREE is not at the end of the series, or has commits of yours on top of it (then they are listed above)" \
+    fail "$TREE is not at the end of the series, or has your commits on top of it (they are then listed above)" \
       "export them: git -C $TREE format-patch -o $ROOT/my-edits $head  |  discard them: git -C $TREE checkout --detach $head"
   fi
   [[ -z $changes ]] && return

@@ -92,7 +92,7 @@ for name in "${changed[@]}"; do
   if [[ -f $work/made/$name ]]; then
     cp "$work/made/$name" "$PATCHES_DIR/.$name.new"
     mv "$PATCHES_DIR/.$name.new" "$PATCHES_DIR/$name"
-    say "patches: $name brought up to date"
+    say "patches: $name updated"
   else
     rm "$PATCHES_DIR/$name"
     say "patches: $name removed: plugins/ has no such directory"

@@ -47,7 +47,7 @@ registered() {
 named() {
   local name missing=0
   while IFS= read -r name; do
-    [[ -e $ROOT/$name ]] || { printf '%s is named, and not there\n' "$name"; missing=1; }
+    [[ -e $ROOT/$name ]] || { printf '%s does not exist, but is referred to\n' "$name"; missing=1; }
   done < <(
     cd "$ROOT"
     grep -ohE '\b(scripts|test)/[a-z0-9-]+\.sh' Makefile .ci/run scripts/*.sh docs/*.md README.md | sort -u
@@ -106,5 +106,5 @@ check 'patches made from plugins/ and upstream.version' bash "$ROOT/scripts/upda
 check 'generated files' bash "$ROOT/scripts/update-generated.sh" --check
 
 for name in "${unchecked[@]}"; do say "NOT CHECKED  $name"; done
-((${#failed[@]} == 0)) || fail "verify: ${#failed[@]} checks failed: $(IFS=,; printf '%s' "${failed[*]}")" "fix what is listed; make update brings generated files up to date"
+((${#failed[@]} == 0)) || fail "verify: ${#failed[@]} checks failed: $(IFS=,; printf '%s' "${failed[*]}")" "fix the listed problems; make update updates generated files"
 say "verify: all checks passed"

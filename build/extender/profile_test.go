@@ -140,10 +140,10 @@ func TestConfigurationsThatAreRefused(t *testing.T) {
 		"multiPoint of v1beta2":         {strings.Replace(byDiskType, "v1beta3", "v1beta2", 1), "", []string{"enables no plugin", "ignores multiPoint"}},
 		"no YAML":                       {"{", "", []string{"cannot be used", "next: correct the file"}},
 		"no configuration":              {"apiVersion: v1\nkind: Pod\n", "", []string{"cannot be used"}},
-		"unknown field":                 {header + "profile: []\n", "", []string{"\n  profile: unknown field: known here are"}},
+		"unknown field":                 {header + "profile: []\n", "", []string{"\n  profile: unknown field: the known fields are"}},
 		"unknown version":               {strings.Replace(byDiskType, "v1beta3", "v9", 1), "", []string{"v9"}},
 		"unknown argument": {strings.Replace(byDiskType, "nodeLabel", "nodeLabl", 1), "", []string{
-			"\n  profiles[0].pluginConfig[0].args.nodeLabl: unknown field: known here are nodeLabel, preferredValues"}},
+			"\n  profiles[0].pluginConfig[0].args.nodeLabl: unknown field: the known fields are nodeLabel, preferredValues"}},
 		"argument of the wrong type": {strings.Replace(byDiskType, "[ssd, hdd]", "ssd", 1), "", []string{"preferredValues"}},
 		"two arguments out of range, at once": {strings.NewReplacer("disktype", `"!"`, "[ssd, hdd]", "[]").Replace(byDiskType), "", []string{
 			"\n  profiles[0].pluginConfig[0].args.nodeLabel: Invalid value",

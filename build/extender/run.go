@@ -196,7 +196,8 @@ func (o *Options) announce(profile *Profile, decider *Decider, address net.Addr)
 		fmt.Fprintf(o.Out, "%-10s %s\n", point.name, listed(point.plugins))
 	}
 	if decider.weights > 0 {
-		fmt.Fprintf(o.Out, "the weights sum to %d: with weight: %d these plugins count as if the scheduler ran them itself\n",
+		fmt.Fprintf(o.Out, "the weights sum to %d; "+
+			"next: give the extender this weight in the scheduler's configuration: weight: %d\n",
 			decider.weights, decider.weights)
 	}
 }

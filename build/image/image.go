@@ -236,7 +236,7 @@ func ReadLayout(path string) (v1.ImageIndex, string, error) {
 		return nil, "", err
 	}
 	if len(manifest.Manifests) != 1 {
-		return nil, "", nextstep.With(fmt.Errorf("%s holds %d manifests, not one", path, len(manifest.Manifests)),
+		return nil, "", nextstep.With(fmt.Errorf("%s contains %d manifests instead of one", path, len(manifest.Manifests)),
 			"rm -r %s; make oci", path)
 	}
 	index, err := root.ImageIndex(manifest.Manifests[0].Digest)

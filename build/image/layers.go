@@ -114,8 +114,8 @@ func certificateAuthorities() []byte {
 func timeZones(zoneinfo string) ([]file, error) {
 	archive, err := zip.OpenReader(zoneinfo)
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the time zones of Go: %w", err),
-			"install Go from its own archive, or unset GOROOT")
+		return nil, nextstep.With(fmt.Errorf("cannot read the time zones of Go: %w", err),
+			"install Go from the archive of go.dev, or unset GOROOT")
 	}
 	defer archive.Close()
 	var files []file
@@ -130,7 +130,7 @@ func timeZones(zoneinfo string) ([]file, error) {
 		files = append(files, file{path: path.Join("/usr/share/zoneinfo", entry.Name), mode: 0o644, content: content})
 	}
 	if len(files) == 0 {
-		return nil, fmt.Errorf("%s holds no time zone", zoneinfo)
+		return nil, fmt.Errorf("%s contains no time zones", zoneinfo)
 	}
 	return files, nil
 }

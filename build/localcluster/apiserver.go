@@ -20,7 +20,7 @@ import (
 
 // nextAPIServer is the next step when the API server does not start.
 const nextAPIServer = "build it in the patched tree with: make all WHAT=cmd/kube-apiserver; " +
-	"if it is there, correct what the last log lines say and run again"
+	"if it exists, fix what the last log lines report and run again"
 
 // startAPIServer starts the API server and waits until the namespaces of pods and of node leases exist.
 func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd string, more []string) error {
@@ -85,7 +85,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, executable, etcd stri
 	// /readyz does not wait for the namespaces.
 	for _, namespace := range []string{corev1.NamespaceDefault, corev1.NamespaceNodeLease} {
 		if err := c.waitNamespace(ctx, namespace); err != nil {
-			return fmt.Errorf("kube-apiserver: the namespace %s does not appear: %w", namespace, err)
+			return fmt.Errorf("kube-apiserver did not create the namespace %s: %w", namespace, err)
 		}
 	}
 	return nil

@@ -12,7 +12,7 @@ import (
 
 // nextEtcd is the next step when etcd does not start.
 const nextEtcd = "build it with: GOWORK=off go -C build/pins/etcd build -o FILE go.etcd.io/etcd/server/v3; " +
-	"if it is there, look whether the disk is full: df -h \"${TMPDIR:-/tmp}\""
+	"if it exists, check whether the disk is full: df -h \"${TMPDIR:-/tmp}\""
 
 // startEtcd starts a single etcd that requires the certificates of this run, and returns its address.
 func (c *ControlPlane) startEtcd(ctx context.Context, executable string) (string, error) {

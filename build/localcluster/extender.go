@@ -17,7 +17,7 @@ const DocumentedExtender = "https://" + supervisor.Loopback + ":8888"
 
 // nextExtender is the next step when the extender does not start.
 const nextExtender = "build it with: GOWORK=off go -C build/extender build -o FILE ./cmd/scheduler-extender; " +
-	"if it is there, correct what the last log lines say and run again"
+	"if it exists, fix what the last log lines report and run again"
 
 // Extender is a running scheduler-extender, which requires client certificates of the run's authority.
 type Extender struct {
@@ -54,7 +54,7 @@ func (c *ControlPlane) StartExtender(ctx context.Context, executable, configFile
 		Executable: executable,
 		Listens:    true,
 		Ready:      "/healthz",
-		Next:       "correct " + configFile + " as the last lines say, and run again",
+		Next:       "fix what the last lines report in " + configFile + ", and run again",
 		NextPanic:  nextPanic,
 		Arguments: func(port int) []string {
 			return []string{

@@ -49,9 +49,9 @@ func (p Placement) Err() error {
 	switch {
 	case p.NotCreated:
 		return fmt.Errorf("pod %s was not created before the timeout; "+
-			"next: look at the pods before it, or run again with more time (TIMEOUT=5m)", pod)
+			"next: check the pods before it, or run again with more time (TIMEOUT=5m)", pod)
 	case p.Profile != "" && p.Profile != p.Asked:
-		return fmt.Errorf("pod %s asks for %s, but its Scheduled event says that %s bound it to %s; "+
+		return fmt.Errorf("pod %s asks for %s, but according to its Scheduled event %s bound it to %s; "+
 			"next: run again with KEEP=yes and look at: kubectl get events -A -o yaml",
 			pod, p.Asked, p.Profile, p.Node)
 	case p.Node != "" && p.Profile == "":
@@ -67,7 +67,7 @@ func (p Placement) Err() error {
 			"next: run again with KEEP=yes and look at: kubectl describe pod -n %s %s", pod, p.Message, p.Namespace, p.Name)
 	}
 	return fmt.Errorf("pod %s is not bound, and the scheduler reported no reason; "+
-		"next: run again with KEEP=yes and look into kube-scheduler.log", pod)
+		"next: run again with KEEP=yes and read kube-scheduler.log", pod)
 }
 
 // observation is the watched state of a pod.
@@ -334,7 +334,7 @@ func (c *ControlPlane) observe(ctx context.Context, o *observer) (stop func(), e
 	events.Start(ctx.Done())
 	if !cache.WaitForCacheSync(ctx.Done(), podInformer.HasSynced, eventInformer.HasSynced) {
 		defer cancel()
-		return nil, endOf(ctx, "pods and their events are not seen yet")
+		return nil, endOf(ctx, "the pods and their events are not listed yet")
 	}
 	return cancel, nil
 }

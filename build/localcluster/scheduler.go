@@ -21,7 +21,7 @@ import (
 const nextScheduler = "build it in the patched tree with: make all WHAT=cmd/kube-scheduler"
 
 // nextPanic is the next step after a panic of a program with plugins.
-const nextPanic = "fix the plugin that the lines above name, and run again"
+const nextPanic = "fix the plugin that is named above, and run again"
 
 // Scheduler is a kube-scheduler of a control plane.
 type Scheduler struct {
@@ -173,7 +173,7 @@ func (s *Scheduler) start(ctx context.Context, executable string, config *schedu
 			}
 			return seesNodes(metrics, len(nodes.Items))
 		},
-		Next:      fmt.Sprintf("correct %s as the last lines say, and run again", config.file),
+		Next:      fmt.Sprintf("fix what the last lines report in %s, and run again", config.file),
 		NextPanic: nextPanic,
 		Arguments: func(port int) []string {
 			return append([]string{
@@ -209,7 +209,7 @@ func seesNodes(metrics []byte, nodes int) error {
 		}
 	}
 	if cached < float64(nodes) {
-		return fmt.Errorf("its cache has %v of %d nodes", cached, nodes)
+		return fmt.Errorf("the scheduler's cache has %v of %d nodes", cached, nodes)
 	}
 	return nil
 }

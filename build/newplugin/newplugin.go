@@ -56,7 +56,7 @@ func Check(name string, points []string) error {
 			"make new-plugin NAME=My%s POINTS=filter,score", name)
 	}
 	if len(points) == 0 {
-		return nextstep.With(errors.New("no POINTS are given"), "make new-plugin NAME=%s POINTS=filter,score", name)
+		return nextstep.With(errors.New("POINTS is not given"), "make new-plugin NAME=%s POINTS=filter,score", name)
 	}
 	for _, point := range points {
 		if !slices.Contains(Points, point) {

@@ -28,7 +28,7 @@ func TestWriteRefuses(t *testing.T) {
 		{"Func", []string{"score"}, "is reserved"},
 		{"Taken", []string{"score"}, "already exists"},
 		{"MyPlugin", []string{"queue"}, "is not one of prefilter,filter"},
-		{"MyPlugin", nil, "no POINTS are given"},
+		{"MyPlugin", nil, "POINTS is not given"},
 	} {
 		err := Write(dir, tt.name, tt.points)
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "next: ") {

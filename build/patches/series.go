@@ -81,7 +81,7 @@ func Read(dir string) ([]Patch, error) {
 func parse(name string, content []byte) (Patch, error) {
 	start := bytes.Index(content, []byte("\ndiff --git "))
 	if start < 0 {
-		return Patch{}, nextstep.With(errors.New("no line starts with \"diff --git\""), "make it with git format-patch")
+		return Patch{}, nextstep.With(errors.New("no line starts with \"diff --git\""), "create it with git format-patch")
 	}
 	diff := content[start+1:]
 	if end := bytes.LastIndex(diff, []byte("\n-- \n")); end >= 0 {

@@ -166,8 +166,8 @@ func applied(options Options) ([]patches.Patch, error) {
 var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) ")
 
 const checkoutNote = "\n> In this bundle: commands that begin with `make`, `bash`, `git` or `go`, here and in the comments of manifests,\n" +
-	"> are for a checkout of the project's source, as are the folders `build/`, `plugins/`, `scripts/` and `test/`.\n" +
-	"> What a bundle has is `kube-scheduler-swap`, `kubectl-scheduling`, the image and the manifests.\n"
+	"> need a checkout of the project's source, as do the directories `build/`, `plugins/`, `scripts/` and `test/`.\n" +
+	"> A bundle contains `kube-scheduler-swap`, `kubectl-scheduling`, the image and the manifests.\n"
 
 // bundled returns a page with a note below the title about commands that need a checkout.
 func bundled(page []byte) []byte {
@@ -193,7 +193,7 @@ func pinOf(options Options) ([]byte, error) {
 	if pin.Version == options.Kubernetes {
 		return os.ReadFile(options.UpstreamVersion)
 	}
-	lines := "# What this bundle was built from; it is not what the project pins.\nKUBERNETES_VERSION=" + options.Kubernetes + "\n"
+	lines := "# The release and Go that this bundle was built from. The project pins another release.\nKUBERNETES_VERSION=" + options.Kubernetes + "\n"
 	if options.Commit != "" {
 		lines += "KUBERNETES_COMMIT=" + options.Commit + "\n"
 	}
@@ -227,7 +227,7 @@ func unpack(options Options) (unpacked, error) {
 	// Lookup by name: an archive of another version does not contain it.
 	found, err := tarball.ImageFromPath(options.Image, &names[0])
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s holds no %s: %w", options.Image, names[0], err), "%s", again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain %s: %w", options.Image, names[0], err), "%s", again)
 	}
 	config, err := found.ConfigFile()
 	if err != nil {
@@ -261,7 +261,7 @@ func unpack(options Options) (unpacked, error) {
 	}
 	for place, name := range programs {
 		if len(contents.binaries[name]) == 0 {
-			return unpacked{}, nextstep.With(fmt.Errorf("%s holds no /%s", options.Image, place), "%s", again)
+			return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain /%s", options.Image, place), "%s", again)
 		}
 	}
 	return contents, nil

@@ -53,7 +53,7 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 	// Staging modules in vendor/ are links.
 	top, err := filepath.EvalSymlinks(folder)
 	if err != nil {
-		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "make tree, go -C build mod download, make release")
+		return nextstep.With(fmt.Errorf("cannot read the licence of %s: %w", name, err), "make tree, go -C build mod download, make release")
 	}
 	found := false
 	err = filepath.WalkDir(top, func(path string, entry fs.DirEntry, err error) error {
@@ -77,12 +77,12 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 		return nil
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("there is no LICENSE, COPYING or NOTICE in %s", folder)
+		err = fmt.Errorf("%s contains no LICENSE, COPYING or NOTICE", folder)
 	}
 	if err != nil {
-		return nextstep.With(fmt.Errorf("the licence of %s: %w", name, err), "make clean, "+
-			"go -C build mod download and make release, if it was deleted; use the Go from go.dev if the one of a distribution "+
-			"lacks it; remove a module that never had one")
+		return nextstep.With(fmt.Errorf("cannot read the licence of %s: %w", name, err), "make clean, "+
+			"go -C build mod download, make release; if a distribution's Go has no licence, use the Go from go.dev; "+
+			"if the module never had one, remove the module")
 	}
 	return nil
 }

@@ -77,12 +77,12 @@ func listed(dependencies []*debug.Module, moduleCache string) ([]Module, error) 
 		}
 		folder, err := gomodule.EscapePath(module.Path)
 		if err != nil {
-			return nil, nextstep.With(err, "take a published module for it in build/go.mod, then make release")
+			return nil, nextstep.With(err, "replace it with a published module in build/go.mod, then make release")
 		}
 		version, err := gomodule.EscapeVersion(module.Version)
 		if err != nil {
 			return nil, nextstep.With(fmt.Errorf("%s: %w", module.Path, err),
-				"take a published version of it in build/go.mod, then make release")
+				"use a published version of it in build/go.mod, then make release")
 		}
 		module.Folder = filepath.Join(moduleCache, filepath.FromSlash(folder)+"@"+version)
 		modules = append(modules, module)

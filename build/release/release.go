@@ -192,7 +192,7 @@ func inspectAll(options Options, contents map[string][]byte) (map[string]Binary,
 			binary.Modules, err = tree.modules(command)
 		} else if !bytes.Contains(content, []byte(options.Version)) {
 			// The linker silently ignores -X for a variable that does not exist.
-			err = nextstep.With(fmt.Errorf("%s does not know its version %s", options.tools()[name], options.Version),
+			err = nextstep.With(fmt.Errorf("%s does not contain its version %s", options.tools()[name], options.Version),
 				"add a variable named version to its package main, then make release")
 		}
 		if err != nil {

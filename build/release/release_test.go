@@ -337,7 +337,7 @@ func TestBundleOfAnotherRelease(t *testing.T) {
 	bundle, _ := mustWrite(t, t.TempDir(), options)
 	_, contents := headers(t, bundle)
 	got := contents[Name(version, "amd64")+"/upstream.version"]
-	want := "# What this bundle was built from; it is not what the project pins.\n" +
+	want := "# The release and Go that this bundle was built from. The project pins another release.\n" +
 		"KUBERNETES_VERSION=v1.23.1\nKUBERNETES_SUM=h1:other=\nGO_VERSION=go1.27.4\n"
 	if got != want {
 		t.Errorf("upstream.version is\n%s\nwant\n%s", got, want)
@@ -508,7 +508,7 @@ func TestWriteRefuses(t *testing.T) {
 		change func(t *testing.T, options *Options)
 		want   string
 	}{
-		{"an image of another version", func(_ *testing.T, options *Options) { options.Version = "v1.23.17+fork.ffffffffffff" }, "holds no"},
+		{"an image of another version", func(_ *testing.T, options *Options) { options.Version = "v1.23.17+fork.ffffffffffff" }, "does not contain"},
 		{"an image for another architecture", func(_ *testing.T, options *Options) { options.Architecture = "arm64" }, "not for arm64"},
 		{"a swap tool for another architecture", func(t *testing.T, options *Options) { options.Swap = tool(t, "arm64") },
 			"GOARCH=arm64, not GOARCH=amd64"},
@@ -518,7 +518,7 @@ func TestWriteRefuses(t *testing.T) {
 			content := strings.ReplaceAll(readFile(t, options.Swap), version, strings.Repeat("x", len(version)))
 			options.Swap = filepath.Join(t.TempDir(), "kube-scheduler-swap")
 			writeFile(t, options.Swap, content)
-		}, "does not know its version"},
+		}, "does not contain its version"},
 		{"no page to begin with", func(t *testing.T, options *Options) {
 			if err := os.Remove(filepath.Join(options.Project, "README.md")); err != nil {
 				t.Fatal(err)

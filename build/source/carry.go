@@ -112,12 +112,12 @@ func carriedDownloads(ctx context.Context, modules []Module) ([]download, error)
 		switch d := downloads[i]; {
 		case d.Error != "" && errors.Is(downloadError(d), ErrNotAvailable):
 			return nil, nextstep.With(downloadError(d),
-				"see that module and version in modules.yaml are right, and that go env GOPROXY offers them")
+				"check module and version in modules.yaml, and whether the module proxy (go env GOPROXY) has them")
 		case d.Error != "":
 			return nil, downloadError(d)
 		case d.Sum != m.Sum:
 			return nil, nextstep.With(fmt.Errorf("%s has the sum %s, but modules.yaml pins %s", names[i], d.Sum, m.Sum),
-				"do not build it; see which proxy it comes from (go env GOPROXY). If modules.yaml is wrong, correct it")
+				"do not build it; check which proxy it comes from (go env GOPROXY); if modules.yaml is wrong, correct it")
 		}
 	}
 	return downloads, nil
@@ -262,9 +262,10 @@ func checkImports(list []*Vendored, imports map[string][]string) error {
 		return nil
 	}
 	return nextstep.With(
-		fmt.Errorf("packages in modules.yaml import what vendor/ would not hold: %s", strings.Join(missing, ", ")),
-		"add what is imported to modules.yaml, to the packages of its module or to the dependencies; "+
-			"or take the importing package out")
+		fmt.Errorf("packages in modules.yaml import packages that vendor/ would not contain: %s",
+			strings.Join(missing, ", ")),
+		"add the imported packages to modules.yaml, to their module or to the dependencies; "+
+			"or remove the packages that import them")
 }
 
 // isStandard reports whether an import is from the standard library.

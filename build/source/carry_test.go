@@ -304,16 +304,16 @@ func TestCarryRefuses(t *testing.T) {
 			"next: put upstream's version", "go mod download -json example.org/carried@v1.0.0",
 		}},
 		"a module that there is not": {func(_ *testing.T, m *Module) { m.Path = "example.org/none" }, []string{
-			"example.org/none@v1.0.0", "next: see that",
+			"example.org/none@v1.0.0", "next: check",
 		}},
 		"a CRD that there is not": {func(_ *testing.T, m *Module) {
 			m.Plugins = []Plugin{{Name: "Gang", Package: "client", Constructor: "New", CRDs: []string{"crd.yaml"}}}
 		}, []string{"example.org/carried@v1.0.0: crd.yaml, which Gang needs: ", "next: correct the crds of Gang"}},
 		"a CRD that is none": {func(_ *testing.T, m *Module) {
 			m.Plugins = []Plugin{{Name: "Gang", Package: "client", Constructor: "New", CRDs: []string{"client/data.json"}}}
-		}, []string{"it holds no CustomResourceDefinition", "next: correct the crds of Gang"}},
+		}, []string{"it contains no CustomResourceDefinition", "next: correct the crds of Gang"}},
 		"a package that upstream vendors": {packages("client", "known"), []string{
-			"upstream vendors example.org/carried/known itself", "next: take the package out",
+			"upstream vendors example.org/carried/known itself", "next: remove the package",
 		}},
 		"another sum": {func(_ *testing.T, m *Module) { m.Sum = "h1:other" }, []string{
 			"example.org/carried@v1.0.0 has the sum " + carried.Sum + ", but modules.yaml pins h1:other",
@@ -321,7 +321,7 @@ func TestCarryRefuses(t *testing.T) {
 		}},
 		"imports that would be missing, on any system": {packages("incomplete", "client/v1"), []string{
 			"example.org/carried/client/v1 imports example.org/carried/client, " +
-				"example.org/carried/incomplete imports example.org/dependency/unused", "next: add what is imported",
+				"example.org/carried/incomplete imports example.org/dependency/unused", "next: add the imported packages",
 		}},
 		"a folder without a package":    {packages("docs"), []string{"no Go files", "next: correct"}},
 		"a folder that is not there":    {packages("absent"), []string{"no Go files", "next: correct"}},
@@ -329,7 +329,7 @@ func TestCarryRefuses(t *testing.T) {
 		"a proxy that does not answer": {func(t *testing.T, _ *Module) {
 			t.Setenv("GOPROXY", "off")
 			in(t, ".", "go", "clean", "-modcache")
-		}, []string{"next: see that"}},
+		}, []string{"next: check"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := carried
@@ -369,27 +369,27 @@ func TestReadModulesRefuses(t *testing.T) {
 		"no packages":                {"packages:\n  - client", "packages: []", "no packages"},
 		"a package elsewhere":        {"- client", "- ../client", `package "../client"`},
 		"a package by its full path": {"- client", "- /client", `package "/client"`},
-		"a package twice":            {"- client\n", "- client\n  - client\n", "example.org/carried/client stands"},
-		"a module twice":             {entry, entry + strings.Replace(entry, "client", "other", 1), "carried stands"},
+		"a package twice":            {"- client\n", "- client\n  - client\n", "example.org/carried/client is listed twice"},
+		"a module twice":             {entry, entry + strings.Replace(entry, "client", "other", 1), "carried is listed twice"},
 		"another version below a module": {plugins, plugins + dependencies + strings.Replace(below, "v0.5.0", "v0.5.1", 1) +
-			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "lacking stands there as v0.5.1 " + sum + " and as v0.5.0"},
+			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "lacking is listed as v0.5.1 " + sum + " and as v0.5.0"},
 		"another sum below a module": {plugins, plugins + dependencies + strings.Replace(below, "h1:nzP", "h1:aaa", 1) +
-			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "and as v0.5.0 " + sum + ": two versions"},
-		"a dependency with a dependency":  {plugins, plugins + dependencies + below + "    dependencies: [{module: a.b/c}]\n", "a dependency has packages only"},
-		"a dependency with arguments":     {plugins, plugins + dependencies + below + "    arguments: .\n", "a dependency has packages only"},
+			strings.Replace(plugins, "carried", "more", 1) + dependencies + below, "and as v0.5.0 " + sum + ": a binary cannot contain two versions"},
+		"a dependency with a dependency":  {plugins, plugins + dependencies + below + "    dependencies: [{module: a.b/c}]\n", "a dependency can only have packages"},
+		"a dependency with arguments":     {plugins, plugins + dependencies + below + "    arguments: .\n", "a dependency can only have packages"},
 		"a dependency without packages":   {plugins, plugins + dependencies + "  - module: example.org/lacking\n    version: v0.5.0\n    sum: " + sum + "\n", "lacking: no packages"},
-		"dependencies without plugins":    {plugins, entry + dependencies + below, "dependencies, and no plugins"},
-		"arguments without plugins":       {plugins, entry + "  arguments: client\n", "it has arguments or dependencies, and no plugins"},
-		"arguments from elsewhere":        {plugins, plugins + "  arguments: other\n", "arguments: other is none of its packages"},
-		"a plugin from elsewhere":         {"package: client", "package: other", "plugin Gang: other is none of its module's packages"},
-		"a plugin whose name is no name":  {"name: Gang", "name: '\"'", "a name is of the form"},
-		"a plugin without a name":         {"name: Gang", "name: ''", `plugin "": a name is of the form`},
-		"a plugin without a constructor":  {"constructor: New", "constructor: ''", `plugin Gang: "" is no exported function`},
-		"a constructor for itself":        {"constructor: New", "constructor: newGang", `"newGang" is no exported function`},
-		"code in the place of a function": {"constructor: New", "constructor: New()", `"New()" is no exported function`},
-		"a plugin twice":                  {plugins, plugins + gang, "the plugin Gang stands there twice"},
-		"a plugin of two modules":         {plugins, plugins + strings.Replace(plugins, "carried", "more", 1), "more: the plugin Gang stands there twice"},
-		"a CRD elsewhere":                 {"    constructor: New\n", "    constructor: New\n    crds:\n    - ../crd.yaml\n", `plugin Gang: "../crd.yaml" is no file`},
+		"dependencies without plugins":    {plugins, entry + dependencies + below, "dependencies, but no plugins"},
+		"arguments without plugins":       {plugins, entry + "  arguments: client\n", "it has arguments or dependencies, but no plugins"},
+		"arguments from elsewhere":        {plugins, plugins + "  arguments: other\n", "arguments: other is not one of its packages"},
+		"a plugin from elsewhere":         {"package: client", "package: other", "plugin Gang: other is not one of its module's packages"},
+		"a plugin whose name is no name":  {"name: Gang", "name: '\"'", "the name is not of the form"},
+		"a plugin without a name":         {"name: Gang", "name: ''", `plugin "": the name is not of the form`},
+		"a plugin without a constructor":  {"constructor: New", "constructor: ''", `plugin Gang: "" is not the name of an exported function`},
+		"a constructor for itself":        {"constructor: New", "constructor: newGang", `"newGang" is not the name of an exported function`},
+		"code in the place of a function": {"constructor: New", "constructor: New()", `"New()" is not the name of an exported function`},
+		"a plugin twice":                  {plugins, plugins + gang, "the plugin Gang is listed twice"},
+		"a plugin of two modules":         {plugins, plugins + strings.Replace(plugins, "carried", "more", 1), "more: the plugin Gang is listed twice"},
+		"a CRD elsewhere":                 {"    constructor: New\n", "    constructor: New\n    crds:\n    - ../crd.yaml\n", `plugin Gang: "../crd.yaml" is not the path of a file`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := ReadModules(file(strings.Replace(valid, tt.old, tt.new, 1)))

@@ -43,13 +43,13 @@ func RemoveModule(file, path string) error {
 	return editModules(file, func(modules *yaml.Node) error {
 		at := find(modules, path)
 		if at < 0 {
-			return nextstep.With(fmt.Errorf("%s does not name %s", file, path),
-				"take MODULE from: grep '^- module: ' %s", file)
+			return nextstep.With(fmt.Errorf("%s has no module %s", file, path),
+				"choose MODULE from: grep '^- module: ' %s", file)
 		}
 		if yaml.NewRNode(modules.Content[at]).Field("plugins") == nil {
 			return nextstep.With(
-				fmt.Errorf("%s names no plugin of %s, which this project's own plugins import", file, path),
-				"edit %s, if they no longer do", file)
+				fmt.Errorf("%s has no plugins of %s, because the project's own plugins import that module", file, path),
+				"if they no longer import it, edit %s", file)
 		}
 		modules.Content = slices.Delete(modules.Content, at, at+1)
 		return nil
@@ -87,8 +87,8 @@ func editModules(file string, edit func(modules *yaml.Node) error) error {
 		return err
 	}
 	if _, err := parseModules(text.Bytes()); err != nil {
-		return nextstep.With(fmt.Errorf("%s cannot carry that, and stays as it was: %w", file, err),
-			"make remove-module for what is in its way, or choose other PLUGINS")
+		return nextstep.With(fmt.Errorf("%s would be invalid with this change, and is unchanged: %w", file, err),
+			"make remove-module for the module in conflict, or choose other PLUGINS")
 	}
 	edited := file + ".new"
 	defer os.Remove(edited)

@@ -105,18 +105,19 @@ func TestEditModules(t *testing.T) {
 		},
 		"a plugin that another module has": {
 			before: entriesWithComments, edit: add(renamed("example.org/quotas", "Gang")),
-			wants: []string{"cannot carry that", "example.org/quotas: the plugin Gang stands there twice", "next: make remove-module"},
+			wants: []string{"would be invalid with this change", "example.org/quotas: the plugin Gang is listed twice", "next: make remove-module"},
 		},
 		"another version of what another module has": {
 			before: entriesWithComments, edit: add(Module{Path: "example.org/lacking", Version: "v0.6.0", Sum: entry("example.org/quotas").Sum, Packages: []string{"."}}),
-			wants: []string{"example.org/lacking stands there as v0.5.0", "and as v0.6.0", "next: make remove-module"},
+			wants: []string{"example.org/lacking is listed as v0.5.0", "and as v0.6.0", "next: make remove-module"},
 		},
 		"removed, and not there": {
-			before: entriesWithComments, edit: remove("example.org/none"), wants: []string{"does not name example.org/none", "next: take MODULE from"},
+			before: entriesWithComments, edit: remove("example.org/none"), wants: []string{"has no module example.org/none", "next: choose MODULE from"},
 		},
 		"removed, and this project's own": {
 			before: entriesWithComments, edit: remove("example.org/client"),
-			wants: []string{"names no plugin of example.org/client, which this project's own plugins import", "next: edit"},
+			wants: []string{"has no plugins of example.org/client, because the project's own plugins import that module",
+				"next: if they no longer import it, edit"},
 		},
 		"a file that is broken": {
 			before: "modules: [", edit: add(entry("example.org/quotas")), wants: []string{"next: correct it"},

@@ -123,7 +123,7 @@ func needChecksumDatabase(ctx context.Context) error {
 	}
 	if strings.TrimSpace(string(database)) == "off" {
 		return nextstep.With(
-			errors.New("the checksum database is switched off (GOSUMDB=off), and nothing would vouch for what is downloaded"),
+			errors.New("the checksum database is switched off (GOSUMDB=off), so downloads cannot be verified"),
 			"go env -u GOSUMDB, or unset GOSUMDB; make image SOURCE=git needs it only for a release that is not pinned")
 	}
 	return nil
@@ -168,15 +168,15 @@ func downloadError(d download) error {
 	switch {
 	case strings.Contains(d.Error, "checksum mismatch"), strings.Contains(d.Error, "SECURITY ERROR"):
 		return nextstep.With(
-			fmt.Errorf("%s: what was downloaded is not what the checksum database vouches for:\n%s", module, d.Error),
-			"go clean -modcache, then again; if it stays so, the module proxy in use (go env GOPROXY) is serving a changed module")
+			fmt.Errorf("%s: the download does not match the checksum database:\n%s", module, d.Error),
+			"go clean -modcache, then run the same command again; if it fails again, the module proxy (go env GOPROXY) serves a modified module")
 	case strings.Contains(d.Error, "403 Forbidden"), strings.Contains(d.Error, "404 Not Found"),
 		strings.Contains(d.Error, "410 Gone"), strings.Contains(d.Error, "unknown revision"):
 		return nextstep.With(fmt.Errorf("%s: %w: %s", module, ErrNotAvailable, d.Error),
 			"make image SOURCE=git, or another UPSTREAM=v1.23.x")
 	}
 	return nextstep.With(fmt.Errorf("%s cannot be downloaded: %s", module, d.Error),
-		"see that the module proxy (go env GOPROXY) and the checksum database (go env GOSUMDB) can be reached, "+
+		"check that the module proxy (go env GOPROXY) and the checksum database (go env GOSUMDB) can be reached, "+
 			"then run the same command again")
 }
 
@@ -201,7 +201,7 @@ func extract(d download, dir string) error {
 	if sum != d.Sum {
 		return nextstep.With(
 			fmt.Errorf("%s@%s: the zip in the module cache has the sum %s, wanted %s", d.Path, d.Version, sum, d.Sum),
-			"go clean -modcache, then again")
+			"go clean -modcache, then run the same command again")
 	}
 	archive, err := zip.OpenReader(d.Zip)
 	if err != nil {
@@ -253,7 +253,7 @@ func stagingModules(goMod string) ([]string, error) {
 		}
 	}
 	if len(names) == 0 {
-		return nil, fmt.Errorf("%s replaces no module by ./%s/…: not a Kubernetes tree", goMod, stagingDir)
+		return nil, fmt.Errorf("%s has no replace directive for ./%s/…, so this is not a Kubernetes tree", goMod, stagingDir)
 	}
 	return names, nil
 }
@@ -289,7 +289,7 @@ func addStaging(ctx context.Context, version, dir string, names []string, progre
 			if !dispensable[name] || !errors.Is(err, ErrNotAvailable) {
 				return err
 			}
-			fmt.Fprintf(progress, "  modules: %s is not available; an empty module stands in for it (nothing in the scheduler uses it)\n", d.Path)
+			fmt.Fprintf(progress, "  modules: %s is not available; an empty module replaces it (the scheduler does not use it)\n", d.Path)
 			if err := emptyModule(dir, target, d.Path); err != nil {
 				return err
 			}
@@ -395,7 +395,7 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 	command := goCommand(ctx, dir, "mod", "vendor")
 	if output, err := command.CombinedOutput(); err != nil {
 		return nextstep.With(fmt.Errorf("go mod vendor: %w: %s", err, logtail.Last(string(output), 5)),
-			"see that the module proxy (go env GOPROXY) can be reached, then run the same command again")
+			"check that the module proxy (go env GOPROXY) can be reached, then run the same command again")
 	}
 	made, err := os.ReadFile(filepath.Join(vendorDir, "modules.txt"))
 	if err != nil {
@@ -403,7 +403,7 @@ func vendor(ctx context.Context, dir string, staging []string, progress io.Write
 	}
 	if !bytes.Equal(made, published["modules.txt"]) {
 		return nextstep.With(
-			errors.New("vendor/modules.txt is not the one that upstream published: the tree would not be upstream's"),
+			errors.New("vendor/modules.txt differs from the one that upstream published, so the tree would not be upstream's"),
 			"make image SOURCE=git, and report this with `go version` (%d bytes made, %d published)",
 			len(made), len(published["modules.txt"]))
 	}

@@ -164,9 +164,9 @@ func TestDownloadErrors(t *testing.T) {
 		"reading https://proxy/x.info: 403 Forbidden":                 {true, "next: make image SOURCE=git"},
 		"reading https://proxy/x.info: 404 Not Found":                 {true, "next: make image SOURCE=git"},
 		"verifying module: checksum mismatch":                         {false, "next: go clean -modcache"},
-		"dial tcp 127.0.0.1:1: connect: connection refused":           {false, "next: see that the module proxy"},
-		"Get \"https://proxy/x.zip\": unexpected EOF":                 {false, "next: see that the module proxy"},
-		"write /cache/x.zip: no space left on device (502 not found)": {false, "next: see that the module proxy"},
+		"dial tcp 127.0.0.1:1: connect: connection refused":           {false, "next: check that the module proxy"},
+		"Get \"https://proxy/x.zip\": unexpected EOF":                 {false, "next: check that the module proxy"},
+		"write /cache/x.zip: no space left on device (502 not found)": {false, "next: check that the module proxy"},
 	} {
 		err := downloadError(download{Path: "k8s.io/api", Version: "v0.23.17", Error: message})
 		if errors.Is(err, ErrNotAvailable) != want.notAvailable || !strings.Contains(err.Error(), want.text) {

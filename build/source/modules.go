@@ -104,12 +104,12 @@ func WithoutPlugins(modules []Module) []Module {
 func ReadModules(file string) ([]Module, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot read what is carried: %w", err), "git checkout -- modules.yaml")
+		return nil, nextstep.With(fmt.Errorf("cannot read the list of modules: %w", err), "git checkout -- modules.yaml")
 	}
 	modules, err := parseModules(content)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("%s: %w", file, err),
-			"correct it; docs/modules.md says what stands there")
+			"correct it; see docs/modules.md")
 	}
 	return modules, nil
 }
@@ -129,7 +129,7 @@ func checkModules(modules []Module) error {
 	versions := map[string]Module{}
 	for _, m := range modules {
 		if entries[m.Path] {
-			return fmt.Errorf("%s stands there twice", m.Path)
+			return fmt.Errorf("%s is listed twice", m.Path)
 		}
 		entries[m.Path] = true
 		for _, each := range append([]Module{m}, m.Dependencies...) {
@@ -137,14 +137,14 @@ func checkModules(modules []Module) error {
 				return err
 			}
 			if other, known := versions[each.Path]; known && (other.Version != each.Version || other.Sum != each.Sum) {
-				return fmt.Errorf("%s stands there as %s %s and as %s %s: two versions cannot be in one binary",
+				return fmt.Errorf("%s is listed as %s %s and as %s %s: a binary cannot contain two versions of a module",
 					each.Path, other.Version, other.Sum, each.Version, each.Sum)
 			}
 			versions[each.Path] = each
 		}
 		for _, dependency := range m.Dependencies {
 			if len(dependency.Plugins) > 0 || len(dependency.Dependencies) > 0 || dependency.Arguments != "" {
-				return fmt.Errorf("%s: a dependency has packages only", dependency.Path)
+				return fmt.Errorf("%s: a dependency can only have packages", dependency.Path)
 			}
 		}
 		if err := m.checkPlugins(plugins); err != nil {
@@ -167,10 +167,10 @@ func (m Module) check() error {
 	seen := map[string]bool{}
 	for _, folder := range m.Packages {
 		if !fs.ValidPath(folder) {
-			return fmt.Errorf("%s: package %q is not a folder of the module", m.Path, folder)
+			return fmt.Errorf("%s: package %q is not a directory of the module", m.Path, folder)
 		}
 		if seen[folder] {
-			return fmt.Errorf("%s stands there twice", path.Join(m.Path, folder))
+			return fmt.Errorf("%s is listed twice", path.Join(m.Path, folder))
 		}
 		seen[folder] = true
 	}
@@ -183,26 +183,26 @@ var pluginName = regexp.MustCompile(`^[A-Za-z0-9][-A-Za-z0-9_.]*$`)
 // checkPlugins checks the plugins and adds their names to seen.
 func (m Module) checkPlugins(seen map[string]bool) error {
 	if len(m.Plugins) == 0 && (m.Arguments != "" || len(m.Dependencies) > 0) {
-		return errors.New("it has arguments or dependencies, and no plugins")
+		return errors.New("it has arguments or dependencies, but no plugins")
 	}
 	if m.Arguments != "" && !slices.Contains(m.Packages, m.Arguments) {
-		return fmt.Errorf("arguments: %s is none of its packages", m.Arguments)
+		return fmt.Errorf("arguments: %s is not one of its packages", m.Arguments)
 	}
 	for _, plugin := range m.Plugins {
 		switch {
 		case !pluginName.MatchString(plugin.Name):
-			return fmt.Errorf("plugin %q: a name is of the form %s", plugin.Name, pluginName)
+			return fmt.Errorf("plugin %q: the name is not of the form %s", plugin.Name, pluginName)
 		case seen[plugin.Name]:
-			return fmt.Errorf("the plugin %s stands there twice", plugin.Name)
+			return fmt.Errorf("the plugin %s is listed twice", plugin.Name)
 		case !slices.Contains(m.Packages, plugin.Package):
-			return fmt.Errorf("plugin %s: %s is none of its module's packages", plugin.Name, plugin.Package)
+			return fmt.Errorf("plugin %s: %s is not one of its module's packages", plugin.Name, plugin.Package)
 		case !token.IsIdentifier(plugin.Constructor) || !token.IsExported(plugin.Constructor):
-			return fmt.Errorf("plugin %s: %q is no exported function", plugin.Name, plugin.Constructor)
+			return fmt.Errorf("plugin %s: %q is not the name of an exported function", plugin.Name, plugin.Constructor)
 		}
 		seen[plugin.Name] = true
 		for _, file := range plugin.CRDs {
 			if !fs.ValidPath(file) {
-				return fmt.Errorf("plugin %s: %q is no file of the module", plugin.Name, file)
+				return fmt.Errorf("plugin %s: %q is not the path of a file in the module", plugin.Name, file)
 			}
 		}
 	}

@@ -79,7 +79,7 @@ func ReadPin(file string) (Pin, error) {
 		case !known:
 			return Pin{}, fmt.Errorf("%s:%d: unknown key %q", file, number, key)
 		case *field.value != "":
-			return Pin{}, fmt.Errorf("%s:%d: %s stands there twice", file, number, key)
+			return Pin{}, fmt.Errorf("%s:%d: %s occurs twice", file, number, key)
 		case !field.form.MatchString(value):
 			return Pin{}, fmt.Errorf("%s:%d: %s=%q is not of the form %s", file, number, key, value, field.form)
 		}

@@ -51,7 +51,7 @@ func TestReadPinOfThisProject(t *testing.T) {
 func TestReadPinRefuses(t *testing.T) {
 	for name, tt := range map[string]struct{ old, new, want string }{
 		"a missing line":    {"GO_VERSION=go1.27.4\n", "", "no line GO_VERSION"},
-		"a key twice":       {"GO_VERSION=go1.27.4\n", "GO_VERSION=go1.27.4\nGO_VERSION=go1.27.4\n", ":7: GO_VERSION stands there twice"},
+		"a key twice":       {"GO_VERSION=go1.27.4\n", "GO_VERSION=go1.27.4\nGO_VERSION=go1.27.4\n", ":7: GO_VERSION occurs twice"},
 		"an unknown key":    {"GO_VERSION", "GOVERSION", `unknown key "GOVERSION"`},
 		"another minor":     {"v1.23.17", "v1.24.0", ":2: KUBERNETES_VERSION"},
 		"a short commit":    {"953be8927218", "953b", ":4: KUBERNETES_COMMIT"},

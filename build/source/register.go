@@ -180,7 +180,7 @@ func parseCRDs(content []byte) ([]CRD, error) {
 		crds = append(crds, crd)
 	}
 	if len(crds) == 0 {
-		return nil, errors.New("it holds no CustomResourceDefinition")
+		return nil, errors.New("it contains no CustomResourceDefinition")
 	}
 	return crds, nil
 }

@@ -32,7 +32,7 @@ func readTree(ctx context.Context, repository, commit string) (*treeModule, erro
 	for i, name := range []string{"go.mod", "go.sum", "vendor/modules.txt"} {
 		var err error
 		if content[i], err = git(ctx, repository, nil, "cat-file", "blob", commit+":"+name); err != nil {
-			return nil, nextstep.With(fmt.Errorf("%s: no tree of Kubernetes: %w", repository, err), "make source")
+			return nil, nextstep.With(fmt.Errorf("%s is not a Kubernetes tree: %w", repository, err), "make source")
 		}
 	}
 	goMod, err := modfile.Parse("go.mod", content[0], nil)
@@ -133,14 +133,14 @@ func (v *Vendored) check(m Module) error {
 	takes := v.takes()
 	if takes.Path != m.Path || takes.Version != m.Version {
 		return nextstep.With(
-			fmt.Errorf("upstream vendors %s, but modules.yaml has %s@%s: two versions cannot be in one binary",
+			fmt.Errorf("upstream vendors %s, but modules.yaml has %s@%s: a binary cannot contain two versions of a module",
 				takes, m.Path, m.Version),
 			"put upstream's version into modules.yaml, with the sum that `go mod download -json %s` prints; "+
-				"or take the module out", takes)
+				"or remove the module", takes)
 	}
 	for _, imported := range m.ImportPaths() {
 		if slices.Contains(v.Packages, imported) {
-			return nextstep.With(fmt.Errorf("upstream vendors %s itself", imported), "take the package out of modules.yaml")
+			return nextstep.With(fmt.Errorf("upstream vendors %s itself", imported), "remove the package from modules.yaml")
 		}
 	}
 	return nil

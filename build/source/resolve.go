@@ -29,9 +29,9 @@ import (
 const (
 	schemePackage = kubernetesModule + "/pkg/scheduler/apis/config/scheme"
 	// byHand is the next step where the code of a module does not say what is meant.
-	byHand = "write the entry into modules.yaml yourself; docs/modules.md says how"
+	byHand = "write the entry into modules.yaml yourself; see docs/modules.md"
 	// otherVersion is the next step where a version of a module does not fit; it names the module.
-	otherVersion = "take the module's version for Kubernetes 1.23: go list -m -versions %s"
+	otherVersion = "use the module's version for Kubernetes 1.23: go list -m -versions %s"
 )
 
 // Resolve makes the entry of modules.yaml for plugins of a module: it finds their packages and constructors, the
@@ -42,7 +42,7 @@ func Resolve(ctx context.Context, name, version string, plugins []string, reposi
 	defer r.cleanup()
 	listed, err := git(ctx, repository, nil, "cat-file", "blob", commit+":vendor/modules.txt")
 	if err != nil {
-		return Module{}, nextstep.With(fmt.Errorf("%s: no tree of Kubernetes: %w", repository, err), "make tree")
+		return Module{}, nextstep.With(fmt.Errorf("%s is not a Kubernetes tree: %w", repository, err), "make tree")
 	}
 	r.vendored = ParseVendorList(listed)
 	if r.root, err = r.unpack(name, version); err != nil {
@@ -109,7 +109,7 @@ func (m *unpackedModule) goMod(
 	}
 	file, err := parse(m.String()+"/go.mod", content, nil)
 	if err != nil {
-		return nil, nextstep.With(err, "take another version of %s: go list -m -versions %s", m.path, m.path)
+		return nil, nextstep.With(err, "use another version of %s: go list -m -versions %s", m.path, m.path)
 	}
 	return file, nil
 }
@@ -147,7 +147,7 @@ func (r *resolver) unpack(name, version string) (*unpackedModule, error) {
 	d := downloads[0]
 	if d.Error != "" {
 		if err = downloadError(d); errors.Is(err, ErrNotAvailable) {
-			err = nextstep.With(err, "see that MODULE=path@version is right, and that go env GOPROXY offers it")
+			err = nextstep.With(err, "check MODULE=path@version, and whether the module proxy (go env GOPROXY) has it")
 		}
 		return nil, err
 	}
@@ -174,8 +174,8 @@ func (r *resolver) sameMinor() error {
 	needs := r.root.requires[kubernetesModule]
 	if needs == "" {
 		return nextstep.With(
-			fmt.Errorf("%s does not require %s: it has no plugin of kube-scheduler", r.root, kubernetesModule),
-			"see that MODULE=path@version is right")
+			fmt.Errorf("%s does not require %s, so it has no kube-scheduler plugins", r.root, kubernetesModule),
+			"check MODULE=path@version")
 	}
 	if semver.MajorMinor(needs) != "v1.23" {
 		return nextstep.With(fmt.Errorf("%s is made for Kubernetes %s, and this is 1.23", r.root, needs),
@@ -197,7 +197,7 @@ func (r *resolver) free(name string) error {
 	}
 	if strings.Contains(string(names), strconv.Quote(name)) ||
 		strings.Contains(string(registry), strconv.Quote(kubernetesModule+"/"+folder+strings.ToLower(name))) {
-		return nextstep.With(fmt.Errorf("kube-scheduler has a plugin %s of its own", name), "leave it out of PLUGINS")
+		return nextstep.With(fmt.Errorf("kube-scheduler already has its own plugin %s", name), "leave it out of PLUGINS")
 	}
 	return nil
 }
@@ -413,9 +413,9 @@ func (m *goModule) plugin(module, name string) (Plugin, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		next := "take another module: no plugin was found in this one"
+		next := "use another module: this one has no plugins"
 		if len(known) > 0 {
-			next = "take PLUGINS from those that were found: " + strings.Join(slices.Compact(known), ", ")
+			next = "choose PLUGINS from those that were found: " + strings.Join(slices.Compact(known), ", ")
 		}
 		return Plugin{}, nextstep.With(fmt.Errorf("%s has no plugin %q with a constructor "+
 			"func(runtime.Object, framework.Handle) (framework.Plugin, error)", module, name), "%s", next)
@@ -567,9 +567,9 @@ func (r *resolver) required(imported string, by *unpackedModule) (takes module.V
 	takes.Version = r.vendored[at].takes().Version
 	if semver.Compare(version, takes.Version) > 0 {
 		return takes, false, nextstep.With(
-			fmt.Errorf("%s needs %s@%s, and upstream vendors %s: two versions cannot be in one binary",
+			fmt.Errorf("%s needs %s@%s, but upstream vendors %s: a binary cannot contain two versions of a module",
 				by, name, version, takes.Version),
-			"take an older version of the module (go list -m -versions %s), or leave out the plugin that needs it",
+			"use an older version of the module (go list -m -versions %s), or leave out the plugin that needs it",
 			r.root.path)
 	}
 	return takes, false, nil
@@ -583,7 +583,7 @@ func (r *resolver) provider(imported string, by *unpackedModule) (*unpackedModul
 	}
 	if takes.Path == "" {
 		return nil, nextstep.With(
-			fmt.Errorf("%s imports %s, and no module that it requires has that", by, imported), byHand)
+			fmt.Errorf("%s imports %s, which is in none of the modules that it requires", by, imported), byHand)
 	}
 	return r.unpack(takes.Path, takes.Version)
 }

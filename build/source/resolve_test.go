@@ -190,33 +190,33 @@ func TestResolveRefuses(t *testing.T) {
 		wants []string
 	}{
 		"a module that needs more than upstream vendors": {gangsPath, "v1.1.0", "Plain", []string{
-			"example.org/gangs@v1.1.0 needs example.org/dependency@v1.2.0, and upstream vendors v1.1.0",
-			"next: take an older version of the module (go list -m -versions example.org/gangs)",
+			"example.org/gangs@v1.1.0 needs example.org/dependency@v1.2.0, but upstream vendors v1.1.0",
+			"next: use an older version of the module (go list -m -versions example.org/gangs)",
 		}},
 		"a module for another minor": {gangsPath, "v1.2.0", "Gang", []string{
-			"example.org/gangs@v1.2.0 is made for Kubernetes v1.24.0, and this is 1.23", "next: take the module's version for",
+			"example.org/gangs@v1.2.0 is made for Kubernetes v1.24.0, and this is 1.23", "next: use the module's version for",
 		}},
 		"a module without plugins": {lackingPath, "v0.5.0", "Gang", []string{
-			"does not require k8s.io/kubernetes", "next: see that MODULE=path@version is right",
+			"does not require k8s.io/kubernetes", "next: check MODULE=path@version",
 		}},
 		"a module whose go.mod cannot be read": {gangsPath, "v1.3.0", "Gang", []string{
-			"example.org/gangs@v1.3.0/go.mod:", "next: take another version of example.org/gangs",
+			"example.org/gangs@v1.3.0/go.mod:", "next: use another version of example.org/gangs",
 		}},
 		"two packages for the arguments": {gangsPath, "v1.4.0", "Gang", []string{
 			"several packages of example.org/gangs add to the scheduler's scheme: apis/scheme, pkg/other", "next: write the entry",
 		}},
 		"a name that upstream has": {gangsPath, "v1.0.0", "Gang,ImageLocality", []string{
-			"kube-scheduler has a plugin ImageLocality of its own", "next: leave it out of PLUGINS",
+			"kube-scheduler already has its own plugin ImageLocality", "next: leave it out of PLUGINS",
 		}},
 		"a name that this project has": {gangsPath, "v1.0.0", "NodeLoad", []string{
-			"kube-scheduler has a plugin NodeLoad of its own", "next: leave it out of PLUGINS",
+			"kube-scheduler already has its own plugin NodeLoad", "next: leave it out of PLUGINS",
 		}},
 		"a plugin without a constructor": {gangsPath, "v1.0.0", "Bare", []string{
 			`example.org/gangs has no plugin "Bare" with a constructor`, "Absent, Gang, ImageLocality, Later, NodeLoad, Other, Plain, Registered, Stray",
 		}},
 		"a plugin that there is not": {gangsPath, "v1.0.0", "Gnag", []string{
 			`no plugin "Gnag"`,
-			"next: take PLUGINS from those that were found: Absent, Gang,",
+			"next: choose PLUGINS from those that were found: Absent, Gang,",
 		}},
 		"a plugin with two constructors": {gangsPath, "v1.0.0", "Twice", []string{
 			"several constructors for Twice: pkg/twice.NewOne, pkg/twice.NewOther",
@@ -235,25 +235,25 @@ func TestResolveRefuses(t *testing.T) {
 			"next: ",
 		}},
 		"an import of no module": {gangsPath, "v1.0.0", "Stray", []string{
-			"imports example.org/stray, and no module that it requires has that",
+			"imports example.org/stray, which is in none of the modules that it requires",
 			"next: ",
 		}},
 		"a version that there is not": {gangsPath, "v9.0.0", "Gang", []string{
 			"example.org/gangs@v9.0.0",
-			"next: see that",
+			"next: check",
 		}},
 		"a module that there is not": {"example.org/none", "v1.0.0", "Gang", []string{
 			"example.org/none@v1.0.0",
-			"next: see that",
+			"next: check",
 		}},
-		"a module whose path is no path": {"gangs", "v1.0.0", "Gang", []string{"gangs@v1.0.0", "next: see that"}},
+		"a module whose path is no path": {"gangs", "v1.0.0", "Gang", []string{"gangs@v1.0.0", "next: check"}},
 		"a version that is none": {gangsPath, "1.0.0", "Gang", []string{
 			"example.org/gangs@1.0.0",
-			"next: see that",
+			"next: check",
 		}},
 		"a module with a text that is odd": {"example.org/gangs -x", "v1.0.0", "Gang", []string{
 			"-x@v1.0.0",
-			"next: see that",
+			"next: check",
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,8 +282,8 @@ func TestResolveRefuses(t *testing.T) {
 	without := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(without.Close)
 	for name, tt := range map[string]struct{ proxy, next string }{
-		"a proxy that does not answer":   {"http://127.0.0.1:1", "see that the module proxy (go env GOPROXY)"},
-		"a proxy that does not offer it": {without.URL, "see that MODULE=path@version is right"},
+		"a proxy that does not answer":   {"http://127.0.0.1:1", "check that the module proxy (go env GOPROXY)"},
+		"a proxy that does not offer it": {without.URL, "check MODULE=path@version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOPROXY", tt.proxy)
@@ -299,7 +299,7 @@ func TestResolveRefuses(t *testing.T) {
 	}
 	t.Run("a folder that is no tree", func(t *testing.T) {
 		_, err := Resolve(context.Background(), gangsPath, "v1.0.0", []string{"Gang"}, t.TempDir(), commit)
-		if err == nil || !strings.Contains(err.Error(), "no tree of Kubernetes") || !strings.Contains(err.Error(), "next: make tree") {
+		if err == nil || !strings.Contains(err.Error(), "is not a Kubernetes tree") || !strings.Contains(err.Error(), "next: make tree") {
 			t.Errorf("Resolve = %v", err)
 		}
 	})

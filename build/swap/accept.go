@@ -58,15 +58,15 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 		return nil, nil, nextstep.With(
 			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
 				"it is a stock scheduler, or was built without this project's patch 0430"),
-			"take the kube-scheduler.tar of the release bundle, or for the stock one kube-scheduler-swap rollback")
+			"use the kube-scheduler.tar of the release bundle; to restore the stock scheduler: kube-scheduler-swap rollback")
 	default:
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))
 		}
-		return nil, nil, fmt.Errorf("its check ended with %w: %s", err,
+		return nil, nil, fmt.Errorf("its check failed with %w: %s", err,
 			strings.ReplaceAll(logtail.Last(failures.String(), 6), "\n", "\n    "))
 	}
-	says := linesWith("warning: ", output.String())
+	warnings := linesWith("warning: ", output.String())
 	var missing []string
 	for _, note := range linesWith("note: ", output.String()) {
 		switch {
@@ -75,7 +75,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 			// For the scheduler's check this is not an error: the configuration may be for another machine.
 			missing = append(missing, strings.Replace(note, missingNote, "is not visible in its pod", 1))
 		default:
-			says = append(says, note)
+			warnings = append(warnings, note)
 		}
 	}
 	if len(missing) > 0 {
@@ -85,13 +85,13 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	if pod.ConfigFile() == "" {
 		accepted := &schedulerpod.Config{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
-		return accepted, says, nil
+		return accepted, warnings, nil
 	}
 	accepted, err := schedulerpod.ReadConfig(config)
 	if err != nil {
 		return nil, nil, fmt.Errorf("its configuration: %w", err)
 	}
-	return accepted, says, nil
+	return accepted, warnings, nil
 }
 
 // missingNote is the text of the scheduler's note about a file that it cannot see.
@@ -125,7 +125,7 @@ func configOf(pod *Pod) (*schedulerpod.Config, error) {
 	config, err := schedulerpod.ReadConfig(content)
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("the scheduler's configuration: %w", err),
-			"correct it, and kube-scheduler-swap install --config FILE")
+			"correct it, then kube-scheduler-swap install --config FILE")
 	}
 	return config, nil
 }
@@ -139,7 +139,7 @@ func configContent(pod *Pod) ([]byte, error) {
 	path, mounted := pod.HostPath(inside)
 	if !mounted {
 		return nil, nextstep.With(
-			fmt.Errorf("the manifest names --config=%s, and does not mount the directory that holds it", inside),
+			fmt.Errorf("the manifest has --config=%s, but does not mount the directory of that file", inside),
 			"kube-scheduler-swap rollback")
 	}
 	content, err := readRegular(path)

@@ -43,8 +43,8 @@ type archive struct {
 // own manifest, so that a damaged archive is never run or loaded.
 func openArchive(file string) (*archive, error) {
 	damaged := func(err error) error {
-		return nextstep.With(fmt.Errorf("the image archive %s is damaged or not whole: %w", file, err),
-			"copy it here again, whole; sha256sum -c SHA256SUMS tells")
+		return nextstep.With(fmt.Errorf("the image archive %s is damaged or incomplete: %w", file, err),
+			"copy it here again, and check it with sha256sum -c SHA256SUMS")
 	}
 	if err := refuseSpecial(file); err != nil {
 		return nil, fmt.Errorf("the image archive: %w", err)
@@ -52,7 +52,7 @@ func openArchive(file string) (*archive, error) {
 	opener := func() (io.ReadCloser, error) { return os.Open(file) }
 	manifest, err := tarball.LoadManifest(opener)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nextstep.With(fmt.Errorf("the image archive %s is not there", file), "copy it to this node")
+		return nil, nextstep.With(fmt.Errorf("the image archive %s does not exist", file), "copy it to this node")
 	} else if err != nil {
 		return nil, damaged(err)
 	}
@@ -82,8 +82,8 @@ func openArchive(file string) (*archive, error) {
 			a.name, a.image, a.id = name, image, id
 			a.architecture, a.version = config.Architecture, config.Config.Labels[versionLabel]
 		} else if id != a.id {
-			return nil, nextstep.With(fmt.Errorf("%s holds several images (%s, %s)", file, a.name, name),
-				"take the kube-scheduler.tar of the release bundle")
+			return nil, nextstep.With(fmt.Errorf("%s contains several images (%s, %s)", file, a.name, name),
+				"use the kube-scheduler.tar of the release bundle")
 		}
 	}
 	return a, nil
@@ -139,7 +139,8 @@ func verifyLayers(image v1.Image, config *v1.ConfigFile) error {
 			return fmt.Errorf("layer %d: %w", i+1, err)
 		}
 		if digest != config.RootFS.DiffIDs[i] {
-			return fmt.Errorf("layer %d has the sum %s, and its configuration names %s", i+1, digest, config.RootFS.DiffIDs[i])
+			return fmt.Errorf("layer %d has the sum %s, but the image's configuration has %s",
+				i+1, digest, config.RootFS.DiffIDs[i])
 		}
 	}
 	return nil

@@ -73,7 +73,7 @@ func TestAnImageWithOtherLayersThanItSaysIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := openArchive(writeImage(t, other)); err == nil || !strings.Contains(err.Error(), "its configuration names sha256:0000") {
+	if _, err := openArchive(writeImage(t, other)); err == nil || !strings.Contains(err.Error(), "the image's configuration has sha256:0000") {
 		t.Errorf("%v", err)
 	}
 }

@@ -122,8 +122,8 @@ type replacement struct {
 	words        string
 	// first is the time of the first rename.
 	first time.Time
-	// said are the progress messages printed so far; nil: print none.
-	said map[string]bool
+	// printed are the progress messages so far; nil: print none.
+	printed map[string]bool
 	// lastProblem is why the scheduler does not work yet.
 	lastProblem string
 	// leads reports whether the new scheduler holds the lease, or needs none.
@@ -135,7 +135,7 @@ type replacement struct {
 type changedByOther struct{ manifest string }
 
 func (c *changedByOther) Error() string {
-	return fmt.Sprintf("another program or a person has written %s while this run was at work; it was left as it is", c.manifest)
+	return fmt.Sprintf("another program or a person has written %s during this run; it was left as it is", c.manifest)
 }
 
 // lookTime is the timeout for one look at the container runtime, the scheduler and its lease.
@@ -145,7 +145,7 @@ const lookTime = 5 * time.Second
 // is 0, nothing was written. A *failure means that the scheduler does not work.
 func (r *replacement) run(ctx context.Context) error {
 	t := r.tool
-	r.said = map[string]bool{}
+	r.printed = map[string]bool{}
 	// Errors here make the change slower, but not wrong.
 	pods := map[string]bool{}
 	if sandboxes, containers, err := r.observe(ctx); err == nil {
@@ -205,9 +205,9 @@ func (r *replacement) run(ctx context.Context) error {
 func (r *replacement) late() string {
 	switch timeout := r.tool.options.Timeout; {
 	case r.begun.IsZero() && time.Since(r.first) > max(kubeletTime, timeout):
-		return fmt.Sprintf("kubelet has not begun with it in %s", max(kubeletTime, timeout))
+		return fmt.Sprintf("kubelet has not started it within %s", max(kubeletTime, timeout))
 	case !r.begun.IsZero() && time.Since(r.begun) > timeout:
-		return fmt.Sprintf("it does not work after %s", timeout)
+		return fmt.Sprintf("it still does not work after %s", timeout)
 	}
 	return ""
 }
@@ -217,7 +217,7 @@ func (r *replacement) problem() string {
 	if r.words == "" {
 		return r.lastProblem
 	}
-	return r.lastProblem + "; kubelet says: " + r.words
+	return r.lastProblem + "; kubelet reports: " + r.words
 }
 
 // askKubelet reads kubelet's status for the current version from the API server, at most once a second.
@@ -226,12 +226,12 @@ func (r *replacement) askKubelet(ctx context.Context) {
 		return
 	}
 	r.asked = time.Now()
-	says, err := r.tool.cluster.kubeletSays(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version)
+	status, err := r.tool.cluster.kubeletStatusOf(ctx, r.pod.Namespace, r.tool.podName(r.pod), r.version)
 	if err != nil {
 		return
 	}
-	r.words = says.words
-	if says.begun && r.begun.IsZero() {
+	r.words = status.words
+	if status.begun && r.begun.IsZero() {
 		r.begun = r.asked
 	}
 }
@@ -308,11 +308,11 @@ func (r *replacement) fresh(sandboxes []sandbox) map[string]bool {
 
 // once prints a progress message the first time only.
 func (r *replacement) once(format string, arguments ...any) {
-	if r.said == nil {
+	if r.printed == nil {
 		return
 	}
-	if line := fmt.Sprintf(format, arguments...); !r.said[line] {
-		r.said[line] = true
+	if line := fmt.Sprintf(format, arguments...); !r.printed[line] {
+		r.printed[line] = true
 		r.tool.say("%s", line)
 	}
 }
@@ -344,12 +344,12 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 	}
 	if oldRuns {
 		r.oldSeen = true
-		r.lastProblem = "kubelet has not ended the old container; see journalctl -u kubelet"
+		r.lastProblem = "kubelet has not stopped the old container; see journalctl -u kubelet"
 		return false, false, nil
 	}
 	if r.oldGone.IsZero() {
 		r.oldGone = time.Now()
-		r.once("the old container has ended")
+		r.once("the old container has stopped")
 	}
 	r.freeLease(ctx)
 	if len(fresh) == 0 {
@@ -361,7 +361,7 @@ func (r *replacement) look(ctx context.Context) (started, done bool, err error) 
 		r.begun = time.Now()
 	}
 	if ended > exitsAllowed {
-		return true, false, &failure{reason: "its container ended repeatedly", detail: r.lastWords(ctx)}
+		return true, false, &failure{reason: "its container exited repeatedly", detail: r.lastWords(ctx)}
 	}
 	if running == nil {
 		r.lastProblem = "its container does not run"
@@ -464,7 +464,7 @@ func healthy(ctx context.Context, url string) string {
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 500))
-		return fmt.Sprintf("%s says %s: %s", url, answer.Status, strings.TrimSpace(string(text)))
+		return fmt.Sprintf("%s returns %s: %s", url, answer.Status, strings.TrimSpace(string(text)))
 	}
 	return ""
 }

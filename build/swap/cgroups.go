@@ -12,9 +12,9 @@ import (
 // cgroupRoot is the mount point of control groups: version 2, or one directory for each controller of version 1.
 const cgroupRoot = "/sys/fs/cgroup"
 
-// beside is the directory of version 2 on a system that uses version 1. The runtime creates groups there that kubelet
-// does not know and never removes.
-const beside = "unified"
+// unifiedCgroups is the directory of version 2 on a system that uses version 1. The runtime creates groups there that
+// kubelet does not know and never removes.
+const unifiedCgroups = "unified"
 
 // podCgroups returns the control groups of the given pods. Their removal is kubelet's last step in the cleanup of a
 // pod, before it starts the successor, and the only sign of it outside kubelet. The list is empty if kubelet creates
@@ -29,7 +29,7 @@ func podCgroups(root string, pods map[string]bool) []string {
 		if !entry.IsDir() {
 			return nil
 		}
-		if entry.Name() == beside {
+		if entry.Name() == unifiedCgroups {
 			return filepath.SkipDir
 		}
 		for uid := range pods {

@@ -66,7 +66,7 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 	t.checkForm(&findings, p)
 	if p.pod.pulls() {
 		findings.warn("nothing; make sure that other tools that write this manifest keep that",
-			"the manifest has the image pulled at every start; install sets imagePullPolicy: IfNotPresent, since it loads the image itself")
+			"the manifest makes kubelet pull the image at every start; install sets imagePullPolicy: IfNotPresent, because it loads the image itself")
 	}
 	t.checkReplaced(&findings, p, request)
 	t.checkConfig(ctx, &findings, p, request)
@@ -87,16 +87,16 @@ func (t *Tool) checkNames(ctx context.Context, findings *Findings, p *plan) erro
 		switch {
 		case id == "" || id == p.imageID:
 		case name == p.pod.Image:
-			findings.problem("kube-scheduler-swap rollback, then run this again; or take an archive made under another name",
-				"the running scheduler is another image under the same name, %s: with the new one loaded, the old manifest "+
-					"would start that, too", name)
+			findings.problem("kube-scheduler-swap rollback, then run this again; or use an archive with another image name",
+				"the running scheduler is another image with the same name, %s: once the new image is loaded, the old manifest "+
+					"would start it, too", name)
 		case !strings.Contains(repository, "scheduler"):
-			findings.problem("take an archive that has only the scheduler's name, as in the release bundle",
-				"the container runtime has another image under the name %s, which is not a scheduler's: loading %s replaces it "+
+			findings.problem("use an archive with only the scheduler's image name, as in the release bundle",
+				"the container runtime has another image with the name %s, which is not a scheduler's: loading %s replaces it "+
 					"for all pods", name, p.archive.path)
 		default:
-			findings.warn("nothing, if that image is no longer needed; otherwise use an archive made under another name",
-				"the container runtime has another image under the name %s; loading %s replaces it, and a rollback to it would "+
+			findings.warn("nothing, if that image is no longer needed; otherwise use an archive with another image name",
+				"the container runtime has another image with the name %s; loading %s replaces it, and a rollback to it would "+
 					"run the new one", name, p.archive.path)
 		}
 	}
@@ -116,8 +116,8 @@ func (t *Tool) checkReplaced(findings *Findings, p *plan, request Request) {
 		if config, err := schedulerpod.ReadConfig(own); err == nil {
 			what = ", with the profiles " + strings.Join(config.SchedulerNames(), ", ")
 		}
-		findings.unless(request.Accept, OwnConfiguration, "bring what it sets into the configuration that you install",
-			"the manifest names a configuration of your own, %s%s: another one replaces it", file, what)
+		findings.unless(request.Accept, OwnConfiguration, "copy its settings into the configuration that you install",
+			"the manifest uses your own configuration, %s%s, and install replaces it", file, what)
 	}
 	lost, err := withoutEffect(p.pod, after)
 	if err != nil {
@@ -161,7 +161,7 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	if unfinished, err := t.unfinished(); err != nil {
 		return err
 	} else if unfinished != nil && slices.Contains(unfinished.Unproven, identity(content)) {
-		findings.warn("kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
+		findings.warn("run kube-scheduler-swap install with the same arguments, or kube-scheduler-swap rollback",
 			"the %s of %s did not finish", unfinished.Operation, unfinished.Started.Format("2006-01-02 15:04:05 MST"))
 		return nil
 	}
@@ -173,26 +173,26 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
 	case halfSwapped(pod):
-		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and name --patches at the next upgrade",
-			"%s names %s and mounts nothing there, so its scheduler cannot start; kubeadm without our patch does that", t.manifest, ContainerConfigPath)
+		findings.problem("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, and use --patches at the next upgrade",
+			"%s uses %s but mounts nothing there, so its scheduler cannot start; kubeadm writes this without our patch", t.manifest, ContainerConfigPath)
 	case !there && (!pod.Swapped || pod.Swap.ConfigSHA256 != "" && !usesConfig(pod)) && t.patchThere():
 		// This node joined with another node's patch.
 		findings.warn("kube-scheduler-swap install --archive kube-scheduler.tar --config FILE, or remove the patch",
-			"kubeadm's patch for the swap lies in %s, and %s is not, or only half, swapped: an upgrade without --patches does that", DefaultPatches, t.manifest)
+			"kubeadm's patch for the swap is in %s, but %s is not, or only partly, swapped, as after an upgrade without --patches", DefaultPatches, t.manifest)
 	case !there || last.Manifest == sum(content):
 	case last.Config != "" && pod.Image == last.Image && pod.Swap.ConfigSHA256 == last.Config && !usesConfig(pod):
-		findings.problem(again, "the swap was half undone: %s has the image and the volume of what was installed on %s, and does not name its configuration; "+
+		findings.problem(again, "the swap was partly undone: %s has the image and the volume that were installed on %s, but not --config; "+
 			"scheduler.extraArgs.config is missing in kubeadm's ClusterConfiguration", t.manifest, at)
 	case pod.Swapped && pod.Image == last.Image && pod.Swap.ConfigSHA256 != last.Config:
-		findings.problem(again, "the swap was changed: %s names another configuration than the one that was installed on %s", t.manifest, at)
+		findings.problem(again, "the swap was changed: %s uses another configuration than the one that was installed on %s", t.manifest, at)
 	case !pod.Swapped && pod.Image == last.Image:
-		findings.problem(again, "the swap was undone: %s has the image of what was installed on %s, and nothing else of it; kubeadm upgrade does that",
+		findings.problem(again, "the swap was undone: %s has the image that was installed on %s, and nothing else of the swap, as after kubeadm upgrade",
 			t.manifest, at)
 	case !pod.Swapped || pod.Image != last.Image:
-		findings.problem(again, "the swap was undone: %s names the image %s, and not what was installed on %s, %s; kubeadm upgrade does that",
+		findings.problem(again, "the swap was undone: %s has the image %s instead of the one that was installed on %s, %s, as after kubeadm upgrade",
 			t.manifest, pod.Image, at, last.Image)
 	default:
-		findings.warn("nothing, if that was intended", "%s was written again or edited since %s; its image and configuration are those that were installed", t.manifest, at)
+		findings.warn("nothing, if that was intended", "%s was rewritten or edited since %s; its image and configuration are those that were installed", t.manifest, at)
 	}
 	return nil
 }
@@ -211,13 +211,13 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	if version, err := t.cluster.client.Discovery().ServerVersion(); err != nil {
 		findings.problem(fmt.Sprintf("kubectl --kubeconfig %s version", t.cluster.kubeconfig), "the API server does not answer: %v", err)
 	} else if minorOf(version.GitVersion) != minor {
-		findings.problem("build the scheduler of that release", "the API server is %s, the scheduler is of %s: no newer than the API server, and one minor older at most", version.GitVersion, minor)
+		findings.problem("build the scheduler of that release", "the API server is %s, but the scheduler is %s: it must be the same minor version, or one older", version.GitVersion, minor)
 	}
 	nodes, err := t.cluster.nodes(ctx)
 	if err != nil {
 		findings.failed(err)
 	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
-		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, as kubelet's settings and the host name call this one", t.kubelet.nodeName)
+		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, which is this node's name according to kubelet's settings and the host name", t.kubelet.nodeName)
 	}
 	controlPlanes := 0
 	for i := range nodes {
@@ -237,7 +237,7 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		findings.failed(err)
 	}
 	if folder := filepath.Dir(t.manifest); t.kubelet.manifests != "" && filepath.Clean(t.kubelet.manifests) != folder {
-		findings.problem("leave --manifest out", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
+		findings.problem("leave out --manifest", "kubelet runs the manifests in %s, not those in %s", t.kubelet.manifests, folder)
 	}
 	if err := writable(filepath.Dir(t.manifest)); err != nil {
 		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
@@ -252,8 +252,8 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 	now := pod.Lease(config)
 	if now == nil {
 		findings.warn(
-			"take --leader-elect=false out of "+t.manifest+", and leaderElect: false out of its configuration",
-			"the scheduler of this node runs without leader election, and there are %d other control-plane nodes: it "+
+			"remove --leader-elect=false from "+t.manifest+", and leaderElect: false from its configuration",
+			"the scheduler of this node runs without leader election, but there are %d other control-plane nodes: it "+
 				"schedules the same pods as their leader", others)
 	}
 	if p == nil || p.refusal != nil {
@@ -261,11 +261,11 @@ func (t *Tool) checkElection(findings *Findings, pod *Pod, p *plan, others int) 
 	}
 	switch then := p.afterPod.Lease(p.accepted); {
 	case now == nil && then == nil:
-		findings.warn("take it out before the install; flags count more than the configuration",
+		findings.warn("remove it before the install; flags override the configuration",
 			"the new scheduler would run without leader election, too")
 	case now != nil && (then == nil || *now != *then):
 		findings.problem(fmt.Sprintf("leave leaderElection at %s", now),
-			"the new scheduler would not share the lease %s with those of the other %d control-plane nodes: two would "+
+			"the new scheduler would not share the lease %s with the schedulers of the other %d control-plane nodes: two would "+
 				"schedule the same pods",
 			now, others)
 	}
@@ -306,7 +306,7 @@ func (t *Tool) checkNodeObject(ctx context.Context, findings *Findings, node *co
 		}
 	}
 	if here && minorOf(node.Status.NodeInfo.KubeletVersion) != minor {
-		findings.problem("build the scheduler of that release", "this node's kubelet is %s, the scheduler is of %s", node.Status.NodeInfo.KubeletVersion, minor)
+		findings.problem("build the scheduler of that release", "this node's kubelet is %s, but the scheduler is %s", node.Status.NodeInfo.KubeletVersion, minor)
 	}
 	for _, condition := range node.Status.Conditions {
 		if condition.Type != corev1.NodeReady || condition.Status == corev1.ConditionTrue {
@@ -372,7 +372,7 @@ func (n *network) missing() []string {
 		for _, p := range append(list.Plugins, list.plugin) {
 			for _, name := range []string{p.Type, p.IPAM.Type} {
 				if name != "" && !n.has(name) {
-					missing = append(missing, fmt.Sprintf("%s (asked for by %s)", filepath.Join(n.binaries[0], name), filepath.Join(n.configurations, entry.Name())))
+					missing = append(missing, fmt.Sprintf("%s (required by %s)", filepath.Join(n.binaries[0], name), filepath.Join(n.configurations, entry.Name())))
 				}
 			}
 		}
@@ -395,7 +395,7 @@ func (t *Tool) checkStray(findings *Findings, pod *Pod) {
 	folder := filepath.Dir(t.manifest)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		findings.problem("the same command with sudo", "%v", err)
+		findings.problem("run the same command with sudo", "%v", err)
 		return
 	}
 	for _, entry := range entries {
@@ -431,7 +431,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 			findings.problem("name a KubeSchedulerConfiguration with --config", "%s is empty", request.Config)
 			return
 		case err == nil && config.Kind != configKind:
-			findings.problem("name a "+configKind+" with --config; a file that was cut off is one without a kind, too",
+			findings.problem("name a "+configKind+" with --config; a truncated file has no kind either",
 				"%s is not a %s: its kind is %q", request.Config, configKind, config.Kind)
 			return
 		case err == nil && p.refusal == nil && config.ClientConnection.Kubeconfig == "":
@@ -445,7 +445,7 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 		return
 	}
 	for _, warning := range p.warnings {
-		findings.warn("fix it; the scheduler starts nevertheless", "the new scheduler says: %s", warning)
+		findings.warn("fix it; the scheduler starts nevertheless", "the new scheduler warns: %s", warning)
 	}
 	served := map[string]bool{}
 	for _, profile := range p.accepted.SchedulerNames() {
@@ -462,10 +462,10 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 	}
 	if kubeconfig := p.accepted.ClientConnection.Kubeconfig; kubeconfig != "" {
 		if host, mounted := p.afterPod.HostPath(kubeconfig); !mounted {
-			findings.problem("name /etc/kubernetes/scheduler.conf, which kubeadm mounts",
-				"clientConnection.kubeconfig is %s, and the manifest mounts nothing there", kubeconfig)
+			findings.problem("use /etc/kubernetes/scheduler.conf, which kubeadm mounts",
+				"clientConnection.kubeconfig is %s, but the manifest mounts nothing there", kubeconfig)
 		} else if _, err := os.Stat(host); err != nil {
-			findings.problem("name /etc/kubernetes/scheduler.conf, which kubeadm writes", "clientConnection.kubeconfig: %v", err)
+			findings.problem("use /etc/kubernetes/scheduler.conf, which kubeadm writes", "clientConnection.kubeconfig: %v", err)
 		}
 	}
 	pending, err := t.cluster.pending(ctx)

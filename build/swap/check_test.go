@@ -18,12 +18,12 @@ func TestAnArchiveThatWouldReplaceAnotherImageIsFound(t *testing.T) {
 		what     string
 	}{
 		"nothing of these names":             {},
-		"a scheduler of the same name":       {loaded: ours, severity: Warning, what: "another image under the name " + ours},
+		"a scheduler of the same name":       {loaded: ours, severity: Warning, what: "another image with the name " + ours},
 		"the running scheduler":              {loaded: ours, running: ours, severity: Problem, what: "the running scheduler is another image"},
 		"what is no scheduler":               {loaded: "registry.k8s.io/pause:3.6", severity: Problem, what: "which is not a scheduler's"},
 		"what runs, under its second name":   {loaded: "localhost:5000/kube-scheduler:2", running: "localhost:5000/kube-scheduler:2", severity: Problem, what: "is another image"},
 		"no scheduler in a registry's port":  {loaded: "scheduler:5000/etcd:1", severity: Problem, what: "which is not a scheduler's"},
-		"a second name without a tag, of us": {loaded: "example.com/my-scheduler", severity: Warning, what: "another image under the name"},
+		"a second name without a tag, of us": {loaded: "example.com/my-scheduler", severity: Warning, what: "another image with the name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fakes := &fakeRuntime{images: map[string]string{c.loaded: other}}

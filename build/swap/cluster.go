@@ -32,7 +32,7 @@ type cluster struct {
 
 func connectCluster(kubeconfig string) (*cluster, error) {
 	if _, err := os.Stat(kubeconfig); err != nil {
-		return nil, nextstep.With(fmt.Errorf("the API server's address and credentials: %w", err),
+		return nil, nextstep.With(fmt.Errorf("cannot read the API server's address and credentials: %w", err),
 			"run this on a kubeadm control-plane node, or name a file with --kubeconfig")
 	}
 	if err := refuseSpecial(kubeconfig); err != nil {
@@ -69,7 +69,8 @@ func (c *cluster) holder(ctx context.Context, lease schedulerpod.Lease) (holder,
 	if apierrors.IsNotFound(err) {
 		return holder{}, nil
 	} else if err != nil {
-		return holder{}, nextstep.With(fmt.Errorf("the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
+		return holder{}, nextstep.With(
+			fmt.Errorf("cannot read the scheduler's lease %s/%s: %w", lease.Namespace, lease.Name, err),
 			"kubectl -n %s get lease %s", lease.Namespace, lease.Name)
 	}
 	return holderOf(&found.Spec), nil
@@ -108,25 +109,25 @@ func (c *cluster) release(ctx context.Context, lease schedulerpod.Lease, dead st
 	return err == nil, err
 }
 
-// says is the status of a static pod, as kubelet reported it.
-type says struct {
+// kubeletStatus is the status of a static pod, as kubelet reported it.
+type kubeletStatus struct {
 	// begun reports whether kubelet has started on the requested version.
 	begun bool
 	// words is why a container does not run, and the newest warning event; empty if neither.
 	words string
 }
 
-// kubeletSays reads a static pod's mirror pod and events. For a new
+// kubeletStatusOf reads a static pod's mirror pod and events. For a new
 // version of the manifest, kubelet creates the mirror pod first of all.
-func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version string) (says, error) {
+func (c *cluster) kubeletStatusOf(ctx context.Context, namespace, name, version string) (kubeletStatus, error) {
 	mirror, err := c.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return says{}, nil
+		return kubeletStatus{}, nil
 	} else if err != nil {
-		return says{}, err
+		return kubeletStatus{}, err
 	}
 	if mirror.Annotations[RestartedAtAnnotation] != version {
-		return says{}, nil
+		return kubeletStatus{}, nil
 	}
 	var words []string
 	for _, status := range mirror.Status.ContainerStatuses {
@@ -141,7 +142,7 @@ func (c *cluster) kubeletSays(ctx context.Context, namespace, name, version stri
 		newest := slices.MaxFunc(events.Items, func(a, b corev1.Event) int { return a.LastTimestamp.Compare(b.LastTimestamp.Time) })
 		words = append(words, newest.Reason+": "+newest.Message)
 	}
-	return says{begun: true, words: strings.Join(words, "; ")}, nil
+	return kubeletStatus{begun: true, words: strings.Join(words, "; ")}, nil
 }
 
 // staticPodUID is the mirror pod's annotation with the UID of the static pod.

@@ -75,7 +75,7 @@ func refuseSpecial(path string) error {
 		return nil
 	}
 	return nextstep.With(fmt.Errorf("%s is not a regular file (%s)", path, info.Mode()),
-		"ls -ld %s; write what it gives to a file, and name that", path)
+		"ls -ld %s; save its content as a file, and use that", path)
 }
 
 // readRegular reads a regular file.

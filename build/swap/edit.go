@@ -106,21 +106,21 @@ func WithoutPull(manifest []byte) (Edit, error) {
 	}
 	return edit(manifest, plan, func(before, after Pod) error {
 		if after.pulls() || after.Swap != before.Swap {
-			return errors.New("the image would still be pulled, or something of the swap would change")
+			return errors.New("the image would still be pulled, or the swap would change")
 		}
 		return nil
 	})
 }
 
 // nextDefect is the next step for errors that only a bug in the caller can cause.
-const nextDefect = "report this as a defect of the program"
+const nextDefect = "report this as a bug"
 
 // check returns an error for a swap whose manifest kubelet or the scheduler would reject.
 func (s Swap) check() error {
 	switch {
 	case !imageName.MatchString(s.Image):
 		return nextstep.With(fmt.Errorf("%q is not the name of an image", s.Image),
-			"give one like kube-scheduler:v1.23.17")
+			"use one like kube-scheduler:v1.23.17")
 	case (s.ConfigFolder == "") != (s.ConfigSHA256 == ""):
 		return nextstep.With(
 			errors.New("a swap needs both the directory of its configuration and the SHA-256, or neither"), nextDefect)
@@ -260,7 +260,7 @@ func (s Swap) proof(before, after Pod) error {
 	case after.Swap != wanted:
 		return fmt.Errorf("it would say %+v", after.Swap)
 	case after.pulls():
-		return errors.New("kubelet would pull the image")
+		return errors.New("kubelet would still pull the image")
 	case s.ConfigFolder != "" && (!found || config != ContainerConfigPath):
 		return fmt.Errorf("--config would be %q", config)
 	case s.ConfigFolder != "" && (!mounted || folder != path.Join(s.ConfigFolder, ConfigFileName)):
@@ -325,19 +325,19 @@ func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) e
 	}
 	if len(changed) > maxManifest {
 		return Edit{}, nextstep.With(
-			fmt.Errorf("the changed manifest would have more than %d bytes, which kubelet refuses", maxManifest), "shorten it")
+			fmt.Errorf("the changed manifest would have more than %d bytes, which kubelet rejects", maxManifest), "shorten it")
 	}
 	after, err := Describe(changed)
 	if err == nil {
 		err = proof(before, after)
 	}
 	if err == nil && !equality.Semantic.DeepEqual(withoutSwap(before), withoutSwap(after)) {
-		err = errors.New("something else would change, too")
+		err = errors.New("other fields would change, too")
 	}
 	if err != nil {
 		return Edit{}, nextstep.With(
 			fmt.Errorf("the manifest is written in a way that cannot be changed safely: %w", err),
-			"write its anchors out and its lists one item a line, then run again")
+			"replace its anchors by their values, write its lists with one item per line, then run this again")
 	}
 	return Edit{Manifest: changed, Reformatted: !bytes.Equal(plain, manifest)}, nil
 }

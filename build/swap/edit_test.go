@@ -403,9 +403,9 @@ func TestManifestsThatCannotBeSwapped(t *testing.T) {
 		"two documents":    {minimal + "---\nkind: Service\n", "second document (line 12)"},
 		"broken second":    {minimal + "---\n}\n", "not YAML"},
 		"twice a key":      {replace("    image: stock:1\n", "    image: stock:1\n    image: stock:2\n"), `"image" in line 8 and again`},
-		"other kind":       {replace("kind: Pod", "kind: Deployment"), `kind "Deployment" and not a v1 Pod`},
-		"no kind":          {replace("kind: Pod\n", ""), `kind "" and not a v1 Pod`},
-		"upper case":       {replace("kind: Pod", "Kind: Pod"), `kind "" and not a v1 Pod`},
+		"other kind":       {replace("kind: Pod", "kind: Deployment"), `kind "Deployment" instead of a v1 Pod`},
+		"no kind":          {replace("kind: Pod\n", ""), `kind "" instead of a v1 Pod`},
+		"upper case":       {replace("kind: Pod", "Kind: Pod"), `kind "" instead of a v1 Pod`},
 		"no name":          {replace("  name: kube-scheduler\n", "  labels: {}\n"), "no metadata.name"},
 		"wrong type":       {replace("- kube-scheduler\n", "- kube-scheduler\n    - 7\n"), "cannot be decoded as a pod"},
 		"no containers":    {minimal[:strings.Index(minimal, "  containers:")] + "  hostNetwork: true\n", "no container of the pod runs"},
@@ -416,7 +416,7 @@ func TestManifestsThatCannotBeSwapped(t *testing.T) {
 		"two schedulers":   {minimal + "  - {name: b, image: c, command: [kube-scheduler]}\n", "several containers"},
 		"flow is not JSON": {"{apiVersion: v1, kind: Pod}", "is not JSON"},
 		"JSON escapes":     {`{"apiVersion": "v1", "kind": "Pod\/"}`, "jq . FILE"},
-		"too long":         {minimal + "#" + strings.Repeat("x", maxManifest), "kubelet refuses more than 10485760"},
+		"too long":         {minimal + "#" + strings.Repeat("x", maxManifest), "kubelet rejects more than 10485760"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, applied := Apply([]byte(test.manifest), withConfig)

@@ -64,7 +64,7 @@ var Acceptable = []string{ProfilingFlags, OwnConfiguration, PendingPods, SharedP
 func checkAccepted(kinds []string) error {
 	for _, kind := range kinds {
 		if !slices.Contains(Acceptable, kind) {
-			return nextstep.With(fmt.Errorf("--accept %s is unknown", kind), "name what check says: %s", strings.Join(Acceptable, ", "))
+			return nextstep.With(fmt.Errorf("--accept %s is unknown", kind), "use one of: %s", strings.Join(Acceptable, ", "))
 		}
 	}
 	return nil
@@ -76,7 +76,7 @@ func (f *Findings) unless(accepted []string, kind, next, format string, argument
 		f.warn("nothing: it is accepted", format, arguments...)
 		return
 	}
-	f.problem(next+"; if it is intended: --accept "+kind, format, arguments...)
+	f.problem(next+"; if this is intended: --accept "+kind, format, arguments...)
 }
 
 // Problems returns the number of findings that make a swap fail.

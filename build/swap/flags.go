@@ -95,7 +95,7 @@ func adopt(pod *Pod, config []byte) ([]byte, []setting, error) {
 		err := tree.PipeE(yaml.LookupCreate(yaml.ScalarNode, s.field...), yaml.Set(yaml.NewScalarRNode(s.value)))
 		if err != nil {
 			return nil, nil, nextstep.With(fmt.Errorf("cannot write %s into the configuration: %w", s.line(), err),
-				"write it there by hand, and leave --adopt-flags out")
+				"write it there by hand, and leave out --adopt-flags")
 		}
 	}
 	text, err := tree.String()

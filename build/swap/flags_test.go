@@ -77,8 +77,8 @@ func TestWhatAConfigurationReplacesIsFound(t *testing.T) {
 		"a hardened manifest":                   {hardened, someConfig, nil, 1, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200 of the manifest"}},
 		"it is meant":                           {hardened, someConfig, []string{ProfilingFlags}, 0, []string{"--profiling=false of the manifest has no effect", "--kube-api-qps=200"}},
 		"it is said":                            {hardened, someConfig + "enableProfiling: false\n", nil, 0, []string{"--kube-api-qps=200"}},
-		"a configuration of the operator's own": {own, someConfig, nil, 1, []string{"a configuration of your own, /own/own.yaml, with the profiles mine"}},
-		"that is meant":                         {own, someConfig, []string{OwnConfiguration}, 0, []string{"a configuration of your own"}},
+		"a configuration of the operator's own": {own, someConfig, nil, 1, []string{"your own configuration, /own/own.yaml, with the profiles mine"}},
+		"that is meant":                         {own, someConfig, []string{OwnConfiguration}, 0, []string{"your own configuration"}},
 		"the same one again":                    {own, someConfig + "profiles: [{schedulerName: mine}]\n", nil, 0, nil},
 	} {
 		tool := toolFor(t, c.before)
@@ -109,14 +109,14 @@ func TestKubeletsWordsAreThoseOfThisVersion(t *testing.T) {
 	}
 	event := &corev1.Event{ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Name: "e"}, Reason: "FailedMount", Message: "/absent is not there"}
 	c := &cluster{client: fake.NewSimpleClientset(mirror, event)}
-	got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
-	if want := (says{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
+	got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "now")
+	if want := (kubeletStatus{true, "ErrImagePull: no such host; FailedMount: /absent is not there"}); got != want || err != nil {
 		t.Errorf("kubelet says %+v, %v", got, err)
 	}
-	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (says{}) || err != nil {
+	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp1", "before"); got != (kubeletStatus{}) || err != nil {
 		t.Errorf("of another version kubelet says %+v, %v", got, err)
 	}
-	if got, err := c.kubeletSays(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (says{}) || err != nil {
+	if got, err := c.kubeletStatusOf(t.Context(), "kube-system", "kube-scheduler-cp2", "now"); got != (kubeletStatus{}) || err != nil {
 		t.Errorf("of another node's kubelet says %+v, %v", got, err)
 	}
 }

@@ -40,17 +40,17 @@ func (e *UndoneError) Error() string {
 	case e.Undo == nil:
 		return blame(e.Reason) + "\nthe old one runs again"
 	case e.Kept != "":
-		return fmt.Sprintf("%s\nthe old manifest could NOT be put back: %v", blame(e.Reason), e.Undo)
+		return fmt.Sprintf("%s\nthe old manifest could NOT be restored: %v", blame(e.Reason), e.Undo)
 	}
-	return fmt.Sprintf("%s\nthe old manifest is back in place, but its scheduler was not confirmed to work: %v",
+	return fmt.Sprintf("%s\nthe old manifest is restored, but its scheduler was not confirmed to work: %v",
 		blame(e.Reason), e.Undo)
 }
 
 // blame returns a sentence about which scheduler does not work: the new one, or the current leader on another node.
 func blame(reason error) string {
 	if leader := leaderOf(reason); leader != "" {
-		return fmt.Sprintf("%s holds the lease and binds nothing, so the new scheduler of this node does not take its "+
-			"place yet: %v", leader, reason)
+		return fmt.Sprintf("%s holds the lease but binds no pods, so the new scheduler of this node does not replace the "+
+			"old one yet: %v", leader, reason)
 	}
 	return fmt.Sprintf("the new scheduler does not work: %v", reason)
 }
@@ -71,8 +71,8 @@ func atLeader(leader string) string {
 	if end := strings.LastIndex(leader, "_"); end > 0 {
 		where = "on " + leader[:end]
 	}
-	return where + ": kube-scheduler-swap rollback if it is swapped, else see its scheduler's log; when pods are bound " +
-		"again, find out why they were not, before you go on here"
+	return where + ": kube-scheduler-swap rollback if it is swapped, otherwise read its scheduler's log; once pods are " +
+		"bound again, find the cause before you continue here"
 }
 
 // next returns the next step.
@@ -81,7 +81,7 @@ func (e *UndoneError) next() string {
 	case e.Undo == nil && leader != "":
 		return atLeader(leader)
 	case e.Undo == nil:
-		return "fix what the lines above say, then run this again"
+		return "fix the problem above, then run this again"
 	case e.Kept != "":
 		return fmt.Sprintf("fix that, then cp %s %s; kube-scheduler-swap status", e.Kept, e.Manifest)
 	}
@@ -102,9 +102,9 @@ type StuckError struct {
 }
 
 func (e *StuckError) Error() string {
-	text := blame(e.Reason) + "\nthe one that was there did not work either when this began, so the new manifest stays"
+	text := blame(e.Reason) + "\nthe previous one did not work before this run either, so the new manifest stays"
 	if e.Kept != "" {
-		text += "; what was there is kept as " + e.Kept
+		text += "; the previous manifest is kept as " + e.Kept
 	}
 	return text
 }
@@ -158,11 +158,11 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 		findings.Write(t.options.Output)
 	}
 	if findings.Problems() > 0 {
-		return nextstep.With(&Refused{Findings: findings}, "fix what is listed above, then run this again")
+		return nextstep.With(&Refused{Findings: findings}, "fix the problems above, then run this again")
 	}
 	t.say("the new scheduler (%s) accepts its command line and configuration", version(p.swap.Version))
 	for _, adopted := range p.adopted {
-		t.say("the configuration gets %s, for %s of the manifest, which no longer has an effect", adopted.line(), adopted)
+		t.say("the configuration gets %s, because %s of the manifest no longer has an effect", adopted.line(), adopted)
 	}
 	want := wanted{imageID: p.imageID, health: p.afterPod.HealthURL(), lease: p.afterPod.Lease(p.accepted)}
 
@@ -211,7 +211,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			case leader != "":
 				return nextstep.With(
 					fmt.Errorf("%s already runs with this image and this configuration, and was not changed; "+
-						"but %s holds the lease and binds nothing: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
+						"but %s holds the lease and binds no pods: %w", p.swap.Image, leader, err), "%s", atLeader(leader))
 			default:
 				return nextstep.With(
 					fmt.Errorf("%s already runs with this image and this configuration, and was not changed; but %w",
@@ -219,7 +219,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 					"kubectl get nodes; kube-scheduler-swap status; kube-scheduler-swap rollback")
 			}
 		}
-		t.say("the requested manifest is already in place, and does not work: %v", problem)
+		t.say("the requested manifest is already in place, but does not work: %v", problem)
 		// check and the saved manifests do not distinguish two forms of one manifest, so save the exact text.
 		t.keepExact(p.before)
 	}
@@ -269,7 +269,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			return nextstep.With(stuck, "%s", atLeader(leader))
 		}
 		return nextstep.With(stuck,
-			"fix what the lines above say, then run this again; or kube-scheduler-swap rollback")
+			"fix the problem above, then run this again; or kube-scheduler-swap rollback")
 	}
 	return t.undo(err, change.found, good)
 }
@@ -282,7 +282,7 @@ func exists(path string) bool {
 
 // errInterruptedBefore is the error for a run that was interrupted before it changed anything.
 var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),
-	"the same command again")
+	"run the same command again")
 
 // writeJournal records that a manifest is about to be written that has not been seen working, together with those of an
 // earlier unfinished run.
@@ -374,7 +374,7 @@ func (t *Tool) load(ctx context.Context, p *plan) error {
 		defer cancel()
 		if id, _ := t.runtime.imageID(ctx, p.swap.Image); before == "" && id != "" {
 			if left := t.runtime.drop(ctx, p.swap.Image); left != nil {
-				t.say("the name %s is left in the container runtime, without all of its content: %v", p.swap.Image, left)
+				t.say("the container runtime still has the name %s, for an incomplete image: %v", p.swap.Image, left)
 			}
 		}
 		return err
@@ -432,7 +432,7 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 	}
 	write := func(path string, content []byte) error {
 		if err := writeDurably(path, content, 0o600); err != nil {
-			return nextstep.With(fmt.Errorf("cannot keep the way back: %w", err),
+			return nextstep.With(fmt.Errorf("cannot save the manifest for a rollback: %w", err),
 				"make room in %s", t.state.folder)
 		}
 		return nil
@@ -460,7 +460,7 @@ func (t *Tool) keepWayBack(p *plan, unfinished *journal, works func() error) ([]
 // It waits as long as a scheduler may take to renew its lease, and longer while kubelet starts it. A state that cannot
 // be determined does not count as broken.
 func (t *Tool) broken(ctx context.Context, pod *Pod) error {
-	began, said := time.Now(), false
+	began, announced := time.Now(), false
 	for {
 		looking, stop := context.WithTimeout(ctx, lookTime)
 		problem, changed, err := t.trouble(looking, pod)
@@ -471,10 +471,10 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 		case time.Since(began) < worksTime:
 		case time.Since(changed) > restartTime || time.Since(began) > 2*restartTime:
 			return errors.New(problem)
-		case !said:
-			said = true
-			t.say("the manifest was changed just now: waiting until kubelet has started the scheduler that is "+
-				"there (%s)", problem)
+		case !announced:
+			announced = true
+			t.say("the manifest was changed just now: waiting until kubelet has started the current scheduler "+
+				"(%s)", problem)
 		}
 		select {
 		case <-time.After(pollInterval):
@@ -527,7 +527,8 @@ func (t *Tool) keepImages(ctx context.Context, good []byte) {
 			continue
 		}
 		if err := t.keepImage(ctx, pod.Image); err != nil && ctx.Err() == nil {
-			t.say("the image %s is not kept, so a rollback needs it in the container runtime, or a registry: %v", pod.Image, err)
+			t.say("the image %s cannot be saved, so a rollback needs it in the container runtime or in a registry: %v",
+				pod.Image, err)
 		}
 	}
 }
@@ -643,7 +644,7 @@ func (t *Tool) undo(reason error, found, good []byte) error {
 		// The rest is printed at the end, with the error.
 		t.say("%s", failed.reason)
 	}
-	t.say("putting the old manifest back")
+	t.say("restoring the old manifest")
 	written, err := t.restore(context.Background(), found, good, undoTime)
 	var other *changedByOther
 	if errors.As(err, &other) {
@@ -692,7 +693,7 @@ func (t *Tool) restore(ctx context.Context, found, manifest []byte, timeout time
 	if folder := pod.Swap.ConfigFolder; inside(folder, t.state.configs()) {
 		// Its container may run as another user than the current one.
 		if err := giveConfig(folder, userOf(&pod)); err != nil {
-			t.say("the configuration cannot be given to the user of the old scheduler: %v", err)
+			t.say("the configuration cannot be made readable for the user of the old scheduler: %v", err)
 		}
 	}
 	// Ignore errors: a missing image or unreadable configuration shows when the scheduler starts.
@@ -724,8 +725,8 @@ func (t *Tool) startable(ctx context.Context, manifest []byte) []byte {
 	if failed != nil {
 		return manifest
 	}
-	t.say("the manifest from before has %s pulled at every start, and that fails: %v; it gets imagePullPolicy: IfNotPresent; "+
-		"put Always back when the registry answers, if you need it", pod.Image, err)
+	t.say("the old manifest makes kubelet pull %s at every start, but that fails: %v; it gets imagePullPolicy: IfNotPresent; "+
+		"set Always again once the registry answers, if you need it", pod.Image, err)
 	return edit.Manifest
 }
 
@@ -743,7 +744,7 @@ func (t *Tool) keepExact(manifest []byte) {
 		// Nothing must delay the old scheduler.
 		kept = fmt.Sprintf("cannot be kept: %v", err)
 	}
-	t.say("the manifest from before is not in the form that this tool writes: it gets that form, its content and its comments stay; "+
+	t.say("the old manifest is not formatted as this tool writes it: it is reformatted, its content and its comments stay; "+
 		"its exact text %s", kept)
 }
 
@@ -760,7 +761,7 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	}
 	if kept != nil && identity(kept) != identity(written) {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil {
-			return nextstep.With(fmt.Errorf("the new scheduler works, but the way back cannot be kept: %w", err),
+			return nextstep.With(fmt.Errorf("the new scheduler works, but the manifest for a rollback cannot be saved: %w", err),
 				"run this again")
 		}
 	}
@@ -770,7 +771,7 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	}
 	if err := errors.Join(t.updatePatch(p.swap), t.clear(written)); err != nil {
 		return nextstep.With(
-			fmt.Errorf("the new scheduler works and is recorded, but kubeadm's patch or old configurations are as they were: %w",
+			fmt.Errorf("the new scheduler works and is recorded, but kubeadm's patch or old configurations are out of date: %w",
 				err),
 			"fix that, then run this again")
 	}

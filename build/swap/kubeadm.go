@@ -74,7 +74,8 @@ func (t *Tool) KubeadmPatch(ctx context.Context, folder string) (lines string, e
 		return "", err
 	}
 	if !pod.Swapped {
-		return "", nextstep.With(errors.New("the scheduler of this node is not swapped: there is nothing to keep"),
+		return "", nextstep.With(
+			errors.New("the scheduler of this node is not swapped, so there is nothing for kubeadm to keep"),
 			"kube-scheduler-swap install")
 	}
 	if folder, err = filepath.Abs(folder); err != nil {
@@ -107,7 +108,7 @@ func (t *Tool) updatePatch(swap Swap) error {
 	if err := t.writePatch(patch.Folder, swap); err != nil {
 		return err
 	}
-	t.say("brought kubeadm's patch in %s up to date", patch.Folder)
+	t.say("updated kubeadm's patch in %s", patch.Folder)
 	return nil
 }
 
@@ -180,6 +181,6 @@ func (t *Tool) keepEditedPatch(patch, ours []byte) error {
 		return nextstep.With(fmt.Errorf("cannot keep kubeadm's patch: %w", err),
 			"make room in %s", t.state.folder)
 	}
-	t.say("kubeadm's patch is not as this tool wrote it; kept as %s", kept)
+	t.say("kubeadm's patch was edited since this tool wrote it; kept as %s", kept)
 	return nil
 }

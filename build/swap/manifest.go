@@ -56,7 +56,7 @@ func parse(manifest []byte) (*yaml.Node, error) {
 		return nil, nextstep.With(fmt.Errorf("the manifest is not YAML: %w", err), "correct it")
 	case !yaml.IsYNodeEmptyDoc(&next) && !yaml.IsYNodeTaggedNull(next.Content[0]):
 		return nil, nextstep.With(
-			fmt.Errorf("the manifest holds a second document (line %d) and kubelet reads the first one only",
+			fmt.Errorf("the manifest contains a second document (line %d), but kubelet reads only the first one",
 				next.Content[0].Line),
 			"put the second one into its own file, or delete it")
 	}
@@ -111,7 +111,7 @@ func normalize(manifest []byte) ([]byte, error) {
 		whole := yaml.NewRNode(document)
 		if err := whole.DeAnchor(); err != nil {
 			return nil, nextstep.With(fmt.Errorf("the manifest uses anchors in a way that cannot be followed: %w", err),
-				"write them out")
+				"replace them by their values")
 		}
 	}
 	text, err := encode(document, manifest)

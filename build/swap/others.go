@@ -89,19 +89,19 @@ func (t *Tool) checkOthers(ctx context.Context, findings *Findings, p *plan, acc
 		return
 	}
 	ours := p.afterPod.Lease(p.accepted)
-	told := map[string]bool{}
+	reported := map[string]bool{}
 	for _, other := range others {
 		if ours != nil && other.lease != nil && *ours == *other.lease {
 			continue
 		}
 		for _, profile := range p.accepted.SchedulerNames() {
-			if !slices.Contains(other.profiles, profile) || told[profile] {
+			if !slices.Contains(other.profiles, profile) || reported[profile] {
 				continue
 			}
 			// Report each profile once, not for every replica.
-			told[profile] = true
-			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or end that scheduler",
-				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them fails each time", other.pod, profile)
+			reported[profile] = true
+			findings.unless(accepted, SharedProfiles, "give one of the two profiles another schedulerName, or stop that scheduler",
+				"the scheduler in pod %s serves %s, too: both would bind the same pods, and one of them would fail each time", other.pod, profile)
 		}
 	}
 }

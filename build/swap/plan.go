@@ -58,7 +58,7 @@ type plan struct {
 // plan computes the changes for a request. It writes only into a temporary directory, which it removes.
 func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if request.Archive != "" && request.Image != "" {
-		return nil, nextstep.With(errors.New("both an archive and an image are named"), "name one of them")
+		return nil, nextstep.With(errors.New("both --archive and --image are given"), "leave out one of them")
 	}
 	p := &plan{}
 	var err error
@@ -154,7 +154,7 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 	if file == "" && name == "" {
 		if !p.pod.Swapped {
 			return nextstep.With(
-				errors.New("this node runs the scheduler that kubeadm put there, and no other is named"),
+				errors.New("this node runs kubeadm's scheduler, and neither --archive nor --image is given"),
 				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		name = p.pod.Image
@@ -175,7 +175,7 @@ func (t *Tool) planImage(ctx context.Context, p *plan, request Request, scratch,
 		}
 		saved, err := openArchive(file)
 		if err != nil {
-			return nextstep.With(fmt.Errorf("the image %s is not whole in the container runtime: %w", name, err),
+			return nextstep.With(fmt.Errorf("the image %s is incomplete in the container runtime: %w", name, err),
 				"kube-scheduler-swap install --archive kube-scheduler.tar")
 		}
 		p.imageID, p.swap.Image, p.swap.Version = id, name, saved.version
@@ -195,7 +195,7 @@ const unknownVersion = "unknown"
 func (t *Tool) takeScheduler(a *archive, root string) error {
 	if a.architecture != goruntime.GOARCH {
 		return nextstep.With(fmt.Errorf("%s is for %s, this node is %s", a.path, a.architecture, goruntime.GOARCH),
-			"take the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
+			"use the bundle for linux-%s (make release ARCH=%s)", goruntime.GOARCH, goruntime.GOARCH)
 	}
 	return a.unpack(root)
 }
@@ -214,8 +214,8 @@ func (t *Tool) planConfig(p *plan, request Request) error {
 			return nextstep.With(fmt.Errorf("the configuration of the current swap: %w", err),
 				"name one with --config")
 		} else if sum(content) != p.swap.ConfigSHA256 {
-			return nextstep.With(fmt.Errorf("%s is not what was installed: it was changed since", file),
-				"copy it elsewhere, and name the copy with --config")
+			return nextstep.With(fmt.Errorf("%s was changed since it was installed", file),
+				"copy it to another directory, and give the copy with --config")
 		} else if request.AdoptFlags {
 			return t.useConfig(p, content, true)
 		}
@@ -253,7 +253,7 @@ func (p *plan) unchanged() bool {
 // wouldReformat returns the warning that a manifest will be reformatted.
 // install first saves its exact text in the state directory.
 func wouldReformat(manifest string) string {
-	return fmt.Sprintf("%s is not in the form that this tool writes, and install writes the whole file again: indentation, blank "+
+	return fmt.Sprintf("%s is not formatted as this tool writes it, so install rewrites the whole file: indentation, blank "+
 		"lines, line ends, breaks in long values and anchors may change, its content and its comments stay", manifest)
 }
 
@@ -264,7 +264,7 @@ func (t *Tool) Diff(ctx context.Context, request Request) ([]byte, error) {
 		return nil, err
 	}
 	if p.refusal != nil {
-		fmt.Fprintf(t.options.Output, "install would refuse this: %v\n", p.refusal)
+		fmt.Fprintf(t.options.Output, "install would reject this: %v\n", p.refusal)
 	}
 	if p.unchanged() {
 		return nil, nil

@@ -50,7 +50,7 @@ type Pod struct {
 func Describe(manifest []byte) (Pod, error) {
 	if len(manifest) > maxManifest {
 		return Pod{}, nextstep.With(
-			fmt.Errorf("the manifest has %d bytes and kubelet refuses more than %d", len(manifest), maxManifest), "restore it")
+			fmt.Errorf("the manifest has %d bytes, but kubelet rejects more than %d", len(manifest), maxManifest), "restore it")
 	}
 	if _, err := parse(manifest); err != nil {
 		return Pod{}, err
@@ -86,7 +86,7 @@ func decodePod(manifest []byte) (*corev1.Pod, error) {
 	switch {
 	case pod.APIVersion != "v1" || pod.Kind != "Pod":
 		return nil, nextstep.With(
-			fmt.Errorf("the manifest holds apiVersion %q, kind %q and not a v1 Pod", pod.APIVersion, pod.Kind),
+			fmt.Errorf("the manifest has apiVersion %q and kind %q instead of a v1 Pod", pod.APIVersion, pod.Kind),
 			"%s", nextManifest)
 	case pod.Name == "":
 		return nil, nextstep.With(errors.New("the manifest has no metadata.name, so kubelet does not accept it"),
@@ -127,12 +127,12 @@ func checkLine(container string, line schedulerpod.CommandLine) error {
 	switch {
 	case line.Shell:
 		return nextstep.With(
-			fmt.Errorf("container %q runs %s inside a shell command, in which no flag can be set safely",
+			fmt.Errorf("container %q runs %s inside a shell command, where no flag can be set safely",
 				container, program),
-			"write the command as a list, one flag an item")
+			"write the command as a list, one flag per item")
 	case line.Program < 0:
 		return nextstep.With(fmt.Errorf("the command of container %q does not name the program %s", container, program),
-			"begin its command with %s, one flag an item", program)
+			"begin its command with %s, one flag per item", program)
 	case slices.Contains(line.Arguments(), "--"):
 		return nextstep.With(
 			fmt.Errorf(`the command of container %q contains "--", after which flags have no effect`, container),

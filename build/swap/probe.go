@@ -92,7 +92,7 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 	profiles := wanted.profiles
 	switch {
 	case len(profiles) == 0:
-		t.say("not probed because of --probe %s: it is not known whether pods are bound", NoProbe)
+		t.say("not probed because of --probe %s: whether the scheduler binds pods is unknown", NoProbe)
 		return nil
 	case !leads && !slices.Contains(profiles, defaultScheduler):
 		// This distinguishes a leader without the profile from one that binds nothing.
@@ -114,13 +114,13 @@ func (t *Tool) probeAll(ctx context.Context, wanted probes, lease *schedulerpod.
 		case errors.As(err, &nothing) && wanted.asked:
 			return &failure{reason: nothing.reason}
 		case errors.As(err, &nothing) && nothing.tried && wanted.bound && profile == defaultScheduler:
-			return &failure{leader: other, reason: fmt.Sprintf("%s. A moment before, such a pod was bound (if such a pod is "+
+			return &failure{leader: other, reason: fmt.Sprintf("%s. Before the swap, such a pod was bound (if such pods are "+
 				"to stay Pending from now on: --probe %s)", strings.TrimRight(nothing.reason, "."), NoProbe)}
 		case errors.As(err, &nothing):
-			t.say("whether %s binds pods is not known: %s. See whether pods wait: "+
+			t.say("whether %s binds pods is unknown: %s. Check whether pods are pending: "+
 				"kubectl get pods -A --field-selector status.phase=Pending", profile, strings.TrimRight(nothing.reason, "."))
 		case errors.As(err, &failed) && failed.unheard && other != "" && profile != defaultScheduler:
-			t.say("whether %s binds pods is not known: %s holds the lease, and does not serve it: its pods wait until that node has the "+
+			t.say("whether %s binds pods is unknown: %s holds the lease, but does not serve it: its pods wait until that node has the "+
 				"new configuration, too", profile, other)
 		case errors.As(err, &failed):
 			failed.leader = other
@@ -167,7 +167,7 @@ const probeAgain = 5 * time.Second
 func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration) error {
 	// Check before creating a pod: to make room for it, the scheduler might preempt one with a lower priority.
 	if t.cluster.full(ctx) {
-		return &unprovable{reason: "every node has as many pods as it may"}
+		return &unprovable{reason: "every node has its maximum number of pods"}
 	}
 	waiting, stop := context.WithTimeout(ctx, patience)
 	defer stop()
@@ -193,7 +193,7 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	reason := fmt.Sprintf("%s did not bind the probe pod in %s: ", profile, patience)
+	reason := fmt.Sprintf("%s did not bind the probe pod within %s: ", profile, patience)
 	switch {
 	case last.blind != nil:
 		return &unprovable{reason: reason + last.blind.Error()}
@@ -201,13 +201,13 @@ func (t *Tool) probe(ctx context.Context, profile string, patience time.Duration
 		// The scheduler has tried every node: they may all be hot, or cordoned for another reason.
 		return &unprovable{reason: reason + last.condition.Message, tried: true}
 	case last.condition.Message == "" && t.cluster.queued(ctx, profile):
-		return &unprovable{reason: reason + "other pods wait before it"}
+		return &unprovable{reason: reason + "other pods are ahead of it in the queue"}
 	}
 	unheard := last.condition.Message == ""
 	if unheard {
-		last.condition.Message = "no scheduler says anything about it"
+		last.condition.Message = "no scheduler reports anything about it"
 	}
-	return &failure{reason: reason + last.condition.Message + " (if such a pod is to stay Pending here: --probe " + NoProbe + ")",
+	return &failure{reason: reason + last.condition.Message + " (if such pods are to stay Pending: --probe " + NoProbe + ")",
 		unheard: unheard}
 }
 

@@ -111,18 +111,18 @@ func TestASchedulerThatDoesNotBindFailsItsProbe(t *testing.T) {
 		says    string
 	}{
 		"it binds":                           {schedulerThat(binds), byDefault, "", "default-scheduler bound it to w1"},
-		"it says nothing":                    {schedulerThat(ignores), byDefault, "no scheduler says anything about it", ""},
+		"it says nothing":                    {schedulerThat(ignores), byDefault, "no scheduler reports anything about it", ""},
 		"its extender does not answer":       {schedulerThat(finds("SchedulerError", "connection refused"), nodeFor("110")), byDefault, "connection refused", ""},
-		"the pod is not admitted":            {schedulerThat(forbids), byDefault, "", "whether default-scheduler binds pods is not known: the probe pod cannot be created"},
+		"the pod is not admitted":            {schedulerThat(forbids), byDefault, "", "whether default-scheduler binds pods is unknown: the probe pod cannot be created"},
 		"the pod that was asked for is not":  {schedulerThat(forbids), asked, "exceeded quota", ""},
-		"all nodes are full":                 {schedulerThat(tooMany, full...), byDefault, "", "every node has as many pods as it may"},
-		"all are full, and it was asked":     {schedulerThat(tooMany, full...), asked, "every node has as many pods as it may", ""},
-		"no node takes it":                   {schedulerThat(hot, nodeFor("110")), byDefault, "", "is not known: default-scheduler did not bind the probe pod in 30s: 0/1"},
+		"all nodes are full":                 {schedulerThat(tooMany, full...), byDefault, "", "every node has its maximum number of pods"},
+		"all are full, and it was asked":     {schedulerThat(tooMany, full...), asked, "every node has its maximum number of pods", ""},
+		"no node takes it":                   {schedulerThat(hot, nodeFor("110")), byDefault, "", "is unknown: default-scheduler did not bind the probe pod within 30s: 0/1"},
 		"no node takes it, and it was asked": {schedulerThat(hot, nodeFor("110")), asked, "above 80 %", ""},
-		"no node takes it any more":          {schedulerThat(hot, nodeFor("110")), probes{profiles: []string{defaultScheduler}, bound: true}, "above 80 % of capacity. A moment before, such a pod was bound", ""},
+		"no node takes it any more":          {schedulerThat(hot, nodeFor("110")), probes{profiles: []string{defaultScheduler}, bound: true}, "above 80 % of capacity. Before the swap, such a pod was bound", ""},
 		"an error passes":                    {schedulerThat(failsOnce(), nodeFor("110")), byDefault, "", "default-scheduler bound it to w1"},
-		"others wait before it":              {schedulerThat(ignores, queued), byDefault, "", "other pods wait before it"},
-		"the API server does not answer":     {silent, byDefault, "", "is not known: default-scheduler did not bind the probe pod in 30s: connection refused"},
+		"others wait before it":              {schedulerThat(ignores, queued), byDefault, "", "other pods are ahead of it in the queue"},
+		"the API server does not answer":     {silent, byDefault, "", "is unknown: default-scheduler did not bind the probe pod within 30s: connection refused"},
 		"nothing is to be probed":            {schedulerThat(ignores), probes{}, "", "not probed because of --probe none"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -177,13 +177,13 @@ func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
 	}{
 		"the leader binds it": {binds, probes{profiles: []string{defaultScheduler}}, leader, false, "", "",
 			[]string{"this node stands by; cp2_1234 holds the lease and bound the probe pod; the new scheduler of this node binds pods once it leads"}},
-		"the leader binds nothing":                 {ignores, probes{profiles: []string{defaultScheduler}}, leader, false, "no scheduler says anything", leader, nil},
-		"the leader has no such profile yet":       {only(defaultScheduler), named, leader, false, "", "", []string{"whether mine binds pods is not known: cp2_1234 holds the lease"}},
+		"the leader binds nothing":                 {ignores, probes{profiles: []string{defaultScheduler}}, leader, false, "no scheduler reports anything", leader, nil},
+		"the leader has no such profile yet":       {only(defaultScheduler), named, leader, false, "", "", []string{"whether mine binds pods is unknown: cp2_1234 holds the lease"}},
 		"nor does it bind anything else":           {only("mine"), named, leader, false, "default-scheduler did not bind", leader, nil},
 		"the leader has it":                        {binds, named, leader, false, "", "", []string{"mine bound it to w1"}},
-		"this node came to lead meanwhile":         {ignores, probes{profiles: []string{defaultScheduler}}, host + "_1", false, "no scheduler says anything", "", nil},
-		"another one came to lead meanwhile":       {ignores, probes{profiles: []string{defaultScheduler}}, leader, true, "no scheduler says anything", leader, nil},
-		"who leads is not known just now, but was": {ignores, probes{profiles: []string{defaultScheduler}}, "", false, "no scheduler says anything", "another node's scheduler", nil},
+		"this node came to lead meanwhile":         {ignores, probes{profiles: []string{defaultScheduler}}, host + "_1", false, "no scheduler reports anything", "", nil},
+		"another one came to lead meanwhile":       {ignores, probes{profiles: []string{defaultScheduler}}, leader, true, "no scheduler reports anything", leader, nil},
+		"who leads is not known just now, but was": {ignores, probes{profiles: []string{defaultScheduler}}, "", false, "no scheduler reports anything", "another node's scheduler", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -210,7 +210,7 @@ func TestTheLeaderBindsTheProbePodOfAStandby(t *testing.T) {
 
 func TestALeaderThatBindsNothingIsNamedWithWhatToDoThere(t *testing.T) {
 	undone := &UndoneError{Reason: &failure{reason: "it did not bind", leader: "cp2_1234"}}
-	if got := undone.Error(); !strings.Contains(got, "cp2_1234 holds the lease and binds nothing") || strings.Contains(got, "the new scheduler does not work") {
+	if got := undone.Error(); !strings.Contains(got, "cp2_1234 holds the lease but binds no pods") || strings.Contains(got, "the new scheduler does not work") {
 		t.Error(got)
 	}
 	if got := undone.next(); !strings.HasPrefix(got, "on cp2: kube-scheduler-swap rollback") {

@@ -47,7 +47,7 @@ func (t *Tool) Rollback(ctx context.Context, to string) error {
 	}
 	// Another rollback needs this image. Save it last, since pods wait for the restored scheduler.
 	if err := t.keepImage(ctx, replaced.Image); err != nil {
-		t.say("the image %s is not kept, for another rollback: %v", replaced.Image, err)
+		t.say("the image %s cannot be saved for another rollback: %v", replaced.Image, err)
 	}
 	return nil
 }
@@ -69,7 +69,7 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	target, err := readIfThere(path)
 	if err != nil {
-		return nextstep.With(err, "the same command with sudo")
+		return nextstep.With(err, "run the same command with sudo")
 	}
 	unfinished, err := t.unfinished()
 	if err != nil {
@@ -94,19 +94,19 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 	}
 	switch {
 	case target == nil && unreadable == nil && !pod.Swapped && !doubted:
-		t.say("%s is kubeadm's: nothing to take back", t.manifest)
+		t.say("%s is kubeadm's: nothing to roll back", t.manifest)
 		return t.stay(ctx, before, pod)
 	case target == nil:
 		return nextstep.With(
-			fmt.Errorf("%s is not there: the earlier manifest is not known, for example on a node that joined with kubeadm's patch",
+			fmt.Errorf("%s does not exist: the earlier manifest is unknown, for example on a node that joined with kubeadm's patch",
 				path),
 			"kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	case unreadable == nil && !doubted && onlyRestarted(target, before):
-		t.say("the previous manifest is already in place: nothing to take back")
+		t.say("the previous manifest is already in place: nothing to roll back")
 		return t.stay(ctx, before, pod)
 	case unreadable == nil && !doubted && to == ToStock && !pod.Swapped && !halfSwapped(pod):
 		// kubeadm upgrade has written a newer manifest, so the saved one is out of date.
-		t.say("%s is not swapped: it was written since, by kubeadm or by hand; nothing to take back", t.manifest)
+		t.say("%s is not swapped, because kubeadm or a person has rewritten it: nothing to roll back", t.manifest)
 		return t.stay(ctx, before, pod)
 	}
 	edit, err := Restart(target, t.started)
@@ -130,8 +130,8 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 				return err
 			}
 		}
-		t.say("the manifest was written again or edited since the first swap, for example by kubeadm upgrade; what is put "+
-			"back is from before, and the current one is kept as %s. kubeadm init phase control-plane scheduler writes "+
+		t.say("the manifest was rewritten or edited since the first swap, for example by kubeadm upgrade; the restored "+
+			"one is older, and the current one is kept as %s. kubeadm init phase control-plane scheduler writes "+
 			"the one of this node's kubeadm", keptEdits)
 	}
 	if err := t.haveImage(ctx, target); err != nil {
@@ -159,26 +159,26 @@ func (t *Tool) rollback(ctx context.Context, to string) error {
 		return errors.Join(errInterruptedBefore, t.unbegin(unfinished))
 	case written == nil:
 		err = errors.Join(err, t.unbegin(unfinished))
-		return fmt.Errorf("the manifest from before could NOT be put into place: %w", err)
+		return fmt.Errorf("the earlier manifest could NOT be restored: %w", err)
 	case errors.Is(err, context.Canceled):
 		return nextstep.With(
-			errors.New("interrupted: the manifest from before is in place, but its scheduler was not confirmed to work"),
+			errors.New("interrupted: the earlier manifest is restored, but its scheduler was not confirmed to work"),
 			"kube-scheduler-swap status")
 	default:
 		return nextstep.With(
-			fmt.Errorf("the manifest from before is in place, but its scheduler does not work: %w; the one that it replaced is kept as %s",
+			fmt.Errorf("the earlier manifest is restored, but its scheduler does not work: %w; the one that it replaced is kept as %s",
 				err, t.state.undo()),
 			"journalctl -u kubelet; kube-scheduler-swap status")
 	}
-	but := "the annotation " + RestartedAtAnnotation
+	except := "the annotation " + RestartedAtAnnotation
 	if edit.Reformatted {
-		but += " and its form"
+		except += " and the format"
 	}
-	t.say("done: %s is as it was before the %s, with %s, but for %s", t.manifest,
-		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], inWords(target), but)
+	t.say("done: %s is as it was before the %s, with %s, except for %s", t.manifest,
+		map[string]string{ToStock: "first swap", ToPrevious: "last change"}[to], inWords(target), except)
 	if !fromUndo {
 		if err := os.Rename(t.state.undo(), t.state.previous()); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return nextstep.With(fmt.Errorf("the scheduler works, but what it replaced cannot be kept: %w", err),
+			return nextstep.With(fmt.Errorf("the scheduler works, but the manifest that it replaced cannot be saved: %w", err),
 				"make %s writable", t.state.folder)
 		}
 	}
@@ -199,10 +199,10 @@ func (t *Tool) stay(ctx context.Context, manifest []byte, pod *Pod) error {
 	case problem == nil:
 		return nil
 	case exists(original):
-		return nextstep.With(fmt.Errorf("there is nothing to take back, but the scheduler of %s does not work: %w", t.manifest, problem),
-			"journalctl -u kubelet; or put the manifest from before the first swap back: cp %s %s", original, t.manifest)
+		return nextstep.With(fmt.Errorf("there is nothing to roll back, but the scheduler of %s does not work: %w", t.manifest, problem),
+			"journalctl -u kubelet; or restore the manifest from before the first swap: cp %s %s", original, t.manifest)
 	default:
-		return nextstep.With(fmt.Errorf("there is nothing to take back, but the scheduler of %s does not work: %w", t.manifest, problem),
+		return nextstep.With(fmt.Errorf("there is nothing to roll back, but the scheduler of %s does not work: %w", t.manifest, problem),
 			"journalctl -u kubelet; or kubeadm init phase control-plane scheduler, which writes kubeadm's own")
 	}
 }
@@ -244,7 +244,7 @@ func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
 		}
 	}
 	if pod.Swapped && swapOf(target, pod) {
-		return "it is the one that is put back, with nothing but the swap, and kube-scheduler-swap install makes it again"
+		return "it differs from the restored one only by the swap, and kube-scheduler-swap install creates it again"
 	}
 	return ""
 }
@@ -257,13 +257,13 @@ func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 	}
 	pending, err := t.cluster.pending(ctx)
 	if err != nil {
-		t.say("which pods wait for a profile that is gone is not known: %v", err)
+		t.say("cannot list the pods that wait for a removed profile: %v", err)
 		return
 	}
 	for _, name := range slices.Sorted(maps.Keys(pending)) {
 		if t.servesNow(before, name) && !t.servesNow(&now, name) {
-			t.say("%d pending pods ask for the scheduler %s, which is gone, for example %s; they wait until a scheduler of that name "+
-				"runs, or they are created again without schedulerName", len(pending[name]), name, pending[name][0])
+			t.say("%d pending pods ask for the scheduler %s, which no longer runs, for example %s; they wait until a scheduler of that name "+
+				"runs, or until they are created again without schedulerName", len(pending[name]), name, pending[name][0])
 		}
 	}
 }
@@ -302,7 +302,7 @@ func (t *Tool) haveImage(ctx context.Context, manifest []byte) error {
 	t.say("pulling %s, which is no longer on this node", pod.Image)
 	if err := t.runtime.pull(ctx, pod.Image); err != nil {
 		return nextstep.With(
-			fmt.Errorf("%s, the image to go back to, is not on this node and cannot be pulled: %w",
+			fmt.Errorf("%s, the image to roll back to, is not on this node and cannot be pulled: %w",
 				pod.Image, err), "load it (%s), then run this again", strings.Join(append(t.runtime.tool(), map[bool]string{true: "load --input FILE", false: "images import FILE"}[t.runtime.docker]),
 				" "))
 	}
@@ -342,7 +342,7 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 func (t *Tool) sayPatched() {
 	var patch patched
 	if there, err := readRecord(t.state.patchedFile(), &patch); there && err == nil {
-		t.say("kubeadm would bring the swap back at its next upgrade: if that is not meant, take scheduler.extraArgs.config out of its ClusterConfiguration, "+
+		t.say("kubeadm would restore the swap at its next upgrade: to prevent that, remove scheduler.extraArgs.config from its ClusterConfiguration, "+
 			"and rm %s %s", filepath.Join(patch.Folder, KubeadmPatchFile), t.state.patchedFile())
 	}
 }

@@ -49,7 +49,7 @@ func TestARollbackNamesTheFileThatHasTheEditsWhichItTakesBack(t *testing.T) {
 	if err != nil || len(kept) != 1 || get(t, kept[0]) != string(edit.Manifest) {
 		t.Fatalf("kept %q, %v", kept, err)
 	}
-	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "what is put back is from before, and the current one is kept as "+kept[0]) {
+	if said := tool.options.Output.(*strings.Builder).String(); !strings.Contains(said, "the restored one is older, and the current one is kept as "+kept[0]) {
 		t.Errorf("it does not name %s: %q", kept[0], said)
 	}
 }
@@ -121,7 +121,7 @@ func TestAFullDiskKeepsNoRollbackFromWhatIsKeptElsewhere(t *testing.T) {
 		manifest, previous string
 		where              string
 	}{
-		"nothing but the swap of what is put back": {string(swapped.Manifest), "", "kube-scheduler-swap install makes it again"},
+		"nothing but the swap of what is put back": {string(swapped.Manifest), "", "kube-scheduler-swap install creates it again"},
 		"it is kept already":                       {edited, edited, "it is in "},
 		"it is kept nowhere":                       {edited, "", ""},
 	} {
@@ -166,7 +166,7 @@ func TestNothingToTakeBackIsNoSuccessWhereNoSchedulerWorks(t *testing.T) {
 				tool.runtime = &runtime{containers: &runtimeWith{runs: time.Now().Add(time.Hour)}}
 				passed(t, tool, time.Hour)
 				err := tool.rollback(context.Background(), ToStock)
-				if err == nil || !strings.Contains(err.Error(), "nothing to take back, but") {
+				if err == nil || !strings.Contains(err.Error(), "nothing to roll back, but") {
 					t.Fatalf("the rollback: %v", err)
 				}
 				if _, next := nextstep.Split(err, ""); !strings.Contains(next, c.next) {

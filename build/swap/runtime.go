@@ -107,7 +107,8 @@ func (r *runtime) close() { r.connection.Close() }
 func (r *runtime) imageID(ctx context.Context, name string) (string, error) {
 	answer, err := r.images.ImageStatus(ctx, &cri.ImageStatusRequest{Image: &cri.ImageSpec{Image: name}})
 	if err != nil {
-		return "", nextstep.With(fmt.Errorf("the container runtime does not tell about the image %s: %w", name, err),
+		return "", nextstep.With(
+			fmt.Errorf("the container runtime does not return the status of the image %s: %w", name, err),
 			"systemctl status containerd docker")
 	}
 	if answer.Image == nil {
@@ -195,8 +196,8 @@ func (r *runtime) missingTool() error {
 	}
 	if _, err := exec.LookPath(tool); err != nil {
 		return nextstep.With(
-			fmt.Errorf("%s is not installed, which comes with the container runtime at %s and loads images", tool, r.endpoint),
-			"install it (Debian: containerd or docker.io), or see that sudo's PATH finds it")
+			fmt.Errorf("%s, which loads images into the container runtime at %s, is not installed", tool, r.endpoint),
+			"install it (Debian: containerd or docker.io), or check that it is in sudo's PATH")
 	}
 	return nil
 }
@@ -212,7 +213,7 @@ func (r *runtime) run(ctx context.Context, arguments ...string) error {
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
 		return nextstep.With(fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(output.String())),
-			"fix what it says, then run this again")
+			"fix what it reports, then run this again")
 	}
 	return nil
 }
@@ -303,11 +304,11 @@ func (r *runtime) sandboxesOf(ctx context.Context, namespace, pod string) ([]san
 func (r *runtime) ending(ctx context.Context, id string) string {
 	answer, err := r.containers.ContainerStatus(ctx, &cri.ContainerStatusRequest{ContainerId: id})
 	if err != nil {
-		return fmt.Sprintf("(the container runtime does not tell about the container: %v)", err)
+		return fmt.Sprintf("(the container runtime does not return the status of the container: %v)", err)
 	}
 	var text strings.Builder
 	if s := answer.Status; s.State == cri.ContainerState_CONTAINER_EXITED {
-		fmt.Fprintf(&text, "the container ended with exit status %d", s.ExitCode)
+		fmt.Fprintf(&text, "the container exited with status %d", s.ExitCode)
 		if s.Reason != "" && s.Reason != "Error" && s.Reason != "Completed" {
 			fmt.Fprintf(&text, " (%s)", s.Reason)
 		}
@@ -385,7 +386,7 @@ type network struct {
 func (r *runtime) network(ctx context.Context) (*network, error) {
 	answer, err := r.containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("the container runtime does not tell its state: %w", err),
+		return nil, nextstep.With(fmt.Errorf("the container runtime does not return its status: %w", err),
 			"systemctl status containerd docker")
 	}
 	n := &network{binaries: []string{"/opt/cni/bin"}, configurations: "/etc/cni/net.d"}
@@ -402,7 +403,7 @@ func (r *runtime) network(ctx context.Context) (*network, error) {
 		} `json:"cni"`
 	}
 	// containerd reports its settings; other runtimes may use another format, or report none.
-	if text, told := answer.Info["config"]; told && json.Unmarshal([]byte(text), &settings) == nil {
+	if text, found := answer.Info["config"]; found && json.Unmarshal([]byte(text), &settings) == nil {
 		if settings.CNI.BinDir != "" {
 			n.binaries = filepath.SplitList(settings.CNI.BinDir)
 		}

@@ -128,7 +128,7 @@ func readRecord(path string, record any) (bool, error) {
 	}
 	if err := json.Unmarshal(content, record); err != nil {
 		return false, nextstep.With(fmt.Errorf("%s is damaged: %w", path, err),
-			"look at it, and remove it if it says nothing to you")
+			"read it, and remove it if you do not need it")
 	}
 	return true, nil
 }

@@ -71,7 +71,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 		if found, err := readRegular(filepath.Join(pod.Swap.ConfigFolder, ConfigFileName)); err != nil {
 			note("the configuration cannot be read: %v", err)
 		} else if sum(found) != s.ConfigSHA256 {
-			note("%s is not what was installed: it was changed since; the running scheduler has read one or the other", s.Config)
+			note("%s was changed since it was installed; the running scheduler may use either version", s.Config)
 		}
 	}
 	if id, err := t.runtime.imageID(ctx, pod.Image); err != nil {
@@ -104,7 +104,7 @@ func (t *Tool) Status(ctx context.Context) (*Status, error) {
 	if pending, err := t.cluster.pending(ctx); err == nil {
 		for _, name := range slices.Sorted(maps.Keys(pending)) {
 			if t.servesNow(pod, name) {
-				note("pods that wait for %s: %d, such as %s; next: kubectl describe pod, which says why",
+				note("pods that wait for %s: %d, such as %s; next: kubectl describe pod, which shows the reason",
 					name, len(pending[name]), pending[name][0])
 			}
 		}
@@ -158,7 +158,7 @@ func (t *Tool) running(ctx context.Context, s *Status, namespace, pod, name stri
 	s.Since = newest.created
 	s.Running = s.ImageID == "" || newest.imageID == s.ImageID
 	if !s.Running {
-		note("the container that runs is of the image %s, the manifest names %s", short(newest.imageID), short(s.ImageID))
+		note("the running container has the image %s, but the manifest has %s", short(newest.imageID), short(s.ImageID))
 	}
 	return nil
 }
@@ -180,7 +180,7 @@ func (s *Status) Write(output io.Writer) error {
 	if s.Swapped {
 		line("scheduler", "swapped: %s", version(s.Version))
 	} else {
-		line("scheduler", "not swapped: the one that kubeadm put here")
+		line("scheduler", "not swapped: kubeadm's own")
 	}
 	line("image", "%s (%s)", s.Image, short(s.ImageID))
 	if s.Config != "" {
@@ -202,7 +202,7 @@ func (s *Status) Write(output io.Writer) error {
 	case s.Lease == "":
 		line("lease", "none: no leader election")
 	case s.leaseUnknown:
-		line("lease", "%s: unknown, so whether any scheduler works is not known", s.Lease)
+		line("lease", "%s: unknown, so it is unknown whether any scheduler works", s.Lease)
 	case s.Holder == "":
 		line("lease", "%s: no scheduler holds it", s.Lease)
 	case s.Expired:

@@ -78,16 +78,16 @@ func Stray(name string, content []byte, scheduler Pod) StrayFile {
 	switch {
 	case pod.Name == scheduler.Name && pod.Namespace == scheduler.Namespace:
 		file.Kind = SecondScheduler
-		file.Explanation = fmt.Sprintf("%s holds a pod with the scheduler's own name, %s/%s: kubelet runs only one of the two, "+
-			"whichever it read last", file.Name, pod.Namespace, pod.Name)
+		file.Explanation = fmt.Sprintf("%s contains a pod with the scheduler's own name, %s/%s: kubelet runs only one of the two, "+
+			"the one that it read last", file.Name, pod.Namespace, pod.Name)
 	case len(found) > 0 && found[0].Sure:
 		file.Kind = SecondScheduler
-		file.Explanation = fmt.Sprintf("%s holds a second kube-scheduler, in container %q of pod %s/%s: "+
-			"the two want the same port and the same lease", file.Name, found[0].Container().Name, pod.Namespace, pod.Name)
+		file.Explanation = fmt.Sprintf("%s contains a second kube-scheduler, in container %q of pod %s/%s: "+
+			"both use the same port and the same lease", file.Name, found[0].Container().Name, pod.Namespace, pod.Name)
 	case backupName.MatchString(file.Name):
 		file.Kind = BackupPod
-		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the directory, whatever the file is "+
-			"called: this one is %s/%s", file.Name, pod.Namespace, pod.Name)
+		file.Explanation = fmt.Sprintf("%s looks like a backup copy, but kubelet runs every pod in the directory, under any "+
+			"file name: this one is %s/%s", file.Name, pod.Namespace, pod.Name)
 	default:
 		file.Kind, file.Next = OtherPod, ""
 	}

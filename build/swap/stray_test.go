@@ -55,7 +55,7 @@ func TestStrayFilesAreJudgedAsKubeletTreatsThem(t *testing.T) {
 
 		{"notes.txt", "remember to\n\tedit: this: one\n", Unreadable, "cannot run notes.txt"},
 		{"empty.yaml", "", Unreadable, "it is empty"},
-		{"deployment.yaml", "apiVersion: apps/v1\nkind: Deployment\n", Unreadable, "kind \"Deployment\" and not a v1 Pod"},
+		{"deployment.yaml", "apiVersion: apps/v1\nkind: Deployment\n", Unreadable, "kind \"Deployment\" instead of a v1 Pod"},
 		{"long.yaml", etcd + "#" + strings.Repeat("x", maxManifest), Unreadable, "more than 10485760 bytes"},
 		{"broken.json", "{apiVersion: v1}", Unreadable, ""},
 	} {

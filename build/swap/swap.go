@@ -64,7 +64,7 @@ func Open(ctx context.Context, options Options) (*Tool, error) {
 	t := &Tool{options: options, state: state{folder: options.State}, started: time.Now()}
 	if os.Geteuid() != 0 {
 		return nil, nextstep.With(errors.New("this needs root: it reads kubelet's settings and writes its manifests"),
-			"the same command with sudo")
+			"run the same command with sudo")
 	}
 	if options.Timeout <= 0 {
 		return nil, nextstep.With(fmt.Errorf("--timeout %s leaves no time", options.Timeout), "give it more than 0s, or leave it out")
@@ -122,10 +122,10 @@ func (t *Tool) readManifest() ([]byte, *Pod, error) {
 			return nil, nil, err
 		}
 		return nil, nil, nextstep.With(
-			fmt.Errorf("%s is not there: the scheduler of this node is not a static pod of kubeadm", t.manifest),
-			"run this on a control-plane node, name the file with --manifest, or make it again: kube-scheduler-swap rollback after a swap, else kubeadm init phase control-plane scheduler")
+			fmt.Errorf("%s does not exist: the scheduler of this node is not a static pod of kubeadm", t.manifest),
+			"run this on a control-plane node, give the file with --manifest, or create it again: kube-scheduler-swap rollback after a swap, otherwise kubeadm init phase control-plane scheduler")
 	} else if err != nil {
-		return nil, nil, nextstep.With(err, "the same command with sudo")
+		return nil, nil, nextstep.With(err, "run the same command with sudo")
 	}
 	pod, err := Describe(content)
 	if err != nil {

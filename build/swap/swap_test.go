@@ -503,7 +503,7 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 		{"as it was installed", string(edit.Manifest), "", ""},
 		{"kubeadm's own again", stock, Problem, "the swap was undone"},
 		{"another image", strings.Replace(string(edit.Manifest), "ours:1", "ours:2", 1), Problem, "the swap was undone"},
-		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was written again or edited"},
+		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was rewritten or edited"},
 	} {
 		tool := toolFor(t, c.manifest)
 		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", At: time.Now()}); err != nil {
@@ -545,7 +545,7 @@ func TestCheckFindsASwapThatIsHalfThere(t *testing.T) {
 	if err := tool.checkUndone(&findings, content, pod); err != nil {
 		t.Fatal(err)
 	}
-	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "half undone") {
+	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "partly undone") {
 		t.Errorf("%+v", findings)
 	}
 }
@@ -769,7 +769,7 @@ func TestAnotherFormOfTheManifestIsAnnouncedAndItsExactTextIsKept(t *testing.T) 
 		after := describe(t, string(edit.Manifest))
 		var findings Findings
 		tool.checkForm(&findings, &plan{before: content, pod: pod, afterPod: &after, reformatted: edit.Reformatted})
-		if got := len(findings) == 1 && findings.Problems() == 0 && strings.Contains(findings[0].What, "writes the whole file again"); got != c.want {
+		if got := len(findings) == 1 && findings.Problems() == 0 && strings.Contains(findings[0].What, "rewrites the whole file"); got != c.want {
 			t.Errorf("%s: check says %+v", c.name, findings)
 		}
 		tool.keepExact(content)

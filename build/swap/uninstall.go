@@ -43,7 +43,7 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 		return err
 	}
 	if pod.Swapped {
-		return nextstep.With(fmt.Errorf("%s still has a swap in it", t.manifest), "kube-scheduler-swap status")
+		return nextstep.With(fmt.Errorf("%s is still swapped", t.manifest), "kube-scheduler-swap status")
 	}
 	if err := t.removePatches(ours); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (t *Tool) Uninstall(ctx context.Context) error {
 	t.sayClusterConfiguration(ctx)
 	left := "nothing of kube-scheduler-swap is left in " + t.manifest
 	if !pod.Swap.RestartedAt.IsZero() {
-		left = fmt.Sprintf("of kube-scheduler-swap, the annotation %s in %s is left, which does nothing",
+		left = fmt.Sprintf("all that is left of kube-scheduler-swap is the annotation %s in %s, which has no effect",
 			RestartedAtAnnotation, t.manifest)
 	}
 	t.say("done: %s; the program itself stays: rm %s", left, os.Args[0])
@@ -107,7 +107,7 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			what, _ := nextstep.Split(err, "")
 			why = what
 		}
-		t.say("the image %s is left: %s; when nothing needs it: %s", name, why,
+		t.say("the image %s is left: %s; once nothing needs it: %s", name, why,
 			t.runtime.removeCommand(ctx, name, ids[name]))
 	}
 }
@@ -192,7 +192,7 @@ func (t *Tool) removeState() error {
 		}
 	}
 	if err := os.Remove(t.state.folder); err != nil {
-		t.say("%s is left, with what was kept of edits by hand; when you have seen it: rm -r %s", t.state.folder, t.state.folder)
+		t.say("%s is left, with saved manual edits; once you have read them: rm -r %s", t.state.folder, t.state.folder)
 		return nil
 	}
 	t.say("removed %s", t.state.folder)
@@ -203,9 +203,9 @@ func (t *Tool) removeState() error {
 func (t *Tool) sayClusterConfiguration(ctx context.Context) {
 	found, err := t.cluster.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kubeadm-config", metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		t.say("whether kubeadm's ClusterConfiguration names the swap is not known: %v", err)
+		t.say("cannot check whether kubeadm's ClusterConfiguration refers to the swap: %v", err)
 	} else if err == nil && strings.Contains(found.Data["ClusterConfiguration"], ContainerConfigPath) {
-		t.say("kubeadm's ClusterConfiguration still names %s: once no node is swapped, take scheduler.extraArgs.config out "+
+		t.say("kubeadm's ClusterConfiguration still has %s: once no node is swapped, remove scheduler.extraArgs.config "+
 			"(kubectl -n kube-system edit configmap kubeadm-config)", ContainerConfigPath)
 	}
 }

@@ -95,7 +95,7 @@ func TestAnImageThatIsInUseIsNotRemoved(t *testing.T) {
 			if kept := len(fakes.removed) == 0; kept != (c.user != "") {
 				t.Errorf("kept %v, want it for %q:\n%s", kept, c.user, said)
 			}
-			want := c.user + " uses it; when nothing needs it: ctr --address /run/it.sock --namespace k8s.io images rm " +
+			want := c.user + " uses it; once nothing needs it: ctr --address /run/it.sock --namespace k8s.io images rm " +
 				image + " " + id
 			if c.user != "" && !strings.Contains(said, want) {
 				t.Errorf("want %q in:\n%s", want, said)

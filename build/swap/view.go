@@ -65,7 +65,7 @@ func (a *archive) unpack(folder string) error {
 	}
 	if _, err := root.Stat(schedulerInImage); err != nil {
 		return nextstep.With(fmt.Errorf("%s has no /%s", a.path, schedulerInImage),
-			"take the kube-scheduler.tar of the release bundle")
+			"use the kube-scheduler.tar of the release bundle")
 	}
 	return nil
 }
@@ -126,7 +126,7 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 	for _, mount := range mounts {
 		volume := pod.Volume(mount.Name)
 		if volume == nil {
-			return nil, nextstep.With(fmt.Errorf("the manifest mounts the volume %s and has none of that name", mount.Name),
+			return nil, nextstep.With(fmt.Errorf("the manifest mounts the volume %s, but does not define it", mount.Name),
 				"correct the manifest")
 		}
 		source := ""
@@ -158,7 +158,7 @@ func newView(root string, pod *Pod, instead map[string]string) (*view, error) {
 func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error) {
 	info, err := os.Stat(host.Path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", nextstep.With(fmt.Errorf("the manifest mounts a path that cannot be looked at: %w", err), "ls -ld %s", host.Path)
+		return "", nextstep.With(fmt.Errorf("the manifest mounts a path that cannot be read: %w", err), "ls -ld %s", host.Path)
 	}
 	kind := corev1.HostPathUnset
 	if host.Type != nil {
@@ -187,8 +187,8 @@ func hostFile(host *corev1.HostPathVolumeSource, subPath string) (string, error)
 	}
 	if !fits {
 		return "", nextstep.With(
-			fmt.Errorf("the manifest mounts %s as a %s, and it does not exist or is of another kind: kubelet would not start the pod", host.Path, kind),
-			"make it, or take the volume out of the manifest")
+			fmt.Errorf("the manifest mounts %s as a %s, but it does not exist or is of another type: kubelet would not start the pod", host.Path, kind),
+			"create it, or remove the volume from the manifest")
 	}
 	if err != nil {
 		return "", nil
@@ -203,11 +203,11 @@ func (v *view) add(inside *os.Root, source, target string) error {
 		rest := strings.TrimPrefix(target, outer.target)
 		if _, err := os.Stat(outer.source + rest); err != nil {
 			return nextstep.With(
-				fmt.Errorf("the manifest mounts %s inside of %s, and there is no %s to mount it on", target, outer.target, outer.source+rest),
+				fmt.Errorf("the manifest mounts %s inside %s, but the mount point %s does not exist", target, outer.target, outer.source+rest),
 				"mkdir %s", outer.source+rest)
 		}
 	} else if err := placeFor(inside, source, strings.TrimPrefix(target, "/")); err != nil {
-		return fmt.Errorf("the image has no place for what the manifest mounts at %s: %w", target, err)
+		return fmt.Errorf("the image has no mount point for %s, where the manifest mounts a volume: %w", target, err)
 	}
 	if source != "" {
 		v.binds = append(v.binds, bind{source, target})
@@ -288,15 +288,15 @@ func (v *view) run(command *exec.Cmd) error {
 
 func (v *view) mount() error {
 	if err := unix.Unshare(unix.CLONE_NEWNS); err != nil {
-		return fmt.Errorf("cannot show the scheduler what its pod mounts: unshare: %w", err)
+		return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: unshare: %w", err)
 	}
 	// Keep the following mounts invisible to the host.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return fmt.Errorf("cannot show the scheduler what its pod mounts: making mounts private: %w", err)
+		return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: making mounts private: %w", err)
 	}
 	for _, b := range v.binds {
 		if err := unix.Mount(b.source, filepath.Join(v.root, b.target), "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
-			return fmt.Errorf("cannot show the scheduler what its pod mounts: %s at %s: %w", b.source, b.target, err)
+			return fmt.Errorf("cannot recreate the mounts of the scheduler's pod: %s at %s: %w", b.source, b.target, err)
 		}
 	}
 	return nil

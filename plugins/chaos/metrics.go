@@ -11,9 +11,9 @@ import (
 
 // disturbances is shared by all profiles.
 var disturbances = pluginmetrics.NewCounterVec("chaos_disturbances_total",
-	"Number of scheduling attempts that the plugin Chaos disturbed, by what it did: 'reject' nodes, 'score' them "+
-		"with a die, 'delay' the binding, 'redirect' it to a random node; 'spare' counts attempts that it left "+
-		"alone, after rejections in a row or because pods were preempted for the pod. With dry_run 'true', what it "+
+	"Number of scheduling attempts that the plugin Chaos disturbed, by action: 'reject' nodes, 'score' them "+
+		"at random, 'delay' the binding, 'redirect' it to a random node; 'spare' counts attempts that it left "+
+		"alone, after repeated rejections or because pods were preempted for the pod. With dry_run 'true', what it "+
 		"would have done.",
 	"action", "dry_run")
 

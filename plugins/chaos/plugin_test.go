@@ -299,13 +299,13 @@ func TestReserveSendsOneEvent(t *testing.T) {
 		want []string
 	}{
 		{name: "nothing"},
-		{name: "rejected", percent: 50, want: []string{"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50)"}},
-		{name: "scored", die: true, want: []string{"The choice of a node was disturbed: a die scored the nodes (randomScore)"}},
+		{name: "rejected", percent: 50, want: []string{"The choice of a node was disturbed: some nodes were rejected at random (rejectPercent 50)"}},
+		{name: "scored", die: true, want: []string{"The choice of a node was disturbed: the nodes were scored at random (randomScore)"}},
 		{name: "both", percent: 50, die: true, want: []string{
-			"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50); a die scored the nodes (randomScore)"}},
-		{name: "drawn", drawn: 100, want: []string{"The choice of a node was disturbed: NODE was drawn from the nodes that fit (randomBindPercent 100)"}},
+			"The choice of a node was disturbed: some nodes were rejected at random (rejectPercent 50); the nodes were scored at random (randomScore)"}},
+		{name: "drawn", drawn: 100, want: []string{"The choice of a node was disturbed: NODE was chosen at random from the nodes that fit (randomBindPercent 100)"}},
 		{name: "all, in which the die is not thrown", percent: 50, die: true, drawn: 100, want: []string{
-			"The choice of a node was disturbed: the coin fell against some nodes (rejectPercent 50); NODE was drawn from the nodes that fit (randomBindPercent 100)"}},
+			"The choice of a node was disturbed: some nodes were rejected at random (rejectPercent 50); NODE was chosen at random from the nodes that fit (randomBindPercent 100)"}},
 		{name: "dry run", percent: 50, die: true, dryRun: true},
 		{name: "dry run of a draw", drawn: 100, dryRun: true},
 	}

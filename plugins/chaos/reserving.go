@@ -22,19 +22,19 @@ func (pl *Chaos) Reserve(_ context.Context, state *framework.CycleState, pod *v1
 	current.reserved = true
 	var done []string
 	if atomic.LoadUint32(&current.rejected) == 1 {
-		done = append(done, fmt.Sprintf("the coin fell against some nodes (rejectPercent %d)", pl.args.RejectPercent))
+		done = append(done, fmt.Sprintf("some nodes were rejected at random (rejectPercent %d)", pl.args.RejectPercent))
 	}
 	if current.scored {
-		done = append(done, "a die scored the nodes (randomScore)")
+		done = append(done, "the nodes were scored at random (randomScore)")
 	}
 	switch {
 	case current.drawn == "":
 	case current.drawn == nodeName || pl.args.DryRun:
 		pl.counters.redirected.Inc()
-		done = append(done, fmt.Sprintf("%s was drawn from the nodes that fit (randomBindPercent %d)", current.drawn, pl.args.RandomBindPercent))
+		done = append(done, fmt.Sprintf("%s was chosen at random from the nodes that fit (randomBindPercent %d)", current.drawn, pl.args.RandomBindPercent))
 	default:
 		pl.needsWeight.Do(func() {
-			klog.ErrorS(nil, "Pod does not go to its random node, because other scores outweigh it; next: give this "+
+			klog.ErrorS(nil, "Pod is not bound to its random node, because other scores outweigh it; next: give this "+
 				"plugin more weight than the sum of all other score plugins and extenders of the profile",
 				"plugin", Name, "pod", klog.KObj(pod), "node", nodeName, "drawn", current.drawn)
 		})

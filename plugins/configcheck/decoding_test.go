@@ -96,10 +96,10 @@ profiles:
 `,
 			want: []string{
 				`profiles[0].pluginConfig[0].args.redact: Invalid value: "no": must be true or false`,
-				`profiles[0].pluginConfig[0].args.smapleRate: unknown field: known here are namespaces, queueSort, redact, sampleRate`,
-				`profiles[0].pluginConfig[1].args.rules[2].action: Invalid value: 3: must be text; quotes make text of a number, of true and of false`,
-				`profiles[0].pluginConfig[1].args.rules[2].nodeNames[1]: Invalid value: 7: must be text; quotes make text of a number, of true and of false`,
-				`profiles[0].pluginConfig[1].args.rules[2].nodeSelector.matchLabel: unknown field: known here are matchExpressions, matchLabels`,
+				`profiles[0].pluginConfig[0].args.smapleRate: unknown field: the known fields are namespaces, queueSort, redact, sampleRate`,
+				`profiles[0].pluginConfig[1].args.rules[2].action: Invalid value: 3: must be text; put a number, true or false in quotes`,
+				`profiles[0].pluginConfig[1].args.rules[2].nodeNames[1]: Invalid value: 7: must be text; put a number, true or false in quotes`,
+				`profiles[0].pluginConfig[1].args.rules[2].nodeSelector.matchLabel: unknown field: the known fields are matchExpressions, matchLabels`,
 				`profiles[1].pluginConfig[0].args.maxPermitDelay: Invalid value: "5 minutes": must be a duration with its unit, such as 30s or 5m`,
 				`profiles[1].pluginConfig[0].args.seed: Invalid value: 1.5: must be a whole number between -9223372036854775808 and 9223372036854775807`,
 				`profiles[0].pluginConfig[0].args.sampleRate: Invalid value: 2: must be more than 0 and at most 1`,
@@ -124,14 +124,14 @@ profiles:
     filters: {}
 `,
 			want: []string{
-				"clientConnection.kubeConfig: unknown field: known here are acceptContentTypes, burst, contentType, kubeconfig, qps",
+				"clientConnection.kubeConfig: unknown field: the known fields are acceptContentTypes, burst, contentType, kubeconfig, qps",
 				`clientConnection.qps: Invalid value: "fast": must be a number`,
 				"extenders[0].httpTimeout: Invalid value: 5: must be a duration with its unit, such as 30s or 5m",
 				"extenders[0].tlsConfig.keyData: Invalid value: (not shown): must be text in base64",
-				"paralelism: unknown field: known here are clientConnection, enableContentionProfiling, enableProfiling, extenders, " +
+				"paralelism: unknown field: the known fields are clientConnection, enableContentionProfiling, enableProfiling, extenders, " +
 					"leaderElection, parallelism, percentageOfNodesToScore, podInitialBackoffSeconds, podMaxBackoffSeconds, profiles",
 				`percentageOfNodesToScore: Invalid value: "many": must be a whole number between -2147483648 and 2147483647`,
-				"profiles[0].plugins.filters: unknown field: known here are bind, filter, multiPoint, permit, postBind, postFilter, preBind, " +
+				"profiles[0].plugins.filters: unknown field: the known fields are bind, filter, multiPoint, permit, postBind, postFilter, preBind, " +
 					"preFilter, preScore, queueSort, reserve, score",
 				`profiles[0].plugins.score.enabled[0].weight: Invalid value: "3": must be a whole number between -2147483648 and 2147483647`,
 				`profiles[0].plugins.score.enabled[1]: Invalid value: "NodeAffinity": must be an object with fields from name, weight`,
@@ -151,8 +151,8 @@ profiles:
 `,
 			want: []string{
 				"profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operators: " +
-					"unknown field: known here are key, operator, values",
-				`profiles[0].pluginConfig[1].args.kind: Invalid value: "InterPodAffinityArguments": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
+					"unknown field: the known fields are key, operator, values",
+				`profiles[0].pluginConfig[1].args.kind: Invalid value: "InterPodAffinityArguments": args have the file's version and the plugin's kind: leave out apiVersion and kind`,
 				`profiles[0].pluginConfig[0].args.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0].matchExpressions[0].operator: ` +
 					`Unsupported value: ""`,
 				"profiles[0].pluginConfig[1].args.hardPodAffinityWeight: Invalid value: 101: not in valid range [0, 100]",
@@ -169,10 +169,10 @@ profiles:
     args: {apiVersion: kubescheduler.config.k8s.io/v1, seed: 1}
 `,
 			want: []string{
-				"profiles[0].pluginConfig[0].args.weight: unknown field: known here are hardPodAffinityWeight",
-				`profiles[0].pluginConfig[0].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta2": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
-				"profiles[0].pluginConfig[1].args.seed: unknown field: known here are defaultAction, rules",
-				`profiles[0].pluginConfig[1].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": args are of the file's version and of the plugin's kind: leave apiVersion and kind out`,
+				"profiles[0].pluginConfig[0].args.weight: unknown field: the known fields are hardPodAffinityWeight",
+				`profiles[0].pluginConfig[0].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1beta2": args have the file's version and the plugin's kind: leave out apiVersion and kind`,
+				"profiles[0].pluginConfig[1].args.seed: unknown field: the known fields are defaultAction, rules",
+				`profiles[0].pluginConfig[1].args.apiVersion: Invalid value: "kubescheduler.config.k8s.io/v1": args have the file's version and the plugin's kind: leave out apiVersion and kind`,
 				"profiles[0].pluginConfig[1].args.rules: Required value: 1 to 100 rules",
 			},
 		},
@@ -187,7 +187,7 @@ profiles:
 			want: []string{
 				"profiles[0].pluginConfig[0].args: Invalid value: a list: must be an object with fields from dryRun, maxConsecutiveRejections, maxPermitDelay, " +
 					"namespaces, randomBindPercent, randomScore, rejectPercent, seed",
-				"profiles[0].pluginConfig[1].name: Invalid value: a list: must be text; quotes make text of a number, of true and of false",
+				"profiles[0].pluginConfig[1].name: Invalid value: a list: must be text; put a number, true or false in quotes",
 			},
 		},
 		{
@@ -224,14 +224,14 @@ profiles:
 `,
 			want: []string{
 				"profiles[0].pluginConfig[0].args.prometheus: Invalid value: (not shown): must be an object with fields from bearerTokenFile, endpoints, headers, timeout, tls",
-				"profiles[1].pluginConfig[0].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be text; put a number, true or false in quotes",
 				"profiles[1].pluginConfig[0].args.prometheus.endpoints: Invalid value: (not shown): must be a list",
 				"profiles[1].pluginConfig[0].args.prometheus.headers[0]: Invalid value: (not shown): must be an object with fields from name, value, valueFile",
-				"profiles[1].pluginConfig[0].args.prometheus.headers[1].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
-				"profiles[1].pluginConfig[0].args.prometheus.headers[1].valueFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.headers[1].value: Invalid value: (not shown): must be text; put a number, true or false in quotes",
+				"profiles[1].pluginConfig[0].args.prometheus.headers[1].valueFile: Invalid value: (not shown): must be text; put a number, true or false in quotes",
 				"profiles[1].pluginConfig[0].args.prometheus.timeout: Invalid value: 5: must be a duration with its unit, such as 30s or 5m",
 				"profiles[1].pluginConfig[0].args.prometheus.tls.insecureSkipVerify: Invalid value: 0: must be true or false",
-				"profiles[1].pluginConfig[0].args.prometheus.tls.keyFile: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+				"profiles[1].pluginConfig[0].args.prometheus.tls.keyFile: Invalid value: (not shown): must be text; put a number, true or false in quotes",
 				`profiles[1].pluginConfig[0].args.resources[0].capacity: Invalid value: "many": must be a quantity, such as 250m or 2Gi`,
 				"profiles[1].pluginConfig[0].args.resources[0].estimator.default: Invalid value: an object: must be a quantity, such as 250m or 2Gi",
 			},
@@ -304,7 +304,7 @@ profiles:
 			want: []string{
 				`duplicate field "parallelism"`,
 				`parallelism: Invalid value: "2": must be a whole number between -2147483648 and 2147483647`,
-				"profiles[0].plugins.multipoint: unknown field: known here are bind, filter, multiPoint, permit, postBind, postFilter, preBind, preFilter, preScore, queueSort, reserve, score",
+				"profiles[0].plugins.multipoint: unknown field: the known fields are bind, filter, multiPoint, permit, postBind, postFilter, preBind, preFilter, preScore, queueSort, reserve, score",
 			},
 		},
 		{
@@ -380,7 +380,7 @@ profiles: [{pluginConfig: [{name: InterPodAffinity, args: {hardPodAffinityWeigth
 	}
 	_, _, err := schedulerscheme.Codecs.UniversalDecoder().Decode([]byte(document), nil, nil)
 	want := []string{
-		"profiles[0].pluginConfig[0].args.hardPodAffinityWeigth: unknown field: known here are hardPodAffinityWeight",
+		"profiles[0].pluginConfig[0].args.hardPodAffinityWeigth: unknown field: the known fields are hardPodAffinityWeight",
 		"profiles[0].pluginConfig[0].args.hardPodAffinityWeight: Invalid value: -1: not in valid range [0, 100]",
 	}
 	if diff := cmp.Diff(want, lines(Explain(file, err))); diff != "" {

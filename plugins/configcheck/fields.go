@@ -93,7 +93,7 @@ func (s *search) object(path *field.Path, t reflect.Type, given map[string]inter
 		case t.Kind() == reflect.Map:
 			fieldPath, fieldType = path.Key(name), t.Elem()
 		case fieldType == nil:
-			s.refuse(fieldPath, fmt.Errorf("%s: unknown field: known here are %s", fieldPath, known(t)))
+			s.refuse(fieldPath, fmt.Errorf("%s: unknown field: the known fields are %s", fieldPath, known(t)))
 			continue
 		}
 		check := func() (interface{}, bool) { return s.value(fieldPath, fieldType, given[name]) }
@@ -213,7 +213,7 @@ func wanted(t reflect.Type, given interface{}, err error) string {
 	case kind == reflect.Bool:
 		return "must be true or false"
 	case kind == reflect.String && !isText:
-		return "must be text; quotes make text of a number, of true and of false"
+		return "must be text; put a number, true or false in quotes"
 	case kind == reflect.Int, kind == reflect.Int64:
 		return fmt.Sprintf("must be a whole number between %d and %d", int64(math.MinInt64), int64(math.MaxInt64))
 	case kind == reflect.Int32:
@@ -231,7 +231,7 @@ func wanted(t reflect.Type, given interface{}, err error) string {
 		err = cause
 	}
 	if runtime.IsNotRegisteredError(err) {
-		return "args are of the file's version and of the plugin's kind: leave apiVersion and kind out"
+		return "args have the file's version and the plugin's kind: leave out apiVersion and kind"
 	}
 	return err.Error()
 }

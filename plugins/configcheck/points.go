@@ -30,7 +30,7 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 	var notes []string
 	for _, plugin := range behindDefaultBinder(plugins) {
 		// Without disabling "*", a default plugin comes before those that multiPoint does not name.
-		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind behind %s, which binds every pod: name %s and then %s under bind.enabled, and \"*\" under bind.disabled",
+		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind after %s, which binds every pod: list %s and then %s under bind.enabled, and \"*\" under bind.disabled",
 			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
 	}
 	if args, ok := argsOf(nodeFilter, p).(*config.NodeFilterArgs); ok {
@@ -156,8 +156,8 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 		point, then string
 	}{
 		{config.FilterDeny, "filter", "they deny nothing"},
-		{config.FilterShare, "filter", "they bound nothing"},
-		{config.FilterShare, "preFilter", "pods that they concern are not scheduled, because nothing is counted"},
+		{config.FilterShare, "filter", "they limit nothing"},
+		{config.FilterShare, "preFilter", "their pods are not scheduled, because nothing is counted"},
 		{config.FilterPrefer, "score", "they prefer nothing"},
 	} {
 		if rules[work.action] > 0 && !points.Has(work.point) {
@@ -170,7 +170,7 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
 	}
 	if len(open) > 0 && args.DefaultAction != config.FilterDeny && points.Has("filter") {
-		notes = append(notes, fmt.Sprintf("note: %s: rules of %s allow nodes by restrictedLabels, and nothing after them denies the others: %s; add a rule with the action Deny, or defaultAction: Deny",
+		notes = append(notes, fmt.Sprintf("note: %s: rules of %s allow nodes by restrictedLabels, but nothing after them denies the others: %s; add a rule with the action Deny, or defaultAction: Deny",
 			path, nodeFilter, strings.Join(open, ", ")))
 	}
 	return notes

@@ -39,7 +39,7 @@ func TestNotesOfChaos(t *testing.T) {
 		want      []string
 	}{
 		{name: "enabled everywhere", args: all, plugins: everywhere(6)},
-		{name: "enabled nowhere", args: all},
+		{name: "is not enabled in this profile", args: all},
 		{name: "asked for nothing", plugins: schedulerconfig.Plugins{Score: weighted(1)}},
 		{
 			name: "with too little weight", args: all, plugins: everywhere(5),
@@ -57,7 +57,7 @@ func TestNotesOfChaos(t *testing.T) {
 		{
 			name: "another plugin at bind, and too late", plugins: schedulerconfig.Plugins{Bind: enabled("DefaultBinder", "Another")},
 			want: []string{
-				"note: profiles[2]: Another is enabled at bind behind DefaultBinder, which binds every pod: name Another and then DefaultBinder under bind.enabled, and \"*\" under bind.disabled",
+				"note: profiles[2]: Another is enabled at bind after DefaultBinder, which binds every pod: list Another and then DefaultBinder under bind.enabled, and \"*\" under bind.disabled",
 			},
 		},
 		{
@@ -105,19 +105,19 @@ func TestNotesOfNodeFilter(t *testing.T) {
 	}
 	tests := []test{
 		{name: "enabled everywhere", rules: rules, plugins: all},
-		{name: "enabled nowhere", rules: append(rules, config.NodeFilterRule{Name: "spot", Action: config.FilterDeny, NodeSelector: labelled("spot")})},
+		{name: "is not enabled in this profile", rules: append(rules, config.NodeFilterRule{Name: "spot", Action: config.FilterDeny, NodeSelector: labelled("spot")})},
 		{
 			name: "at filter alone", rules: rules, plugins: schedulerconfig.Plugins{Filter: everywhere},
 			want: []string{
-				noted + "Share and is not enabled at preFilter: pods that they concern are not scheduled, because nothing is counted",
+				noted + "Share and is not enabled at preFilter: their pods are not scheduled, because nothing is counted",
 				noted + "Prefer and is not enabled at score: they prefer nothing",
 			},
 		},
 		{
 			name: "at score alone", rules: rules, plugins: schedulerconfig.Plugins{Score: everywhere},
 			want: []string{
-				noted + "Deny and is not enabled at filter: they deny nothing", noted + "Share and is not enabled at filter: they bound nothing",
-				noted + "Share and is not enabled at preFilter: pods that they concern are not scheduled, because nothing is counted",
+				noted + "Deny and is not enabled at filter: they deny nothing", noted + "Share and is not enabled at filter: they limit nothing",
+				noted + "Share and is not enabled at preFilter: their pods are not scheduled, because nothing is counted",
 			},
 		},
 		{
@@ -141,7 +141,7 @@ func TestNotesOfNodeFilter(t *testing.T) {
 		{
 			name: "that nothing closes", rules: []config.NodeFilterRule{allow("a"), deny, allow("b"), share, allow("c")}, defaultAction: config.FilterAllow, plugins: all,
 			want: []string{
-				"note: profiles[2]: rules of NodeFilter allow nodes by restrictedLabels, and nothing after them denies the others: b, c; " +
+				"note: profiles[2]: rules of NodeFilter allow nodes by restrictedLabels, but nothing after them denies the others: b, c; " +
 					"add a rule with the action Deny, or defaultAction: Deny",
 			},
 		},
@@ -213,7 +213,7 @@ func TestNotesOfWorkloadTopology(t *testing.T) {
 		plugins schedulerconfig.Plugins
 		want    []string
 	}{
-		{name: "enabled nowhere", args: all},
+		{name: "is not enabled in this profile", args: all},
 		{name: "asked for nothing", args: &config.WorkloadTopologyArgs{}, plugins: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")}},
 		{
 			name: "all that it needs", args: all,

@@ -57,7 +57,7 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 	warn := func(format string, args ...interface{}) { fmt.Fprintf(out, "warning: "+format+"\n", args...) }
 	nodes, err := s.nodes()
 	if err != nil {
-		warn("cannot list the nodes of the cluster, so it is not known which of them a source has: %s; "+
+		warn("cannot list the nodes of the cluster, so it is unknown which of them a source has: %s; "+
 			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
 	}
 	for _, source := range sources {

@@ -67,7 +67,7 @@ func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfigura
 // fitWarning is the warning about an invalid name in ignoredResources.
 const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b": name part must consist of alphanumeric ` +
 	`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used ` +
-	`for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'); a start accepts it, because the profile has the plugin disabled, or because ` +
+	`for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]'); the scheduler starts with it, because the profile disables the plugin, or because ` +
 	"ignoredResources are those of the extenders' managedResources; correct it\n"
 
 func TestValidatePrintsSummaryAndNotes(t *testing.T) {
@@ -159,7 +159,7 @@ profile my-scheduler: the default plugins with these changes
 				`AzureDiskLimits (filter), VolumeBinding (filter), VolumeZone (filter), PodTopologySpread (filter), InterPodAffinity (filter)
 note: no profile is named default-scheduler: pods that name no scheduler stay Pending, unless another scheduler of that name runs
 note: profiles[0].plugins.filter.disabled[NodeNames]: this scheduler has no plugin of that name
-note: profiles[0].pluginConfig[1]: Scorer is enabled nowhere in this profile
+note: profiles[0].pluginConfig[1]: Scorer is not enabled in this profile
 note: profiles[0].pluginConfig[2]: this scheduler has no plugin named Scorers
 note: with --config, the flag --kubeconfig is ignored; set clientConnection.kubeconfig
 note: clientConnection.kubeconfig is not to be found on this machine: stat /no/such/file: no such file or directory
@@ -204,7 +204,7 @@ profiles:
 config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
 profile default-scheduler: the default plugins
 profile other: the default plugins
-note: profiles[1].plugins.multiPoint: v1beta2 ignores this field; name the extension points, or make the file one of v1beta3
+note: profiles[1].plugins.multiPoint: v1beta2 ignores this field; list the extension points, or convert the file to v1beta3
 `,
 		},
 		{
@@ -255,7 +255,7 @@ profile default-scheduler: the default plugins
 `,
 		},
 		{
-			name:  "plugins before and behind DefaultBinder",
+			name:  "plugins before and after DefaultBinder",
 			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
 			document: connected + `
 profiles:
@@ -274,7 +274,7 @@ profile other: the default plugins with these changes
   added:    Binder (bind)
 profile as-advised: the default plugins with these changes
   added:    Binder (bind)
-note: profiles[0]: Binder is enabled at bind behind DefaultBinder, which binds every pod: name Binder and then DefaultBinder under bind.enabled, and "*" under bind.disabled
+note: profiles[0]: Binder is enabled at bind after DefaultBinder, which binds every pod: list Binder and then DefaultBinder under bind.enabled, and "*" under bind.disabled
 `,
 		},
 		{
@@ -297,7 +297,7 @@ profile default-scheduler: the default plugins with these changes
 			want: `
 the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
 profile default-scheduler: the default plugins
-note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster that has a service account's token, or is given --master
+note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster that has a service account's token, or with --master
 `,
 		},
 	}

@@ -194,7 +194,7 @@ func (s Start) notes(profiles profile.Map, defaults *schedulerconfig.Plugins) []
 				note("%s: this scheduler has no plugin named %s", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			} else if !enabled.Has(pluginConfig.Name) && !isDefault.Has(pluginConfig.Name) {
 				// Default plugins have args even if the file has none.
-				note("%s: %s is enabled nowhere in this profile", path.Child("pluginConfig").Index(j), pluginConfig.Name)
+				note("%s: %s is not enabled in this profile", path.Child("pluginConfig").Index(j), pluginConfig.Name)
 			}
 		}
 	}
@@ -229,7 +229,7 @@ func fitWarnings(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []st
 		}
 		if err := validation.ValidateNodeResourcesFitArgs(path.Child("pluginConfig").Index(i).Child("args"), args); err != nil {
 			for _, line := range lines(err) {
-				warnings = append(warnings, fmt.Sprintf("warning: %s; a start accepts it, because the profile has the plugin disabled, or "+
+				warnings = append(warnings, fmt.Sprintf("warning: %s; the scheduler starts with it, because the profile disables the plugin, or "+
 					"because ignoredResources are those of the extenders' managedResources; correct it", line))
 			}
 		}
@@ -248,7 +248,7 @@ func (s Start) multiPointNotes() []string {
 	var notes []string
 	for i, p := range given.Profiles {
 		if p.Plugins != nil && len(p.Plugins.MultiPoint.Enabled)+len(p.Plugins.MultiPoint.Disabled) > 0 {
-			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 ignores this field; name the extension points, or make the file one of v1beta3",
+			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 ignores this field; list the extension points, or convert the file to v1beta3",
 				field.NewPath("profiles").Index(i).Child("plugins", "multiPoint")))
 		}
 	}
@@ -264,7 +264,7 @@ func (s Start) kubeconfigNotes() []string {
 	case kubeconfig == "" && s.Master != "":
 	case kubeconfig == "":
 		notes = append(notes, "note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster "+
-			"that has a service account's token, or is given --master")
+			"that has a service account's token, or with --master")
 	default:
 		if _, err := os.Stat(kubeconfig); err != nil {
 			notes = append(notes, fmt.Sprintf("note: clientConnection.kubeconfig is not to be found on this machine: %v", err))

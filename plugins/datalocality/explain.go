@@ -47,7 +47,7 @@ func (pl *DataLocality) Explain(_ *framework.CycleState, pod *v1.Pod, nodes []st
 		text = append(appendMore(text, len(c.unknown)), '.')
 	}
 	if ignored > 0 {
-		text = append(sentence(text), "Ignored of the annotation are"...)
+		text = append(sentence(text), "Ignored in the annotation:"...)
 		for i, one := range c.ignored.first {
 			text = appendPart(text, i, one.part, string(one.reason))
 		}

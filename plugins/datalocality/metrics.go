@@ -20,11 +20,11 @@ const (
 
 var (
 	ignoredNames = pluginmetrics.NewCounterVec("data_locality_ignored_total",
-		"Number of names of datasets that DataLocality ignored, by profile, by who gave them: 'pod' (counted at each attempt), 'node' or 'server' "+
+		"Number of names of datasets that DataLocality ignored, by profile, by origin: 'pod' (counted at each attempt), 'node' or 'server' "+
 			"(counted when they are read), and by reason: 'malformed', 'repeated' or 'too_many'.",
 		"profile", "of", "reason")
 	knownDatasets = pluginmetrics.NewGaugeVec("data_locality_datasets",
-		"Number of datasets that some node holds, as DataLocality knew at its last decision about a pod that reads data, by profile.",
+		"Number of datasets on any node, as of DataLocality's last decision about a pod that reads data, by profile.",
 		"profile")
 	rejections = pluginmetrics.NewCounterVec("data_locality_rejections_total",
 		"Number of nodes that DataLocality rejected in scheduling attempts, by profile.",

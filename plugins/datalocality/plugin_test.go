@@ -541,7 +541,7 @@ func TestExplain(t *testing.T) {
 		"what is ignored": {
 			reads: "a=100,b=0,a," + long + " " + long + ",c=1e3,d=x,e",
 			want: `The pod reads 100 of 1 dataset(s). n1: 100 in its kubernetes.io/hostname. n2: 100 in its rack. n4: 100 further away. ` +
-				`No node holds "e". Ignored of the annotation are "b=0" (malformed), "a" (repeated), "` + long[:40] + `"… (malformed), 2 more.`,
+				`No node holds "e". Ignored in the annotation: "b=0" (malformed), "a" (repeated), "` + long[:40] + `"… (malformed), 2 more.`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

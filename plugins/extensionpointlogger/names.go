@@ -39,7 +39,7 @@ func newNames(redact bool) (names, error) {
 		_, processKey.err = rand.Read(processKey.bytes[:])
 	})
 	if processKey.err != nil {
-		return names{}, fmt.Errorf("%s: no random key to redact names with: %w", Name, processKey.err)
+		return names{}, fmt.Errorf("%s: cannot create a random key to redact names: %w", Name, processKey.err)
 	}
 	return names{key: processKey.bytes[:]}, nil
 }

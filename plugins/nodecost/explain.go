@@ -14,7 +14,7 @@ const explainedNodes = 5
 
 // Explain returns, for the decision records, the prices of some nodes and their sources, such as
 //
-//	Price per hour: node-1 0.096 (table), node-2 0.05 (median, no price of its own).
+//	Price per hour: node-1 0.096 (table), node-2 0.05 (median, because it has no price).
 func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := state.Read(stateKey)
 	if err != nil {
@@ -40,12 +40,12 @@ func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 		}
 		text = append(append(text, name...), ' ')
 		if on.from == nowhere {
-			text = append(appendPrice(text, c.unpriced), " (median, no price of its own"...)
+			text = append(appendPrice(text, c.unpriced), " (median, because it has no price"...)
 		} else {
 			text = append(append(appendPrice(text, on.price), " ("...), sourceNames[on.from]...)
 		}
 		if on.ignored {
-			text = append(text, "; what it says itself is no price"...)
+			text = append(text, "; its own annotation or label is not a valid price"...)
 		}
 		if on.spot && c.leaveSpot {
 			text = append(text, "; spot, which the pod does not tolerate"...)

@@ -14,7 +14,7 @@ var (
 		"Number of nodes that NodeCost knows, by profile and by where their price comes from: 'annotation', 'label', 'table', or 'none', which counts as the median.",
 		"profile", "source")
 	ignoredPrices = pluginmetrics.NewGaugeVec("node_cost_ignored_prices",
-		"Number of nodes with an annotation or a label that NodeCost ignores, because it is no price, by profile.",
+		"Number of nodes with an annotation or a label that NodeCost ignores, because it is not a valid price, by profile.",
 		"profile")
 )
 

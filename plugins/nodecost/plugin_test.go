@@ -401,13 +401,13 @@ func TestExplain(t *testing.T) {
 		return pl.Explain(state, pod, nodes)
 	}
 	// The median of 0.03, 0.096, 1 and 12.
-	want := "Price per hour: n1 0.096 (annotation), n2 0.548 (median, no price of its own; what it says itself is no price), " +
-		"n3 0.548 (median, no price of its own), n4 0.03 (annotation; spot, which the pod does not tolerate), n5 12 (annotation)."
+	want := "Price per hour: n1 0.096 (annotation), n2 0.548 (median, because it has no price; its own annotation or label is not a valid price), " +
+		"n3 0.548 (median, because it has no price), n4 0.03 (annotation; spot, which the pod does not tolerate), n5 12 (annotation)."
 	if got := explain(incoming().Obj(), "n1", "n2", "n3", "n4", "n5", "n6"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}
 	c.cache.UpdateNode(nil, nodeWith("n2", "x", func(node *v1.Node) { node.Labels = map[string]string{"type": "small"} }))
-	want = "Price per hour: n4 0.03 (annotation), n2 0.0000001 (table; what it says itself is no price)."
+	want = "Price per hour: n4 0.03 (annotation), n2 0.0000001 (table; its own annotation or label is not a valid price)."
 	if got := explain(tolerating(), "n4", "none", "n2"); got != want {
 		t.Errorf("got\n%s, want\n%s", got, want)
 	}

@@ -23,12 +23,12 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 		return ""
 	}
 	var text []byte
-	told := 0
+	explained := 0
 	for _, rule := range c.about.rules {
 		if rule.share == nil || c.standings == nil {
 			continue
 		}
-		if told++; told > explainedRules {
+		if explained++; explained > explainedRules {
 			continue
 		}
 		now := c.standings[rule.share.place]
@@ -42,8 +42,8 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 		text = strconv.AppendInt(text, rule.share.most, 10)
 		text = append(text, " % may be. "...)
 	}
-	if told > explainedRules {
-		text = strconv.AppendInt(append(text, "And "...), int64(told-explainedRules), 10)
+	if explained > explainedRules {
+		text = strconv.AppendInt(append(text, "And "...), int64(explained-explainedRules), 10)
 		text = append(text, " more with a share. "...)
 	}
 	if text = c.about.appendDenied(text); len(text) > 0 && text[len(text)-1] == ' ' {

@@ -30,7 +30,7 @@ const maxNamed = 10
 func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 	if pl.args.Source == config.NodeLoadSourceMetricsServer {
 		// A configuration check has no client for the API server.
-		fmt.Fprintln(out, "metrics.k8s.io is not asked by this check; next: kubectl top nodes, and "+
+		fmt.Fprintln(out, "this check does not query metrics.k8s.io; next: kubectl top nodes, and "+
 			"kubectl auth can-i list nodes.metrics.k8s.io --as system:kube-scheduler")
 		return nil
 	}
@@ -82,7 +82,7 @@ func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 			}
 		}
 		if found == 0 && len(v.nodes) > 0 {
-			problems = append(problems, fmt.Errorf("%s is measured on no node; next: check the query's answer in Prometheus, and nodeMatch", name))
+			problems = append(problems, fmt.Errorf("%s is not measured on any node; next: check the query's answer in Prometheus, and nodeMatch", name))
 		}
 	}
 	if s := v.snapshot; s.Unmatched > 0 && len(v.nodes) > 0 {

@@ -27,7 +27,7 @@ func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	}
 	text := append(make([]byte, 0, 256), "Measurements were taken "...)
 	age := pl.clock.Now().Sub(c.view.snapshot.Taken).Round(100 * time.Millisecond)
-	text = append(append(text, age.String()...), " before."...)
+	text = append(append(text, age.String()...), " before the decision."...)
 	if len(nodes) > explainedNodes {
 		nodes = nodes[:explainedNodes]
 	}
@@ -61,7 +61,7 @@ func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 	}
 	text = append(text, '.')
 	if c.exempt {
-		text = append(text, " The filter always passes it."...)
+		text = append(text, " The filter does not apply to this pod."...)
 	}
 	return string(text)
 }

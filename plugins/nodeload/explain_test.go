@@ -19,7 +19,7 @@ func TestExplain(t *testing.T) {
 	}
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.3, 20*time.Second)}, "node-1": {w.sample(0.805, 20*time.Second)}})
 	w.plugin.PreFilter(context.Background(), state, incoming)
-	want := "Measurements were taken 0s before. node-0: cpu 30%. node-1: cpu 81%. node-2: cpu not measured. The pod is estimated to use: cpu 1."
+	want := "Measurements were taken 0s before the decision. node-0: cpu 30%. node-1: cpu 81%. node-2: cpu not measured. The pod is estimated to use: cpu 1."
 	if got := w.plugin.Explain(state, incoming, []string{"node-0", "node-1", "node-2", "none"}); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}

@@ -90,7 +90,7 @@ func (pl *NodeLoad) metricsServer() (source.Source, error) {
 	unlimited.QPS, unlimited.RateLimiter = -1, nil
 	client, err := discovery.NewDiscoveryClientForConfig(unlimited)
 	if err != nil {
-		return nil, fmt.Errorf("the API server cannot be asked for metrics: %w; next: check clientConnection", err)
+		return nil, fmt.Errorf("cannot query the API server for metrics: %w; next: check clientConnection", err)
 	}
 	window := pl.args.Resources[0].Window.Duration
 	for i := range pl.args.Resources {

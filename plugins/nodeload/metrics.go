@@ -30,7 +30,7 @@ var (
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_in_flight_pods",
-			Help:           "Number of pods on nodes that are not fully in the measurements, at the last refresh, by profile.",
+			Help:           "Number of pods that are not fully included in the measurements, at the last refresh, by profile.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"profile"})
 	registerMetrics sync.Once

@@ -10,7 +10,7 @@ import (
 )
 
 var rejections = pluginmetrics.NewCounterVec("pod_filter_rejections_total",
-	"Number of scheduling attempts that PodFilter rejected, by profile and by the rule that decided; 'defaultAction' where no rule matched.",
+	"Number of scheduling attempts that PodFilter rejected, by profile and by the rule that decided; 'defaultAction' if no rule matched.",
 	"profile", "rule")
 
 // rejectionsOf returns a function that returns the counter of a rule in the handle's profile.

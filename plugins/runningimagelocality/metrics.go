@@ -14,7 +14,7 @@ var (
 		"Number of scheduling attempts that RunningImageLocality scored, by profile and by whether any node ran an image of the pod: 'match' or 'no_match'.",
 		"profile", "result")
 	runningImages = pluginmetrics.NewGaugeVec("running_image_locality_images",
-		"Number of different image names, tags and digests, that RunningImageLocality knows to be running, by profile.",
+		"Number of distinct images, by tag or digest, that RunningImageLocality knows to be running, by profile.",
 		"profile")
 )
 

@@ -27,7 +27,7 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 	if c.group != "" {
 		text = append(append(append(text, "Group "...), c.group...), ". "...)
 	}
-	text = append(strconv.AppendInt(append(text, "Placed peers weigh "...), c.weight, 10), '.')
+	text = append(strconv.AppendInt(append(text, "Weight of the placed peers: "...), c.weight, 10), '.')
 	if len(nodes) > explainedNodes {
 		nodes = nodes[:explainedNodes]
 	}

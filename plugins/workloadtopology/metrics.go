@@ -11,10 +11,10 @@ import (
 
 var (
 	attempts = pluginmetrics.NewCounterVec("workload_topology_attempts_total",
-		"Number of scheduling attempts that WorkloadTopology looked at, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group and an edge.",
+		"Number of scheduling attempts, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group and an edge in WorkloadTopology.",
 		"profile", "result")
 	ignored = pluginmetrics.NewCounterVec("workload_topology_ignored_peers_total",
-		"Number of parts of pods' annotations that name no role and weight, in scheduling attempts, by profile.",
+		"Number of malformed parts, without a role and a weight, of pods' annotations, in scheduling attempts, by profile.",
 		"profile")
 )
 

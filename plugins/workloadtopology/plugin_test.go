@@ -427,7 +427,7 @@ func TestExplain(t *testing.T) {
 	pl := mustNew(t, newArgs(), c)
 	pod := annotated(newPod("job", "x"), "x=3,y=z")
 	state := prefiltered(t, pl, pod)
-	want := `Group default/job. Placed peers weigh 6. a1: near 100, pods of the group 2. b1: near 50. Ignored in the annotation: 1 of its parts, such as "y=z".`
+	want := `Group default/job. Weight of the placed peers: 6. a1: near 100, pods of the group 2. b1: near 50. Ignored in the annotation: 1 of its parts, such as "y=z".`
 	if got := pl.Explain(state, pod, []string{"a1", "b1"}); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}

@@ -110,7 +110,7 @@ func TestModuleIsAddedUsedAndRemoved(t *testing.T) {
 	}
 	for _, tt := range []struct{ args, want string }{
 		{good, "Tenants"},
-		{"{tenants: [a], tenant: b}", "args.tenant: unknown field: known here are tenants"},
+		{"{tenants: [a], tenant: b}", "args.tenant: unknown field: the known fields are tenants"},
 		{"{tenants: a}", "tenants"},
 		{"{}", "there are no tenants"},
 	} {

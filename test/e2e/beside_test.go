@@ -245,7 +245,7 @@ func (o *operator) deadLeader(t *testing.T, other *operator) {
 	expect(t, standing.run(t, broken+eager+install), holder+" holds the lease and bound the probe pod", "done:")
 	output := leading.refused(t, broken+install)
 	t.Log(output)
-	expect(t, output, first+"_", " holds the lease and binds nothing", "the old one runs again", "on "+first+": kube-scheduler-swap rollback")
+	expect(t, output, first+"_", " holds the lease but binds no pods", "the old one runs again", "on "+first+": kube-scheduler-swap rollback")
 	leading.expectConfig(t, "weight: 35")
 	standing.run(t, "kube-scheduler-swap rollback --to previous")
 	expect(t, standing.run(t, "kube-scheduler-swap install --config my-scheduler.yaml 2>&1"), "already runs", "bound it to", "done:")

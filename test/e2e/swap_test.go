@@ -296,8 +296,8 @@ func (o *operator) damagedArchives(t *testing.T) {
 	for _, offset := range []int{size / 10, size / 3, size / 2, size - 20_000} {
 		o.run(t, fmt.Sprintf("cp kube-scheduler.tar damaged.tar; dd if=kube-scheduler.tar bs=1 skip=%d count=1 status=none | tr '\\000-\\377' '\\001-\\377\\000' | "+
 			"dd of=damaged.tar bs=1 seek=%d conv=notrunc status=none; ! cmp --silent kube-scheduler.tar damaged.tar", offset, offset))
-		expect(t, o.refused(t, "kube-scheduler-swap check --archive damaged.tar"), "damaged.tar is damaged or not whole", "next: copy it here again")
-		expect(t, o.refused(t, "kube-scheduler-swap install --archive damaged.tar 2>&1"), "damaged.tar is damaged or not whole")
+		expect(t, o.refused(t, "kube-scheduler-swap check --archive damaged.tar"), "damaged.tar is damaged or incomplete", "next: copy it here again")
+		expect(t, o.refused(t, "kube-scheduler-swap install --archive damaged.tar 2>&1"), "damaged.tar is damaged or incomplete")
 		o.run(t, "ctr --namespace k8s.io images import damaged.tar 2>&1 || true")
 	}
 	o.run(t, "rm damaged.tar")
@@ -327,7 +327,8 @@ func (o *operator) pulls(t *testing.T) {
 	manifest := strings.Replace(string(o.read(t, manifestFile)), "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always", 1)
 	o.replaceManifest(t, []byte(manifest))
 	o.run(t, "until grep -Eq 'reason: (ErrImagePull|ImagePullBackOff)' <(kubectl get pod --namespace kube-system kube-scheduler-cp1 --output yaml); do sleep 0.1; done")
-	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"), "pulled at every start")
+	expect(t, o.run(t, "kube-scheduler-swap check --archive kube-scheduler.tar"),
+		"makes kubelet pull the image at every start")
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
 		"does not work, so it cannot be used for a rollback", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
@@ -356,25 +357,25 @@ func (o *operator) uninstall(t *testing.T) {
 	o.run(t, "kubectl create --filename - <<< '"+string(beside)+"'")
 	output := o.page.do(t, o.node, "uninstall")
 	expect(t, output, "the image "+pod.Image+" is left: ")
-	_, command, _ := strings.Cut(output, "when nothing needs it: ")
+	_, command, _ := strings.Cut(output, "once nothing needs it: ")
 	command, _, _ = strings.Cut(command, "\n")
 	o.run(t, "kubectl delete pod beside --grace-period 0 --force 2>&1\n"+command)
-	expect(t, output, stateFolder+" is left, with what was kept of edits by hand", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
-		"ClusterConfiguration still names")
+	expect(t, output, stateFolder+" is left, with saved manual edits", "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
+		"ClusterConfiguration still has")
 	o.expectStock(t)
 	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*' ! -name 'broken-*'; find /etc/kubernetes/patches -type f; "+
 		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler.*fork' || true"); left != "" {
 		t.Errorf("left is:\n%s", left)
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
-	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to take back", "removed "+stateFolder, "done:")
+	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to roll back", "removed "+stateFolder, "done:")
 	// With an unedited patch, and an image without other users.
 	o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1\n"+
 		"kube-scheduler-swap kubeadm-patch 2>&1\nkube-scheduler-swap rollback 2>&1")
 	output = o.run(t, "kube-scheduler-swap uninstall 2>&1")
 	expect(t, output, "removed the image "+pod.Image, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
 		"removed "+stateFolder, "done:")
-	if strings.Contains(output, "would bring the swap back") {
+	if strings.Contains(output, "would restore the swap") {
 		t.Errorf("uninstall warns of the patch that it removes:\n%s", output)
 	}
 }
@@ -430,7 +431,7 @@ func (o *operator) network(t *testing.T) {
 	o.run(t, "rm /etc/kubernetes/manifests/.hidden.yaml")
 	// The scheduler prints a note about this, but starts.
 	expect(t, o.run(t, "{ cat my-scheduler.yaml; printf -- '---\\nkind: Another\\n'; } > two.yaml\nkube-scheduler-swap check --config two.yaml"),
-		"warning: the new scheduler says: the file has more than one YAML document")
+		"warning: the new scheduler warns: the file has more than one YAML document")
 }
 
 func (o *operator) brokenConfigurations(t *testing.T, load *load) {
@@ -486,7 +487,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 			"\nkube-scheduler-swap install --config rejects.yaml 2>&1")
 	})
 	t.Log(output)
-	expect(t, output, "it holds the lease", "denied by rule", "A moment before, such a pod was bound", "the old one runs again")
+	expect(t, output, "it holds the lease", "denied by rule", "Before the swap, such a pod was bound", "the old one runs again")
 	o.expectConfig(t, "weight: 30")
 	o.expectOneManifest(t)
 
@@ -571,7 +572,7 @@ func (o *operator) unwritable(t *testing.T) {
 
 // killed kills installs with SIGKILL at each step, and checks that the next run completes the job.
 func (o *operator) killed(t *testing.T, load *load) {
-	steps := []string{"accepts its command line", "kept the configuration", "wrote " + manifestFile, "the old container has ended",
+	steps := []string{"accepts its command line", "kept the configuration", "wrote " + manifestFile, "the old container has stopped",
 		"the new container runs", "it is healthy", "it holds the lease", "done:"}
 	o.measure(t, load, "killed at each step in turn, and finished", func() {
 		for _, step := range steps {
@@ -682,7 +683,7 @@ const offline = " --yes --force --ignore-preflight-errors=ImagePull,Swap,HTTPPro
 func (o *operator) upgrade(t *testing.T, load *load) {
 	const command = "kubeadm upgrade apply v1.23.17"
 	o.measure(t, load, "kubeadm upgrade, which undoes the swap", func() { o.run(t, command+offline) })
-	expect(t, o.refused(t, "kube-scheduler-swap check"), "problem: the swap was undone", "kubeadm upgrade does that")
+	expect(t, o.refused(t, "kube-scheduler-swap check"), "problem: the swap was undone", "as after kubeadm upgrade")
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "the swap was undone")
 	o.measure(t, load, "install again after an upgrade", func() { expect(t, o.page.do(t, o.node, "repair"), "done:") })
 
@@ -711,9 +712,9 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	load.untilBound(t, "my-scheduler")
 	var output string
 	o.measure(t, load, "rollback to kubeadm's scheduler", func() { output = o.page.do(t, o.node, "rollback") })
-	expect(t, output, "done:", "kubeadm would bring the swap back")
+	expect(t, output, "done:", "kubeadm would restore the swap")
 	o.expectStock(t)
-	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to take back")
+	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to roll back")
 	o.pulls(t)
 }
 

@@ -24,7 +24,7 @@ func imageCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "image",
-		Short: "Assemble image archives, and an OCI layout over all of them, without a container engine",
+		Short: "Assemble image archives, and one OCI layout with all of them, without a container engine",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			options.Created = time.Unix(created, 0).UTC()
@@ -63,13 +63,13 @@ func imageCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
-	flags.StringVar(&binaries, "binaries", "", "folder with a folder of binaries for each architecture")
-	flags.StringVar(&output, "output", "", "folder to write to")
+	flags.StringVar(&binaries, "binaries", "", "directory with a subdirectory of binaries for each architecture")
+	flags.StringVar(&output, "output", "", "output directory")
 	flags.StringVar(&options.Zoneinfo, "zoneinfo", "", "Go's lib/time/zoneinfo.zip")
-	flags.StringVar(&options.Version, "version", "", "what kube-scheduler --version prints")
+	flags.StringVar(&options.Version, "version", "", "version that kube-scheduler --version prints")
 	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
-	flags.StringVar(&registry, "registry", "", "name the image also in this registry")
-	flags.Int64Var(&created, "created", 0, "time that stands in the image, seconds since 1970")
+	flags.StringVar(&registry, "registry", "", "add image names with this registry")
+	flags.Int64Var(&created, "created", 0, "creation time of the image, in seconds since 1970")
 	flags.StringSliceVar(&architectures, "architectures", nil, "amd64, arm64")
 	flags.BoolVar(&oci, "oci", false, "write an OCI layout too")
 	for _, flag := range []string{"binaries", "output", "zoneinfo", "version", "commit", "created", "architectures"} {
@@ -83,7 +83,7 @@ func imageCommand() *cobra.Command {
 func pushCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "push LAYOUT REGISTRY",
-		Short: "Push the images of an OCI layout, with the credentials of the usual keychain",
+		Short: "Push the images of an OCI layout to a registry, with the credentials of docker login",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			index, tag, err := image.ReadLayout(arguments[0])

@@ -26,13 +26,13 @@ func main() {
 	defer stop()
 	root := &cobra.Command{
 		Use:           "kube-scheduler-build",
-		Short:         "The steps of the build that parse or assemble a format",
+		Short:         "Run the build steps that parse or assemble file formats",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
 	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), modulesCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
-		nextstep.Print(os.Stderr, err, "fix what is said above, then run the same command again; finished steps are kept")
+		nextstep.Print(os.Stderr, err, "fix the error above, then run the same command again; finished steps are kept")
 		if errors.Is(err, source.ErrNotAvailable) {
 			os.Exit(exitNotAvailable)
 		}

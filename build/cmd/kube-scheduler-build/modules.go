@@ -16,7 +16,7 @@ func modulesCommand() *cobra.Command {
 	command := &cobra.Command{Use: "modules", Short: "Add and remove modules with plugins of other projects"}
 	command.AddCommand(&cobra.Command{
 		Use:   "add MODULES_FILE REPOSITORY COMMIT MODULE@VERSION PLUGIN,…",
-		Short: "Find what plugins of a module need beside a Kubernetes tree, print it, and write it into modules.yaml",
+		Short: "Find what plugins of a module need in addition to a Kubernetes tree, print it, and add it to modules.yaml",
 		Args:  cobra.ExactArgs(5),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			file, repository, commit := arguments[0], arguments[1], arguments[2]
@@ -31,7 +31,7 @@ func modulesCommand() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use:   "remove MODULES_FILE MODULE",
-		Short: "Take a module out of modules.yaml",
+		Short: "Remove a module from modules.yaml",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(_ *cobra.Command, arguments []string) error {
 			return source.RemoveModule(arguments[0], arguments[1])

@@ -12,10 +12,10 @@ import (
 )
 
 func newPluginCommand() *cobra.Command {
-	command := &cobra.Command{Use: "new-plugin", Short: "Begin a plugin, or take one out of the registry"}
+	command := &cobra.Command{Use: "new-plugin", Short: "Create a plugin, add it to the registry, or remove it from there"}
 	command.AddCommand(&cobra.Command{
 		Use:   "check NAME POINTS",
-		Short: "Refuse a name or points that cannot be",
+		Short: "Check the name and the extension points of a new plugin",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return newplugin.Check(arguments[0], points(arguments[1]))
@@ -36,7 +36,7 @@ func newPluginCommand() *cobra.Command {
 		},
 	}, &cobra.Command{
 		Use:   "write PLUGINS_DIR NAME POINTS",
-		Short: "Write the folder of a plugin at some extension points, with a test to fill in",
+		Short: "Write the directory of a plugin for the given extension points, with a test to complete",
 		Args:  cobra.ExactArgs(3),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			return newplugin.Write(arguments[0], arguments[1], points(arguments[2]))

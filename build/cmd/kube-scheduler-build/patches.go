@@ -18,7 +18,7 @@ func patchesCommand() *cobra.Command {
 	command := &cobra.Command{Use: "patches", Short: "Check and describe the patch series"}
 	command.AddCommand(&cobra.Command{
 		Use:   "lint PATCHES_DIR",
-		Short: "Fail if a patch's name, subject, trailers or files are not as they must be",
+		Short: "Check the names, subjects, trailers and files of the patches",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, err := patches.Read(arguments[0])
@@ -27,14 +27,14 @@ func patchesCommand() *cobra.Command {
 			}
 			if faults := patches.Lint(series); len(faults) > 0 {
 				return nextstep.With(fmt.Errorf("%s", strings.Join(faults, "\n")),
-					"fix the messages; docs/patches.md, 'Edit', tells how")
+					"fix the messages; see 'Edit' in docs/patches.md")
 			}
-			fmt.Fprintf(command.OutOrStdout(), "patches: %d patches are in order\n", len(series))
+			fmt.Fprintf(command.OutOrStdout(), "patches: %d patches are valid\n", len(series))
 			return nil
 		},
 	}, &cobra.Command{
 		Use:   "readme PATCHES_DIR MODULES_FILE",
-		Short: "Print the page that describes the series, and the modules that come before it",
+		Short: "Print patches/README.md, which describes the series and the modules that are added before it",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, err := patches.Read(arguments[0])
@@ -55,7 +55,7 @@ func patchesCommand() *cobra.Command {
 	})
 	command.AddCommand(&cobra.Command{
 		Use:   "list PATCHES_DIR MODULES_FILE",
-		Short: "Print the patches of the series, in order: without those for what is not carried",
+		Short: "Print the patches of the series in order, without those for modules that are not in MODULES_FILE",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, modules, err := readSeries(arguments[0], arguments[1])
@@ -85,7 +85,7 @@ func versionCommand() *cobra.Command {
 	var kubernetes, suffix, sum, goVersion string
 	command := &cobra.Command{
 		Use:   "version PATCHES_DIR MODULES_FILE",
-		Short: "Print the version of a build: upstream's, a suffix, and a hash of what is in it",
+		Short: "Print the version of a build: upstream's tag, a suffix, and a hash of the inputs",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			series, modules, err := readSeries(arguments[0], arguments[1])
@@ -102,7 +102,7 @@ func versionCommand() *cobra.Command {
 	}
 	flags := command.Flags()
 	flags.StringVar(&kubernetes, "kubernetes", "", "upstream's tag")
-	flags.StringVar(&suffix, "suffix", "fork", "what stands between + and the hash; letters and digits")
+	flags.StringVar(&suffix, "suffix", "fork", "text between + and the hash: letters and digits")
 	flags.StringVar(&sum, "sum", "", "the h1: sum of the module k8s.io/kubernetes")
 	flags.StringVar(&goVersion, "go", "", "the Go version")
 	for _, flag := range []string{"kubernetes", "sum", "go"} {

@@ -15,10 +15,10 @@ import (
 )
 
 func sourceCommand() *cobra.Command {
-	command := &cobra.Command{Use: "source", Short: "Make and prove the Kubernetes source tree"}
+	command := &cobra.Command{Use: "source", Short: "Create and verify the Kubernetes source tree"}
 	command.AddCommand(&cobra.Command{
 		Use:   "modules VERSION DIR",
-		Short: "Write the tree of a release into an empty folder, from Go modules; prints its facts as KEY=VALUE lines",
+		Short: "Write the tree of a release into an empty directory, from Go modules, and print its facts as KEY=VALUE lines",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			facts, err := source.FromModules(command.Context(), arguments[0], arguments[1], command.ErrOrStderr())
@@ -32,7 +32,7 @@ func sourceCommand() *cobra.Command {
 	var checksumDatabase bool
 	checkout := &cobra.Command{
 		Use:   "checkout VERSION DIR",
-		Short: "Print the facts of a git checkout of a release, its module sum computed from its files",
+		Short: "Print the facts of a git checkout of a release, with the module sum computed from its files",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			facts, err := source.FromCheckout(command.Context(), arguments[0], arguments[1])
@@ -42,23 +42,23 @@ func sourceCommand() *cobra.Command {
 			if checksumDatabase {
 				vouched, err := source.VouchedSum(command.Context(), arguments[0])
 				if err != nil {
-					return fmt.Errorf("no checksum to hold the checkout against: %w", err)
+					return fmt.Errorf("cannot verify the checkout, because the checksum of the release is not available: %w", err)
 				}
 				if vouched != facts.Sum {
 					return nextstep.With(
-						fmt.Errorf("the checkout of %s has the sum %s, but the checksum database vouches for %s",
+						fmt.Errorf("the checkout of %s has the sum %s, but the checksum database has %s",
 							arguments[0], facts.Sum, vouched),
-						"do not build it; see where it comes from (KUBERNETES_GIT_URL)")
+						"do not build it; check where it comes from (KUBERNETES_GIT_URL)")
 				}
 			}
 			printFacts(command, facts)
 			return nil
 		},
 	}
-	checkout.Flags().BoolVar(&checksumDatabase, "checksum-database", false, "refuse a checkout whose sum is not the checksum database's")
+	checkout.Flags().BoolVar(&checksumDatabase, "checksum-database", false, "fail if the sum of the checkout differs from the one in the checksum database")
 	command.AddCommand(checkout, &cobra.Command{
 		Use:   "carry MODULES_FILE REPOSITORY COMMIT REF",
-		Short: "Add the packages of modules.yaml to a Kubernetes tree, as a commit on top of one; REF then names it",
+		Short: "Add the packages of modules.yaml to a Kubernetes tree, in a new commit on top of COMMIT, and point REF to it",
 		Args:  cobra.ExactArgs(4),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			modules, err := readWanted(arguments[0])
@@ -70,8 +70,8 @@ func sourceCommand() *cobra.Command {
 		},
 	})
 	command.AddCommand(&cobra.Command{
-		Use:   "crds MODULES_FILE FOLDER",
-		Short: "Write the CustomResourceDefinitions that carried plugins need into a folder, a file each",
+		Use:   "crds MODULES_FILE DIR",
+		Short: "Write the CustomResourceDefinitions that the plugins of MODULES_FILE need into a directory, one file each",
 		Args:  cobra.ExactArgs(2),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			modules, err := readWanted(arguments[0])
@@ -102,7 +102,8 @@ func wanted(modules []source.Module) ([]source.Module, error) {
 	case "none":
 		return source.WithoutPlugins(modules), nil
 	default:
-		return nil, nextstep.With(fmt.Errorf("MODULES=%s is neither empty nor none", value), "make image MODULES=none")
+		return nil, nextstep.With(fmt.Errorf("MODULES=%s is unknown: the only value is none", value),
+			"make image MODULES=none")
 	}
 }
 

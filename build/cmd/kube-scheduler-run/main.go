@@ -91,8 +91,8 @@ func newCommand() *cobra.Command {
 		"if its configuration has several")
 	flags.IntVar(&o.Nodes, "nodes", 5, "the number of fake nodes")
 	flags.IntVar(&o.Pods, "pods", 10, "the number of pods; they ask for the profiles in turn")
-	flags.StringArrayVar(&o.Manifests, "manifest", nil, "create the pods, nodes and custom objects of this `FILE` too, the pods after those "+
-		"before them run; may be given more than once")
+	flags.StringArrayVar(&o.Manifests, "manifest", nil, "also create the pods, nodes and custom objects of this `FILE`, the pods once "+
+		"those of the previous file run; may be given more than once")
 	flags.StringArrayVar(&o.Objects, "objects", nil, "create the objects of this `FILE`, or of the files in this directory, before the "+
 		"scheduler starts: CustomResourceDefinitions, RBAC; may be given more than once")
 	flags.DurationVar(&o.Timeout, "timeout", time.Minute, "how long to wait for the pods to be placed")

@@ -41,8 +41,8 @@ func main() {
 	options := swap.Options{Output: os.Stderr}
 	root := &cobra.Command{
 		Use:   "kube-scheduler-swap",
-		Short: "Replace the kube-scheduler of this kubeadm control-plane node, and take it back",
-		Long: `Replaces the kube-scheduler of this kubeadm control-plane node, and takes it back.
+		Short: "Replace the kube-scheduler of this kubeadm control-plane node, or restore it",
+		Long: `Replaces the kube-scheduler of this kubeadm control-plane node, or restores it.
 
   kube-scheduler-swap check   --archive kube-scheduler.tar --config config.yaml
   kube-scheduler-swap install --archive kube-scheduler.tar --config config.yaml
@@ -50,8 +50,8 @@ func main() {
   kube-scheduler-swap rollback
   kube-scheduler-swap uninstall
 
-install waits until the new scheduler works, and puts the old one back if it does not. With several control-plane nodes:
-one after the other, and the one that holds the lease last.`,
+install waits until the new scheduler works, and restores the old one if it does not. With several control-plane nodes,
+install on one after the other, and last on the node that holds the lease.`,
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -108,7 +108,7 @@ func unlessEnded(ctx context.Context, while time.Duration, work func() error) er
 	case err := <-done:
 		return err
 	case <-time.After(while):
-		return nextstep.With(errors.New("interrupted; nothing was changed"), "the same command again")
+		return nextstep.With(errors.New("interrupted; nothing was changed"), "run the same command again")
 	}
 }
 
@@ -118,7 +118,7 @@ func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
 	flags.StringVar(&request.Image, "image", "", "name of an image that is already loaded (default: the image of the current swap)")
 	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the current swap; without one, the scheduler's own defaults)")
-	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "write flags of the manifest that have no effect with a configuration into the configuration")
+	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "copy flags of the manifest that a configuration overrides into the configuration")
 	flags.StringSliceVar(&request.Accept, "accept", nil, "problems that check reports and that you accept: "+strings.Join(swap.Acceptable, ", "))
 }
 
@@ -126,7 +126,7 @@ func checkCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
 	command := &cobra.Command{
 		Use:   "check",
-		Short: "Find everything that would make the swap fail, each with its next step; changes nothing",
+		Short: "Report every problem that would make the swap fail, with its next step; changes nothing",
 		Args:  cobra.NoArgs,
 		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			findings, err := tool.Check(ctx, request)
@@ -148,7 +148,7 @@ func installCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
 	command := &cobra.Command{
 		Use:   "install",
-		Short: "Swap the scheduler, wait until it works, and put the old one back if it does not",
+		Short: "Swap the scheduler, wait until it works, and restore the old one if it does not",
 		Args:  cobra.NoArgs,
 		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Install(ctx, request)
@@ -156,7 +156,7 @@ func installCommand(options *swap.Options) *cobra.Command {
 	}
 	requestFlags(command, &request)
 	command.Flags().StringSliceVar(&request.Probe, "probe", nil,
-		"profiles that have to bind a probe pod before the swap counts as done; none: no probe (default: "+
+		"profiles that must bind a probe pod before the swap is complete; none: no probe (default: "+
 			"default-scheduler)")
 	return command
 }
@@ -178,7 +178,7 @@ func rollbackCommand(options *swap.Options) *cobra.Command {
 func uninstallCommand(options *swap.Options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "uninstall",
-		Short: "Go back to kubeadm's scheduler, and remove what this tool has put on the node",
+		Short: "Restore kubeadm's scheduler, and remove what this tool has put on the node",
 		Args:  cobra.NoArgs,
 		RunE: run(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			return tool.Uninstall(ctx)
@@ -190,7 +190,7 @@ func statusCommand(options *swap.Options) *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "status",
-		Short: "Show what runs, since when, and whether the files match; changes nothing; exit status 1: it does not work",
+		Short: "Show the running scheduler, and whether the files match; changes nothing; exits with 1 if it does not work",
 		Args:  cobra.NoArgs,
 		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			status, err := tool.Status(ctx)
@@ -212,7 +212,7 @@ func statusCommand(options *swap.Options) *cobra.Command {
 			return err
 		}),
 	}
-	command.Flags().StringVarP(&output, "output", "o", "", "json: for a program")
+	command.Flags().StringVarP(&output, "output", "o", "", "json: print JSON for programs")
 	return command
 }
 
@@ -220,7 +220,7 @@ func diffCommand(options *swap.Options) *cobra.Command {
 	var request swap.Request
 	command := &cobra.Command{
 		Use:   "diff",
-		Short: "Show the exact change of the manifest that install would make; changes nothing",
+		Short: "Show the exact change that install would make to the manifest; changes nothing",
 		Args:  cobra.NoArgs,
 		RunE: look(options, func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error {
 			change, err := tool.Diff(ctx, request)
@@ -248,12 +248,12 @@ func patchCommand(options *swap.Options) *cobra.Command {
 			}
 			if lines == "" {
 				fmt.Fprintf(os.Stderr, "wrote the patch into %s; from now on: kubeadm upgrade apply VERSION --patches %s\n"+
-					"the swap has no configuration: when it gets one, run this again\n", folder, folder)
+					"the swap has no configuration; run this again once it has one\n", folder, folder)
 				return nil
 			}
 			fmt.Fprint(command.OutOrStdout(), lines)
 			fmt.Fprintf(os.Stderr, "wrote the patch into %s; put the lines above into kubeadm's ClusterConfiguration (kubectl -n kube-system edit configmap kubeadm-config),\n"+
-				"and then always: kubeadm upgrade apply VERSION --patches %s\n", folder, folder)
+				"and from now on: kubeadm upgrade apply VERSION --patches %s\n", folder, folder)
 			return nil
 		}),
 	}

@@ -47,7 +47,7 @@ func (o *Options) planExtender() (extenderPlan, error) {
 		}
 	default:
 		if len(local) == 0 {
-			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so the scheduler would not call one with %s; "+
+			return extenderPlan{}, fmt.Errorf("%s names no extender on loopback, so the scheduler would not call that of %s; "+
 				"next: add one to its extenders, with urlPrefix: %s, or leave EXTENDER out",
 				o.Config, p.config, localcluster.DocumentedExtender)
 		}

@@ -78,7 +78,7 @@ func (r result) err() error {
 	case r.NotCreated || r.pod.Annotations[staysPending] != "true":
 		return r.Err()
 	case r.Node != "":
-		return fmt.Errorf("pod %s/%s should stay Pending, as its annotation %s says, but is bound to %s; "+
+		return fmt.Errorf("pod %s/%s should stay Pending according to its annotation %s, but is bound to %s; "+
 			"next: check its schedulerName and the plugins of that profile", r.Namespace, r.Name, staysPending, r.Node)
 	case r.Served && r.Message == "":
 		return r.Err() // no scheduler has looked at it yet

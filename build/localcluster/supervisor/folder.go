@@ -99,7 +99,7 @@ func removeLeftFolders(parent string) (removed []string, err error) {
 		case errors.Is(err, syscall.EWOULDBLOCK), errors.Is(err, os.ErrNotExist):
 			continue
 		case err != nil:
-			failures = append(failures, fmt.Errorf("cannot look into %s: %w; next: rm -r %s", path, err, path))
+			failures = append(failures, fmt.Errorf("cannot read the directory %s: %w; next: rm -r %s", path, err, path))
 			continue
 		}
 		if err := (&folder{path: path, lock: lock}).remove(); err != nil {

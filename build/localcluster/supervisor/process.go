@@ -108,7 +108,7 @@ func (p *Process) pid() int { return p.cmd.Process.Pid }
 // process, never a group or a name.
 func (p *Process) stop(grace time.Duration) error {
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
+		return fmt.Errorf("cannot stop %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
 	}
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
@@ -123,7 +123,7 @@ func (p *Process) stop(grace time.Duration) error {
 // kill sends SIGKILL and returns when the child has ended.
 func (p *Process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("cannot end %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
+		return fmt.Errorf("cannot stop %s (process %d): %w; next: kill -9 %d", p.name, p.pid(), err, p.pid())
 	}
 	<-p.exited
 	return nil
@@ -132,7 +132,7 @@ func (p *Process) kill() error {
 // ending returns a sentence about the end of the child.
 func (p *Process) ending() string {
 	if p.exit == nil {
-		return "it ended by itself (exit status 0)"
+		return "it exited by itself (exit status 0)"
 	}
-	return fmt.Sprintf("it ended by itself (%v)", p.exit)
+	return fmt.Sprintf("it exited by itself (%v)", p.exit)
 }

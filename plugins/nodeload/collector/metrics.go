@@ -24,7 +24,7 @@ var (
 		&metrics.GaugeOpts{
 			Subsystem:      schedulermetrics.SchedulerSubsystem,
 			Name:           "node_load_nodes",
-			Help:           "Number of nodes at NodeLoad's last refresh by the state of their measurement: 'fresh', or the reason why none counts.",
+			Help:           "Number of nodes at NodeLoad's last refresh by the state of their measurement: 'fresh', or the reason why it is not used.",
 			StabilityLevel: metrics.ALPHA,
 		}, []string{"source", "resource", "state"})
 	refreshDuration = metrics.NewHistogramVec(

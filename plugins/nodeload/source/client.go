@@ -191,7 +191,7 @@ func (c *Client) askInOrder(ctx context.Context, queries []Query, result *Result
 				accepted = append(accepted, a)
 				continue
 			case a.err == nil:
-				a.err = errors.New("the answer has no series of a load; " +
+				a.err = errors.New("the answer has no series with a load; " +
 					"next: check that the server scrapes the series of the queries")
 			}
 			if len(left) == 0 {

@@ -96,7 +96,7 @@ func (m *MetricsServer) Ask(ctx context.Context, queries []Query) (Result, error
 		}
 	}
 	if longest > m.window {
-		result.warn(fmt.Sprintf("metrics are means over up to %v, but new pods are assumed to show in full after %v; "+
+		result.warn(fmt.Sprintf("metrics are means over up to %v, but new pods are assumed to be fully included after %v; "+
 			"next: set window to %v or more", longest, m.window, longest))
 	}
 	return result, nil

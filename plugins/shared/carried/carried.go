@@ -90,7 +90,7 @@ func Missing(names map[string]bool, kubeConfig func() (*restclient.Config, error
 			for _, crd := range plugin.CRDs {
 				all = append(all, crd.Name)
 			}
-			lines = append(lines, fmt.Sprintf("plugin %s needs the CustomResourceDefinition %s, and it is not known whether the cluster has it: %v; next: %s, if it does not",
+			lines = append(lines, fmt.Sprintf("plugin %s needs the CustomResourceDefinition %s, but it is unknown whether the cluster has it: %v; next: %s, if it does not",
 				plugin.Name, strings.Join(all, " and "), err, apply(all)))
 		case len(missing) > 0:
 			lines = append(lines, fmt.Sprintf("plugin %s: %s", plugin.Name, text(missing)))
@@ -109,11 +109,11 @@ func apply(names []string) string {
 	for i, name := range names {
 		files[i] = "-f crds/" + name + ".yaml"
 	}
-	return fmt.Sprintf("kubectl apply %s, of the release bundle", strings.Join(files, " "))
+	return fmt.Sprintf("kubectl apply %s, from the release bundle", strings.Join(files, " "))
 }
 
 func forbidden(err error) string {
-	return fmt.Sprintf("%v; next: kubectl apply -f manifests/rbac/, of the release bundle", err)
+	return fmt.Sprintf("%v; next: kubectl apply -f manifests/rbac/, from the release bundle", err)
 }
 
 // missing returns the names of the CRDs that the API server does not serve. It returns an error too if the objects of a

@@ -86,7 +86,7 @@ func TestPluginIsMadeWhereTheClusterHasItsCRDs(t *testing.T) {
 				return
 			}
 			if tt.want == "forbidden" {
-				if err == nil || !strings.HasSuffix(err.Error(), "; next: kubectl apply -f manifests/rbac/, of the release bundle") {
+				if err == nil || !strings.HasSuffix(err.Error(), "; next: kubectl apply -f manifests/rbac/, from the release bundle") {
 					t.Errorf("made %v, %v", plugin, err)
 				}
 				return
@@ -114,7 +114,7 @@ func TestMissing(t *testing.T) {
 		t.Errorf("missing: %q", got)
 	}
 	got = Missing(names, func() (*restclient.Config, error) { return nil, errors.New("no kubeconfig") })
-	if len(got) != 1 || !strings.Contains(got[0], "it is not known whether the cluster has it: no kubeconfig") {
+	if len(got) != 1 || !strings.Contains(got[0], "it is unknown whether the cluster has it: no kubeconfig") {
 		t.Errorf("where there is no cluster: %q", got)
 	}
 	delete(names, "Gang")

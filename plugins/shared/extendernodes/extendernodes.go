@@ -16,7 +16,7 @@ import (
 )
 
 var unknownNodes = pluginmetrics.NewCounterVec("extender_unknown_nodes_total",
-	"Number of whole nodes that an extender answered with and was not sent, by the extender's urlPrefix and by what it was asked. They are dropped.",
+	"Number of nodes in an extender's answers that were not sent to it, by the extender's urlPrefix and by verb. They are dropped.",
 	"extender", "verb")
 
 // KeepNodes drops and counts nodes in the answer to filter that were not sent. If no other node is left, it returns
@@ -38,7 +38,7 @@ func KeepNodes(extender string, pod *v1.Pod, sent map[string]*v1.Node, answer *v
 	if dropped == 0 {
 		return nil
 	}
-	klog.V(2).InfoS("Dropped nodes from the answer of an extender, which were not sent to it", "extender", extender, "pod", klog.KObj(pod),
+	klog.V(2).InfoS("Dropped nodes from an extender's answer that were not sent to it", "extender", extender, "pod", klog.KObj(pod),
 		"dropped", dropped, "kept", len(kept), "example", unknown)
 	if len(kept) == 0 {
 		return fmt.Errorf("extender %q claims a filtered node %q which is not found in the input node list", extender, unknown)
@@ -51,14 +51,14 @@ func KeepNodes(extender string, pod *v1.Pod, sent map[string]*v1.Node, answer *v
 func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer map[string]*extenderv1.MetaVictims) error {
 	for name, victims := range answer {
 		if _, found := sent[name]; !found {
-			return fmt.Errorf("extender %q claims victims on node %q, which it was not asked about", WithoutCredentials(extender), name)
+			return fmt.Errorf("extender %q returns victims on node %q, which was not sent to it", WithoutCredentials(extender), name)
 		}
 		isNull := victims == nil
 		for i := 0; !isNull && i < len(victims.Pods); i++ {
 			isNull = victims.Pods[i] == nil
 		}
 		if isNull {
-			return fmt.Errorf("extender %q answers null for victims on node %q", WithoutCredentials(extender), name)
+			return fmt.Errorf("extender %q returns null for victims on node %q", WithoutCredentials(extender), name)
 		}
 	}
 	return nil

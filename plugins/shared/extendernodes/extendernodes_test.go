@@ -75,8 +75,8 @@ func TestCheckVictims(t *testing.T) {
 		`{"a":{"Pods":[{"UID":"1"}]},"b":{"Pods":[{"UID":"2"},{"UID":"3"}]}}`: "",
 		`{"a":{"Pods":null}}`:                 "",
 		`null`:                                "",
-		`{"a":{"Pods":[{"UID":"1"}]},"x":{}}`: `victims on node "x", which it was not asked about`,
-		`{"x":null}`:                          `victims on node "x", which it was not asked about`,
+		`{"a":{"Pods":[{"UID":"1"}]},"x":{}}`: `victims on node "x", which was not sent to it`,
+		`{"x":null}`:                          `victims on node "x", which was not sent to it`,
 		`{"a":null}`:                          `null for victims on node "a"`,
 		`{"b":{"Pods":[{"UID":"1"},null]},"a":{}}`: `null for victims on node "b"`,
 	} {

@@ -42,7 +42,7 @@ func (o Options) read() (*apiserver.TracingConfiguration, error) {
 		err = tracing.ValidateTracingConfiguration(config).ToAggregate()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--tracing-config-file %s: %w; write one as kube-apiserver takes it, with apiVersion apiserver.config.k8s.io/v1alpha1 and kind TracingConfiguration, "+
+		return nil, fmt.Errorf("--tracing-config-file %s: %w; use the format of kube-apiserver, apiVersion apiserver.config.k8s.io/v1alpha1 and kind TracingConfiguration, "+
 			"and check it with --validate-config", o.ConfigFile, err)
 	}
 	return config, nil
@@ -74,11 +74,11 @@ func Open(o Options) (*Tracer, error) {
 		semconv.ServiceNameKey.String("kube-scheduler"), semconv.ServiceVersionKey.String(version.Get().String()),
 	))
 	if err != nil {
-		return nil, fmt.Errorf("describing this scheduler for its spans: %w; look at the environment variable OTEL_RESOURCE_ATTRIBUTES", err)
+		return nil, fmt.Errorf("cannot describe this scheduler in its spans: %w; check the environment variable OTEL_RESOURCE_ATTRIBUTES", err)
 	}
 	exporter, err := otlp.NewExporter(ctx, otlpgrpc.NewDriver(options...))
 	if err != nil {
-		return nil, fmt.Errorf("sending spans to %s: %w; look at the endpoint in %s", endpoint, err, o.ConfigFile)
+		return nil, fmt.Errorf("cannot send spans to %s: %w; check the endpoint in %s", endpoint, err, o.ConfigFile)
 	}
 	provider := sdktrace.NewTracerProvider(
 		sdktrace.WithSampler(sdktrace.ParentBased(sdktrace.TraceIDRatioBased(float64(rate)/1000000))),
@@ -94,7 +94,7 @@ type errorLog struct{}
 
 func (errorLog) Handle(err error) {
 	if err != nil {
-		klog.ErrorS(err, "Sending spans has failed; see that the collector runs")
+		klog.ErrorS(err, "Failed to send spans; check that the collector runs")
 	}
 }
 
@@ -112,11 +112,11 @@ func (e *lossyExporter) ExportSpans(ctx context.Context, spans []*sdktrace.SpanS
 	switch {
 	case err != nil:
 		if e.lost == 0 {
-			klog.ErrorS(err, "Spans are lost: the collector does not take them; see that it listens there for OTLP over gRPC, without TLS", "endpoint", e.endpoint)
+			klog.ErrorS(err, "Spans are lost: the collector does not accept them; check that it listens there for OTLP over gRPC, without TLS", "endpoint", e.endpoint)
 		}
 		e.lost += len(spans)
 	case e.lost > 0:
-		klog.InfoS("The collector takes spans again", "endpoint", e.endpoint, "lost", e.lost)
+		klog.InfoS("The collector accepts spans again", "endpoint", e.endpoint, "lost", e.lost)
 		e.lost = 0
 	}
 	return nil

@@ -136,7 +136,7 @@ func (t *Tracer) Flush() {
 		ctx, cancel := context.WithTimeout(context.Background(), flushTime)
 		defer cancel()
 		if err := t.flush(ctx); err != nil {
-			klog.ErrorS(err, "The last spans are lost: the collector has not taken them in time; see that it runs", "timeout", flushTime)
+			klog.ErrorS(err, "The last spans are lost: the collector did not accept them in time; check that it runs", "timeout", flushTime)
 		}
 	})
 }

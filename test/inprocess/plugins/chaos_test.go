@@ -180,7 +180,7 @@ func TestChaosRedirectsPods(t *testing.T) {
 			t.Errorf("%s: decided %s, bound to %s, want %s", pod.Name, decided, got, want)
 		}
 		notes := []string{
-			fmt.Sprintf("Normal The choice of a node was disturbed: %s was drawn from the nodes that fit (randomBindPercent 100)", want),
+			fmt.Sprintf("Normal The choice of a node was disturbed: %s was chosen at random from the nodes that fit (randomBindPercent 100)", want),
 			fmt.Sprintf("Normal Successfully assigned chaos/%s to %s", pod.Name, want),
 		}
 		if got := eventsOf(s, pod, "Chaos", "Scheduled"); len(got) != 3 || got[0] != notes[0] || got[2] != notes[1] ||

@@ -259,6 +259,6 @@ func TestCollectorThatComesLater(t *testing.T) {
 		return cluster.Unless(len(s.receiver.spans) > 0, "nothing came")
 	})
 	s.Await(t, "a word about that in the log", func() error {
-		return cluster.Unless(strings.Contains(cluster.Read(t, s.scheduler.LogFile()), "The collector takes spans again"), "there is none")
+		return cluster.Unless(strings.Contains(cluster.Read(t, s.scheduler.LogFile()), "The collector accepts spans again"), "there is none")
 	})
 }

@@ -56,11 +56,11 @@ const wrong = `
 
 // wrongErrors are the beginnings of their errors, after the path of a profile.
 var wrongErrors = []string{
-	".pluginConfig[0].args.samplerate: unknown field: known here are namespaces, queueSort, redact, sampleRate",
+	".pluginConfig[0].args.samplerate: unknown field: the known fields are namespaces, queueSort, redact, sampleRate",
 	".pluginConfig[0].args.redact: Invalid value: 1: must be true or false",
 	".pluginConfig[0].args.sampleRate: Invalid value: 1.5: must be more than 0 and at most 1",
 	`.pluginConfig[0].args.namespaces[0]: Invalid value: "A": `,
-	".pluginConfig[1].args.prometheus.headers[0].value: Invalid value: (not shown): must be text; quotes make text of a number, of true and of false",
+	".pluginConfig[1].args.prometheus.headers[0].value: Invalid value: (not shown): must be text; put a number, true or false in quotes",
 	".pluginConfig[1].args.refreshInterval: Invalid value: 15: must be a duration with its unit, such as 30s or 5m",
 	".pluginConfig[1].args.prometheus.endpoints[0]: Forbidden: a user and a password in a URL are not kept secret",
 	".pluginConfig[1].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",

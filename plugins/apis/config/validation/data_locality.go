@@ -29,11 +29,11 @@ func ValidateDataLocalityArgs(path *field.Path, args *config.DataLocalityArgs) e
 		// A prefix such as "data.example.com/" is not a key itself, but must be one with the shortest name appended.
 		if invalid := metav1validation.ValidateLabelName(args.NodeLabelPrefix+"x", path.Child("nodeLabelPrefix")); len(invalid) > 0 {
 			errs = append(errs, field.Invalid(path.Child("nodeLabelPrefix"), args.NodeLabelPrefix,
-				"must be the beginning of a label's key, such as 'data.example.com/' or 'dataset-', with the name of a dataset to follow"))
+				"must be the prefix of a label's key, such as 'data.example.com/' or 'dataset-', which the name of a dataset follows"))
 		}
 	}
 	if args.NodeAnnotation == "" && args.NodeLabelPrefix == "" && len(args.Servers) == 0 {
-		errs = append(errs, field.Required(path, "at least one of nodeAnnotation, nodeLabelPrefix and servers: they say where data are"))
+		errs = append(errs, field.Required(path, "at least one of nodeAnnotation, nodeLabelPrefix and servers, which locate the data"))
 	}
 	errs = append(errs, validateDataServers(path.Child("servers"), args.Servers)...)
 	errs = append(errs, validateDataLevels(path, args)...)
@@ -65,7 +65,7 @@ func validateDataLevels(path *field.Path, args *config.DataLocalityArgs) field.E
 		errs = append(errs, validateRange(levelPath.Child("percent"), level.Percent, 0, 100)...)
 		if i > 0 && level.Percent >= args.Levels[i-1].Percent {
 			errs = append(errs, field.Invalid(levelPath.Child("percent"), level.Percent,
-				fmt.Sprintf("must be less than %d, what a byte counts at the nearer level before", args.Levels[i-1].Percent)))
+				fmt.Sprintf("must be less than %d, the percent of the nearer level before it", args.Levels[i-1].Percent)))
 		}
 	}
 	if args.RequireWithin != "" && !keys.Has(args.RequireWithin) {

@@ -49,7 +49,7 @@ func TestValidateDataLocalityArgs(t *testing.T) {
 			args.Servers = []config.DataLocalityServer{{DatasetLabel: "dataset"}}
 		}},
 		{name: "a prefix that no key begins with", change: func(args *config.DataLocalityArgs) { args.NodeLabelPrefix = "a/b/" },
-			want: []string{`args.nodeLabelPrefix: Invalid value: "a/b/": must be the beginning of a label's key`}},
+			want: []string{`args.nodeLabelPrefix: Invalid value: "a/b/": must be the prefix of a label's key`}},
 		{name: "bad annotations", change: func(args *config.DataLocalityArgs) { args.DatasetsAnnotation, args.NodeAnnotation = "a b", "b c" },
 			want: []string{`args.datasetsAnnotation: Invalid value: "a b"`, `args.nodeAnnotation: Invalid value: "b c"`}},
 		{name: "all that can be wrong with a server", change: func(args *config.DataLocalityArgs) {

@@ -28,7 +28,7 @@ func ValidateNodeCostArgs(path *field.Path, args *config.NodeCostArgs) error {
 	errs := validateKey(path.Child("priceAnnotation"), args.PriceAnnotation)
 	errs = append(errs, validateKey(path.Child("priceLabel"), args.PriceLabel)...)
 	if args.PriceAnnotation == "" && args.PriceLabel == "" && len(args.Prices) == 0 {
-		errs = append(errs, field.Required(path, "at least one of priceAnnotation, priceLabel and prices: without, no node has a price"))
+		errs = append(errs, field.Required(path, "at least one of priceAnnotation, priceLabel and prices: without them no node has a price"))
 	}
 	errs = append(errs, validatePrices(path.Child("prices"), args.Prices)...)
 	errs = append(errs, validateKey(path.Child("instanceTypeLabel"), args.InstanceTypeLabel)...)
@@ -71,7 +71,8 @@ func validatePrices(path *field.Path, prices []config.NodeCostPrice) field.Error
 		for earlier := range prices[:i] {
 			if covers(&prices[earlier], row) {
 				errs = append(errs, field.Forbidden(rowPath, fmt.Sprintf(
-					"row %d matches every node that this one does, so this one never counts: put it before, or take it out", earlier)))
+					"row %d matches every node that this row matches, so this row has no effect: "+
+						"move it before that row, or remove it", earlier)))
 				break
 			}
 		}
@@ -104,14 +105,14 @@ func validateLabelsOfPrices(path *field.Path, args *config.NodeCostArgs) field.E
 	}
 	var errs field.ErrorList
 	if args.InstanceTypeLabel == "" && instanceType {
-		errs = append(errs, field.Required(path.Child("instanceTypeLabel"), "the key of the nodes' label that instanceType in prices is a value of"))
+		errs = append(errs, field.Required(path.Child("instanceTypeLabel"), "the key of the node label whose values instanceType in prices refers to"))
 	}
 	if args.ZoneLabel == "" && zone {
-		errs = append(errs, field.Required(path.Child("zoneLabel"), "the key of the nodes' label that zone in prices is a value of"))
+		errs = append(errs, field.Required(path.Child("zoneLabel"), "the key of the node label whose values zone in prices refers to"))
 	}
 	if args.CapacityTypeLabel == "" && (capacityType || args.Spot != nil) {
 		errs = append(errs, field.Required(path.Child("capacityTypeLabel"),
-			"the key of the nodes' label that says which of them are spot, such as karpenter.sh/capacity-type: prices or spot speak of its values"))
+			"the key of the node label that marks spot nodes, such as karpenter.sh/capacity-type: prices or spot refer to its values"))
 	}
 	return errs
 }
@@ -128,7 +129,7 @@ func validateSpot(path *field.Path, spot *config.NodeCostSpot) field.ErrorList {
 		errs = append(errs, validateUnique(typesPath.Index(i), value, seen)...)
 	}
 	if spot.TolerationKey == "" {
-		return append(errs, field.Required(path.Child("tolerationKey"), "the key of the taint that pods tolerate which may go to spot nodes"))
+		return append(errs, field.Required(path.Child("tolerationKey"), "the key of the taint that pods for spot nodes tolerate"))
 	}
 	return append(errs, validateKey(path.Child("tolerationKey"), spot.TolerationKey)...)
 }

@@ -69,7 +69,7 @@ func TestValidateNodeCostArgs(t *testing.T) {
 				}
 			},
 			want: []string{
-				"args.prices[2]: Forbidden: row 0 matches every node that this one does", "args.prices[3]: Forbidden: row 1 matches every node that this one does",
+				"args.prices[2]: Forbidden: row 0 matches every node that this row matches", "args.prices[3]: Forbidden: row 1 matches every node that this row matches",
 			},
 		},
 		{
@@ -84,7 +84,7 @@ func TestValidateNodeCostArgs(t *testing.T) {
 			name: "values without their labels", change: func(args *config.NodeCostArgs) {
 				args.InstanceTypeLabel, args.ZoneLabel, args.CapacityTypeLabel, args.Spot = "", "", "", nil
 			},
-			want: []string{"args.instanceTypeLabel: Required value", "args.zoneLabel: Required value", "args.capacityTypeLabel: Required value: the key of the nodes' label"},
+			want: []string{"args.instanceTypeLabel: Required value", "args.zoneLabel: Required value", "args.capacityTypeLabel: Required value: the key of the node label"},
 		},
 		{
 			name: "labels that no row needs", change: func(args *config.NodeCostArgs) {

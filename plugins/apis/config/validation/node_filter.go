@@ -30,7 +30,7 @@ func ValidateNodeFilterArgs(path *field.Path, args *config.NodeFilterArgs) error
 		errs = append(errs, validatePatterns(rulePath.Child("namespaces"), rule.Namespaces)...)
 		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
 		if len(rule.NodeNames) == 0 && rule.NodeSelector == nil {
-			errs = append(errs, field.Required(rulePath, "at least one of nodeNames and nodeSelector; rules for pods alone are the plugin PodFilter's"))
+			errs = append(errs, field.Required(rulePath, "at least one of nodeNames and nodeSelector; for rules about pods only, use the plugin PodFilter"))
 		}
 		errs = append(errs, validateWeight(rulePath, rule)...)
 		errs = append(errs, validateShare(rulePath, rule)...)
@@ -97,7 +97,7 @@ func validateShare(path *field.Path, rule *config.NodeFilterRule) field.ErrorLis
 func validateRestrictedLabels(path *field.Path, rule *config.NodeFilterRule) field.ErrorList {
 	var errs field.ErrorList
 	if len(rule.NodeNames) > 0 {
-		errs = append(errs, field.Forbidden(path.Child("nodeNames"), "not with restrictedLabels: who joins a node chooses its name"))
+		errs = append(errs, field.Forbidden(path.Child("nodeNames"), "not with restrictedLabels, because anyone who joins a node chooses its name"))
 	}
 	selectorPath := path.Child("nodeSelector")
 	must := "must begin with " + v1.LabelNamespaceNodeRestriction + "/, because the rule has restrictedLabels; kubelets can set other labels"

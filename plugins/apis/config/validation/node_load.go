@@ -84,7 +84,7 @@ func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList
 	if given := args.Prometheus; len(given.Endpoints) > 0 || len(given.Headers) > 0 || given.BearerTokenFile != "" ||
 		given.TLS != (config.NodeLoadTLS{}) {
 		errs = append(errs, field.Forbidden(path.Child("prometheus"),
-			"with the source MetricsServer, the scheduler's own API server is asked"))
+			"the source MetricsServer queries the scheduler's own API server"))
 	}
 	for i := range args.Resources {
 		resource, resourcePath := &args.Resources[i], path.Child("resources").Index(i)
@@ -144,7 +144,7 @@ func validateEndpoint(path *field.Path, endpoint string) field.ErrorList {
 			"and name it in prometheus.headers[].valueFile; or a token, in prometheus.bearerTokenFile"))
 	}
 	if strings.ContainsAny(endpoint, "?#") {
-		errs = append(errs, field.Forbidden(path, "a query and a fragment have no place in it: what a server needs besides its path goes into prometheus.headers"))
+		errs = append(errs, field.Forbidden(path, "must not have a query or a fragment: put what a server needs besides its path into prometheus.headers"))
 	}
 	if strings.Contains(parsed.Path+"/", "/api/v1/") {
 		errs = append(errs, field.Invalid(path, notShown{}, "must end before /api/v1, which is added"))
@@ -174,7 +174,7 @@ func validateTLS(path *field.Path, tls config.NodeLoadTLS) field.ErrorList {
 		}
 	}
 	if tls.InsecureSkipVerify && tls.CAFile != "" {
-		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "with caFile, servers are verified"))
+		errs = append(errs, field.Forbidden(path.Child("insecureSkipVerify"), "caFile makes the client verify servers"))
 	}
 	return errs
 }
@@ -214,7 +214,7 @@ func validateHeaders(path *field.Path, headers []config.NodeLoadHeader, withToke
 		case header.Value != "" && header.ValueFile != "":
 			errs = append(errs, field.Forbidden(headerPath.Child("value"), "valueFile has the value"))
 		case header.Value != "" && secretHeaders.Has(name):
-			errs = append(errs, field.Forbidden(headerPath.Child("value"), "a configuration is no place for it: put it in a file, and name that in valueFile"))
+			errs = append(errs, field.Forbidden(headerPath.Child("value"), "must not be in a configuration: put it into a file, and set valueFile to its path"))
 		case strings.IndexFunc(header.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) >= 0:
 			errs = append(errs, field.Invalid(headerPath.Child("value"), notShown{}, "must be one line without control characters"))
 		}
@@ -226,9 +226,9 @@ func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.E
 	var errs field.ErrorList
 	switch {
 	case !labelName.MatchString(match.Label):
-		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be the name of a label in Prometheus: letters, digits and '_', the first no digit"))
+		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be the name of a label in Prometheus: letters, digits and '_', not beginning with a digit"))
 	case match.Label == termLabel, match.Label == "__name__":
-		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that tells nodes apart, such as instance or node"))
+		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that distinguishes nodes, such as instance or node"))
 	}
 	return append(errs, validateOneOf(path.Child("by"), string(match.By), string(config.NodeLoadMatchAuto), string(config.NodeLoadMatchName),
 		string(config.NodeLoadMatchInternalIP), string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
@@ -250,7 +250,7 @@ func validateResources(
 		counts = counts || resource.Weight > 0 || resource.Threshold != nil
 	}
 	if !counts {
-		errs = append(errs, field.Required(path, "at least one with a weight above 0 or a threshold: without, nothing that is measured counts"))
+		errs = append(errs, field.Required(path, "at least one with a weight above 0 or a threshold: without one, measurements have no effect"))
 	}
 	return errs
 }
@@ -306,7 +306,7 @@ func validateQueries(path *field.Path, resource *config.NodeLoadResource) field.
 	}
 	switch {
 	case resource.Query == "" && (resource.TimestampQuery != "" || resource.DeviationQuery != ""):
-		errs = append(errs, field.Required(path.Child("query"), "timestampQuery and deviationQuery are about it"))
+		errs = append(errs, field.Required(path.Child("query"), "timestampQuery and deviationQuery refer to it"))
 	case resource.Query == "" && !builtIn.Has(resource.Name):
 		errs = append(errs, field.Required(path.Child("query"), "only "+strings.Join(builtIn.List(), ", ")+" have built-in ones"))
 	case resource.Query != "" && resource.TimestampQuery == "":

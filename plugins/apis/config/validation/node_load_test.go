@@ -195,7 +195,7 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			name: "servers are verified, and not", change: func(args *config.NodeLoadArgs) {
 				args.Prometheus.TLS = config.NodeLoadTLS{CAFile: "/ca.crt", InsecureSkipVerify: true}
 			},
-			want: []string{"args.prometheus.tls.insecureSkipVerify: Forbidden: with caFile, servers are verified"},
+			want: []string{"args.prometheus.tls.insecureSkipVerify: Forbidden: caFile makes the client verify servers"},
 		},
 		{
 			name: "a certificate without its key", change: func(args *config.NodeLoadArgs) { args.Prometheus.TLS.CertFile = "/tls.crt" },
@@ -232,14 +232,14 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 				args.Prometheus.BearerTokenFile = "/token"
 				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "authorization", Value: "Basic password"}}
 			},
-			want: []string{"args.prometheus.headers[0].name: Forbidden: bearerTokenFile sets", "args.prometheus.headers[0].value: Forbidden: a configuration is no place for it"},
+			want: []string{"args.prometheus.headers[0].name: Forbidden: bearerTokenFile sets", "args.prometheus.headers[0].value: Forbidden: must not be in a configuration"},
 		},
 		{
 			name: "other headers that say who may, in the configuration", change: func(args *config.NodeLoadArgs) {
 				args.Prometheus.BearerTokenFile = "/token"
 				args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "cookie", Value: "session=password"}, {Name: "Proxy-authorization", Value: "Basic password"}}
 			},
-			want: []string{"args.prometheus.headers[0].value: Forbidden: a configuration is no place for it", "args.prometheus.headers[1].value: Forbidden: a configuration is no place for it"},
+			want: []string{"args.prometheus.headers[0].value: Forbidden: must not be in a configuration", "args.prometheus.headers[1].value: Forbidden: must not be in a configuration"},
 		},
 		{name: "those in files", change: func(args *config.NodeLoadArgs) {
 			args.Prometheus.Headers = []config.NodeLoadHeader{{Name: "Cookie", ValueFile: "/cookie"}, {Name: "Proxy-Authorization", ValueFile: "/proxy"}}
@@ -284,11 +284,11 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		},
 		{
 			name: "the label by which queries are told apart", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "nodeload_term" },
-			want: []string{`args.nodeMatch.label: Invalid value: "nodeload_term": must be a label that tells nodes apart`},
+			want: []string{`args.nodeMatch.label: Invalid value: "nodeload_term": must be a label that distinguishes nodes`},
 		},
 		{
 			name: "the name of the series", change: func(args *config.NodeLoadArgs) { args.NodeMatch.Label = "__name__" },
-			want: []string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that tells nodes apart`},
+			want: []string{`args.nodeMatch.label: Invalid value: "__name__": must be a label that distinguishes nodes`},
 		},
 
 		{name: "any way to look a node up", change: func(args *config.NodeLoadArgs) { args.NodeMatch.By = config.NodeLoadMatchAuto }},
@@ -314,7 +314,7 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			name: "the metrics API and Prometheus", change: func(args *config.NodeLoadArgs) {
 				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) { args.Prometheus.BearerTokenFile = "/token" })
 			},
-			want: []string{"args.prometheus: Forbidden: with the source MetricsServer, the scheduler's own API server is asked"},
+			want: []string{"args.prometheus: Forbidden: the source MetricsServer queries the scheduler's own API server"},
 		},
 		{
 			name: "what the metrics API has not", change: func(args *config.NodeLoadArgs) {
@@ -438,11 +438,11 @@ func TestValidateAResourceOfNodeLoad(t *testing.T) {
 		},
 		{
 			name: "the age of a query that is not given", change: func(r *config.NodeLoadResource) { r.TimestampQuery = "time" },
-			want: []string{".query: Required value: timestampQuery and deviationQuery are about it"},
+			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
 		},
 		{
 			name: "the deviation of a query that is not given", change: func(r *config.NodeLoadResource) { r.DeviationQuery = "deviation" },
-			want: []string{".query: Required value: timestampQuery and deviationQuery are about it"},
+			want: []string{".query: Required value: timestampQuery and deviationQuery refer to it"},
 		},
 		{
 			name: "a resource that is not known", resource: func() config.NodeLoadResource { return measured("diskio") },
@@ -519,10 +519,10 @@ func TestNoSecretIsInAnErrorOfAnEndpoint(t *testing.T) {
 		"https://user:PASSWORD@example.com":       "Forbidden: a user and a password in a URL are not kept secret",
 		"https://PASSWORD@example.com":            "Forbidden: a user and a password in a URL are not kept secret",
 		"https://@example.com":                    "Forbidden: a user and a password in a URL are not kept secret",
-		"https://example.com/?token=PASSWORD":     "Forbidden: a query and a fragment have no place in it",
-		"https://example.com?":                    "Forbidden: a query and a fragment have no place in it",
-		"https://example.com#PASSWORD":            "Forbidden: a query and a fragment have no place in it",
-		"https://example.com/#":                   "Forbidden: a query and a fragment have no place in it",
+		"https://example.com/?token=PASSWORD":     "Forbidden: must not have a query or a fragment",
+		"https://example.com?":                    "Forbidden: must not have a query or a fragment",
+		"https://example.com#PASSWORD":            "Forbidden: must not have a query or a fragment",
+		"https://example.com/#":                   "Forbidden: must not have a query or a fragment",
 		"https://example.com/PASSWORD/api/v1/":    "Invalid value: (not shown): must end before /api/v1",
 		"":                                        "Invalid value: (not shown): must be a URL with a host",
 		"PASSWORD":                                "Invalid value: (not shown): must be a URL with a host",

@@ -96,7 +96,7 @@ func ValidatePodFilterArgs(path *field.Path, args *config.PodFilterArgs) error {
 		errs = append(errs, validatePatterns(rulePath.Child("namespaces"), rule.Namespaces)...)
 		errs = append(errs, validateSelector(rule.PodSelector, rulePath.Child("podSelector"))...)
 		if len(rule.PodNames) == 0 && len(rule.Namespaces) == 0 && rule.PodSelector == nil {
-			errs = append(errs, field.Required(rulePath, "at least one of podNames, namespaces and podSelector; what concerns every pod is the defaultAction"))
+			errs = append(errs, field.Required(rulePath, "at least one of podNames, namespaces and podSelector; for all pods, use defaultAction"))
 		}
 	}
 	errs = append(errs, validateAction(path.Child("defaultAction"), args.DefaultAction)...)

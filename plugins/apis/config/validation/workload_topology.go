@@ -87,7 +87,7 @@ func validateEdge(path *field.Path, edge *config.WorkloadTopologyEdge, levels se
 		errs = append(errs, field.NotSupported(path.Child("within"), edge.Within, levels.List()))
 	}
 	if edge.Weight == 0 && edge.Within == "" {
-		errs = append(errs, field.Required(path, "a weight of more than 0, or within: without both the edge does nothing"))
+		errs = append(errs, field.Required(path, "a weight of more than 0, or within: without both the edge has no effect"))
 	}
 	return errs
 }
