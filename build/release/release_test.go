@@ -535,7 +535,7 @@ func TestWriteRefuses(t *testing.T) {
 			options.ModuleCache = t.TempDir()
 			writeFile(t, filepath.Join(options.ModuleCache, "golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE"), "roots\n")
 			writeFile(t, filepath.Join(options.ModuleCache, "example.org/!fork@v1.2.3/list.go"), "package listed\n")
-		}, "the licence of example.org/Fork@v1.2.3: there is no LICENSE"},
+		}, "contains no LICENSE, COPYING or NOTICE"},
 		{"no Go that could have compiled it", func(t *testing.T, options *Options) { options.GoRoot = t.TempDir() }, "the licence of go: "},
 		{"a tree without the scheduler", func(t *testing.T, options *Options) {
 			options.Tree = t.TempDir()

@@ -121,8 +121,9 @@ func TestPage(t *testing.T) {
 		{"DELETE", "/scheduling/pods", nil, http.StatusMethodNotAllowed},
 		{"POST", "/scheduling/pods", nil, http.StatusMethodNotAllowed},
 		{"GET", "/scheduling/", nil, http.StatusNotFound},
-		{"GET", "/metrics", nil, http.StatusNotFound},
-		{"GET", "/schedulingx", nil, http.StatusNotFound},
+		// The browser does not send the cookie to these.
+		{"GET", "/metrics", nil, http.StatusForbidden},
+		{"GET", "/schedulingx", nil, http.StatusForbidden},
 		{"GET", "/scheduling/../metrics", nil, http.StatusNotFound},
 		{"GET", "/scheduling/%2e%2e/metrics", nil, http.StatusNotFound},
 		{"GET", "/scheduling/pods/%2e%2e/queue", nil, http.StatusNotFound},

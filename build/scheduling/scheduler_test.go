@@ -472,7 +472,7 @@ func TestWhatIf(t *testing.T) {
 	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err != nil || asked[0] != "POST /scheduling/what-if own new" {
 		t.Errorf("asked %q (%v), want the namespace of the file", asked, err)
 	}
-	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file, "-n", "a"); err == nil || !strings.Contains(err.Error(), "has the namespace own, and --namespace says a") {
+	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file, "-n", "a"); err == nil || !strings.Contains(err.Error(), "has the namespace own, but --namespace is a") {
 		t.Errorf("got %v", err)
 	}
 }

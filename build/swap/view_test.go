@@ -64,7 +64,7 @@ func TestAMountInsideOfAnotherNeedsItsPlaceThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	swapped := described(t, edit.Manifest)
-	if _, err := newView(t.TempDir(), swapped, nil); err == nil || !strings.Contains(err.Error(), "inside of /etc/kubernetes") {
+	if _, err := newView(t.TempDir(), swapped, nil); err == nil || !strings.Contains(err.Error(), "inside /etc/kubernetes") {
 		t.Errorf("%v", err)
 	}
 	put(t, filepath.Join(folder, filepath.Base(ContainerConfigFolder), "x"), "x")
