@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
 
 // path is the path of the status.
@@ -41,7 +41,7 @@ func (g *group) all() []*NodeLoad {
 // Pages serves the status of all profiles as JSON; it is the same for each plugin. With node=NAME it contains one node.
 // kubectl scheduling load prints it, and kubectl scheduling nodes shows the effect on a pod.
 func (pl *NodeLoad) Pages() map[string]http.Handler {
-	return map[string]http.Handler{path: services.Answer(func(r *http.Request) (interface{}, error) {
+	return map[string]http.Handler{path: answers.Answer(func(r *http.Request) (interface{}, error) {
 		answer := page{Profiles: []profilePage{}}
 		for _, pl := range pl.group.all() {
 			answer.Profiles = append(answer.Profiles, pl.page(r.URL.Query().Get("node")))

@@ -18,7 +18,7 @@ import (
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 	"sigs.k8s.io/yaml"
 )
 
@@ -37,12 +37,12 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (
 	switch kind, _, _ := mime.ParseMediaType(request.Header.Get("Content-Type")); kind {
 	case "application/json", "application/yaml":
 	default:
-		return nil, services.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
+		return nil, answers.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
 			"send it with the header Content-Type: application/yaml, or application/json")
 	}
 	content, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bytesOfManifest))
 	if err != nil {
-		return nil, services.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
+		return nil, answers.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
 			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10))
 	}
 	return func() (*v1.Pod, error) { return decode(content) }, nil
@@ -52,13 +52,13 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (
 func (r *Recorder) pending(named string) (*v1.Pod, error) {
 	parts := strings.Split(named, "/")
 	if len(parts) != 2 {
-		return nil, services.Refuse(http.StatusBadRequest, fmt.Sprintf("pod=%s is not NAMESPACE/NAME", short(named)),
+		return nil, answers.Refuse(http.StatusBadRequest, fmt.Sprintf("pod=%s is not NAMESPACE/NAME", short(named)),
 			"GET "+WhatIfPath+"?pod=NAMESPACE/NAME, or POST a manifest")
 	}
 	named = short(named)
 	found, err := r.Sources.Pods.Pods(parts[0]).Get(parts[1])
 	refuse := func(code int, message, next string) error {
-		return services.Refuse(code, message, next).About("pods", named)
+		return answers.Refuse(code, message, next).About("pods", named)
 	}
 	switch {
 	case err != nil:
@@ -95,15 +95,15 @@ func decode(content []byte) (*v1.Pod, error) {
 		if err != nil {
 			message = "the manifest cannot be decoded: " + short(err.Error())
 		}
-		return nil, services.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON or YAML")
+		return nil, answers.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON or YAML")
 	}
 	if pod.Spec.PriorityClassName != "" && pod.Spec.Priority == nil {
-		return nil, services.Refuse(http.StatusBadRequest,
+		return nil, answers.Refuse(http.StatusBadRequest,
 			"the manifest has a priorityClassName and no priority, which the API server adds",
 			"set spec.priority to the value of the class: kubectl get priorityclass")
 	}
 	if err := complete(pod); err != nil {
-		return nil, services.Refuse(http.StatusBadRequest, "the manifest is not a valid pod: "+short(err.Error()),
+		return nil, answers.Refuse(http.StatusBadRequest, "the manifest is not a valid pod: "+short(err.Error()),
 			"correct it, and send it again")
 	}
 	return pod, nil

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
 
 const (
@@ -68,7 +68,7 @@ type waitingPod struct {
 // queue returns the pending pods. It lists the queue in one goroutine at a time, and at most once per second.
 func (r *Recorder) queue() (Queue, error) {
 	if r.Sources.Queue == nil {
-		return Queue{}, services.Refuse(http.StatusNotImplemented, "this scheduler cannot list its queue", "GET "+PodsPath)
+		return Queue{}, answers.Refuse(http.StatusNotImplemented, "this scheduler cannot list its queue", "GET "+PodsPath)
 	}
 	r.queueMutex.Lock()
 	defer r.queueMutex.Unlock()

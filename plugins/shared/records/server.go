@@ -9,7 +9,7 @@ import (
 	"net/url"
 	"strings"
 
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
 
 const (
@@ -47,16 +47,16 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 			return
 		}
 		if !take(s.sending) {
-			services.Send(w, nil, tooMany)
+			answers.Send(w, nil, tooMany)
 			return
 		}
 		defer func() { <-s.sending }()
 		content, err := s.answer(w, request, path)
-		services.Send(w, content, err)
+		answers.Send(w, content, err)
 	})
 }
 
-var tooMany = services.Refuse(http.StatusTooManyRequests, "too many requests for records at once", "ask again in a second")
+var tooMany = answers.Refuse(http.StatusTooManyRequests, "too many requests for records at once", "ask again in a second")
 
 // take takes one of the places that a channel has, if one is free.
 func take(places chan struct{}) bool {
@@ -71,7 +71,7 @@ func take(places chan struct{}) bool {
 // answer returns the answer to a request as JSON.
 func (s *server) answer(w http.ResponseWriter, request *http.Request, path string) ([]byte, error) {
 	if path == WhatIfPath {
-		if err := services.CheckMethod(w, request, http.MethodGet, http.MethodHead, http.MethodPost); err != nil {
+		if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead, http.MethodPost); err != nil {
 			return nil, err
 		}
 		// It takes turns of its own.
@@ -81,7 +81,7 @@ func (s *server) answer(w http.ResponseWriter, request *http.Request, path strin
 		}
 		return json.Marshal(found)
 	}
-	if err := services.CheckMethod(w, request, http.MethodGet, http.MethodHead); err != nil {
+	if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead); err != nil {
 		return nil, err
 	}
 	if path == OpenAPIPath {
@@ -123,7 +123,7 @@ func (s *server) read(path, search string) (interface{}, error) {
 		record, known = s.Get(parts[0], parts[1])
 	}
 	if !known {
-		return nil, services.Refuse(http.StatusNotFound, "no attempt to schedule this pod is recorded here",
+		return nil, answers.Refuse(http.StatusNotFound, "no attempt to schedule this pod is recorded here",
 			"GET "+PodsPath+" lists the pods with records").About("pods", name)
 	}
 	record.Answer = s.about("Pod")
@@ -133,7 +133,7 @@ func (s *server) read(path, search string) (interface{}, error) {
 // whatIf returns the outcome of a dry run.
 func (s *server) whatIf(w http.ResponseWriter, request *http.Request) (*WhatIf, error) {
 	if fromElsewhere(request) {
-		return nil, services.Refuse(http.StatusForbidden, "a page of another site has sent this request",
+		return nil, answers.Refuse(http.StatusForbidden, "a page of another site has sent this request",
 			"kubectl scheduling what-if, or curl")
 	}
 	if !s.leads() {
@@ -157,7 +157,7 @@ func (s *server) standby() error {
 	if leader != "" {
 		message += ": " + leader + " leads"
 	}
-	refusal := services.Refuse(http.StatusServiceUnavailable, message, "ask the leader").About("leases", leader)
+	refusal := answers.Refuse(http.StatusServiceUnavailable, message, "ask the leader").About("leases", leader)
 	refusal.ErrStatus.Reason = ReasonStandby
 	return refusal
 }

@@ -11,7 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
@@ -34,11 +34,11 @@ type whatIfs struct {
 // find waits for its turn and dry-runs scheduling for the pod that ask returns.
 func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bool) (*WhatIf, error) {
 	if r.Sources.WhatIf == nil {
-		return nil, services.Refuse(http.StatusNotImplemented, "this scheduler has no dry runs", "GET "+PodsPath)
+		return nil, answers.Refuse(http.StatusNotImplemented, "this scheduler has no dry runs", "GET "+PodsPath)
 	}
 	ctx, cancel := context.WithTimeout(ctx, whatIfTime)
 	defer cancel()
-	busy := services.Refuse(http.StatusTooManyRequests, "too many requests for dry runs", "ask again in some seconds")
+	busy := answers.Refuse(http.StatusTooManyRequests, "too many requests for dry runs", "ask again in some seconds")
 	if !take(r.whatIfs.waiting) {
 		return nil, busy
 	}

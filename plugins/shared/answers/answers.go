@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-package services
+// Package answers serves values as JSON, and errors as a metav1.Status, over HTTP.
+package answers
 
 import (
 	"encoding/json"
