@@ -366,7 +366,8 @@ func TestPreemptingWithOurPlugin(t *testing.T) {
 }
 
 // TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole
-// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see test/integration/extender.
+// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see
+// TestExtenderFilterWithUnknownNodes of the patch 0450.
 func TestNodeThatWasNotSent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"Nodes":{"items":[{"metadata":{"name":"stranger"}}]}}`)
