@@ -319,10 +319,7 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 	incoming := st.MakePod().Name("incoming").Namespace("default").UID("incoming").SchedulerName(corev1.DefaultSchedulerName).Priority(10).
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()
 	f := newFixture(t, byDiskType, generous, append(objects([]*corev1.Node{bare, ssd}, pods...), incoming)...)
-	if url == "" {
-		url = f.url
-	}
-	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatientIfNotOurs(url != f.url))...))
+	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatient)...))
 	await(t, "the scheduler knows the pods", func() bool {
 		count, err := s.SchedulerCache.PodCount()
 		return err == nil && count == len(pods)
@@ -338,31 +335,6 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 		}
 	}
 	return event
-}
-
-func impatientIfNotOurs(notOurs bool) func(*schedulerconfig.Extender) {
-	if notOurs {
-		return impatient
-	}
-	return func(*schedulerconfig.Extender) {}
-}
-
-// TestPreemptingWithOurPlugin: without the extender, the less important pod would go, from a node that the plugin does
-// not let the pod onto.
-func TestPreemptingWithOurPlugin(t *testing.T) {
-	for mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			got := preempting(t, "", in(mode))
-			if got != "ssd" {
-				t.Errorf("who had to go was on %s", got)
-			}
-		})
-	}
-	t.Run("without", func(t *testing.T) {
-		if got := preempting(t, "", only("prioritize")); got != "bare" {
-			t.Errorf("who had to go was on %s", got)
-		}
-	})
 }
 
 // TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole
