@@ -36,7 +36,7 @@ descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_se
 .PHONY: unit verify scripts load-trace trimaran
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
-  $(call go-test-race,test/inprocess) ./benchmark ./plugins && $(call go-test-race,build) ./localcluster/supervisor && \
+  $(call go-test-race,test/inprocess) ./benchmark ./plugins && \
   $(call go-test,build) ./...'
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts

@@ -3,16 +3,13 @@
 package extender
 
 import (
-	"cmp"
 	"fmt"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
@@ -90,48 +87,4 @@ func TestCoinAndDice(t *testing.T) {
 			}
 		}
 	})
-}
-
-// TestStockSchedulerFollowsCoinAndDice has a stock scheduler decide about pods, and asks another extender with the same
-// seed what is right. To the scheduler's own plugins all nodes are alike.
-func TestStockSchedulerFollowsCoinAndDice(t *testing.T) {
-	nodes := []*corev1.Node{bareNode("a"), bareNode("b"), bareNode("c")}
-	asked := newFixture(t, coinAndDice(t), generous, objects(nodes)...)
-	s := newStockScheduler(t, asked.client, stock, extenderConfig(asked.url, in("names")))
-	oracle := newFixture(t, coinAndDice(t), generous, objects(nodes)...)
-	placed := map[string]int{}
-	for i := range 80 {
-		pod := newPod()
-		pod.UID = types.UID(fmt.Sprint("pod-", i))
-		question := modes["names"](nodes...)
-		question.Pod = pod
-		var result extenderv1.ExtenderFilterResult
-		oracle.post(t, "filter", question, &result)
-		best := passed(t, "names", result)
-		if len(best) > 1 {
-			var scores extenderv1.HostPriorityList
-			oracle.post(t, "prioritize", extenderv1.ExtenderArgs{Pod: pod, NodeNames: &best}, &scores)
-			byScore := func(a, b extenderv1.HostPriority) int { return cmp.Compare(a.Score, b.Score) }
-			highest := slices.MaxFunc(scores, byScore).Score
-			best = nil
-			for _, score := range scores {
-				if score.Score == highest {
-					best = append(best, score.Host)
-				}
-			}
-		}
-		node, err := s.decide(t, pod)
-		placed[node]++
-		if len(best) == 0 {
-			want := "0/3 nodes are available: 3 node(s) were rejected by a coin of Chaos (rejectPercent 50)."
-			if err == nil || err.Error() != want {
-				t.Errorf("%s goes to %q, %v; want: %s", pod.UID, node, err, want)
-			}
-		} else if err != nil || !slices.Contains(best, node) {
-			t.Errorf("%s goes to %q, %v; the coins and dice say %q", pod.UID, node, err, best)
-		}
-	}
-	if len(placed) != 4 {
-		t.Errorf("pods by node: %v, want some on each, and some on none", placed)
-	}
 }

@@ -5,6 +5,7 @@ package extender
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -12,7 +13,6 @@ import (
 	"reflect"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -190,14 +190,6 @@ func (s stockScheduler) nextEvent(t *testing.T, reasons ...string) string {
 // stock is a configuration with one profile, upstream's own.
 const stock = header + "profiles: [{schedulerName: default-scheduler}]\n"
 
-func TestStockSchedulerSaysWhyNoNodeFits(t *testing.T) {
-	f := newFixture(t, byDiskType, generous, bareNode("bare-1"), bareNode("bare-2"))
-	_, err := newStockScheduler(t, f.client, stock, extenderConfig(f.url)).decide(t, newPod())
-	if want := `0/2 nodes are available: 2 node(s) didn't have the label "disktype".`; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %s", err, want)
-	}
-}
-
 // TestWeight has the scheduler's own plugin prefer one node and the extender the other. A node's total is the plugin's
 // weight × score, and the extender's weight × score × 10.
 func TestWeight(t *testing.T) {
@@ -249,8 +241,6 @@ func failing(t *testing.T) map[string]string {
 // impatient keeps the tests with a slow extender short.
 func impatient(e *schedulerconfig.Extender) { e.HTTPTimeout.Duration = 100 * time.Millisecond }
 
-func ignorable(e *schedulerconfig.Extender) { e.Ignorable = true }
-
 // only leaves an extender one verb.
 func only(verb string) func(*schedulerconfig.Extender) {
 	return func(e *schedulerconfig.Extender) {
@@ -264,58 +254,45 @@ func only(verb string) func(*schedulerconfig.Extender) {
 	}
 }
 
-// TestFilterThatFails: without ignorable no pod is scheduled any more; with it, the scheduler goes on as if there was
-// no extender.
-func TestFilterThatFails(t *testing.T) {
+// TestExtenderThatFails checks the table of docs/extender.md, with an extender that has one verb at a time.
+func TestExtenderThatFails(t *testing.T) {
 	for name, url := range failing(t) {
-		t.Run(name, func(t *testing.T) {
-			f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), diskNode("b", "ssd"))
-			node, err := newStockScheduler(t, f.client, stock, extenderConfig(url, only("filter"), impatient)).decide(t, newPod())
-			// Not that it fits nowhere: preemption is not tried, and the pod is asked for again and again.
-			if err == nil || errors.As(err, new(*framework.FitError)) {
-				t.Errorf("not ignorable: %s, %v", node, err)
-			}
-			node, err = newStockScheduler(t, f.client, stock, extenderConfig(url, only("filter"), impatient, ignorable)).decide(t, newPod())
-			if err != nil || node == "" {
-				t.Errorf("ignorable: %s, %v", node, err)
-			}
-		})
-	}
-}
-
-// TestPrioritizeThatFails: it is never an error, ignorable or not, and the scheduler's own scores decide alone.
-func TestPrioritizeThatFails(t *testing.T) {
-	for name, url := range failing(t) {
-		for _, change := range []func(*schedulerconfig.Extender){func(*schedulerconfig.Extender) {}, ignorable} {
-			t.Run(name, func(t *testing.T) {
-				f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), diskNode("b", "ssd"))
-				config := extenderConfig(url, only("prioritize"), impatient, change)
-				node, err := newStockScheduler(t, f.client, stock, config).decide(t, newPod())
-				if err != nil || node == "" {
-					t.Errorf("%s, %v", node, err)
-				}
-			})
-		}
-	}
-}
-
-// TestBindThatFails: ignorable or not, the pod is not bound, and the scheduler's own binder does not step in.
-func TestBindThatFails(t *testing.T) {
-	for name, url := range failing(t) {
-		for _, change := range []func(*schedulerconfig.Extender){func(*schedulerconfig.Extender) {}, ignorable} {
-			t.Run(name, func(t *testing.T) {
+		for _, ignorable := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, ignorable: %v", name, ignorable), func(t *testing.T) {
+				ignore := func(e *schedulerconfig.Extender) { e.Ignorable = ignorable }
 				pod := newPod()
-				f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), pod)
-				s := newStockScheduler(t, f.client, stock, extenderConfig(url, only("bind"), impatient, change))
+				f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"), diskNode("b", "ssd"), pod)
+				scheduler := func(verb string) stockScheduler {
+					return newStockScheduler(t, f.client, stock, extenderConfig(url, only(verb), impatient, ignore))
+				}
+				// The error is not that the pod fits nowhere: preemption is not tried, and the pod is retried.
+				node, err := scheduler("filter").decide(t, pod)
+				if (node != "") != ignorable || (err == nil) != ignorable || errors.As(err, new(*framework.FitError)) {
+					t.Errorf("filter: %s, %v", node, err)
+				}
+				// It is never an error: the scheduler's own scores decide alone.
+				if node, err = scheduler("prioritize").decide(t, pod); err != nil || node == "" {
+					t.Errorf("prioritize: %s, %v", node, err)
+				}
+				// Pods have to go only if the extender is left out.
+				want := "FailedScheduling"
+				if ignorable {
+					want = "bare"
+				}
+				if got := preempting(t, url, only("preempt"), ignore); !strings.Contains(got, want) {
+					t.Errorf("preempt: %s, want %s", got, want)
+				}
+				// The scheduler's own binder does not step in.
+				s := scheduler("bind")
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				go s.Run(ctx)
 				if event := s.nextEvent(t, "Scheduled", "FailedScheduling"); !strings.Contains(event, "binding rejected") {
-					t.Error(event)
+					t.Errorf("bind: %s", event)
 				}
 				after, err := f.client.CoreV1().Pods(pod.Namespace).Get(ctx, pod.Name, metav1.GetOptions{})
 				if err != nil || after.Spec.NodeName != "" {
-					t.Errorf("bound to %q, %v", after.Spec.NodeName, err)
+					t.Errorf("bind: bound to %q, %v", after.Spec.NodeName, err)
 				}
 			})
 		}
@@ -342,10 +319,7 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 	incoming := st.MakePod().Name("incoming").Namespace("default").UID("incoming").SchedulerName(corev1.DefaultSchedulerName).Priority(10).
 		Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "1"}).Obj()
 	f := newFixture(t, byDiskType, generous, append(objects([]*corev1.Node{bare, ssd}, pods...), incoming)...)
-	if url == "" {
-		url = f.url
-	}
-	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatientIfNotOurs(url != f.url))...))
+	s := newStockScheduler(t, f.client, stock, extenderConfig(url, append(change, impatient)...))
 	await(t, "the scheduler knows the pods", func() bool {
 		count, err := s.SchedulerCache.PodCount()
 		return err == nil && count == len(pods)
@@ -363,47 +337,9 @@ func preempting(t *testing.T, url string, change ...func(*schedulerconfig.Extend
 	return event
 }
 
-func impatientIfNotOurs(notOurs bool) func(*schedulerconfig.Extender) {
-	if notOurs {
-		return impatient
-	}
-	return func(*schedulerconfig.Extender) {}
-}
-
-// TestPreemptingWithOurPlugin: without the extender, the less important pod would go, from a node that the plugin does
-// not let the pod onto.
-func TestPreemptingWithOurPlugin(t *testing.T) {
-	for mode := range modes {
-		t.Run(mode, func(t *testing.T) {
-			got := preempting(t, "", in(mode))
-			if got != "ssd" {
-				t.Errorf("who had to go was on %s", got)
-			}
-		})
-	}
-	t.Run("without", func(t *testing.T) {
-		if got := preempting(t, "", only("prioritize")); got != "bare" {
-			t.Errorf("who had to go was on %s", got)
-		}
-	})
-}
-
-// TestPreemptThatFails: without ignorable no pod has to go, and with it the extender is not asked.
-func TestPreemptThatFails(t *testing.T) {
-	for name, url := range failing(t) {
-		t.Run(name, func(t *testing.T) {
-			if got := preempting(t, url, only("preempt")); !strings.Contains(got, "FailedScheduling") {
-				t.Errorf("not ignorable: who had to go was on %s", got)
-			}
-			if got := preempting(t, url, only("preempt"), ignorable); got != "bare" {
-				t.Errorf("ignorable: who had to go was on %s", got)
-			}
-		})
-	}
-}
-
 // TestNodeThatWasNotSent shows that a stock scheduler would bind a pod to any node that an extender names, if whole
-// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see test/integration/extender.
+// nodes are sent; this project's scheduler drops it. If names are sent, it is an error: see
+// TestExtenderFilterWithUnknownNodes of the patch 0450.
 func TestNodeThatWasNotSent(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"Nodes":{"items":[{"metadata":{"name":"stranger"}}]}}`)
@@ -413,24 +349,5 @@ func TestNodeThatWasNotSent(t *testing.T) {
 	config := extenderConfig(server.URL, only("filter"), in("whole nodes"))
 	if node, err := newStockScheduler(t, f.client, stock, config).decide(t, newPod()); err != nil || node != "stranger" {
 		t.Errorf("got %q, %v, want stranger", node, err)
-	}
-}
-
-// TestPrioritizeIsNotAskedAboutOneNode: there is nothing to choose.
-func TestPrioritizeIsNotAskedAboutOneNode(t *testing.T) {
-	var asked atomic.Int32
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		asked.Add(1)
-		write(w, http.StatusOK, extenderv1.HostPriorityList{})
-	}))
-	defer server.Close()
-	nodes := []*corev1.Node{diskNode("a", "ssd"), diskNode("b", "ssd")}
-	for count, want := range map[int]int32{1: 0, 2: 1} {
-		asked.Store(0)
-		f := newFixture(t, byDiskType, generous, objects(nodes[:count])...)
-		_, err := newStockScheduler(t, f.client, stock, extenderConfig(server.URL, only("prioritize"))).decide(t, newPod())
-		if got := asked.Load(); err != nil || got != want {
-			t.Errorf("%d nodes: asked %d times, %v", count, got, err)
-		}
 	}
 }

@@ -3,20 +3,13 @@
 package localcluster
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 )
 
@@ -44,15 +37,11 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := writeFile(t, test.before)
-			config, err := readSchedulerConfig(file)
+			copied, err := localCopy(t, file, localSettings{kubeconfig: "/run/kubeconfig"})
 			if err != nil {
 				t.Fatal(err)
 			}
-			copied := filepath.Join(t.TempDir(), "copy.yaml")
-			if err := config.writeLocalCopy(copied, localSettings{kubeconfig: "/run/kubeconfig"}); err != nil {
-				t.Fatal(err)
-			}
-			if got, want := canonical(t, readFile(t, copied)), canonical(t, test.after); got != want {
+			if got, want := canonical(t, copied), canonical(t, test.after); got != want {
 				t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
 			}
 			if readFile(t, file) != test.before {
@@ -63,57 +52,55 @@ func TestLocalCopyOfAConfigurationDiffersInTwoFieldsOnly(t *testing.T) {
 }
 
 func TestLocalCopyAsksTheExtenderThatRunsInsteadOfOneOnLoopback(t *testing.T) {
-	const extenders = "extenders:\n" +
+	const extenders = configHead + "extenders:\n" +
 		"- {urlPrefix: 'https://127.0.0.1:8888/path', filterVerb: filter, weight: 3, tlsConfig: {caFile: /etc/ca.crt}}\n" +
 		"- {urlPrefix: 'http://localhost:9999', bindVerb: bind}\n" +
 		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
 	const tls = "enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}"
-	const want = configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" +
-		"- {urlPrefix: 'https://127.0.0.1:1/path', filterVerb: filter, weight: 3, " + tls + "}\n" +
-		"- {urlPrefix: 'https://127.0.0.1:1', bindVerb: bind, " + tls + "}\n" +
-		"- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
-	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
-	copied := filepath.Join(t.TempDir(), "copy.yaml")
-	addresses, err := ReadExtenders(writeFile(t, configHead+extenders), "")
-	if want := []string{"https://127.0.0.1:8888/path", "http://localhost:9999"}; err != nil || !reflect.DeepEqual(addresses, want) {
-		t.Errorf("extenders on loopback: %v, %v, want %v", addresses, err, want)
-	}
-	addresses, err = ReadExtenders(writeFile(t, configHead+extenders), DocumentedExtender)
-	if want := []string{"https://127.0.0.1:8888/path"}; err != nil || !reflect.DeepEqual(addresses, want) {
-		t.Errorf("extenders at the documented address: %v, %v, want %v", addresses, err, want)
-	}
-	for content, works := range map[string]bool{configHead + extenders: true, configHead: false} {
-		config, err := readSchedulerConfig(writeFile(t, content))
-		if err != nil {
-			t.Fatal(err)
+	const local = configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" +
+		"- {urlPrefix: 'https://127.0.0.1:1/path', filterVerb: filter, weight: 3, " + tls + "}\n"
+	const remote = "- {urlPrefix: 'https://192.0.2.1:8888', filterVerb: filter}\n"
+	file := writeFile(t, extenders)
+	for replaces, test := range map[string]struct {
+		addresses []string
+		copied    string
+	}{
+		"": {
+			[]string{"https://127.0.0.1:8888/path", "http://localhost:9999"},
+			local + "- {urlPrefix: 'https://127.0.0.1:1', bindVerb: bind, " + tls + "}\n" + remote,
+		},
+		DocumentedExtender: {
+			[]string{"https://127.0.0.1:8888/path"}, local + "- {urlPrefix: 'http://localhost:9999', bindVerb: bind}\n" + remote,
+		},
+	} {
+		addresses, err := ReadExtenders(file, replaces)
+		if err != nil || !reflect.DeepEqual(addresses, test.addresses) {
+			t.Errorf("extenders at %q: %v, %v, want %v", replaces, addresses, err, test.addresses)
 		}
-		err = config.writeLocalCopy(copied, localSettings{kubeconfig: "k", extender: extender})
-		if (err == nil) != works || (err != nil && !strings.Contains(err.Error(), "next: ")) {
-			t.Errorf("of\n%s\nit says %v", content, err)
+		settings := localSettings{
+			kubeconfig: "k", replaces: replaces, extender: &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"},
 		}
-	}
-	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
-		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
+		if got, err := localCopy(t, file, settings); err != nil || canonical(t, got) != canonical(t, test.copied) {
+			t.Errorf("%v; the copy is\n%s\nand should be\n%s", err, got, test.copied)
+		}
+		if _, err := localCopy(t, writeFile(t, configHead), settings); err == nil || !strings.Contains(err.Error(), "next: ") {
+			t.Errorf("of a configuration without an extender: %v, want an error with the next step", err)
+		}
 	}
 }
 
-func TestExtendersElsewhereThanAtTheAddressThatIsReplacedStayAsTheyAre(t *testing.T) {
-	const own = "- {urlPrefix: 'https://127.0.0.1:9999', filterVerb: filter}\n"
-	config, err := readSchedulerConfig(writeFile(t, configHead+"extenders:\n"+own+"- {urlPrefix: 'https://127.0.0.1:8888/'}\n"))
+// localCopy returns the local copy of a configuration.
+func localCopy(t *testing.T, file string, settings localSettings) (string, error) {
+	t.Helper()
+	config, err := readSchedulerConfig(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	copied := filepath.Join(t.TempDir(), "copy.yaml")
-	extender := &Extender{url: "https://127.0.0.1:1", authority: "ca", certificate: "crt", key: "key"}
-	settings := localSettings{kubeconfig: "k", extender: extender, replaces: DocumentedExtender}
 	if err := config.writeLocalCopy(copied, settings); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
-	want := configHead + "clientConnection: {kubeconfig: k}\nleaderElection: {leaderElect: false}\nextenders:\n" + own +
-		"- {urlPrefix: 'https://127.0.0.1:1/', enableHTTPS: true, tlsConfig: {caFile: ca, certFile: crt, keyFile: key}}\n"
-	if got, want := canonical(t, readFile(t, copied)), canonical(t, want); got != want {
-		t.Errorf("the copy is\n%s\nand should be\n%s", got, want)
-	}
+	return readFile(t, copied), nil
 }
 
 func TestProfilesAreNamedInOrderWithTheSchedulersDefault(t *testing.T) {
@@ -187,57 +174,6 @@ func TestManifestIsReadOrRefusedWithTheNextStep(t *testing.T) {
 	}
 }
 
-func TestObjectsAreThoseOfAFileOrOfAllFilesOfAFolder(t *testing.T) {
-	const object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s}\n"
-	folder := t.TempDir()
-	for name, content := range map[string]string{
-		"a.yaml": fmt.Sprintf("# nothing\n---\n"+object+"---\n"+object, "a", "b"), "c.yaml": fmt.Sprintf(object, "c"), "d.txt": "{",
-	} {
-		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for path, want := range map[string]string{folder: "abc", filepath.Join(folder, "c.yaml"): "c"} {
-		objects, err := ReadObjects(path)
-		got := ""
-		for _, object := range objects {
-			got += object.GetName()
-		}
-		if err != nil || got != want {
-			t.Errorf("%s: got %q, %v, want %q", path, got, err, want)
-		}
-	}
-	for _, path := range []string{filepath.Join(folder, "d.txt"), filepath.Join(folder, "none"), writeFile(t, "metadata: {}\n")} {
-		if _, err := ReadObjects(path); err == nil || !strings.Contains(err.Error(), "next: ") {
-			t.Errorf("%s: got %v, want an error with the next step", path, err)
-		}
-	}
-}
-
-func TestNodeOfAManifestIsCompletedWhereItSaysNothing(t *testing.T) {
-	given := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{corev1.LabelHostname: "h"}}}
-	node := completeNode(given)
-	if given.Annotations != nil {
-		t.Error("the original was changed")
-	}
-	if node.Annotations[fakeNode] != fakeNodeValue {
-		t.Errorf("annotations %v; KWOK would not make it ready", node.Annotations)
-	}
-	if node.Labels[corev1.LabelHostname] != "h" || node.Labels[corev1.LabelOSStable] != "linux" {
-		t.Errorf("labels %v, want the given hostname and linux", node.Labels)
-	}
-	for name, want := range map[corev1.ResourceName]string{"cpu": "8", "memory": "32Gi", "pods": "110"} {
-		allocatable, capacity := node.Status.Allocatable[name], node.Status.Capacity[name]
-		if allocatable.String() != want || capacity.String() != want {
-			t.Errorf("%s: allocatable %s of %s, want %s", name, allocatable.String(), capacity.String(), want)
-		}
-	}
-	given.Status.Capacity = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("2")}
-	if allocatable := completeNode(given).Status.Allocatable; len(allocatable) != 1 || allocatable.Cpu().String() != "2" {
-		t.Errorf("allocatable %v, want the capacity that is given", allocatable)
-	}
-}
-
 func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing.T) {
 	bound := Placement{Name: "p", Asked: "my-scheduler", Served: true, Node: "node-1", Profile: "my-scheduler"}
 	if err := bound.Err(); err != nil {
@@ -257,86 +193,6 @@ func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing
 			t.Errorf("%s: got %v, want an error with the next step", name, err)
 		}
 	}
-}
-
-func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
-	pod := func(node, reason string) *corev1.Pod {
-		pod := NewPod("p", "my-scheduler")
-		pod.Spec.NodeName = node
-		if reason != "" {
-			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
-		}
-		return pod
-	}
-	// The nomination may end before the next attempt, which finds the room.
-	room := newObserver()
-	makesRoom := pod("", corev1.PodReasonUnschedulable)
-	makesRoom.Status.NominatedNodeName = "node-1"
-	room.pod(makesRoom)
-	room.pod(pod("", corev1.PodReasonUnschedulable))
-	for name, test := range map[string]struct {
-		seen            observation
-		served, settled bool
-	}{
-		"not seen":                        {observation{}, true, false},
-		"fresh":                           {observation{pod: pod("", "")}, true, false},
-		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
-		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
-		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
-		"room is made for it":             {room.of(makesRoom.UID), true, false},
-		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
-		"no profile for it":               {observation{pod: pod("", "")}, false, true},
-		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},
-	} {
-		if got := test.seen.settled(test.served); got != test.settled {
-			t.Errorf("%s: settled is %v, want %v", name, got, test.settled)
-		}
-	}
-}
-
-func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
-	serves := []*Scheduler{{name: "kube-scheduler", profiles: []string{"s"}}}
-	plane := newTestPlane(t)
-	plane.schedulers = serves
-	failing := NewPod("failing", "s")
-	failing.UID = "failing"
-	failing.Status.Conditions = []corev1.PodCondition{{
-		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
-	}}
-	// It takes some time until the pod is seen; and the client forgets a pod that is created before it watches.
-	var ctx context.Context
-	for deadline := time.Second; ; deadline *= 2 {
-		plane.client = fake.NewSimpleClientset()
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(t.Context(), deadline)
-		defer cancel()
-		placements, err := plane.Place(ctx, failing)
-		if err == nil && ctx.Err() != nil && len(placements) == 1 && placements[0].Message == "connection refused" {
-			break
-		}
-		if deadline > time.Minute {
-			t.Fatalf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
-		}
-	}
-	_, err := plane.Place(ctx, NewPod("late", "s"))
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
-		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
-	}
-}
-
-// newTestPlane makes a control plane without components, which the test's end stops.
-func newTestPlane(t *testing.T) *ControlPlane {
-	t.Helper()
-	c, err := newControlPlane(Options{Parent: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return c
 }
 
 func writeFile(t *testing.T, content string) string {

@@ -5,10 +5,8 @@ package release
 import (
 	"archive/tar"
 	"archive/zip"
-	"bufio"
 	"bytes"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -37,13 +35,7 @@ const (
 	commit  = "953be8927218ec8067e1af2641e540238ffd7576"
 )
 
-// interrupted is set for the copy of this test program that is killed while it writes bundles.
-const interrupted = "RELEASE_TEST_OPTIONS"
-
 func TestMain(m *testing.M) {
-	if options := os.Getenv(interrupted); options != "" {
-		writeForEver(options)
-	}
 	code := m.Run()
 	if folder, err := compiled(); err == nil {
 		os.RemoveAll(folder)
@@ -437,65 +429,6 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	trusted(t, folder)
 	if strings.Contains(read(t, folder)[sumsName], ".tar.gz") {
 		t.Error("the bundle is listed although its SBOM is missing")
-	}
-	if left, err := filepath.Glob(filepath.Join(folder, ".*")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v (%v)", left, err)
-	}
-}
-
-// writeForEver writes bundles with changing contents, and prints when it begins one. It runs until it is killed.
-func writeForEver(argument string) {
-	var arguments struct {
-		Folder  string
-		Options Options
-	}
-	if err := json.Unmarshal([]byte(argument), &arguments); err != nil {
-		panic(err)
-	}
-	for {
-		arguments.Options.Created = arguments.Options.Created.Add(time.Second)
-		fmt.Println("begins")
-		if _, _, err := Write(arguments.Folder, arguments.Options); err != nil {
-			panic(err)
-		}
-	}
-}
-
-func TestKilledWriteIsNotListed(t *testing.T) {
-	folder := t.TempDir()
-	options := project(t, "amd64")
-	begin := time.Now()
-	mustWrite(t, folder, options)
-	lasts := time.Since(begin)
-	argument, err := json.Marshal(map[string]any{"Folder": folder, "Options": options})
-	if err != nil {
-		t.Fatal(err)
-	}
-	const kills = 16
-	for i := range kills {
-		command := exec.Command(os.Args[0])
-		command.Env = append(os.Environ(), interrupted+"="+string(argument))
-		output, err := command.StdoutPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := command.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := bufio.NewReader(output).ReadString('\n'); err != nil {
-			t.Fatal(err)
-		}
-		// From no delay to one and a half times a bundle's duration.
-		kill := time.AfterFunc(lasts*3/2*time.Duration(i)/kills, func() { _ = command.Process.Kill() })
-		if err := command.Wait(); err == nil || command.ProcessState.ExitCode() != -1 {
-			t.Fatalf("it ended by itself: %v", err)
-		}
-		kill.Stop()
-		trusted(t, folder)
-	}
-	mustWrite(t, folder, options)
-	if files, err := check(t, folder); err != nil || files != 2 {
-		t.Errorf("afterwards %d files are listed and well (%v), want 2", files, err)
 	}
 	if left, err := filepath.Glob(filepath.Join(folder, ".*")); err != nil || len(left) > 0 {
 		t.Errorf("left behind: %v (%v)", left, err)

@@ -99,17 +99,3 @@ func yamlOf(t *testing.T, object interface{}) []byte {
 	}
 	return text
 }
-
-func TestTheClusterConfigurationLinesSetTheFlag(t *testing.T) {
-	var configuration struct {
-		Scheduler struct {
-			ExtraArgs map[string]string `json:"extraArgs"`
-		} `json:"scheduler"`
-	}
-	if err := kubernetesyaml.UnmarshalStrict([]byte(ClusterConfigurationLines()), &configuration); err != nil {
-		t.Fatal(err)
-	}
-	if got := configuration.Scheduler.ExtraArgs["config"]; got != ContainerConfigPath {
-		t.Errorf("--config would be %q", got)
-	}
-}

@@ -89,23 +89,6 @@ func TestAFileThatCannotBeReplacedStaysAsItIs(t *testing.T) {
 	}
 }
 
-func TestTwoRunsAtOnceAreRefused(t *testing.T) {
-	s := state{folder: filepath.Join(t.TempDir(), "state")}
-	unlock, err := s.lock()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.lock(); err == nil || !strings.Contains(err.Error(), "another run (process ") {
-		t.Errorf("the second run: %v", err)
-	}
-	unlock()
-	unlock, err = s.lock()
-	if err != nil {
-		t.Fatalf("after the first run: %v", err)
-	}
-	unlock()
-}
-
 func TestConfigurationsThatNoManifestNamesAreRemoved(t *testing.T) {
 	s := state{folder: t.TempDir()}
 	var folders []string
@@ -470,44 +453,32 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 	}
 }
 
-func TestEditsSinceTheInstallAreKept(t *testing.T) {
-	tool := toolFor(t, stock)
-	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum([]byte(stock))}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := tool.keepEdits([]byte(stock), false); err != nil {
-		t.Fatal(err)
-	}
-	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 0 {
-		t.Errorf("kept %q, though nothing was edited", got)
-	}
-	edited := stock + "# mine\n"
-	if kept, err := tool.keepEdits([]byte(edited), false); err != nil || get(t, kept) != edited {
-		t.Fatal(err)
-	}
-	if got, _ := filepath.Glob(filepath.Join(tool.state.folder, "edited-*")); len(got) != 1 || get(t, got[0]) != edited {
-		t.Errorf("the edited manifest is not kept: %q", got)
-	}
-}
-
-func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
-	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Version: "v1"})
+func TestCheckFindsASwapThatWasUndone(t *testing.T) {
+	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
+	edit, err := Apply([]byte(stock), swap)
 	if err != nil {
 		t.Fatal(err)
 	}
+	swapped, flag := string(edit.Manifest), "    - --config="+ContainerConfigPath+"\n"
 	for _, c := range []struct {
 		name, manifest string
+		installed      bool // by this tool on this node
 		want           Severity
 		words          string
 	}{
-		{"as it was installed", string(edit.Manifest), "", ""},
-		{"kubeadm's own again", stock, Problem, "the swap was undone"},
-		{"another image", strings.Replace(string(edit.Manifest), "ours:1", "ours:2", 1), Problem, "the swap was undone"},
-		{"another line", string(edit.Manifest) + "# mine\n", Warning, "was rewritten or edited"},
+		{"as it was installed", swapped, true, "", ""},
+		{"kubeadm's own again", stock, true, Problem, "the swap was undone"},
+		{"another image", strings.Replace(swapped, "ours:1", "ours:2", 1), true, Problem, "the swap was undone"},
+		{"another line", swapped + "# mine\n", true, Warning, "was rewritten or edited"},
+		{"without its configuration", strings.Replace(swapped, flag, "", 1), true, Problem, "partly undone"},
+		{"an upgrade of a node that joined swapped", strings.Replace(stock, "    image:", flag+"    image:", 1), false, Problem, "mounts nothing there"},
 	} {
 		tool := toolFor(t, c.manifest)
-		if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", At: time.Now()}); err != nil {
-			t.Fatal(err)
+		if c.installed {
+			record := installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, At: time.Now()}
+			if err := writeRecord(tool.state.installedFile(), record); err != nil {
+				t.Fatal(err)
+			}
 		}
 		content, pod, err := tool.readManifest()
 		if err != nil {
@@ -523,30 +494,6 @@ func TestCheckTellsWhatAnUpgradeDid(t *testing.T) {
 		default:
 			t.Errorf("%s: %+v, want %s %q", c.name, findings, c.want, c.words)
 		}
-	}
-}
-
-func TestCheckFindsASwapThatIsHalfThere(t *testing.T) {
-	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
-	edit, err := Apply([]byte(stock), swap)
-	if err != nil {
-		t.Fatal(err)
-	}
-	half := strings.Replace(string(edit.Manifest), "    - --config="+ContainerConfigPath+"\n", "", 1)
-	tool := toolFor(t, half)
-	if err := writeRecord(tool.state.installedFile(), installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, At: time.Now()}); err != nil {
-		t.Fatal(err)
-	}
-	content, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var findings Findings
-	if err := tool.checkUndone(&findings, content, pod); err != nil {
-		t.Fatal(err)
-	}
-	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "partly undone") {
-		t.Errorf("%+v", findings)
 	}
 }
 
@@ -691,22 +638,6 @@ func TestAManifestOfAnUnfinishedRunIsInDoubtUntilItWasSeen(t *testing.T) {
 	expect("the run saw it work, and was ended as it cleared up", unfinished, again, false)
 }
 
-func TestANodeThatJoinedSwappedNoticesAnUpgrade(t *testing.T) {
-	half := strings.Replace(stock, "    image:", "    - --config="+ContainerConfigPath+"\n    image:", 1)
-	tool := toolFor(t, half)
-	content, pod, err := tool.readManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var findings Findings
-	if err := tool.checkUndone(&findings, content, pod); err != nil {
-		t.Fatal(err)
-	}
-	if findings.Problems() != 1 || !strings.Contains(findings[0].What, "mounts nothing there") {
-		t.Errorf("%+v", findings)
-	}
-}
-
 func TestAManifestThatARollbackPutBackIsNobodysEdit(t *testing.T) {
 	tool := toolFor(t, stock)
 	put(t, tool.state.original(), stock)
@@ -780,17 +711,5 @@ func TestAnotherFormOfTheManifestIsAnnouncedAndItsExactTextIsKept(t *testing.T) 
 		if said := tool.options.Output.(*strings.Builder).String(); strings.Contains(said, "exact text is kept as") != c.want {
 			t.Errorf("%s: it says %q", c.name, said)
 		}
-	}
-}
-
-func TestWhatARollbackPutsBackIsKubeadmsToTheByte(t *testing.T) {
-	stock := readFile(t, "testdata/kubeadm/before.yaml")
-	back, err := restarted(stock)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gone, come := lineChanges(stock, back)
-	if len(gone) != 0 || len(come) != 2 || come[0] != "  annotations:" || !strings.Contains(come[1], RestartedAtAnnotation) {
-		t.Errorf("these lines went: %q, and these came: %q", gone, come)
 	}
 }

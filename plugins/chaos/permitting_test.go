@@ -61,39 +61,6 @@ func TestDelayEndsOnTime(t *testing.T) {
 	}
 }
 
-func TestDelayEndsWithTheAttempt(t *testing.T) {
-	tests := []struct {
-		name string
-		end  func(w *world, r *result, pod *v1.Pod)
-	}{
-		{name: "the pod is deleted, so it is rejected while it waits", end: func(w *world, r *result, pod *v1.Pod) {
-			done := w.waiting(pod)
-			if !w.RejectWaitingPod(pod.UID) {
-				t.Error("the pod does not wait")
-			}
-			if status := <-done; !status.IsUnschedulable() {
-				t.Errorf("the rejected pod has the status %v", status)
-			}
-			w.RunReservePluginsUnreserve(context.Background(), r.state, pod, r.best)
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			pod := makePod(1)
-			w := newWorld(t, delayArgs(time.Minute), makeNodes(1), pod)
-			r := w.cycle(t, pod)
-			if goroutines() == "" {
-				t.Fatal("no goroutine waits for the delay")
-			}
-			tt.end(w, r, pod)
-			waitForNoGoroutines(t)
-			if w.clock.HasWaiters() {
-				t.Error("a timer is left running")
-			}
-		})
-	}
-}
-
 // slowPermit is a Permit plugin that lets the delay of Chaos pass before it answers.
 type slowPermit struct {
 	framework.PermitPlugin

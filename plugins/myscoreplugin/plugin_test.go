@@ -220,32 +220,3 @@ func perNode(b *testing.B, visit func()) {
 	}
 	b.ReportMetric(float64(time.Since(begin).Nanoseconds())/float64(b.N)/benchmarkNodes, "ns/node")
 }
-
-func TestNewRefusesBadArgs(t *testing.T) {
-	tests := []struct {
-		name string
-		args runtime.Object
-		want []string
-	}{
-		{name: "no args", args: nil, want: []string{"MyScorePluginArgs"}},
-		{name: "another plugin's args", args: &schedulerconfig.NodeAffinityArgs{}, want: []string{"NodeAffinityArgs"}},
-		{
-			name: "every error at once, with the field's path",
-			args: &config.MyScorePluginArgs{NodeLabel: "no label/key", PreferredValues: []string{"ssd", "a b", "ssd"}},
-			want: []string{"args.nodeLabel", "args.preferredValues[1]", "args.preferredValues[2]: Duplicate value"},
-		},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := newPlugin(t, tt.args)
-			if err == nil {
-				t.Fatal("New accepted the args")
-			}
-			for _, want := range tt.want {
-				if !strings.Contains(err.Error(), want) {
-					t.Errorf("the error %q does not contain %q", err, want)
-				}
-			}
-		})
-	}
-}

@@ -118,27 +118,3 @@ func TestMetricsServerToView(t *testing.T) {
 		t.Errorf("the check of the configuration: %v, %s", err, out.String())
 	}
 }
-
-// TestPrometheusToView checks the whole path from Prometheus to the view.
-func TestPrometheusToView(t *testing.T) {
-	server := httptest.NewServer(prometheus("node-0:9100", "elsewhere:9100"))
-	defer server.Close()
-	args := arguments(cpu(80))
-	args.Prometheus.Endpoints = []string{server.URL}
-	w := newWorld(t, args, nodes(2))
-	if err := w.plugin.join(collector.New()); err != nil {
-		t.Fatal(err)
-	}
-	defer w.plugin.source.(*collector.Handle).Release()
-	waitFor(t, "a snapshot comes", func() bool { return w.plugin.current().snapshot != nil })
-	found := w.plugin.current()
-	if len(found.nodes) != 2 {
-		t.Fatalf("%d nodes in the view", len(found.nodes))
-	}
-	if _, got := found.sample("node-0", 0); got != collector.Present {
-		t.Errorf("node-0 has no measurement: %v", got)
-	}
-	if _, got := found.sample("node-1", 0); got != collector.NoSeries {
-		t.Errorf("node-1: %v", got)
-	}
-}

@@ -63,45 +63,6 @@ func TestPrediction(t *testing.T) {
 	}
 }
 
-// TestFilterIdleNodes checks that an idle cluster accepts each pod that fits by its requests, however high its limit
-// and however low the threshold, and the next one too.
-func TestFilterIdleNodes(t *testing.T) {
-	limited := func(name, request, limit string) *v1.Pod {
-		p := pod(name, request)
-		p.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse(limit)}
-		return p
-	}
-	running := []*v1.Pod{limited("a", "500m", "4"), limited("b", "500m", "4"), limited("c", "500m", "4"), limited("d", "500m", "4")}
-	for _, p := range running {
-		p.Spec.NodeName = "node-0"
-	}
-	for _, test := range []struct {
-		name      string
-		by        config.NodeLoadEstimateBy
-		threshold int32
-		running   []*v1.Pod
-		incoming  *v1.Pod
-	}{
-		{"a limit as large as the node", "", 80, nil, limited("incoming", "500m", "10")},
-		{"the same, and limits count", config.NodeLoadEstimateLimits, 80, nil, limited("incoming", "500m", "10")},
-		{"a request as large as the node", "", 80, nil, pod("incoming", "10")},
-		{"a low threshold", "", 10, nil, pod("incoming", "5")},
-		{"four in flight, with high limits", "", 80, running, limited("incoming", "500m", "4")},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r := cpu(test.threshold)
-			if test.by != "" {
-				r.Estimator.By = test.by
-			}
-			w := newWorld(t, arguments(r), nodes(1), test.running...)
-			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.03, 0)}})
-			if got := w.cycle(t, test.incoming); len(got.rejected) > 0 {
-				t.Errorf("rejected: %v", got.rejected)
-			}
-		})
-	}
-}
-
 // TestScoreAboveCapacity checks that overloaded nodes keep their order, with each strategy.
 func TestScoreAboveCapacity(t *testing.T) {
 	for _, strategy := range []config.NodeLoadStrategy{config.NodeLoadLeastUsed, config.NodeLoadTargetUtilization, config.NodeLoadRisk} {

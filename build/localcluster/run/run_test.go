@@ -8,11 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/localcluster"
 )
@@ -87,115 +82,6 @@ func TestPodIsWrongUnlessItIsWhereItShouldBe(t *testing.T) {
 		if err != nil && !strings.Contains(err.Error(), "next: ") {
 			t.Errorf("%s: %v does not say what is next", name, err)
 		}
-	}
-}
-
-// results are pods of two profiles, a and b, of which three are bound.
-func results() []result {
-	placed := func(name, profile, node string) result {
-		placement := localcluster.Placement{
-			Namespace: "default", Name: name, Asked: profile, Served: true, Node: node, After: 3 * time.Millisecond,
-		}
-		if node == "" {
-			placement.Message = "0/2 nodes are available:\n2 denied."
-		} else {
-			placement.Profile = profile
-		}
-		return result{localcluster.NewPod(name, profile), placement}
-	}
-	pending := placed("waits", "a", "")
-	pending.Namespace = "team"
-	return []result{placed("p1", "a", "n1"), placed("p2", "b", "n1"), placed("p3", "b", "n2"), pending}
-}
-
-func nodes() []corev1.Node {
-	node := func(name, diskType string) corev1.Node {
-		node := corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
-		if diskType != "" {
-			node.Labels = map[string]string{localcluster.DiskType: diskType, corev1.LabelTopologyZone: "zone-a"}
-		}
-		node.Status.Allocatable = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("8")}
-		return node
-	}
-	return []corev1.Node{node("n1", "ssd"), node("n2", ""), node("n3", "hdd")}
-}
-
-func TestTableHasALineForEachPodWithTheWholeMessageOfOneThatIsPending(t *testing.T) {
-	var out strings.Builder
-	if err := printTable(&out, results(), nodes()); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, out.String(), `
-POD          SCHEDULER   NODE   NODE LABEL disktype   AFTER
-p1           a           n1     ssd                   3ms
-p2           b           n1     ssd                   3ms
-p3           b           n2     -                     3ms
-team/waits   -           -      -                     Pending: 0/2 nodes are available: 2 denied.
-
-`)
-}
-
-func TestNodesTableCountsPodsByProfileAndWhatTheyRequest(t *testing.T) {
-	var out strings.Builder
-	if err := printNodes(&out, nodes(), []string{"a", "b"}, results()); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, out.String(), `NODE   disktype   ZONE     PODS BY a   BY b   CPU REQUESTED
-n1     ssd        zone-a   1           1      200m of 8
-n2     -          -        0           1      100m of 8
-n3     hdd        zone-a   0           0      0 of 8
-nodes with pods: 2 of 3 (a 1, b 2)
-
-`)
-	out.Reset()
-	if err := printNodes(&out, nodes(), []string{"a"}, results()[:1]); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(out.String(), "nodes with pods: 1 of 3\n") {
-		t.Errorf("of one profile it says\n%s", out.String())
-	}
-}
-
-func TestEventsArePrintedUnlessTheTableSaysTheSame(t *testing.T) {
-	event := func(pod, namespace, reason, message string) corev1.Event {
-		return corev1.Event{
-			InvolvedObject: corev1.ObjectReference{Kind: "Pod", Namespace: namespace, Name: pod}, Reason: reason, Message: message,
-		}
-	}
-	events := []corev1.Event{
-		event("p1", "default", "Scheduled", "Successfully assigned"),
-		event("p2", "default", "Chaos", "chaos: delayed"),
-		event("p1", "default", "FailedScheduling", "0/2 nodes\nare available"),
-		event("waits", "team", "FailedScheduling", "0/2 nodes are available"),
-		event("p1", "other", "Chaos", "of another namespace"),
-	}
-	var out strings.Builder
-	if err := printEvents(&out, results(), events); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, out.String(), `POD   EVENT              MESSAGE
-p1    FailedScheduling   0/2 nodes are available
-p2    Chaos              chaos: delayed
-
-`)
-	out.Reset()
-	if err := printEvents(&out, results(), events[:1]); err != nil || out.Len() != 0 {
-		t.Errorf("with nothing to say: %q, %v", out.String(), err)
-	}
-}
-
-func TestLinesOfTheLogThatHoldATextArePrinted(t *testing.T) {
-	var out strings.Builder
-	if err := printLog(&out, writeFile(t, "one x\ntwo\nthree x\n"), "x"); err != nil {
-		t.Fatal(err)
-	}
-	expect(t, out.String(), "2 lines of the scheduler's log contain \"x\"\none x\nthree x\n\n")
-}
-
-func expect(t *testing.T, got, want string) {
-	t.Helper()
-	if got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

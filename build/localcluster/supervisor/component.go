@@ -77,7 +77,7 @@ func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, 
 		port := 0
 		if component.Listens {
 			var err error
-			if port, err = s.pickPort(); err != nil {
+			if port, err = freePort(); err != nil {
 				return nil, 0, err
 			}
 		}

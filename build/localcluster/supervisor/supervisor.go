@@ -26,8 +26,6 @@ type Supervisor struct {
 	progress io.Writer
 	// client probes components for readiness.
 	client *http.Client
-	// pickPort is freePort, except in tests.
-	pickPort func() (int, error)
 
 	// alive ends when a component fails; the cause is its Failure.
 	alive context.Context
@@ -52,7 +50,7 @@ func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, e
 	if err != nil {
 		return nil, err
 	}
-	s := &Supervisor{progress: progress, pickPort: freePort, client: &http.Client{
+	s := &Supervisor{progress: progress, client: &http.Client{
 		Timeout: probeDeadline,
 		// A component is probed only until it is ready, so no connection is kept.
 		Transport: &http.Transport{TLSClientConfig: probing, DisableKeepAlives: true},

@@ -15,10 +15,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/wait"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/chaos"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pseudorandom"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -36,7 +34,7 @@ func waitFor(t *testing.T, what string, condition func() bool) {
 }
 
 // chaosConfiguration returns a configuration with the profile chaos, which has the given args, and the profile other
-// without Chaos. Both have the plugin Gate.
+// without Chaos.
 func chaosConfiguration(args string) string {
 	return `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
@@ -48,60 +46,26 @@ profiles:
       enabled:
       - name: Chaos
         weight: 20
-      - name: Gate
   pluginConfig:
   - name: Chaos
     args: ` + args + `
 - schedulerName: other
-  plugins:
-    multiPoint:
-      enabled:
-      - name: Gate
 `
 }
 
-// gate is a plugin that makes pods wait.
-type gate struct {
-	// waits reports whether the pod of a name waits at Permit, until allowAll.
-	waits   func(pod string) bool
-	handles []framework.Handle
-}
-
-func (g *gate) Name() string { return "Gate" }
-
-func (g *gate) Permit(_ context.Context, _ *framework.CycleState, pod *v1.Pod, _ string) (*framework.Status, time.Duration) {
-	if g.waits != nil && g.waits(pod.Name) {
-		return framework.NewStatus(framework.Wait, ""), time.Minute
-	}
-	return nil, 0
-}
-
-// allowAll allows all pods that wait for the gate.
-func (g *gate) allowAll() {
-	for _, handle := range g.handles {
-		handle.IterateOverWaitingPods(func(pod framework.WaitingPod) { pod.Allow(g.Name()) })
-	}
-}
-
-func newChaos(t *testing.T, args string, g *gate, nodes []*v1.Node) *decision.Scheduler {
+func newChaos(t *testing.T, args string, nodes []*v1.Node) *decision.Scheduler {
 	t.Helper()
-	return newChaosWith(t, args, g, nodes, 16)
+	return newChaosWith(t, args, nodes, 16)
 }
 
-func newChaosWith(t *testing.T, args string, g *gate, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
+func newChaosWith(t *testing.T, args string, nodes []*v1.Node, parallelism int32) *decision.Scheduler {
 	t.Helper()
 	return decision.New(t, decision.Options{
 		Config:      chaosConfiguration(args),
 		Nodes:       nodes,
 		Seed:        1,
 		Parallelism: parallelism,
-		Plugins: frameworkruntime.Registry{
-			chaos.Name: chaos.New,
-			"Gate": func(_ apiruntime.Object, handle framework.Handle) (framework.Plugin, error) {
-				g.handles = append(g.handles, handle)
-				return g, nil
-			},
-		},
+		Plugins:     frameworkruntime.Registry{chaos.Name: chaos.New},
 	})
 }
 
@@ -139,21 +103,6 @@ func waitForNoGoroutines(t *testing.T) {
 	})
 }
 
-// overfilled returns the nodes with more pods than CPUs.
-func overfilled(bound map[string]string, cpus int) []string {
-	pods := map[string]int{}
-	for _, node := range bound {
-		pods[node]++
-	}
-	var full []string
-	for node, count := range pods {
-		if count > cpus {
-			full = append(full, fmt.Sprintf("%s has %d pods", node, count))
-		}
-	}
-	return full
-}
-
 // eventsOf returns the events of a pod with one of the reasons.
 func eventsOf(s *decision.Scheduler, pod *v1.Pod, reasons ...string) []string {
 	var notes []string
@@ -169,7 +118,7 @@ func eventsOf(s *decision.Scheduler, pod *v1.Pod, reasons ...string) []string {
 // decision, its events and the binding must name that node.
 func TestChaosRedirectsPods(t *testing.T) {
 	nodes := nodesOf(10, "100")
-	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`, &gate{}, nodes)
+	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 20ms}`, nodes)
 	pods := podsOf("chaos", 30)
 	decisions := s.Schedule(append(pods, podsOf("other", 10)...)...)
 	s.Settle()
@@ -196,30 +145,9 @@ func TestChaosRedirectsPods(t *testing.T) {
 	waitForNoGoroutines(t)
 }
 
-// TestChaosNeverOverfillsNodes creates 8 pods of another profile while 16 redirected pods wait at Permit. 20 nodes with
-// 2 CPUs each have room for all.
-func TestChaosNeverOverfillsNodes(t *testing.T) {
-	nodes := nodesOf(20, "2")
-	g := &gate{waits: func(pod string) bool { return strings.HasPrefix(pod, "chaos-") }}
-	s := newChaos(t, `{namespaces: [chaos], randomBindPercent: 100}`, g, nodes)
-	for _, pods := range [][]*v1.Pod{podsOf("chaos", 16), podsOf("other", 8)} {
-		for _, made := range s.Schedule(pods...) {
-			if made.Node == "" {
-				t.Errorf("%s found no node: %s", made.Pod, made.Failure)
-			}
-		}
-	}
-	g.allowAll()
-	s.Settle()
-	bound := s.Bound()
-	if full := overfilled(bound, 2); len(bound) != 24 || len(full) != 0 {
-		t.Errorf("%d pods are bound, want 24; overfilled: %v", len(bound), full)
-	}
-}
-
 // TestChaosDelayOfADeletedPod deletes a pod during its delay: the delay must end, and the node must be free again.
 func TestChaosDelayOfADeletedPod(t *testing.T) {
-	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, &gate{}, nodesOf(2, "1"))
+	s := newChaos(t, `{namespaces: [chaos], seed: 7, randomBindPercent: 100, maxPermitDelay: 10m}`, nodesOf(2, "1"))
 	pod := podOf("chaos", 1)
 	if made := s.Schedule(pod)[0]; made.Node == "" {
 		t.Fatal(made.Failure)
@@ -240,7 +168,7 @@ func TestChaosDelayOfADeletedPod(t *testing.T) {
 }
 
 func TestChaosRejectionEvent(t *testing.T) {
-	s := newChaos(t, `{namespaces: [chaos], rejectPercent: 100, maxConsecutiveRejections: 2}`, &gate{}, nodesOf(3, "1"))
+	s := newChaos(t, `{namespaces: [chaos], rejectPercent: 100, maxConsecutiveRejections: 2}`, nodesOf(3, "1"))
 	failure := "0/3 nodes are available: 3 node(s) were rejected by a coin of Chaos (rejectPercent 100)."
 	if got := s.Schedule(podOf("chaos", 1))[0].Failure; got != failure {
 		t.Errorf("attempt 1 failed with %q, want %q", got, failure)
@@ -277,7 +205,7 @@ func deleted(s *decision.Scheduler) []string {
 // preempting returns a scheduler whose node-0 is empty and whose node-1 is full with the pod prod/victim, and a pod
 // that fits on node-0, or on node-1 without the victim.
 func preempting(t *testing.T, args string) (*decision.Scheduler, *v1.Pod) {
-	s := newChaosWith(t, args, &gate{}, nodesOf(2, "1"), 16)
+	s := newChaosWith(t, args, nodesOf(2, "1"), 16)
 	s.Create(st.MakePod().Namespace("prod").Name("victim").UID("victim").Priority(0).Node("node-1").
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: "1"}).Obj())
 	pod := podOf("chaos", 1)
@@ -325,7 +253,7 @@ func TestChaosKeepsPreemption(t *testing.T) {
 // scheduler itself is not deterministic.
 func TestChaosDryRunChangesNoPlacement(t *testing.T) {
 	run := func(args string) ([]decision.Decision, map[string]string, []decision.Event) {
-		s := newChaosWith(t, args, &gate{}, decision.MixedNodes(30), 1)
+		s := newChaosWith(t, args, decision.MixedNodes(30), 1)
 		var pods []*v1.Pod
 		for _, pod := range decision.MixedPods(60) {
 			pod.Spec.SchedulerName = "chaos"

@@ -84,26 +84,3 @@ func TestPreemptionKeepsTheDataOfThePod(t *testing.T) {
 		})
 	}
 }
-
-// TestPreemptionIsForPodsThatReadNothingToo checks that DataLocality
-// accepts the copies of a pod that preemption filters with.
-func TestPreemptionIsForPodsThatReadNothingToo(t *testing.T) {
-	nodes := nodesOf(1, "1")
-	nodes[0].Labels = map[string]string{v1.LabelHostname: "node-0"}
-	s := decision.New(t, decision.Options{
-		Config: with(datalocality.Name, `{servers: [{datasetLabel: dataset}], requireWithin: kubernetes.io/hostname}`), Plugins: registered(), Nodes: nodes,
-	})
-	of := func(name, cpu string, priority int32) *st.PodWrapper {
-		return st.MakePod().Name(name).UID(name).Priority(priority).Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu})
-	}
-	s.Create(of("high", "1", 1000).Node("node-0").Obj())
-	if made := s.Schedule(of("plain", "500m", 100).Obj())[0]; made.Node != "" {
-		t.Fatalf("there is no room, and still it goes to %s", made.Node)
-	}
-	s.DeletePod("default/high")
-	s.Create(of("low", "1", 0).Node("node-0").Obj())
-	made := s.Retry("default/plain")[0]
-	if names := deleted(s); !reflect.DeepEqual(names, []string{"high", "low"}) {
-		t.Fatalf("%v deleted, want [high low]; %s", names, made.Failure)
-	}
-}

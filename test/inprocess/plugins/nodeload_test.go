@@ -15,6 +15,7 @@ import (
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
@@ -231,24 +232,8 @@ func TestNodeLoadUnmeasuredNode(t *testing.T) {
 	}
 }
 
-// TestNodeLoadWithoutPodsInFlight checks that counting pods in flight
-// spreads the pods: with an estimate of 0 they all go to the same node.
-func TestNodeLoadWithoutPodsInFlight(t *testing.T) {
-	nodes := nodesOf(40, "40")
-	args := arguments()
-	args.Resources[0].Estimator = config.NodeLoadEstimator{By: config.NodeLoadEstimateRequests, Factor: 100}
-	loads := evenly(nodes, 0.2)
-	loads["node-7"] = 0.19
-	s := newNodeLoad(t, args, nodes, loads, time.Now(), false)
-	// All 40 pods go to the coldest node, until all its CPUs are requested.
-	if _, most := spread(t, nodes, s.Schedule(podsWith(500, "alone", "1")...)); most != 40 {
-		t.Errorf("the node with most pods got %d, want 40", most)
-	}
-	s.Settle()
-}
-
-// TestNodeLoadHotNodes checks that hot nodes get no pods until they cool, and that waiting pods are then retried at
-// once.
+// TestNodeLoadHotNodes checks that hot nodes get no pods until they cool, and that a waiting pod is told why once, and is
+// retried as soon as a node has cooled.
 func TestNodeLoadHotNodes(t *testing.T) {
 	nodes := nodesOf(10, "40")
 	loads := evenly(nodes, 0.79)
@@ -275,6 +260,19 @@ func TestNodeLoadHotNodes(t *testing.T) {
 		t.Fatalf("all nodes are hot, and still: %v", made)
 	} else if want := "10 node(s) had cpu above 80 % of capacity"; !strings.Contains(made.Failure, want) {
 		t.Errorf("the failure is %q, which does not contain %q", made.Failure, want)
+	}
+	// However often it is retried, the pod's condition is written once.
+	for i := 0; i < 3; i++ {
+		s.Retry("default/late")
+	}
+	written := 0
+	for _, action := range s.Client.Actions() {
+		if patch, is := action.(clienttesting.PatchAction); is && patch.GetName() == "late" && patch.GetSubresource() == "status" {
+			written++
+		}
+	}
+	if written != 1 {
+		t.Errorf("%d conditions of the pod were written, want one", written)
 	}
 	s.set("node-3", 0.5, time.Now())
 	// Only an event requeues the pod in time: the flush comes after a minute, which is the limit of this wait.

@@ -3,12 +3,10 @@
 package plugins
 
 import (
-	"context"
 	"fmt"
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
@@ -42,36 +40,5 @@ func TestReplicasAreNotDrawnTogetherByDefault(t *testing.T) {
 		if replicas[node.Name] != 1 {
 			t.Errorf("%s has %d replicas, want 1", node.Name, replicas[node.Name])
 		}
-	}
-}
-
-// TestAStartedContainerIsSeenByTheNextDecision changes only the pod's status, which is in the scheduler's cache.
-func TestAStartedContainerIsSeenByTheNextDecision(t *testing.T) {
-	nodes := nodesOf(5, "100")
-	s := decision.New(t, decision.Options{
-		Config: with(runningimagelocality.Name, "{spreadWeight: 0}"), Plugins: registered(), Nodes: nodes,
-	})
-	for i, node := range nodes {
-		running := s.Complete(runningOn(node))[0]
-		starting := running.DeepCopy()
-		starting.Status = v1.PodStatus{Phase: v1.PodPending}
-		s.Create(starting)
-		if _, err := s.Client.CoreV1().Pods("default").UpdateStatus(context.Background(), running, metav1.UpdateOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		waitFor(t, "the scheduler knows that the pod runs", func() bool {
-			known, err := s.SchedulerCache.GetPod(running)
-			return err == nil && known.Status.Phase == v1.PodRunning
-		})
-		if made := s.Schedule(application(fmt.Sprintf("pod-%d", i)))[0]; made.Node != node.Name {
-			t.Errorf("%s went to %s while only %s ran its image", made.Pod, made.Node, node.Name)
-		}
-		if err := s.Client.CoreV1().Pods("default").Delete(context.Background(), running.Name, metav1.DeleteOptions{}); err != nil {
-			t.Fatal(err)
-		}
-		waitFor(t, "the scheduler knows that the pod is gone", func() bool {
-			_, err := s.SchedulerCache.GetPod(running)
-			return err != nil
-		})
 	}
 }

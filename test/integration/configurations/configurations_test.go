@@ -429,19 +429,3 @@ func effectiveProfiles(t *testing.T, name string) map[string]effect {
 	}
 	return profiles
 }
-
-func TestCommandsStandInTheCommentThatAConfigurationBeginsWith(t *testing.T) {
-	for content, want := range map[string][]variables{
-		"# nothing\nkind: x\n":                                {{"CONFIG": "c.yaml"}},
-		"# a\n#   make run CONFIG=a B=1\n#\n# make run C=2\n": {{"CONFIG": "a", "B": "1"}, {"C": "2"}},
-		"# make run A=1 B=\"b c\" D=e=f\n":                    {{"A": "1", "B": "b c", "D": "e=f"}},
-		"kind: x\n# make run A=1\n":                           {{"CONFIG": "c.yaml"}},
-	} {
-		if got, err := commandsIn("c.yaml", content); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: got %v, %v, want %v", content, got, err, want)
-		}
-	}
-	if _, err := commandsIn("c.yaml", "# make run A=1 \\\n"); err == nil {
-		t.Error("a command on two lines, of which a # would follow the first: no error")
-	}
-}

@@ -42,7 +42,6 @@ const (
 	certificateFolder = "/etc/kubernetes/scheduler-extender"
 	url               = "https://127.0.0.1:8888/"
 	noBinding         = "# bindVerb: bind"
-	notIgnorable      = "ignorable: false"
 	names             = "nodeCacheCapable: true"
 	httpTimeout       = "httpTimeout: 5s"
 )
@@ -152,7 +151,7 @@ func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
 		}
 	}
 	t.Cleanup(stop)
-	client := c.client(t, true)
+	client := c.client(t)
 	c.Await(t, "scheduler-extender to be ready", func() error {
 		select {
 		case err := <-exited:
@@ -259,44 +258,22 @@ func (c *stand) changeSomething(t *testing.T) {
 	}
 }
 
-// TestExtenderThatIsDown checks the comments in the configuration: no pod is bound, unless the extender is ignorable;
-// then all are, except if the extender has to bind them. When it is back, they are bound.
+// TestExtenderThatIsDown checks that no pod is bound until the extender is back. An extender that is ignorable, and each
+// verb alone, are in the tests of build/extender.
 func TestExtenderThatIsDown(t *testing.T) {
 	c := newStand(t)
-	t.Run("not ignorable", func(t *testing.T) {
-		c.startScheduler(t)
-		waiting := c.createPods(t, 1)[0]
-		c.awaitNotBound(t, waiting, "connection refused")
-		stop := c.startExtender(t)
-		c.changeSomething(t)
-		c.expectSSD(t, waiting)
-		stop()
-		waiting = c.createPods(t, 1)[0]
-		c.awaitNotBound(t, waiting, "connection refused")
-		c.startExtender(t)
-		c.changeSomething(t)
-		c.expectSSD(t, waiting)
-	})
-	t.Run("ignorable", func(t *testing.T) {
-		c.startScheduler(t, notIgnorable, "ignorable: true")
-		c.AwaitBound(t, c.createPods(t, 1)[0])
-	})
-	t.Run("ignorable, and to bind", func(t *testing.T) {
-		c.startScheduler(t, notIgnorable, "ignorable: true", noBinding, "bindVerb: bind")
-		waiting := c.createPods(t, 1)[0]
-		c.awaitNotBound(t, waiting, "binding rejected")
-		c.startExtender(t)
-		c.expectSSD(t, waiting)
-	})
-}
-
-// TestSchedulerWithoutACertificateIsRefused starts a scheduler without a client certificate.
-func TestSchedulerWithoutACertificateIsRefused(t *testing.T) {
-	c := newStand(t)
-	c.startScheduler(t, "certFile:", "# certFile:", "keyFile:", "# keyFile:")
+	c.startScheduler(t)
+	waiting := c.createPods(t, 1)[0]
+	c.awaitNotBound(t, waiting, "connection refused")
+	stop := c.startExtender(t)
+	c.changeSomething(t)
+	c.expectSSD(t, waiting)
+	stop()
+	waiting = c.createPods(t, 1)[0]
+	c.awaitNotBound(t, waiting, "connection refused")
 	c.startExtender(t)
-	// It is a race whether the scheduler reads the alert, "certificate required", before the end of the connection.
-	c.awaitNotBound(t, c.createPods(t, 1)[0], "https://"+c.address+"/filter")
+	c.changeSomething(t)
+	c.expectSSD(t, waiting)
 }
 
 // TestBindAgain calls the extender itself to bind a pod of a real API
@@ -333,9 +310,6 @@ func TestBindAgain(t *testing.T) {
 	if node := c.AwaitBound(t, pod); node != "node-2" {
 		t.Errorf("the pod is on %s", node)
 	}
-	if _, err := c.client(t, false).Get("https://" + c.address + "/healthz"); err == nil {
-		t.Error("a client without a certificate got an answer")
-	}
 }
 
 // ask calls the extender itself, with the scheduler's certificate.
@@ -345,7 +319,7 @@ func (c *stand) ask(t *testing.T, verb string, question, answer any) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	response, err := c.client(t, true).Post("https://"+c.address+"/"+verb, "application/json", bytes.NewReader(body))
+	response, err := c.client(t).Post("https://"+c.address+"/"+verb, "application/json", bytes.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -355,20 +329,17 @@ func (c *stand) ask(t *testing.T, verb string, question, answer any) {
 	}
 }
 
-// client returns an HTTPS client for the extender, with the scheduler's certificate or without any.
-func (c *stand) client(t *testing.T, certificate bool) *http.Client {
+// client returns an HTTPS client for the extender, with the scheduler's certificate.
+func (c *stand) client(t *testing.T) *http.Client {
 	t.Helper()
 	roots, err := cert.NewPool(filepath.Join(c.certificates, "ca.crt"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := &tls.Config{RootCAs: roots}
-	if certificate {
-		pair, err := tls.LoadX509KeyPair(filepath.Join(c.certificates, "scheduler.crt"), filepath.Join(c.certificates, "scheduler.key"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		config.Certificates = []tls.Certificate{pair}
+	pair, err := tls.LoadX509KeyPair(filepath.Join(c.certificates, "scheduler.crt"), filepath.Join(c.certificates, "scheduler.key"))
+	if err != nil {
+		t.Fatal(err)
 	}
+	config := &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}}
 	return &http.Client{Transport: &http.Transport{TLSClientConfig: config, DisableKeepAlives: true}, Timeout: long}
 }

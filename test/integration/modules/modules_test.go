@@ -122,13 +122,3 @@ func (s *stand) awaitRefused(t *testing.T, namespace, name string) (why string) 
 	})
 	return why
 }
-
-// remove deletes the pods of a namespace that match a selector, without a grace period.
-func (s *stand) remove(t *testing.T, namespace, selector string) {
-	t.Helper()
-	err := s.Client().CoreV1().Pods(namespace).DeleteCollection(
-		t.Context(), metav1.DeleteOptions{GracePeriodSeconds: new(int64)}, metav1.ListOptions{LabelSelector: selector})
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -134,34 +134,6 @@ func TestUsageIsTheSumOfThePodsAfterARestart(t *testing.T) {
 	s.expectRoom(t, "tenant", 2)
 }
 
-func TestUsageIsTheSumOfThePodsForAQuotaThatComesAfterThem(t *testing.T) {
-	s := newStand(t)
-	s.AddNodes(t, 2)
-	s.create(t, "apiVersion: v1\nkind: Namespace\nmetadata: {name: latecomer}\n")
-	s.start(t, "quota.yaml")
-	s.place(t, "latecomer", "before-0", "before-1", "succeeded")
-	s.finish(t, "latecomer", "succeeded", corev1.PodSucceeded)
-	s.createQuota(t, "latecomer", "cpu: 3, memory: 12Gi", "cpu: 3, memory: 12Gi")
-	// The quota refuses a pod that fits no node once this is known.
-	number := 0
-	s.Await(t, "the scheduler to know the quota", func() error {
-		number++
-		pod := newPod("latecomer", fmt.Sprint("too-large-", number), "100")
-		s.CreatePod(t, pod)
-		why := s.awaitRefused(t, pod.Namespace, pod.Name)
-		return cluster.Unless(strings.Contains(why, "ElasticQuota"), "a pod is refused: %s", why)
-	})
-	s.expectRoom(t, "latecomer", 1)
-}
-
-func TestAResourceThatAQuotaDoesNotNameIsNotLimited(t *testing.T) {
-	s := newStand(t)
-	s.AddNodes(t, 1)
-	s.createQuota(t, "only-cpu", "cpu: 2", "cpu: 2")
-	s.start(t, "quota.yaml")
-	s.expectRoom(t, "only-cpu", 2)
-}
-
 // finish ends a pod as kubelet would report it, once the pod runs:
 // kwok sets a bound pod to Running, overwriting any earlier phase.
 func (s *stand) finish(t *testing.T, namespace, name string, phase corev1.PodPhase) {

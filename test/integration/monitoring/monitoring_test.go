@@ -46,12 +46,6 @@ func TestEachFileIsAboutASubject(t *testing.T) {
 	}
 }
 
-func TestPrometheusTakesTheAlerts(t *testing.T) {
-	forEachSubject(t, func(t *testing.T, subject string) {
-		promtool(t, "check", "rules", write(t, t.TempDir(), rules(t, subject)))
-	})
-}
-
 // The unit tests define when each alert fires, and each fires in at least one.
 func TestEachAlertFiresForWhatItIsAbout(t *testing.T) { forEachSubject(t, testAlertsFire) }
 
@@ -109,16 +103,6 @@ func TestEachAlertSaysWhatToDoNext(t *testing.T) {
 				t.Errorf("%s: want a summary, and a description that says what to do next; have %v", rule.Alert, rule.Annotations)
 			}
 		}
-	})
-}
-
-func TestPrometheusParsesTheDashboardsExpressions(t *testing.T) {
-	forEachSubject(t, func(t *testing.T, subject string) {
-		var promQL []string
-		for _, expression := range expressions(t, subject) {
-			promQL = append(promQL, expression.PromQL)
-		}
-		parse(t, promQL)
 	})
 }
 

@@ -46,8 +46,6 @@ type exporter struct {
 type fault struct {
 	// down closes each connection without an answer.
 	down bool
-	// pressure replaces the busy share as the value of the gauge, in the text format.
-	pressure string
 	// instance renames the exporter: it replaces the target's label.
 	instance string
 	// again exposes every series a second time with these labels, such as
@@ -151,10 +149,6 @@ func (e *exporter) serveResources(w http.ResponseWriter, capacity corev1.Resourc
 // series returns the lines of all series, with additional labels.
 func (e *exporter) series(labels string, now time.Time) []string {
 	const memory = 64 << 30
-	pressure := e.fault.pressure
-	if pressure == "" {
-		pressure = fmt.Sprint(e.busy)
-	}
 	var when string
 	if e.fault.clock != 0 {
 		when = fmt.Sprintf(" %d", now.Add(e.fault.clock).UnixMilli())
@@ -172,7 +166,7 @@ func (e *exporter) series(labels string, now time.Time) []string {
 	line("node_time_seconds", "", fmt.Sprintf("%.3f", float64(now.Add(e.fault.clock).UnixMilli())/1000))
 	line("node_memory_MemTotal_bytes", "", fmt.Sprint(memory))
 	line("node_memory_MemAvailable_bytes", "", fmt.Sprint(memory*(1-e.busy)))
-	line(pressureSeries, "", pressure)
+	line(pressureSeries, "", fmt.Sprint(e.busy))
 	// As in NVIDIA's exporter, with the node in a separate label.
 	line("DCGM_FI_DEV_GPU_UTIL", fmt.Sprintf("gpu=\"0\",Hostname=%q", e.node), fmt.Sprint(100*e.busy))
 	return lines

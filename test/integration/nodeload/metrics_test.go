@@ -82,9 +82,3 @@ series:
 	}
 	return sum
 }
-
-// refreshes returns the number of refreshes with an answer to all queries, and of the others.
-func (m metrics) refreshes() (good, bad float64) {
-	good = m.sum("refresh_total", "result=success")
-	return good, m.sum("refresh_total") - good
-}

@@ -16,13 +16,9 @@ import (
 
 // page is the status of NodeLoad, with its one source.
 type page struct {
-	// raw is the JSON.
-	raw            string
 	state, problem string
 	snapshot       uint64
 	age            time.Duration
-	unmatched      int
-	example        string
 	// of has the readings of each profile, by node and resource.
 	of map[string]map[string]map[string]reading
 }
@@ -33,8 +29,6 @@ type reading struct {
 	percent float64
 	// missing is the reason why no measurement counts; empty if one does.
 	missing string
-	// inFlight is in the resource's unit.
-	inFlight float64
 }
 
 // content has the fields of the JSON that the tests need.
@@ -44,15 +38,13 @@ type content struct {
 		Source  struct {
 			State, Problem string
 		}
-		Snapshot         uint64
-		Taken            time.Time
-		UnmatchedSeries  int
-		UnmatchedExample string
-		Nodes            []struct {
+		Snapshot uint64
+		Taken    time.Time
+		Nodes    []struct {
 			Node      string
 			Resources []struct {
-				Resource, Missing                          string
-				MeasuredPercent, InFlightPercent, Capacity float64
+				Resource, Missing string
+				MeasuredPercent   float64
 			}
 		}
 	}
@@ -67,19 +59,15 @@ func (s *stand) page(scheduler *localcluster.Scheduler) (*page, error) {
 	if err := json.Unmarshal(raw, &all); err != nil {
 		return nil, fmt.Errorf("the status is not JSON: %w", err)
 	}
-	p := &page{raw: string(raw), of: map[string]map[string]map[string]reading{}}
+	p := &page{of: map[string]map[string]map[string]reading{}}
 	for _, profile := range all.Profiles {
 		p.state, p.problem = profile.Source.State, profile.Source.Problem
 		p.snapshot, p.age = profile.Snapshot, time.Since(profile.Taken)
-		p.unmatched, p.example = profile.UnmatchedSeries, profile.UnmatchedExample
 		nodes := map[string]map[string]reading{}
 		for _, node := range profile.Nodes {
 			resources := map[string]reading{}
 			for _, resource := range node.Resources {
-				resources[resource.Resource] = reading{
-					percent: resource.MeasuredPercent, missing: resource.Missing,
-					inFlight: resource.InFlightPercent / 100 * resource.Capacity,
-				}
+				resources[resource.Resource] = reading{percent: resource.MeasuredPercent, missing: resource.Missing}
 			}
 			nodes[node.Node] = resources
 		}
@@ -129,15 +117,6 @@ func (p *page) marks(profile, resource string) map[string]string {
 		}
 	}
 	return marks
-}
-
-// inFlight returns the sum of a resource in flight over all nodes, in its unit.
-func (p *page) inFlight(profile, resource string) float64 {
-	var sum float64
-	for _, resources := range p.of[profile] {
-		sum += resources[resource].inFlight
-	}
-	return sum
 }
 
 // awaitFresh waits until all nodes have a fresh measurement of some resources, in the status and in the metrics.

@@ -28,14 +28,12 @@ const (
 	nodeCPU   = "32"
 	// pressureSeries is a gauge of the exporters, unlike any series of node_exporter, for custom queries.
 	pressureSeries = "node_test_pressure_ratio"
-	// firstToken is the bearer token that the proxy requires at first.
-	firstToken = "the-first-token"
 )
 
 // object is a part of a configuration.
 type object map[string]any
 
-// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus behind the proxy.
+// stand is a control plane with its nodes, whose exporters are scraped by a Prometheus.
 type stand struct {
 	// Cluster is nil if only measurements are needed.
 	*cluster.Cluster
@@ -44,14 +42,13 @@ type stand struct {
 	instances  map[string]string
 	exporters  *exporters
 	prometheus *cluster.Prometheus
-	proxy      *proxy
 	// lastPod numbers the pods.
 	lastPod int
 }
 
 // The two tests run in parallel: that of faults takes as long as all others together.
 var (
-	shared         = cluster.Shared{AuditPolicy: auditPolicy, Aggregation: true}
+	shared         = cluster.Shared{Aggregation: true}
 	sharedByFaults cluster.Shared
 )
 
@@ -62,8 +59,6 @@ func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("nodes are matched by any of their names", everyInstance)
 	t.Run("hot nodes get no pods with a real metrics-server", metricsServer)
-	t.Run("waiting pods write one condition, and are moved when nodes cool", waitingPods)
-	t.Run("after a restart running pods are in flight once, or not at all once they are measured", restart)
 	t.Run("when the leader dies the standby uses its own measurements", standby)
 }
 
@@ -102,8 +97,7 @@ func newNode(i int) *corev1.Node {
 	}
 }
 
-// newMeasuredStand returns a stand with exporters for some nodes,
-// Prometheus and the proxy, but without a control plane.
+// newMeasuredStand returns a stand with exporters for some nodes and Prometheus, but without a control plane.
 func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 	t.Helper()
 	s := &stand{folder: t.TempDir(), instances: map[string]string{}}
@@ -113,10 +107,6 @@ func newMeasuredStand(t *testing.T, nodes []*corev1.Node) *stand {
 	}
 	s.exporters = newExporters(t, s.instances)
 	s.prometheus = newPrometheus(t, s.exporters)
-	var trusted []byte
-	s.proxy, trusted = newProxy(t, s.prometheus.URL(), firstToken)
-	s.write(t, "ca.crt", string(trusted))
-	s.write(t, "token", firstToken)
 	return s
 }
 
@@ -134,10 +124,7 @@ func (s *stand) write(t *testing.T, name, content string) {
 // args returns arguments of NodeLoad: the common ones here, with the test's changes.
 func (s *stand) args(refresh, maxAge time.Duration, resources ...object) object {
 	return object{
-		"prometheus": object{
-			"endpoints": []string{s.proxy.url()},
-			"tls":       object{"caFile": s.file("ca.crt")}, "bearerTokenFile": s.file("token"),
-		},
+		"prometheus":      object{"endpoints": []string{s.prometheus.URL()}},
 		"refreshInterval": refresh.String(), "maxSampleAge": maxAge.String(),
 		"resources": resources,
 	}
@@ -148,23 +135,14 @@ func builtIn(name string) object {
 	return object{"name": name, "window": "10s", "threshold": 80, "weight": 1}
 }
 
-// cpuThatStays returns a CPU resource over a window in which new pods
-// hardly show. Its query is a gauge, which does not vary like a rate.
-func cpuThatStays(window time.Duration) object {
-	cpu := pressureWithin("1m")
-	cpu["name"], cpu["window"] = "cpu", window.String()
-	return cpu
-}
-
-// pressure returns a custom resource that queries the raw series.
-func pressure() object { return pressureWithin("10s") }
-
-// pressureWithin queries the raw series over a window, because a failed scrape ends it until the next one.
-func pressureWithin(window string) object {
+// pressure returns a custom resource that queries the raw series over a window, because a failed scrape ends it until
+// the next one.
+func pressure() object {
+	const window = "10s"
 	recent, at := "last_over_time("+pressureSeries+"["+window+"])", "timestamp("+pressureSeries+")"
 	return object{
 		"name": "pressure", "query": recent + " or " + pressureSeries, "timestampQuery": at + " or max_over_time(" + at + "[" + window + ":1s])",
-		"unit": "Ratio", "window": "10s", "threshold": 80, "weight": 1,
+		"unit": "Ratio", "window": window, "threshold": 80, "weight": 1,
 	}
 }
 
@@ -232,20 +210,6 @@ func (s *stand) place(t *testing.T, pods []*corev1.Pod) map[string]int {
 		on[placement.Node]++
 	}
 	return on
-}
-
-// pods returns the existing pods by name.
-func (s *stand) pods(t *testing.T) map[string]corev1.Pod {
-	t.Helper()
-	list, err := s.Client().CoreV1().Pods(corev1.NamespaceDefault).List(t.Context(), metav1.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pods := map[string]corev1.Pod{}
-	for _, pod := range list.Items {
-		pods[pod.Name] = pod
-	}
-	return pods
 }
 
 // await polls until a condition holds.

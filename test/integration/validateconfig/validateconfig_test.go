@@ -12,36 +12,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/test/cluster"
 )
 
 // versions are the versions of the configuration that Kubernetes 1.23 reads.
 var versions = []string{"v1beta2", "v1beta3"}
-
-// plugins are this project's plugins, each with one of its extension points
-// and the args without a default. multiPoint does not work in v1beta2.
-var plugins = []struct{ name, point, given string }{
-	{"Chaos", "filter", "{namespaces: [test]}"},
-	{"DataLocality", "score", "{}"},
-	{"ExtensionPointLogger", "permit", "{}"},
-	{"MyScorePlugin", "score", "{}"},
-	{"NodeCost", "score", "{}"},
-	{"NodeFilter", "filter", "{rules: [{name: a, action: Deny, nodeNames: ['*']}]}"},
-	// Connections there are refused at once.
-	{"NodeLoad", "score", "{prometheus: {endpoints: ['http://127.0.0.1:1']}}"},
-	{"PodFilter", "preFilter", "{rules: [{name: a, action: Deny, podNames: ['*']}]}"},
-	{"RandScore", "score", "{}"},
-	{"RunningImageLocality", "score", "{}"},
-	{"WorkloadTopology", "score", "{}"},
-}
 
 // wrong are the args of two plugins with an unknown field, values of a wrong type, values out of their range, and
 // values that may be secrets. The unit tests of configcheck and of the plugins' validators have all the others.
@@ -160,77 +140,6 @@ func TestStartAndValidateConfigNameAllErrors(t *testing.T) {
 	}
 }
 
-// TestWriteConfigToWritesArgs enables every plugin, and reads its args in the written file. The values of the defaults
-// are tested with the argument types.
-func TestWriteConfigToWritesArgs(t *testing.T) {
-	kubeconfig := writeKubeconfig(t, "https://127.0.0.1:1")
-	written := map[string]map[string]map[string]any{}
-	for _, version := range versions {
-		enabled, given := map[string]string{}, ""
-		for _, plugin := range plugins {
-			enabled[plugin.point] += fmt.Sprintf("      - name: %s\n", plugin.name)
-			given += fmt.Sprintf("  - {name: %s, args: %s}\n", plugin.name, plugin.given)
-		}
-		document := fmt.Sprintf("clientConnection: {kubeconfig: %s}\nprofiles:\n- plugins:\n", kubeconfig)
-		for point, names := range enabled {
-			document += fmt.Sprintf("    %s:\n      enabled:\n%s", point, names)
-		}
-		file := filepath.Join(t.TempDir(), "written.yaml")
-		got := run(t, "--config", write(t, version, document+"  pluginConfig:\n"+given), "--write-config-to", file, "--secure-port=0")
-		if got.code != 0 {
-			t.Fatalf("exit code %d:\n%s", got.code, got.stderr)
-		}
-		written[version] = readArgs(t, file, version)
-		if got := run(t, "--config", file, "--validate-config"); got.code != 0 {
-			t.Errorf("the written file is not valid:\n%s", got.stderr)
-		}
-	}
-	for _, plugin := range plugins {
-		older, newer := written["v1beta2"][plugin.name], written["v1beta3"][plugin.name]
-		for version, args := range map[string]map[string]any{"v1beta2": older, "v1beta3": newer} {
-			if args["apiVersion"] != "kubescheduler.config.k8s.io/"+version || args["kind"] != plugin.name+"Args" || len(args) < 3 {
-				t.Errorf("%s: the args of %s are %v", version, plugin.name, args)
-			}
-			delete(args, "apiVersion")
-		}
-		if !reflect.DeepEqual(older, newer) {
-			t.Errorf("%s: the args are\n%v in v1beta2 and\n%v in v1beta3", plugin.name, older, newer)
-		}
-	}
-	if got := written["v1beta3"]["MyScorePlugin"]["nodeLabel"]; got != "disktype" {
-		t.Errorf("the default of MyScorePlugin's nodeLabel is %v", got)
-	}
-}
-
-// readArgs returns the args in the first profile of a file by the plugin's name.
-func readArgs(t *testing.T, file, version string) map[string]map[string]any {
-	t.Helper()
-	data, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var configuration struct {
-		APIVersion string
-		Profiles   []struct {
-			PluginConfig []struct {
-				Name string
-				Args map[string]any
-			}
-		}
-	}
-	if err := yaml.Unmarshal(data, &configuration); err != nil {
-		t.Fatal(err)
-	}
-	if configuration.APIVersion != "kubescheduler.config.k8s.io/"+version || len(configuration.Profiles) != 1 {
-		t.Fatalf("%s is of version %s with %d profiles", file, configuration.APIVersion, len(configuration.Profiles))
-	}
-	args := map[string]map[string]any{}
-	for _, plugin := range configuration.Profiles[0].PluginConfig {
-		args[plugin.Name] = plugin.Args
-	}
-	return args
-}
-
 // TestValidateConfigContactsNoServer validates a configuration whose API server and extender count connections, while
 // the scheduler's own port is in use.
 func TestValidateConfigContactsNoServer(t *testing.T) {
@@ -322,7 +231,6 @@ func TestValidateConfigOfManifests(t *testing.T) {
 
 // TestValidateConfig has cases that depend on the command's flags, or on patches. The others are tested in configcheck.
 func TestValidateConfig(t *testing.T) {
-	const needsGate = "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]\n"
 	tests := []struct {
 		name, config string
 		arguments    []string
@@ -331,12 +239,8 @@ func TestValidateConfig(t *testing.T) {
 		code int
 	}{
 		{
-			name: "a feature gate allows", config: needsGate, arguments: []string{"--feature-gates=VolumeCapacityPriority=true"},
-			want: []string{"is valid"},
-		},
-		{
-			name: "a feature gate forbids", config: needsGate,
-			want: []string{"error: profiles[0].pluginConfig[0].args.shape: Invalid value"}, code: 1,
+			name: "a feature gate allows", config: "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 0}]}}]}]\n",
+			arguments: []string{"--feature-gates=VolumeCapacityPriority=true"}, want: []string{"is valid"},
 		},
 		{
 			name: "NodeResourcesFit refuses its args", config: "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]\n",
@@ -353,10 +257,6 @@ profiles:
   pluginConfig: [{name: Chaos, args: {namespaces: [a], rejectPercent: 1}}]
 `,
 			want: []string{"is valid", "note: profiles[0]: Chaos has rejectPercent and is not enabled at preFilter: it rejects nothing"},
-		},
-		{
-			name: "a wrong flag and a wrong field", config: "paralelism: 1\n", arguments: []string{"--secure-port=70000"},
-			want: []string{"error: --secure-port 70000 must be between", "error: paralelism: unknown field"}, code: 1,
 		},
 	}
 	for _, tt := range tests {

@@ -3,7 +3,6 @@
 package nodeload
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -15,84 +14,6 @@ import (
 	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 )
-
-// Two profiles of one scheduler differ in their window: for one, all pods
-// are fully measured when the scheduler restarts, and for the other none is.
-func restart(t *testing.T) {
-	const (
-		pods   = 300
-		slow   = "slow"
-		window = time.Hour
-		// cores is the CPU request of the pods, and also their expected use.
-		cores = pods * 0.1
-		// rounding is the maximum sum of the page's rounding errors, a thousandth of a percent for each node.
-		rounding = nodeCount * 32 * 0.00001
-	)
-	s := newStand(t, &shared)
-	short, long := builtIn("cpu"), cpuThatStays(window)
-	for _, cpu := range []object{short, long} {
-		cpu["estimator"] = object{"resource": "cpu", "factor": 100}
-	}
-	config := s.configuration(t, "restart", profile(corev1.DefaultSchedulerName, s.args(time.Second, time.Minute, short)),
-		profile(slow, s.args(time.Second, time.Minute, long)))
-	scheduler := s.startScheduler(t, "kube-scheduler", config)
-	s.awaitFresh(t, scheduler, "cpu")
-	ctx, cancel := context.WithTimeout(t.Context(), cluster.Patience)
-	defer cancel()
-	// They are bound as if by any schedulers, half with each profile.
-	placements, err := s.Place(ctx, append(s.newPods(pods/2, "", "100m"), s.newPods(pods/2, slow, "100m")...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := s.AwaitRunning(ctx, placements); err != nil {
-		t.Fatal(err)
-	}
-
-	first := s.firstStart(t)
-	// counted checks the load in flight in the status: all requests for one profile, and nothing for the other.
-	counted := func(when string) {
-		s.await(t, "pods to show in the mean of some seconds and not in that of an hour, "+when, func() error {
-			page, err := s.page(scheduler)
-			if err != nil {
-				return err
-			}
-			m, err := s.metrics(scheduler)
-			if err != nil {
-				return err
-			}
-			inFlight := page.inFlight(corev1.DefaultSchedulerName, "cpu")
-			inMetrics := m.sum("in_flight_pods", "profile="+corev1.DefaultSchedulerName)
-			// With a window of an hour, the mean already includes a little of them.
-			age := time.Since(first).Seconds() / window.Seconds()
-			got, running := page.inFlight(slow, "cpu"), m.sum("in_flight_pods", "profile="+slow)
-			well := inFlight == 0 && inMetrics == 0 && got <= cores+rounding && got >= cores*(1-age)-rounding && running == pods
-			return cluster.Unless(well, "%v cores of pods do not show in the mean of some seconds, %v pods in the metrics; "+
-				"%v cores do not in that of an hour, want up to %v; %v pods in the metrics, want %d",
-				inFlight, inMetrics, got, float64(cores), running, pods)
-		})
-	}
-	counted("before the restart")
-	if err := scheduler.Stop(); err != nil {
-		t.Fatal(err)
-	}
-	scheduler = s.startScheduler(t, "kube-scheduler", config)
-	s.awaitFresh(t, scheduler, "cpu")
-	// Nothing changed, but the scheduler has listed them all again; one more pod causes a cycle that counts them.
-	counted("after the restart")
-	s.place(t, s.newPods(1, "", "100m"))
-}
-
-// firstStart returns the start time of the first pod.
-func (s *stand) firstStart(t *testing.T) time.Time {
-	t.Helper()
-	first := time.Now()
-	for _, pod := range s.pods(t) {
-		if start := pod.Status.StartTime; start != nil && start.Time.Before(first) {
-			first = start.Time
-		}
-	}
-	return first
-}
 
 func standby(t *testing.T) {
 	s := newStand(t, &shared)
@@ -125,8 +46,7 @@ func standby(t *testing.T) {
 		t.Fatalf("the standby has scheduled %v pods", attempts)
 	}
 
-	// Prometheus does not answer from now on.
-	s.proxy.behave(hangs)
+	s.prometheus.Kill()
 	warm := s.mustPage(t, standby)
 	if warm.snapshot == 0 {
 		t.Fatal("the standby has no snapshot")
