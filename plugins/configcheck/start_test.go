@@ -50,8 +50,6 @@ func failing(err error) frameworkruntime.PluginFactory {
 	return func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, err }
 }
 
-const head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
-
 // load decodes a valid configuration.
 func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfiguration {
 	t.Helper()
