@@ -47,7 +47,7 @@ func find(document []byte, gvk schema.GroupVersionKind) *search {
 	return s
 }
 
-// accepts reports whether a type accepts a value, from which it removes the fields that their types reject.
+// accepts reports whether a type accepts a value. It removes rejected fields inside the value.
 func (s *search) accepts(path *field.Path, t reflect.Type, value interface{}) bool {
 	decoded := reflect.New(t).Interface()
 	for t.Kind() == reflect.Ptr {

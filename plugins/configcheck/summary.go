@@ -115,17 +115,14 @@ func line(heading string, changes []change) []string {
 // verbs returns the verbs of an extender.
 func verbs(extender schedulerconfig.Extender) []string {
 	var found []string
-	for _, verb := range []struct {
-		name, given string
-		weight      int64
-	}{
-		{"filter", extender.FilterVerb, 0},
-		{"prioritize", extender.PrioritizeVerb, extender.Weight},
-		{"preempt", extender.PreemptVerb, 0},
-		{"bind", extender.BindVerb, 0},
+	for _, verb := range []struct{ shown, given string }{
+		{"filter", extender.FilterVerb},
+		{weighted("prioritize", extender.Weight), extender.PrioritizeVerb},
+		{"preempt", extender.PreemptVerb},
+		{"bind", extender.BindVerb},
 	} {
 		if verb.given != "" {
-			found = append(found, weighted(verb.name, verb.weight))
+			found = append(found, verb.shown)
 		}
 	}
 	if len(found) == 0 {
