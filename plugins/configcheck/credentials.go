@@ -8,24 +8,17 @@ import (
 	"net/url"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // credentialNotes returns notes about credentials that are sent without encryption. They do not show the endpoints,
 // which may contain secrets.
-func credentialNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile) []string {
+func credentialNotes(path *field.Path, prometheus *config.NodeLoadPrometheus) []string {
 	var notes []string
-	for i, pluginConfig := range p.PluginConfig {
-		args, ok := pluginConfig.Args.(*config.NodeLoadArgs)
-		if !ok || !sendsCredentials(&args.Prometheus) {
-			continue
-		}
-		for j, endpoint := range args.Prometheus.Endpoints {
-			if isOpen(endpoint) {
-				notes = append(notes, fmt.Sprintf("note: %s: begins with http://, so what is read from bearerTokenFile and valueFile is sent there without encryption",
-					path.Child("pluginConfig").Index(i).Child("args", "prometheus", "endpoints").Index(j)))
-			}
+	for i, endpoint := range prometheus.Endpoints {
+		if sendsCredentials(prometheus) && isOpen(endpoint) {
+			notes = append(notes, fmt.Sprintf("note: %s: begins with http://, so what is read from bearerTokenFile and valueFile is sent there without encryption",
+				path.Child("endpoints").Index(i)))
 		}
 	}
 	return notes

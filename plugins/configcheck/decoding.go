@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -30,28 +29,14 @@ const configurationKind = "KubeSchedulerConfiguration"
 // file: unknown fields, values of a wrong type, and values in the rest that validation rejects. Each error names the
 // path of its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the
 // file is not YAML.
-func Explain(configFile string, err error) error {
-	data, readErr := os.ReadFile(configFile)
-	if err == nil || readErr != nil {
-		return err
+func Explain(configFile string, original error) error {
+	data, err := os.ReadFile(configFile)
+	if original == nil || err != nil {
+		return original
 	}
-	return reader{
-		scheme:   scheme.Scheme,
-		decoder:  scheme.Codecs.UniversalDecoder(),
-		validate: validation.ValidateKubeSchedulerConfiguration,
-	}.explain(data, err)
-}
-
-// reader decodes and validates configuration files, with the scheduler's own functions except in tests.
-type reader struct {
-	scheme   *runtime.Scheme
-	decoder  runtime.Decoder
-	validate func(*schedulerconfig.KubeSchedulerConfiguration) utilerrors.Aggregate
-}
-
-func (r reader) explain(data []byte, original error) error {
 	// kube-scheduler returns the decoder's error unchanged.
-	if _, _, err := r.decoder.Decode(data, nil, nil); err == nil || err.Error() != original.Error() {
+	_, _, err = scheme.Codecs.UniversalDecoder().Decode(data, nil, nil)
+	if err == nil || err.Error() != original.Error() {
 		return original
 	}
 	document, errs, err := parse(data)
@@ -62,35 +47,29 @@ func (r reader) explain(data []byte, original error) error {
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(document, &kind); err != nil {
 		return original
 	}
-	if kindErrs := r.wrongKind(kind); len(kindErrs) > 0 {
+	if kindErrs := wrongKind(kind); len(kindErrs) > 0 {
 		return utilerrors.NewAggregate(append(errs, kindErrs...))
 	}
-	found := r.find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
+	found := find(document, schema.FromAPIVersionAndKind(kind.APIVersion, kind.Kind))
 	if errs = append(errs, found.errs...); len(errs) == 0 {
 		return original
 	}
-	return utilerrors.NewAggregate(append(errs, r.errorsOfTheRest(found)...))
+	return utilerrors.NewAggregate(append(errs, found.errorsOfTheRest()...))
 }
 
 // errorsOfTheRest validates a document without its rejected fields. It omits errors that their absence may cause.
-func (r reader) errorsOfTheRest(found *search) []error {
-	object, gvk, err := r.decoder.Decode(encode(found.accepted), nil, nil)
+func (s *search) errorsOfTheRest() []error {
+	object, _, err := scheme.Codecs.UniversalDecoder().Decode(encode(s.document), nil, nil)
 	if err != nil {
 		return []error{err}
 	}
-	cfg, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
-	if !ok {
-		return nil
-	}
-	// As at start, validation needs the version of the file.
-	cfg.TypeMeta.APIVersion = gvk.GroupVersion().String()
-	aggregate := r.validate(cfg)
+	aggregate := validation.ValidateKubeSchedulerConfiguration(object.(*schedulerconfig.KubeSchedulerConfiguration))
 	if aggregate == nil {
 		return nil
 	}
 	var errs []error
 	for _, err := range aggregate.Errors() {
-		if fieldErr, ok := err.(*field.Error); !ok || meaningful(fieldErr, found.refused) {
+		if fieldErr, ok := err.(*field.Error); !ok || meaningful(fieldErr, s.refused) {
 			errs = append(errs, err)
 		}
 	}
@@ -122,10 +101,10 @@ func isWithin(path, above string) bool {
 }
 
 // wrongKind returns errors unless this scheduler knows the kind and version of the configuration.
-func (r reader) wrongKind(kind metav1.TypeMeta) []error {
+func wrongKind(kind metav1.TypeMeta) []error {
 	var versions []string
-	for _, gv := range r.scheme.PrioritizedVersionsForGroup(schedulerconfig.GroupName) {
-		if r.scheme.Recognizes(gv.WithKind(configurationKind)) {
+	for _, gv := range scheme.Scheme.PrioritizedVersionsForGroup(schedulerconfig.GroupName) {
+		if scheme.Scheme.Recognizes(gv.WithKind(configurationKind)) {
 			versions = append(versions, gv.String())
 		}
 	}

@@ -5,7 +5,6 @@ package configcheck
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -18,120 +17,112 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	kjson "sigs.k8s.io/json"
 )
 
 // longestValue is the maximum length, in characters, of a value in an error.
 const longestValue = 60
 
-// search finds every field that the scheduler's decoder rejects. The decoder itself stops at the first value of a wrong
-// type, and at the first plugin whose args are wrong. So each value is decoded separately into its field's Go type.
+// search finds every field that the scheduler's decoder rejects, and removes it from the document. The decoder itself
+// stops at the first value of a wrong type, and at the first plugin whose args are wrong. So each value is decoded
+// separately into its field's Go type.
 type search struct {
-	reader
-	version schema.GroupVersion
-	// accepted is the document without the rejected fields.
-	accepted interface{}
+	version  schema.GroupVersion
+	document map[string]interface{}
 	// refused are the paths of the rejected fields, and errs are the reasons.
 	refused []string
 	errs    []error
 }
 
 // find searches a JSON document of a kind that the scheme knows.
-func (r reader) find(document []byte, gvk schema.GroupVersionKind) *search {
-	s := &search{reader: r, version: gvk.GroupVersion()}
-	var given map[string]interface{}
+func find(document []byte, gvk schema.GroupVersionKind) *search {
+	s := &search{version: gvk.GroupVersion()}
 	decoder := json.NewDecoder(bytes.NewReader(document))
 	// Errors show numbers as they were written.
 	decoder.UseNumber()
-	if object, err := r.scheme.New(gvk); err == nil && decoder.Decode(&given) == nil {
-		s.accepted = s.object(nil, reflect.TypeOf(object).Elem(), given)
+	if object, err := scheme.Scheme.New(gvk); err == nil && decoder.Decode(&s.document) == nil {
+		s.object(nil, reflect.TypeOf(object).Elem(), s.document)
 	}
 	return s
 }
 
-// value returns a value without the fields that its type rejects. It returns false if the value itself is rejected.
-func (s *search) value(path *field.Path, t reflect.Type, given interface{}) (interface{}, bool) {
+// accepts reports whether a type accepts a value. It removes rejected fields inside the value.
+func (s *search) accepts(path *field.Path, t reflect.Type, value interface{}) bool {
 	decoded := reflect.New(t).Interface()
 	for t.Kind() == reflect.Ptr {
 		t = t.Elem()
 	}
-	if !decodesItself(t) {
-		switch given := given.(type) {
-		case map[string]interface{}:
-			if t.Kind() == reflect.Struct || t.Kind() == reflect.Map {
-				return s.object(path, t, given), true
+	switch value := value.(type) {
+	case map[string]interface{}:
+		if (t.Kind() == reflect.Struct || t.Kind() == reflect.Map) && !decodesItself(t) {
+			s.object(path, t, value)
+			return true
+		}
+	case []interface{}:
+		if t.Kind() == reflect.Slice && !decodesItself(t) {
+			for i := range value {
+				if !s.accepts(path.Index(i), t.Elem(), value[i]) {
+					value[i] = nil // The indexes of the other items stay the same.
+				}
 			}
-		case []interface{}:
-			if t.Kind() == reflect.Slice {
-				return s.list(path, t.Elem(), given), true
-			}
+			return true
 		}
 	}
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(encode(given), decoded); err != nil {
-		s.refuse(path, field.Invalid(path, shown(path, given, t), wanted(t, given, err)))
-		return nil, false
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(encode(value), decoded); err != nil {
+		s.refuse(path, field.Invalid(path, shown(path, value, t), wanted(t, value, err)))
+		return false
 	}
-	return given, true
+	return true
 }
 
-// list returns a list in which null replaces each rejected item, so that the indexes of the others stay the same.
-func (s *search) list(path *field.Path, t reflect.Type, given []interface{}) []interface{} {
-	accepted := make([]interface{}, len(given))
-	for i := range given {
-		accepted[i], _ = s.value(path.Index(i), t, given[i])
-	}
-	return accepted
-}
-
-// object returns an object without its rejected fields.
-func (s *search) object(path *field.Path, t reflect.Type, given map[string]interface{}) map[string]interface{} {
-	accepted := map[string]interface{}{}
+// object removes the rejected fields from an object.
+func (s *search) object(path *field.Path, t reflect.Type, object map[string]interface{}) {
 	fields := fieldsOf(t)
-	for _, name := range sets.StringKeySet(given).List() {
+	for _, name := range sets.StringKeySet(object).List() {
 		fieldPath, fieldType := path.Child(name), fields[name]
-		switch {
-		case t.Kind() == reflect.Map:
+		if t.Kind() == reflect.Map {
 			fieldPath, fieldType = path.Key(name), t.Elem()
-		case fieldType == nil:
+		}
+		accepted := false
+		switch fieldType {
+		case nil:
 			s.refuse(fieldPath, fmt.Errorf("%s: unknown field: the known fields are %s", fieldPath, known(t)))
-			continue
+		case rawExtension:
+			accepted = s.acceptsArgs(fieldPath, object["name"], object[name])
+		default:
+			accepted = s.accepts(fieldPath, fieldType, object[name])
 		}
-		check := func() (interface{}, bool) { return s.value(fieldPath, fieldType, given[name]) }
-		if fieldType == reflect.TypeOf(runtime.RawExtension{}) {
-			check = func() (interface{}, bool) { return s.args(fieldPath, given["name"], given[name]) }
-		}
-		if value, ok := check(); ok {
-			accepted[name] = value
+		if !accepted {
+			delete(object, name)
 		}
 	}
-	return accepted
 }
 
-// args returns the args of a plugin without the fields that it rejects.
-func (s *search) args(path *field.Path, plugin, given interface{}) (interface{}, bool) {
-	args, err := s.scheme.New(s.version.WithKind(fmt.Sprint(plugin, "Args")))
+// acceptsArgs is accepts for the args of a plugin.
+func (s *search) acceptsArgs(path *field.Path, plugin, value interface{}) bool {
+	type object = map[string]interface{}
+	args, err := scheme.Scheme.New(s.version.WithKind(fmt.Sprint(plugin, "Args")))
 	if err != nil {
-		return given, true // The scheduler accepts any args of a plugin that it does not know.
+		return true // The scheduler accepts any args of a plugin that it does not know.
 	}
-	value, ok := s.value(path, reflect.TypeOf(args), given)
-	fields, isObject := value.(map[string]interface{})
-	if !isObject {
-		return value, ok
+	if !s.accepts(path, reflect.TypeOf(args), value) {
+		return false
 	}
+	fields, _ := value.(object)
 	// Only the decoder knows which versions and kinds the args may name.
 	for _, name := range []string{"apiVersion", "kind"} {
-		type object = map[string]interface{}
-		config := object{"name": plugin, "args": object{name: fields[name]}}
 		document := object{
 			"apiVersion": s.version.String(), "kind": configurationKind,
-			"profiles": []object{{"pluginConfig": []object{config}}},
+			"profiles": []object{{"pluginConfig": []object{{"name": plugin, "args": object{name: fields[name]}}}}},
 		}
-		if _, _, err := s.decoder.Decode(encode(document), nil, nil); err != nil {
-			s.refuse(path.Child(name), field.Invalid(path.Child(name), fields[name], wanted(reflect.TypeOf(""), fields[name], err)))
+		if _, _, err := scheme.Codecs.UniversalDecoder().Decode(encode(document), nil, nil); err != nil {
+			s.refuse(path.Child(name), field.Invalid(path.Child(name), fields[name],
+				"args have the file's version and the plugin's kind: leave out apiVersion and kind"))
 			delete(fields, name)
 		}
 	}
-	return fields, true
+	return true
 }
 
 // refuse adds an error, and the path of the rejected field.
@@ -165,6 +156,7 @@ var (
 	jsonUnmarshaler = reflect.TypeOf((*json.Unmarshaler)(nil)).Elem()
 	duration        = reflect.TypeOf(metav1.Duration{})
 	quantity        = reflect.TypeOf(resource.Quantity{})
+	rawExtension    = reflect.TypeOf(runtime.RawExtension{})
 	byteSlice       = reflect.TypeOf([]byte{})
 )
 
@@ -226,12 +218,6 @@ func wanted(t reflect.Type, given interface{}, err error) string {
 		return "must be an object"
 	case kind == reflect.Struct && !decodesItself(t):
 		return "must be an object with fields from " + known(t)
-	}
-	for cause := errors.Unwrap(err); cause != nil; cause = errors.Unwrap(err) {
-		err = cause
-	}
-	if runtime.IsNotRegisteredError(err) {
-		return "args have the file's version and the plugin's kind: leave out apiVersion and kind"
 	}
 	return err.Error()
 }

@@ -9,7 +9,9 @@ import (
 	"io"
 	"os"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/kube-scheduler/config/v1beta2"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"sigs.k8s.io/yaml"
 )
@@ -43,13 +45,27 @@ func dropMissingFiles(extender *schedulerconfig.Extender) []string {
 	return missing
 }
 
-// documentNotes returns a note if the file has several documents: only the first is read.
-func (s Start) documentNotes() []string {
-	data, err := os.ReadFile(s.ConfigFile)
-	if err != nil || utilyaml.IsJSONBuffer(data) || countDocuments(data) < 2 {
+// fileNotes returns notes about parts of the file that are not read: further documents, and multiPoint in v1beta2.
+func (c *checked) fileNotes() []string {
+	data, err := os.ReadFile(c.ConfigFile)
+	if err != nil {
 		return nil
 	}
-	return []string{"note: the file has more than one YAML document: only the first is read, up to the line ---"}
+	var notes []string
+	if !utilyaml.IsJSONBuffer(data) && countDocuments(data) > 1 {
+		notes = append(notes, "note: the file has more than one YAML document: only the first is read, up to the line ---")
+	}
+	var given v1beta2.KubeSchedulerConfiguration
+	if c.Config.APIVersion != v1beta2.SchemeGroupVersion.String() || yaml.Unmarshal(data, &given) != nil {
+		return notes
+	}
+	for i, p := range given.Profiles {
+		if p.Plugins != nil && len(p.Plugins.MultiPoint.Enabled)+len(p.Plugins.MultiPoint.Disabled) > 0 {
+			notes = append(notes, fmt.Sprintf("note: %s: v1beta2 ignores this field; list the extension points, or convert the file to v1beta3",
+				field.NewPath("profiles").Index(i).Child("plugins", "multiPoint")))
+		}
+	}
+	return notes
 }
 
 // countDocuments returns the number of documents in a YAML file, without those that have only comments.

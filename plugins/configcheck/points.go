@@ -7,10 +7,10 @@ import (
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	schedulervalidation "k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
@@ -24,27 +24,79 @@ const (
 	workloadTopology = "WorkloadTopology"
 )
 
-// pointNotes returns notes about plugins that are never called at an extension point, or have no effect there.
-func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins,
-	extenders []schedulerconfig.Extender) []string {
+// notes returns notes about plugins that have no effect at an extension point, and about args that are seldom intended.
+func (p checkedProfile) notes(extenders []schedulerconfig.Extender) []string {
 	var notes []string
-	for _, plugin := range behindDefaultBinder(plugins) {
-		// Without disabling "*", a default plugin comes before those that multiPoint does not name.
-		notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind after %s, which binds every pod: list %s and then %s under bind.enabled, and \"*\" under bind.disabled",
-			path, plugin, names.DefaultBinder, plugin, names.DefaultBinder))
+	behind := false
+	for _, plugin := range p.enabled.Bind.Enabled {
+		if behind {
+			// Without disabling "*", a default plugin comes before those that multiPoint does not name.
+			notes = append(notes, fmt.Sprintf("note: %s: %s is enabled at bind after %s, which binds every pod: list %s and then %s under bind.enabled, and \"*\" under bind.disabled",
+				p.path, plugin.Name, names.DefaultBinder, plugin.Name, names.DefaultBinder))
+		}
+		behind = behind || plugin.Name == names.DefaultBinder
 	}
-	if args, ok := argsOf(nodeFilter, p).(*config.NodeFilterArgs); ok {
-		notes = append(notes, nodeFilterNotes(path, args, pointsOf(nodeFilter, plugins))...)
+	for i, pluginConfig := range p.PluginConfig {
+		path := p.path.Child("pluginConfig").Index(i).Child("args")
+		switch args := pluginConfig.Args.(type) {
+		case *config.ChaosArgs:
+			notes = append(notes, p.chaosNotes(args, extenders)...)
+		case *config.NodeFilterArgs:
+			notes = append(notes, p.nodeFilterNotes(args)...)
+		case *config.NodeLoadArgs:
+			notes = append(notes, credentialNotes(path.Child("prometheus"), &args.Prometheus)...)
+		case *config.WorkloadTopologyArgs:
+			notes = append(notes, p.workloadTopologyNotes(args)...)
+		case *schedulerconfig.NodeResourcesFitArgs:
+			notes = append(notes, fitWarnings(path, args)...)
+		}
 	}
-	notes = append(notes, workloadTopologyNotes(path, p, plugins)...)
-	args, ok := argsOf(chaos, p).(*config.ChaosArgs)
-	if !ok {
-		return notes
+	return notes
+}
+
+// points returns the extension points at which a plugin is enabled.
+func (p checkedProfile) points(plugin string) sets.String {
+	points := sets.NewString()
+	for _, point := range extensionPoints(p.enabled) {
+		if _, found := point.weights()[plugin]; found {
+			points.Insert(point.name)
+		}
 	}
-	points := pointsOf(chaos, plugins)
-	notes = append(notes, chaosNotes(path, args, points)...)
+	return points
+}
+
+// need is a setting that has no effect unless its plugin is enabled at an extension point.
+type need struct {
+	setting          string
+	given            bool
+	point, otherwise string
+}
+
+// unmet returns a note for each given setting whose plugin is enabled, but not at the extension point.
+func (p checkedProfile) unmet(plugin string, needs []need) []string {
+	var notes []string
+	points := p.points(plugin)
+	for _, need := range needs {
+		if need.given && points.Len() > 0 && !points.Has(need.point) {
+			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at %s: %s",
+				p.path, plugin, need.setting, need.point, need.otherwise))
+		}
+	}
+	return notes
+}
+
+// chaosNotes returns notes about args of Chaos without effect, because of its extension points or its weight. The nodes
+// that filter rejects are chosen at preFilter.
+func (p checkedProfile) chaosNotes(args *config.ChaosArgs, extenders []schedulerconfig.Extender) []string {
+	notes := p.unmet(chaos, []need{
+		{"rejectPercent", args.RejectPercent > 0, "preFilter", "it rejects nothing"},
+		{"rejectPercent", args.RejectPercent > 0, "filter", "it rejects nothing"},
+		{"randomScore", args.RandomScore, "score", "it scores nothing"},
+		{"maxPermitDelay", args.MaxPermitDelay.Duration > 0, "permit", "it delays nothing"},
+		{"randomBindPercent", args.RandomBindPercent > 0, "score", "it redirects nothing"},
+	})
 	var weight, total int64
-	for _, plugin := range plugins.Score.Enabled {
+	for _, plugin := range p.enabled.Score.Enabled {
 		if plugin.Name == chaos {
 			weight = int64(plugin.Weight)
 		} else {
@@ -57,72 +109,9 @@ func pointNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugi
 			total += extender.Weight
 		}
 	}
-	if args.RandomBindPercent > 0 && points.Has("score") && weight <= total {
+	if args.RandomBindPercent > 0 && weight > 0 && weight <= total {
 		notes = append(notes, fmt.Sprintf("note: %s: %s has randomBindPercent, and with weight %d at score other plugins and extenders may outweigh its random node: give it more than %d",
-			path, chaos, weight, total))
-	}
-	return notes
-}
-
-// pointsOf returns the extension points at which a plugin is enabled.
-func pointsOf(plugin string, plugins *schedulerconfig.Plugins) sets.String {
-	points := sets.NewString()
-	for _, point := range extensionPoints {
-		if _, found := weights(point, plugins)[plugin]; found {
-			points.Insert(point.name)
-		}
-	}
-	return points
-}
-
-// argsOf returns the args of a plugin, or nil if the profile has none.
-func argsOf(plugin string, p *schedulerconfig.KubeSchedulerProfile) runtime.Object {
-	for _, pluginConfig := range p.PluginConfig {
-		if pluginConfig.Name == plugin {
-			return pluginConfig.Args
-		}
-	}
-	return nil
-}
-
-// behindDefaultBinder returns the plugins at bind that come after DefaultBinder, which binds every pod.
-func behindDefaultBinder(plugins *schedulerconfig.Plugins) []string {
-	for i, plugin := range plugins.Bind.Enabled {
-		if plugin.Name != names.DefaultBinder {
-			continue
-		}
-		var behind []string
-		for _, plugin := range plugins.Bind.Enabled[i+1:] {
-			behind = append(behind, plugin.Name)
-		}
-		return behind
-	}
-	return nil
-}
-
-// chaosNotes returns notes about args of Chaos without effect, because it is not enabled at the extension points that
-// they need. The nodes that filter rejects are chosen at preFilter.
-func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []string {
-	if points.Len() == 0 {
-		return nil
-	}
-	var notes []string
-	for _, work := range []struct {
-		argument string
-		given    bool
-		needs    []string
-		then     string
-	}{
-		{"rejectPercent", args.RejectPercent > 0, []string{"preFilter", "filter"}, "rejects nothing"},
-		{"randomScore", args.RandomScore, []string{"score"}, "scores nothing"},
-		{"maxPermitDelay", args.MaxPermitDelay.Duration > 0, []string{"permit"}, "delays nothing"},
-		{"randomBindPercent", args.RandomBindPercent > 0, []string{"score"}, "redirects nothing"},
-	} {
-		for _, point := range work.needs {
-			if work.given && !points.Has(point) {
-				notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at %s: it %s", path, chaos, work.argument, point, work.then))
-			}
-		}
+			p.path, chaos, weight, total))
 	}
 	return notes
 }
@@ -130,15 +119,12 @@ func chaosNotes(path *field.Path, args *config.ChaosArgs, points sets.String) []
 // nodeFilterNotes returns notes about rules of NodeFilter without effect, because it is not enabled at the extension
 // points that they need; about rules that depend on labels that a kubelet may set; and about rules that allow nodes by
 // restricted labels, while no later rule denies the other nodes.
-func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.String) []string {
-	if points.Len() == 0 {
-		return nil
-	}
-	rules := map[config.FilterAction]int{}
+func (p checkedProfile) nodeFilterNotes(args *config.NodeFilterArgs) []string {
+	given := map[config.FilterAction]bool{}
 	var unsafe, open []string
 	for i := range args.Rules {
 		rule := &args.Rules[i]
-		rules[rule.Action]++
+		given[rule.Action] = true
 		keys := validation.KubeletLabels(rule.NodeSelector)
 		if rule.Action != config.FilterPrefer && len(keys) > 0 {
 			unsafe = append(unsafe, fmt.Sprintf("%s (%s)", rule.Name, strings.Join(keys, ", ")))
@@ -150,41 +136,41 @@ func nodeFilterNotes(path *field.Path, args *config.NodeFilterArgs, points sets.
 			open = append(open, rule.Name)
 		}
 	}
-	var notes []string
-	for _, work := range []struct {
-		action      config.FilterAction
-		point, then string
-	}{
-		{config.FilterDeny, "filter", "they deny nothing"},
-		{config.FilterShare, "filter", "they limit nothing"},
-		{config.FilterShare, "preFilter", "their pods are not scheduled, because nothing is counted"},
-		{config.FilterPrefer, "score", "they prefer nothing"},
-	} {
-		if rules[work.action] > 0 && !points.Has(work.point) {
-			notes = append(notes, fmt.Sprintf("note: %s: %s has rules with the action %s and is not enabled at %s: %s",
-				path, nodeFilter, work.action, work.point, work.then))
-		}
+	notes := p.unmet(nodeFilter, []need{
+		{"rules with the action Deny", given[config.FilterDeny], "filter", "they deny nothing"},
+		{"rules with the action Share", given[config.FilterShare], "filter", "they limit nothing"},
+		{"rules with the action Share", given[config.FilterShare], "preFilter", "their pods are not scheduled, because nothing is counted"},
+		{"rules with the action Prefer", given[config.FilterPrefer], "score", "they prefer nothing"},
+	})
+	if !p.points(nodeFilter).Has("filter") {
+		return notes
 	}
-	if len(unsafe) > 0 && points.Has("filter") {
+	if len(unsafe) > 0 {
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s keep pods off nodes by labels that a kubelet can set on its own node: %s; where a node must not be able to, use labels of %s/ and restrictedLabels",
-			path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
+			p.path, nodeFilter, strings.Join(unsafe, ", "), v1.LabelNamespaceNodeRestriction))
 	}
-	if len(open) > 0 && args.DefaultAction != config.FilterDeny && points.Has("filter") {
+	if len(open) > 0 && args.DefaultAction != config.FilterDeny {
 		notes = append(notes, fmt.Sprintf("note: %s: rules of %s allow nodes by restrictedLabels, but nothing after them denies the others: %s; add a rule with the action Deny, or defaultAction: Deny",
-			path, nodeFilter, strings.Join(open, ", ")))
+			p.path, nodeFilter, strings.Join(open, ", ")))
 	}
 	return notes
 }
 
 // restrictedNotes returns a note if only some profiles have rules with restrictedLabels, because pods choose their
 // profile.
-func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf func(profile string) *schedulerconfig.Plugins) []string {
+func restrictedNotes(profiles []checkedProfile) []string {
 	var with, without []string
-	for i := range profiles {
-		p := &profiles[i]
-		if !pointsOf(nodeFilter, pluginsOf(p.SchedulerName)).Has("filter") {
+	for _, p := range profiles {
+		restricted := false
+		for _, pluginConfig := range p.PluginConfig {
+			args, ok := pluginConfig.Args.(*config.NodeFilterArgs)
+			for i := 0; ok && i < len(args.Rules); i++ {
+				restricted = restricted || args.Rules[i].RestrictedLabels
+			}
+		}
+		if !p.points(nodeFilter).Has("filter") {
 			without = append(without, p.SchedulerName)
-		} else if args, ok := argsOf(nodeFilter, p).(*config.NodeFilterArgs); ok && hasRestrictedLabels(args) {
+		} else if restricted {
 			with = append(with, p.SchedulerName)
 		}
 	}
@@ -195,39 +181,38 @@ func restrictedNotes(profiles []schedulerconfig.KubeSchedulerProfile, pluginsOf 
 		nodeFilter, strings.Join(with, ", "), strings.Join(without, ", "))}
 }
 
-func hasRestrictedLabels(args *config.NodeFilterArgs) bool {
-	for i := range args.Rules {
-		if args.Rules[i].RestrictedLabels {
-			return true
-		}
-	}
-	return false
-}
-
 // workloadTopologyNotes returns notes about args of WorkloadTopology without effect.
-func workloadTopologyNotes(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, plugins *schedulerconfig.Plugins) []string {
-	args, ok := argsOf(workloadTopology, p).(*config.WorkloadTopologyArgs)
-	points := pointsOf(workloadTopology, plugins)
-	if !ok || points.Len() == 0 {
-		return nil
-	}
+func (p checkedProfile) workloadTopologyNotes(args *config.WorkloadTopologyArgs) []string {
 	var notes []string
-	if loads := pointsOf(nodeLoad, plugins); args.AvoidAbove != nil && !loads.HasAny("preFilter", "filter", "preScore") {
-		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: the load of nodes is not known in time", path, workloadTopology, nodeLoad))
+	points := p.points(workloadTopology)
+	if args.AvoidAbove != nil && points.Len() > 0 && !p.points(nodeLoad).HasAny("preFilter", "filter", "preScore") {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: the load of nodes is not known in time",
+			p.path, workloadTopology, nodeLoad))
 	}
 	within := false
 	for i := range args.Edges {
 		within = within || args.Edges[i].Within != ""
 	}
-	for _, work := range []struct {
-		argument string
-		given    bool
-	}{{"maxPerNode", args.MaxPerNode != nil}, {"edges with within", within}} {
-		if work.given && !points.Has("filter") {
-			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at filter: nothing is rejected", path, workloadTopology, work.argument))
-		} else if work.given && !points.Has("preFilter") {
-			notes = append(notes, fmt.Sprintf("note: %s: %s has %s and is not enabled at preFilter: preemption makes no room for it", path, workloadTopology, work.argument))
-		}
+	filters := points.Has("filter")
+	return append(notes, p.unmet(workloadTopology, []need{
+		{"maxPerNode", args.MaxPerNode != nil, "filter", "nothing is rejected"},
+		{"maxPerNode", args.MaxPerNode != nil && filters, "preFilter", "preemption makes no room for it"},
+		{"edges with within", within, "filter", "nothing is rejected"},
+		{"edges with within", within && filters, "preFilter", "preemption makes no room for it"},
+	})...)
+}
+
+// fitWarnings returns warnings about args of NodeResourcesFit that the plugin rejects but a start accepts: upstream's
+// table of validators lists this one under a name that is never looked up.
+func fitWarnings(path *field.Path, args *schedulerconfig.NodeResourcesFitArgs) []string {
+	err := schedulervalidation.ValidateNodeResourcesFitArgs(path, args)
+	if err == nil {
+		return nil
 	}
-	return notes
+	var warnings []string
+	for _, line := range lines(err) {
+		warnings = append(warnings, fmt.Sprintf("warning: %s; the scheduler starts with it, because the profile disables the plugin, or "+
+			"because ignoredResources are those of the extenders' managedResources; correct it", line))
+	}
+	return warnings
 }

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
-	"sort"
 	"strings"
 	"time"
 
@@ -17,10 +16,8 @@ import (
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/carried"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
 const (
@@ -36,31 +33,19 @@ type source struct {
 	checker         services.SourceChecker
 }
 
-// sourcesOf returns the plugins of a profile that read from a server, sorted by name.
-func sourcesOf(profile string, plugins map[string]framework.Plugin) []source {
-	var sources []source
-	for name, plugin := range plugins {
-		if checker, ok := plugin.(services.SourceChecker); ok {
-			sources = append(sources, source{profile, name, checker})
-		}
-	}
-	sort.Slice(sources, func(i, j int) bool { return sources[i].plugin < sources[j].plugin })
-	return sources
-}
-
 // checkSources makes the plugins check their sources, and prints the results. Without such plugins, it sends no
 // request.
-func (s Start) checkSources(out io.Writer, sources []source) {
-	if len(sources) == 0 {
+func (c *checked) checkSources(out io.Writer) {
+	if len(c.sources) == 0 {
 		return
 	}
 	warn := func(format string, args ...interface{}) { fmt.Fprintf(out, "warning: "+format+"\n", args...) }
-	nodes, err := s.nodes()
+	nodes, err := c.nodes()
 	if err != nil {
 		warn("cannot list the nodes of the cluster, so it is unknown which of them a source has: %s; "+
 			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
 	}
-	for _, source := range sources {
+	for _, source := range c.sources {
 		fmt.Fprintf(out, "profile %s: the sources of %s\n", source.profile, source.plugin)
 		ctx, cancel := context.WithTimeout(context.Background(), sourcesTimeout)
 		var found strings.Builder
@@ -70,27 +55,24 @@ func (s Start) checkSources(out io.Writer, sources []source) {
 			text := strings.TrimSuffix(found.String(), "\n")
 			fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(text, "\n", "\n  "))
 		}
-		if err == nil {
-			continue
-		}
-		for _, line := range lines(err) {
-			warn("profile %s: %s: %s", source.profile, source.plugin, line)
+		if err != nil {
+			for _, line := range lines(err) {
+				warn("profile %s: %s: %s", source.profile, source.plugin, line)
+			}
 		}
 	}
 }
 
 // checkCarried prints a warning for each CustomResourceDefinition that an enabled third-party plugin needs and the API
 // server does not have.
-func (s Start) checkCarried(out io.Writer, profiles profile.Map) {
+func (c *checked) checkCarried(out io.Writer) {
 	names := map[string]bool{}
-	for _, framework := range profiles {
-		for _, point := range extensionPoints {
-			for _, plugin := range point.set(framework.ListPlugins()).Enabled {
-				names[plugin.Name] = true
-			}
+	for _, p := range c.profiles {
+		for _, name := range p.enabled.Names() {
+			names[name] = true
 		}
 	}
-	for _, line := range carried.Missing(names, s.kubeConfig) {
+	for _, line := range carried.Missing(names, c.kubeConfig) {
 		fmt.Fprintln(out, "warning:", line)
 	}
 }

@@ -11,8 +11,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -20,29 +18,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/carried"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
 // asker is a plugin whose only source is a function.
 type asker struct {
-	framework.FilterPlugin
-	name string
-	ask  func(ctx context.Context, nodes []*v1.Node, out io.Writer) error
+	filterer
+	ask func(ctx context.Context, nodes []*v1.Node, out io.Writer) error
 }
-
-func (a asker) Name() string { return a.name }
 
 func (a asker) CheckSources(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 	return a.ask(ctx, nodes, out)
 }
 
 func newAsker(name string, ask func(ctx context.Context, nodes []*v1.Node, out io.Writer) error) frameworkruntime.PluginFactory {
-	return func(runtime.Object, framework.Handle) (framework.Plugin, error) {
-		return asker{name: name, ask: ask}, nil
-	}
+	return making(asker{filterer{name: name}, ask}, nil)
 }
 
 // apiServer starts a server that returns these nodes, or an error without nodes, and counts the requests. It returns a
@@ -69,18 +61,17 @@ func apiServer(t *testing.T, names ...string) (kubeconfig string, requests *int3
 		}
 	}))
 	t.Cleanup(server.Close)
-	kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
-	content := fmt.Sprintf(`{clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], current-context: c}`, server.URL)
-	if err := os.WriteFile(kubeconfig, []byte(content), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return kubeconfig, requests
+	return write(t, fmt.Sprintf(`{clusters: [{name: c, cluster: {server: %q}}], contexts: [{name: c, context: {cluster: c, user: u}}], users: [{name: u}], current-context: c}`, server.URL)), requests
 }
 
 func TestValidateChecksSourcesOnceForEachProfile(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a", "node-b")
 	registry := frameworkruntime.Registry{
 		"Quiet": newAsker("Quiet", func(context.Context, []*v1.Node, io.Writer) error { return nil }),
+		"Panicking": newAsker("Panicking", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
+			fmt.Fprint(out, "half")
+			panic("no such node")
+		}),
 		"Asker": newAsker("Asker", func(ctx context.Context, nodes []*v1.Node, out io.Writer) error {
 			if _, bounded := ctx.Deadline(); !bounded {
 				t.Error("the context has no deadline")
@@ -93,22 +84,18 @@ func TestValidateChecksSourcesOnceForEachProfile(t *testing.T) {
 			return utilerrors.NewAggregate([]error{errors.New("http://a: no\nanswer"), errors.New("http://b: 500")})
 		}),
 	}
-	cfg := load(t, head+fmt.Sprintf(`
+	document := head + fmt.Sprintf(`
 clientConnection: {kubeconfig: %s}
 profiles:
 - schedulerName: default-scheduler
-  plugins: {filter: {enabled: [{name: Quiet}, {name: Asker}]}}
+  plugins: {filter: {enabled: [{name: Quiet}, {name: Asker}, {name: Panicking}]}}
 - schedulerName: plain
 - schedulerName: other
   plugins: {multiPoint: {enabled: [{name: Asker}]}}
-`, kubeconfig))
-	var out, errOut bytes.Buffer
-	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
-		t.Errorf("a failing source made the configuration invalid: %v", err)
-	}
+`, kubeconfig)
 	want := `the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
 profile default-scheduler: the default plugins with these changes
-  added:    Quiet (filter), Asker (filter)
+  added:    Quiet (filter), Asker (filter), Panicking (filter)
 profile plain: the default plugins
 profile other: the default plugins with these changes
   added:    Asker (filter)
@@ -117,6 +104,9 @@ profile default-scheduler: the sources of Asker
   unmatched: 0
 warning: profile default-scheduler: Asker: http://a: no answer
 warning: profile default-scheduler: Asker: http://b: 500
+profile default-scheduler: the sources of Panicking
+  half
+warning: profile default-scheduler: Panicking: panic: no such node; next: report this as a bug of the plugin, with the stack from the log
 profile default-scheduler: the sources of Quiet
 profile other: the sources of Asker
   matched: node-a, node-b
@@ -124,42 +114,11 @@ profile other: the sources of Asker
 warning: profile other: Asker: http://a: no answer
 warning: profile other: Asker: http://b: 500
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
+	if diff := cmp.Diff(want, validate(t, Start{Registry: registry}, document)); diff != "" {
 		t.Errorf("printed (-want +got):\n%s", diff)
-	}
-	if errOut.Len() > 0 {
-		t.Errorf("printed as errors:\n%s", &errOut)
 	}
 	if n := atomic.LoadInt32(requests); n != 1 {
 		t.Errorf("the API server was asked %d times, want once", n)
-	}
-}
-
-func TestValidateWarnsOfAPanic(t *testing.T) {
-	kubeconfig, _ := apiServer(t, "node-a")
-	registry := frameworkruntime.Registry{
-		"Asker": newAsker("Asker", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
-			fmt.Fprintln(out, "half")
-			panic("no such node")
-		}),
-		"Quiet": newAsker("Quiet", func(_ context.Context, _ []*v1.Node, out io.Writer) error {
-			_, err := io.WriteString(out, "100 series")
-			return err
-		}),
-	}
-	cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}, {name: Quiet}]}}}]\n", kubeconfig))
-	var out, errOut bytes.Buffer
-	if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
-		t.Errorf("a panic made the configuration invalid: %v", err)
-	}
-	want := `profile default-scheduler: the sources of Asker
-  half
-warning: profile default-scheduler: Asker: panic: no such node; next: report this as a bug of the plugin, with the stack from the log
-profile default-scheduler: the sources of Quiet
-  100 series
-`
-	if !strings.HasSuffix(out.String(), want) || errOut.Len() > 0 {
-		t.Errorf("printed\n%s%s\nwant at the end\n%s", &out, &errOut, want)
 	}
 }
 
@@ -184,25 +143,15 @@ func TestValidateChecksSourcesWithoutNodes(t *testing.T) {
 				_, err := io.WriteString(out, "100 series")
 				return err
 			})}
-			cfg := load(t, head+fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n", tt.kubeconfig))
-			var out, errOut bytes.Buffer
-			if err := Validate(&out, &errOut, Start{Config: cfg, Registry: registry}, nil); err != nil {
-				t.Error(err)
-			}
+			document := head + fmt.Sprintf("clientConnection: {kubeconfig: %q}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n", tt.kubeconfig)
+			out := validate(t, Start{Registry: registry}, document)
 			if asked != 1 {
 				t.Errorf("the source was asked %d times", asked)
 			}
-			warning := ""
-			for _, line := range strings.Split(out.String(), "\n") {
-				if strings.HasPrefix(line, "warning: ") {
-					warning += line
-				}
-			}
-			if !strings.HasPrefix(warning, "warning: cannot list the nodes of the cluster") || !strings.Contains(warning, tt.want) || strings.Count(warning, "warning: ") != 1 {
-				t.Errorf("warned %q, want it to say %q, once", warning, tt.want)
-			}
-			if !strings.HasSuffix(out.String(), "profile default-scheduler: the sources of Asker\n  100 series\n") || errOut.Len() > 0 {
-				t.Errorf("printed\n%s%s", &out, &errOut)
+			at := strings.Index(out, "warning: cannot list the nodes of the cluster")
+			if at < 0 || !strings.Contains(out[at:], tt.want) || strings.Count(out, "warning: ") != 1 ||
+				!strings.HasSuffix(out, "profile default-scheduler: the sources of Asker\n  100 series\n") {
+				t.Errorf("printed\n%s\nwant one warning with %q, and then the source", out, tt.want)
 			}
 		})
 	}
@@ -212,8 +161,8 @@ func TestValidateChecksSourcesWithoutNodes(t *testing.T) {
 func TestValidateSendsNoRequest(t *testing.T) {
 	kubeconfig, requests := apiServer(t, "node-a")
 	registry := frameworkruntime.Registry{
-		"Scorer": newScorer,
-		"Broken": failing(errors.New("broken")),
+		"Scorer": making(scorer{}, nil),
+		"Broken": making(nil, errors.New("broken")),
 		"Asker": newAsker("Asker", func(context.Context, []*v1.Node, io.Writer) error {
 			t.Error("the source was asked")
 			return nil
@@ -240,5 +189,14 @@ func TestValidateSendsNoRequest(t *testing.T) {
 				t.Errorf("the API server was asked %d times", n)
 			}
 		})
+	}
+}
+
+func TestValidateChecksCustomResourceDefinitions(t *testing.T) {
+	carried.Register(carried.Plugin{Name: "Carried", CRDs: []carried.CRD{{Name: "things.example.com", Group: "example.com", Version: "v1", Resource: "things"}}})
+	registry := frameworkruntime.Registry{"Carried": making(filterer{name: "Carried"}, nil)}
+	got := validate(t, Start{Registry: registry, Master: "https://127.0.0.1:1"}, head+"profiles: [{plugins: {filter: {enabled: [{name: Carried}]}}}]\n")
+	if want := "warning: plugin Carried needs the CustomResourceDefinition things.example.com, but it is unknown"; !strings.Contains(got, want) {
+		t.Errorf("printed\n%s\nwant %q", got, want)
 	}
 }

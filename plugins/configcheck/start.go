@@ -11,6 +11,7 @@ import (
 	"sort"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -25,12 +26,13 @@ import (
 	componentbaseconfig "k8s.io/component-base/config"
 	"k8s.io/kubernetes/pkg/scheduler"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
 	internalqueue "k8s.io/kubernetes/pkg/scheduler/internal/queue"
-	"k8s.io/kubernetes/pkg/scheduler/profile"
 )
 
 // Start holds the configuration of a kube-scheduler.
@@ -62,14 +64,9 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 	if what == "" {
 		what = "the configuration from the flags"
 	}
-	var profiles profile.Map
-	var sources []source
-	var defaults *schedulerconfig.Plugins
+	var c *checked
 	if err == nil {
-		profiles, sources, err = start.check()
-	}
-	if err == nil {
-		defaults, err = defaultPlugins(start.Config.APIVersion)
+		c, err = start.check()
 	}
 	if err != nil {
 		messages := lines(err)
@@ -79,27 +76,49 @@ func Validate(out, errOut io.Writer, start Start, err error) error {
 		return fmt.Errorf("%s: %s, listed above", what, count(len(messages), "error"))
 	}
 	fmt.Fprintf(out, "%s is valid (%s)\n", what, start.Config.APIVersion)
-	for _, line := range append(start.summary(profiles, defaults), start.notes(profiles, defaults)...) {
+	for _, line := range append(c.summary(), c.notes()...) {
 		fmt.Fprintln(out, line)
 	}
-	start.checkSources(out, sources)
-	start.checkCarried(out, profiles)
+	c.checkSources(out)
+	c.checkCarried(out)
 	return nil
 }
 
-// check creates a scheduler, which stops at the first error, and then each part separately, to find all errors. It
-// returns the sources of the separately created plugins.
-func (s Start) check() (profile.Map, []source, error) {
-	if err := frameworkplugins.NewInTreeRegistry().Merge(s.Registry); err != nil {
-		return nil, nil, err
+// checked is a valid configuration, and what a start makes of it.
+type checked struct {
+	Start
+	registry frameworkruntime.Registry
+	profiles []checkedProfile
+	// defaults are the plugins of the default profile, which depends on the version of the configuration.
+	defaults *schedulerconfig.Plugins
+	// sources are those of all profiles.
+	sources []source
+	// missingFiles are notes about files of extenders that do not exist on this machine.
+	missingFiles []string
+}
+
+// checkedProfile is a profile as it is configured, with the plugins that a start enables.
+type checkedProfile struct {
+	*schedulerconfig.KubeSchedulerProfile
+	path    *field.Path
+	enabled *schedulerconfig.Plugins
+}
+
+// check creates a scheduler, which stops at the first error, and then each part separately, to find all errors.
+func (s Start) check() (*checked, error) {
+	c := &checked{Start: s, registry: frameworkplugins.NewInTreeRegistry()}
+	if err := c.registry.Merge(s.Registry); err != nil {
+		return nil, err
 	}
 	offline, err := newOffline()
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	cfg := s.Config.DeepCopy()
 	for i := range cfg.Extenders {
-		dropMissingFiles(&cfg.Extenders[i])
+		for _, missing := range dropMissingFiles(&cfg.Extenders[i]) {
+			c.missingFiles = append(c.missingFiles, fmt.Sprintf("note: extenders[%d].tlsConfig.%s", i, missing))
+		}
 	}
 	stop := make(chan struct{})
 	defer close(stop)
@@ -108,20 +127,14 @@ func (s Start) check() (profile.Map, []source, error) {
 		scheduler.WithComponentConfigVersion(cfg.TypeMeta.APIVersion),
 		scheduler.WithKubeConfig(offline.kubeConfig),
 		scheduler.WithProfiles(cfg.Profiles...),
-		scheduler.WithPercentageOfNodesToScore(cfg.PercentageOfNodesToScore),
 		scheduler.WithFrameworkOutOfTreeRegistry(s.Registry),
-		scheduler.WithPodMaxBackoffSeconds(cfg.PodMaxBackoffSeconds),
-		scheduler.WithPodInitialBackoffSeconds(cfg.PodInitialBackoffSeconds),
 		scheduler.WithExtenders(cfg.Extenders...),
 		scheduler.WithParallelism(cfg.Parallelism),
 	)
-	registry := s.registry()
 	var errs []error
-	var sources []source
 	for i := range cfg.Profiles {
-		plugins, profileErrs := offline.tryProfile(field.NewPath("profiles").Index(i), &cfg.Profiles[i], registry)
-		errs = append(errs, profileErrs...)
-		sources = append(sources, sourcesOf(cfg.Profiles[i].SchedulerName, plugins)...)
+		sources, profileErrs := offline.tryProfile(field.NewPath("profiles").Index(i), &cfg.Profiles[i], c.registry)
+		c.sources, errs = append(c.sources, sources...), append(errs, profileErrs...)
 	}
 	for i := range cfg.Extenders {
 		if _, err := scheduler.NewHTTPExtender(&cfg.Extenders[i]); err != nil {
@@ -132,21 +145,18 @@ func (s Start) check() (profile.Map, []source, error) {
 		errs = append(errs, fmt.Errorf("leaderElection: %w", err))
 	}
 	if len(errs) > 0 {
-		return nil, nil, utilerrors.NewAggregate(errs)
+		return nil, utilerrors.NewAggregate(errs)
 	}
 	if startErr != nil {
-		return nil, nil, startErr
+		return nil, startErr
 	}
-	return made.Profiles, sources, nil
-}
-
-// registry returns all plugins by their names.
-func (s Start) registry() frameworkruntime.Registry {
-	registry := frameworkplugins.NewInTreeRegistry()
-	for name, factory := range s.Registry {
-		registry[name] = factory
+	for i := range s.Config.Profiles {
+		p := &s.Config.Profiles[i]
+		enabled := made.Profiles[p.SchedulerName].ListPlugins()
+		c.profiles = append(c.profiles, checkedProfile{p, field.NewPath("profiles").Index(i), enabled})
 	}
-	return registry
+	c.defaults, err = offline.defaultPlugins(cfg.APIVersion)
+	return c, err
 }
 
 // offline holds the parts of a scheduler that must not reach a cluster. Its informers are never started.
@@ -207,32 +217,50 @@ type failedPlugin string
 
 func (f failedPlugin) Name() string { return string(f) }
 
-// tryProfile creates the framework of a profile. It returns the plugins by name, and the errors of those that could not
-// be created. Without such errors, it returns the framework's first error about the profile as a whole.
-func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) (map[string]framework.Plugin, []error) {
-	plugins := map[string]framework.Plugin{}
+// tryProfile creates the framework of a profile. It returns the plugins that read from a server, and the errors of those
+// that could not be created. Without such errors, it returns the framework's first error about the profile as a whole.
+func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) ([]source, []error) {
+	var sources []source
 	errs := wrongPlugins(path.Child("plugins"), p.Plugins, registry)
 	collecting := make(frameworkruntime.Registry, len(registry))
 	for name, factory := range registry {
 		name, factory := name, factory
 		collecting[name] = func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			plugin, err := factory(args, handle)
-			if err == nil {
-				plugins[name] = plugin
-				return plugin, nil
+			if err != nil {
+				for _, line := range lines(err) {
+					errs = append(errs, fmt.Errorf("%s: plugin %s: %s", path, name, line))
+				}
+				return failedPlugin(name), nil
 			}
-			for _, line := range lines(err) {
-				errs = append(errs, fmt.Errorf("%s: plugin %s: %s", path, name, line))
+			if checker, ok := plugin.(services.SourceChecker); ok {
+				sources = append(sources, source{p.SchedulerName, name, checker})
 			}
-			return failedPlugin(name), nil
+			return plugin, nil
 		}
 	}
 	if _, err := o.newFramework(collecting, p); err != nil && len(errs) == 0 {
-		return plugins, []error{fmt.Errorf("%s: %w", path, err)}
+		return nil, []error{fmt.Errorf("%s: %w", path, err)}
 	}
 	// The framework creates plugins in random order.
+	sort.Slice(sources, func(i, j int) bool { return sources[i].plugin < sources[j].plugin })
 	sort.SliceStable(errs, func(i, j int) bool { return errs[i].Error() < errs[j].Error() })
-	return plugins, errs
+	return sources, errs
+}
+
+// defaultPlugins returns the plugins of the default profile in a version of the configuration.
+func (o *offline) defaultPlugins(apiVersion string) (*schedulerconfig.Plugins, error) {
+	document := encode(metav1.TypeMeta{APIVersion: apiVersion, Kind: configurationKind})
+	object, _, err := scheme.Codecs.UniversalDecoder().Decode(document, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	cfg := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	framework, err := o.newFramework(frameworkplugins.NewInTreeRegistry(), &cfg.Profiles[0])
+	if err != nil {
+		return nil, err
+	}
+	return framework.ListPlugins(), nil
 }
 
 func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerconfig.KubeSchedulerProfile) (framework.Framework, error) {
@@ -250,14 +278,14 @@ func (o *offline) newFramework(registry frameworkruntime.Registry, p *schedulerc
 // accepts at some extension points.
 func wrongPlugins(path *field.Path, plugins *schedulerconfig.Plugins, registry frameworkruntime.Registry) []error {
 	var errs []error
-	for _, point := range extensionPoints {
-		for _, plugin := range point.set(plugins).Enabled {
+	for _, point := range extensionPoints(plugins) {
+		for _, plugin := range point.Enabled {
+			path := path.Child(point.name, "enabled").Key(plugin.Name)
 			if _, found := registry[plugin.Name]; !found {
-				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path.Child(point.name, "enabled").Key(plugin.Name)))
+				errs = append(errs, fmt.Errorf("%s: this scheduler has no plugin of that name", path))
 			}
 			if plugin.Weight < 0 {
-				weight := path.Child(point.name, "enabled").Key(plugin.Name).Child("weight")
-				errs = append(errs, field.Invalid(weight, plugin.Weight, "must not be negative"))
+				errs = append(errs, field.Invalid(path.Child("weight"), plugin.Weight, "must not be negative"))
 			}
 		}
 	}

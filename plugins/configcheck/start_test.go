@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -23,34 +21,30 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
+	frameworkplugins "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// scorer is a plugin that the scheduler does not have.
-type scorer struct{ framework.ScorePlugin }
+// These are plugins at one extension point.
+type (
+	scorer   struct{ framework.ScorePlugin }
+	binder   struct{ framework.BindPlugin }
+	sorter   struct{ framework.QueueSortPlugin }
+	filterer struct {
+		framework.FilterPlugin
+		name string
+	}
+)
 
-func (scorer) Name() string { return "Scorer" }
+func (scorer) Name() string     { return "Scorer" }
+func (binder) Name() string     { return "Binder" }
+func (sorter) Name() string     { return "Sorter" }
+func (f filterer) Name() string { return f.name }
 
-func newScorer(runtime.Object, framework.Handle) (framework.Plugin, error) { return scorer{}, nil }
-
-// binder is a plugin at bind.
-type binder struct{ framework.BindPlugin }
-
-func (binder) Name() string { return "Binder" }
-
-func newBinder(runtime.Object, framework.Handle) (framework.Plugin, error) { return binder{}, nil }
-
-// nodeFilterer is a plugin at filter with the name of one whose args are known.
-type nodeFilterer struct{ framework.FilterPlugin }
-
-func (nodeFilterer) Name() string { return nodeFilter }
-
-func failing(err error) frameworkruntime.PluginFactory {
-	return func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nil, err }
+// making returns a factory of a plugin or of an error.
+func making(plugin framework.Plugin, err error) frameworkruntime.PluginFactory {
+	return func(runtime.Object, framework.Handle) (framework.Plugin, error) { return plugin, err }
 }
-
-const head = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
 
 // load decodes a valid configuration.
 func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfiguration {
@@ -64,6 +58,17 @@ func load(t *testing.T, document string) *schedulerconfig.KubeSchedulerConfigura
 	return cfg
 }
 
+// validate returns what Validate prints for a valid configuration.
+func validate(t *testing.T, start Start, document string) string {
+	t.Helper()
+	start.Config = load(t, document)
+	var out, errOut bytes.Buffer
+	if err := Validate(&out, &errOut, start, nil); err != nil || errOut.Len() > 0 {
+		t.Errorf("returned %v, and printed as errors:\n%s", err, &errOut)
+	}
+	return out.String()
+}
+
 // fitWarning is the warning about an invalid name in ignoredResources.
 const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0]: Invalid value: "a b": name part must consist of alphanumeric ` +
 	`characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used ` +
@@ -71,38 +76,23 @@ const fitWarning = `warning: profiles[0].pluginConfig[0].args.ignoredResources[0
 	"ignoredResources are those of the extenders' managedResources; correct it\n"
 
 func TestValidatePrintsSummaryAndNotes(t *testing.T) {
-	kubeconfig := filepath.Join(t.TempDir(), "scheduler.conf")
-	if err := os.WriteFile(kubeconfig, nil, 0o600); err != nil {
-		t.Fatal(err)
+	connected := fmt.Sprintf("%sclientConnection: {kubeconfig: %q}\n", head, write(t, ""))
+	const unchanged = "profile default-scheduler: the default plugins\n"
+	registry := frameworkruntime.Registry{"Scorer": making(scorer{}, nil), "Binder": making(binder{}, nil)}
+	if _, patched := frameworkplugins.NewInTreeRegistry()[nodeFilter]; !patched {
+		registry[nodeFilter] = making(filterer{name: nodeFilter}, nil)
 	}
-	connected := head + fmt.Sprintf("clientConnection: {kubeconfig: %s}\n", kubeconfig)
 	tests := []struct {
 		name     string
 		start    Start
 		document string
-		want     string
+		// want follows the first line, which names the file and the version.
+		want string
 	}{
+		{name: "one profile that is the default", document: connected, want: unchanged},
+		{name: "the older version has other default weights", document: strings.ReplaceAll(connected, "v1beta3", "v1beta2"), want: unchanged},
 		{
-			name:     "one profile that is the default",
-			start:    Start{ConfigFile: "config.yaml"},
-			document: connected,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-`,
-		},
-		{
-			name:     "the older version has other default weights",
-			start:    Start{ConfigFile: "config.yaml"},
-			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2"),
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
-profile default-scheduler: the default plugins
-`,
-		},
-		{
-			name:  "plugins that are added, left out, and weigh more",
-			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Scorer": newScorer}},
+			name: "plugins that are added, left out, and weigh more",
 			document: connected + `
 profiles:
 - schedulerName: default-scheduler
@@ -113,9 +103,7 @@ profiles:
     filter: {disabled: [{name: TaintToleration}, {name: NodeName}]}
     score: {disabled: [{name: ImageLocality}], enabled: [{name: TaintToleration, weight: 5}]}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins with these changes
+			want: `profile default-scheduler: the default plugins with these changes
   added:    Scorer (score with weight 7)
 profile other: the default plugins with these changes
   left out: NodeName (filter), TaintToleration (filter), ImageLocality (score)
@@ -123,24 +111,27 @@ profile other: the default plugins with these changes
 `,
 		},
 		{
-			name:  "extenders",
-			start: Start{ConfigFile: "config.yaml"},
+			name: "extenders, with files of another machine",
 			document: connected + `
 extenders:
 - {urlPrefix: "http://user:secret@127.0.0.1:9000/a", filterVerb: f, prioritizeVerb: p, weight: 3, bindVerb: b, preemptVerb: v}
 - {urlPrefix: "http://127.0.0.1:9001", enableHTTPS: true, tlsConfig: {insecure: true}}
+- {urlPrefix: "https://a", filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: /no/such/ca, certFile: /no/such/cert, keyFile: /no/such/key}}
+- {urlPrefix: "https://b", filterVerb: f, enableHTTPS: true, tlsConfig: {insecure: true, certData: YQ==, certFile: /no/such/cert, keyFile: /no/such/key}}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-extender http://127.0.0.1:9000/a: filter, prioritize with weight 3, preempt, bind
+			want: unchanged + `extender http://127.0.0.1:9000/a: filter, prioritize with weight 3, preempt, bind
 extender http://127.0.0.1:9001: nothing, it has no verbs
+extender https://a: filter
+extender https://b: filter
 note: extenders[1].urlPrefix: begins with http://, so requests are not encrypted, even with enableHTTPS
+note: extenders[2].tlsConfig.caFile is not to be found on this machine: stat /no/such/ca: no such file or directory
+note: extenders[2].tlsConfig.certFile is not to be found on this machine: stat /no/such/cert: no such file or directory
+note: extenders[2].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
+note: extenders[3].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
 `,
 		},
 		{
-			name:  "settings that are seldom intended",
-			start: Start{ConfigFile: "config.yaml", KubeconfigFlag: "/kubeconfig", Registry: frameworkruntime.Registry{"Scorer": newScorer}},
+			name: "settings that are seldom intended", start: Start{KubeconfigFlag: "/kubeconfig"},
 			document: head + `
 clientConnection: {kubeconfig: /no/such/file}
 profiles:
@@ -151,9 +142,7 @@ profiles:
   - {name: Scorer, args: {a: b}}
   - {name: Scorers, args: {a: b}}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile my-scheduler: the default plugins with these changes
+			want: `profile my-scheduler: the default plugins with these changes
   left out: NodeUnschedulable (filter), NodeName (filter), TaintToleration (filter), NodeAffinity (filter), NodePorts (filter), ` +
 				`NodeResourcesFit (filter), VolumeRestrictions (filter), EBSLimits (filter), GCEPDLimits (filter), NodeVolumeLimits (filter), ` +
 				`AzureDiskLimits (filter), VolumeBinding (filter), VolumeZone (filter), PodTopologySpread (filter), InterPodAffinity (filter)
@@ -166,97 +155,62 @@ note: clientConnection.kubeconfig is not to be found on this machine: stat /no/s
 `,
 		},
 		{
-			name:  "args of a disabled NodeResourcesFit",
-			start: Start{ConfigFile: "config.yaml"},
+			name: "args of a disabled NodeResourcesFit",
 			document: connected + `
 profiles:
 - plugins: {multiPoint: {disabled: [{name: NodeResourcesFit}]}}
   pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins with these changes
+			want: `profile default-scheduler: the default plugins with these changes
   left out: NodeResourcesFit (preFilter, filter, score)
 ` + fitWarning,
 		},
 		{
-			name:  "args of NodeResourcesFit that an extender's resources replace",
-			start: Start{ConfigFile: "config.yaml"},
+			name: "args of NodeResourcesFit that an extender's resources replace",
 			document: connected + `
 profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResources: [a b]}}]}]
 extenders: [{urlPrefix: "http://a", filterVerb: f, managedResources: [{name: example.com/a, ignoredByScheduler: true}]}]
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-extender http://a: filter
-` + fitWarning,
+			want: unchanged + "extender http://a: filter\n" + fitWarning,
 		},
 		{
-			name:  "multiPoint in v1beta2",
-			start: Start{ConfigFile: "config.yaml"},
+			name: "rules by restricted labels in one of two profiles",
+			document: connected + `
+profiles:
+- schedulerName: default-scheduler
+  plugins: {filter: {enabled: [{name: NodeFilter}]}}
+  pluginConfig:
+  - name: NodeFilter
+    args:
+      defaultAction: Deny
+      rules: [{name: a, action: Allow, restrictedLabels: true, nodeSelector: {matchLabels: {node-restriction.kubernetes.io/a: b}}}]
+- schedulerName: other
+`,
+			want: `profile default-scheduler: the default plugins with these changes
+  added:    NodeFilter (filter)
+profile other: the default plugins
+note: rules of NodeFilter with restrictedLabels are in the profiles default-scheduler, and it is not enabled at filter in other: ` +
+				"pods choose their profile, and can avoid the rules\n",
+		},
+		{
+			name: "multiPoint in v1beta2",
 			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
 profiles:
 - {schedulerName: default-scheduler}
 - {schedulerName: other, plugins: {multiPoint: {enabled: [{name: Anything}]}}}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
-profile default-scheduler: the default plugins
-profile other: the default plugins
+			want: unchanged + `profile other: the default plugins
 note: profiles[1].plugins.multiPoint: v1beta2 ignores this field; list the extension points, or convert the file to v1beta3
 `,
 		},
 		{
-			name:  "files of extenders on another machine",
-			start: Start{ConfigFile: "config.yaml"},
-			document: connected + `
-extenders:
-- {urlPrefix: "https://a", filterVerb: f, enableHTTPS: true, tlsConfig: {caFile: /no/such/ca, certFile: /no/such/cert, keyFile: /no/such/key}}
-- {urlPrefix: "https://b", filterVerb: f, enableHTTPS: true, tlsConfig: {insecure: true, certData: YQ==, keyFile: /no/such/key}}
-`,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-extender https://a: filter
-extender https://b: filter
-note: extenders[0].tlsConfig.caFile is not to be found on this machine: stat /no/such/ca: no such file or directory
-note: extenders[0].tlsConfig.certFile is not to be found on this machine: stat /no/such/cert: no such file or directory
-note: extenders[0].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
-note: extenders[1].tlsConfig.keyFile is not to be found on this machine: stat /no/such/key: no such file or directory
-`,
+			name: "two documents", document: "# of the first\n---\n" + connected + "---\n# nothing\n---\na: b\n",
+			want: unchanged + "note: the file has more than one YAML document: only the first is read, up to the line ---\n",
 		},
+		{name: "one document between separators", document: "---\n" + connected + "---\n# nothing\n---\n", want: unchanged},
+		{name: "the API server's address from a flag", start: Start{Master: "https://127.0.0.1:6443"}, document: head, want: unchanged},
 		{
-			name:     "two documents",
-			start:    Start{ConfigFile: "config.yaml"},
-			document: "# of the first\n---\n" + connected + "---\n# nothing\n---\na: b\n",
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-note: the file has more than one YAML document: only the first is read, up to the line ---
-`,
-		},
-		{
-			name:     "one document between separators",
-			start:    Start{ConfigFile: "config.yaml"},
-			document: "---\n" + connected + "---\n# nothing\n---\n",
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-`,
-		},
-		{
-			name:     "the API server's address from a flag",
-			start:    Start{ConfigFile: "config.yaml", Master: "https://127.0.0.1:6443"},
-			document: head,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-`,
-		},
-		{
-			name:  "plugins before and after DefaultBinder",
-			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
+			name: "plugins before and after DefaultBinder",
 			document: connected + `
 profiles:
 - schedulerName: default-scheduler
@@ -266,9 +220,7 @@ profiles:
 - schedulerName: as-advised
   plugins: {bind: {enabled: [{name: Binder}, {name: DefaultBinder}], disabled: [{name: "*"}]}}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins with these changes
+			want: `profile default-scheduler: the default plugins with these changes
   added:    Binder (bind)
 profile other: the default plugins with these changes
   added:    Binder (bind)
@@ -278,82 +230,31 @@ note: profiles[0]: Binder is enabled at bind after DefaultBinder, which binds ev
 `,
 		},
 		{
-			name:  "a plugin before DefaultBinder in v1beta2",
-			start: Start{ConfigFile: "config.yaml", Registry: frameworkruntime.Registry{"Binder": newBinder}},
+			name: "a plugin before DefaultBinder in v1beta2",
 			document: strings.ReplaceAll(connected, "v1beta3", "v1beta2") + `
 profiles:
 - plugins: {bind: {enabled: [{name: Binder}, {name: DefaultBinder}], disabled: [{name: "*"}]}}
 `,
-			want: `
-config.yaml is valid (kubescheduler.config.k8s.io/v1beta2)
-profile default-scheduler: the default plugins with these changes
-  added:    Binder (bind)
-`,
-		},
-		{
-			name:     "flags alone",
-			start:    Start{KubeconfigFlag: "/kubeconfig"},
-			document: head,
-			want: `
-the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)
-profile default-scheduler: the default plugins
-note: clientConnection.kubeconfig is not set: the scheduler finds the API server only if it runs in a pod of the cluster that has a service account's token, or with --master
-`,
+			want: "profile default-scheduler: the default plugins with these changes\n  added:    Binder (bind)\n",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			var out, errOut bytes.Buffer
-			tt.start.Config = load(t, tt.document)
-			if tt.start.ConfigFile != "" {
-				tt.start.ConfigFile = filepath.Join(t.TempDir(), tt.start.ConfigFile)
-				if err := os.WriteFile(tt.start.ConfigFile, []byte(tt.document), 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := Validate(&out, &errOut, tt.start, nil); err != nil {
-				t.Errorf("%v\n%s", err, &errOut)
-			}
-			got := strings.ReplaceAll(out.String(), filepath.Dir(tt.start.ConfigFile)+"/", "")
-			if diff := cmp.Diff(strings.TrimPrefix(tt.want, "\n"), got); diff != "" {
-				t.Errorf("summary (-want +got):\n%s", diff)
-			}
-			if errOut.Len() > 0 {
-				t.Errorf("printed as errors:\n%s", &errOut)
+			tt.start.ConfigFile, tt.start.Registry = write(t, tt.document), registry
+			got := validate(t, tt.start, tt.document)
+			want := fmt.Sprintf("%s is valid (%s)\n%s", tt.start.ConfigFile, load(t, tt.document).APIVersion, tt.want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("printed (-want +got):\n%s", diff)
 			}
 		})
 	}
-}
-
-// TestValidateComparesProfiles uses the args of the patched scheduler's NodeFilter, and a replacement for the plugin
-// itself, because pristine upstream has neither.
-func TestValidateComparesProfiles(t *testing.T) {
-	cfg := load(t, head+`
-profiles:
-- {schedulerName: default-scheduler, plugins: {filter: {enabled: [{name: NodeFilter}]}}}
-- {schedulerName: other}
-`)
-	for i := range cfg.Profiles[0].PluginConfig {
-		if of := &cfg.Profiles[0].PluginConfig[i]; of.Name == nodeFilter {
-			of.Args = &config.NodeFilterArgs{DefaultAction: config.FilterDeny, Rules: []config.NodeFilterRule{{
-				Name: "a", Action: config.FilterAllow, RestrictedLabels: true,
-				NodeSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"node-restriction.kubernetes.io/a": "true"}},
-			}}}
+	t.Run("flags alone", func(t *testing.T) {
+		want := "the configuration from the flags is valid (kubescheduler.config.k8s.io/v1beta3)\n" + unchanged + "note: clientConnection.kubeconfig is not set: " +
+			"the scheduler finds the API server only if it runs in a pod of the cluster that has a service account's token, or with --master\n"
+		if diff := cmp.Diff(want, validate(t, Start{KubeconfigFlag: "/kubeconfig"}, head)); diff != "" {
+			t.Errorf("printed (-want +got):\n%s", diff)
 		}
-	}
-	start := Start{Config: cfg}
-	if _, found := start.registry()[nodeFilter]; !found {
-		start.Registry = frameworkruntime.Registry{
-			nodeFilter: func(runtime.Object, framework.Handle) (framework.Plugin, error) { return nodeFilterer{}, nil },
-		}
-	}
-	var out, errOut bytes.Buffer
-	if err := Validate(&out, &errOut, start, nil); err != nil {
-		t.Fatalf("%v\n%s", err, &errOut)
-	}
-	if want := "note: rules of NodeFilter with restrictedLabels are in the profiles default-scheduler, and it is not enabled at filter in other: "; !strings.Contains(out.String(), want) {
-		t.Errorf("got\n%swant %q", &out, want)
-	}
+	})
 }
 
 func TestValidatePrintsAllErrors(t *testing.T) {
@@ -370,9 +271,10 @@ func TestValidatePrintsAllErrors(t *testing.T) {
 		return nil, err
 	}
 	registry := frameworkruntime.Registry{
-		"Scorer":         newScorer,
-		"Broken":         failing(errors.New("the first line\nand the second")),
-		"BrokenTwice":    failing(utilerrors.NewAggregate([]error{errors.New("one thing"), errors.New("another"), errors.New("one thing")})),
+		"Scorer":         making(scorer{}, nil),
+		"Sorter":         making(sorter{}, nil),
+		"Broken":         making(nil, errors.New("the first line\nand the second")),
+		"BrokenTwice":    making(nil, utilerrors.NewAggregate([]error{errors.New("one thing"), errors.New("another"), errors.New("one thing")})),
 		"Asking":         asking,
 		"AskingByItself": askingByItself,
 	}
@@ -442,8 +344,18 @@ extenders:
 			},
 		},
 		{
+			name: "all profiles together",
+			document: head + `
+profiles:
+- schedulerName: a
+- schedulerName: b
+  plugins: {multiPoint: {enabled: [{name: Sorter}], disabled: [{name: PrioritySort}]}}
+`,
+			want: []string{`couldn't create scheduler: initializing profiles: different queue sort plugins for profile "b": "Sorter", first: "PrioritySort"`},
+		},
+		{
 			name:     "two plugins of one name",
-			registry: frameworkruntime.Registry{"NodeName": newScorer},
+			registry: frameworkruntime.Registry{"NodeName": making(scorer{}, nil)},
 			document: head,
 			want:     []string{"a plugin named NodeName already exists"},
 		},
@@ -509,7 +421,10 @@ func TestValidateKeepsTheConfiguration(t *testing.T) {
 
 func TestLogErrors(t *testing.T) {
 	var log bytes.Buffer
-	captureLog(t, &log)
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	klog.SetOutputBySeverity("ERROR", &log)
+	t.Cleanup(func() { klog.LogToStderr(true) })
 	plain := errors.New("plain")
 	if got := LogErrors(plain); got != plain {
 		t.Errorf("got %v, want the error as it was", got)
@@ -524,16 +439,4 @@ func TestLogErrors(t *testing.T) {
 	if len(logged) != 3 || !strings.HasSuffix(logged[0], `] a: Invalid value: "x"`) || !strings.HasSuffix(logged[1], "] b: wrong") || !strings.HasSuffix(logged[2], "] c: wrong") {
 		t.Errorf("logged:\n%s", &log)
 	}
-}
-
-// captureLog redirects the log to a buffer.
-func captureLog(t *testing.T, buffer *bytes.Buffer) {
-	t.Helper()
-	klog.LogToStderr(false)
-	klog.SetOutput(io.Discard)
-	klog.SetOutputBySeverity("ERROR", buffer)
-	t.Cleanup(func() {
-		klog.Flush()
-		klog.LogToStderr(true)
-	})
 }
