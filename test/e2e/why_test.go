@@ -23,7 +23,7 @@ func (o *operator) why(t *testing.T) {
 kubectl create --namespace shop serviceaccount asker
 kubectl run --namespace shop web-0 --image none --overrides '{"spec": {"nodeSelector": {"nowhere": "true"}}}'
 kubectl run --namespace shop web-1 --image none --overrides '{"spec": {"tolerations": [{"operator": "Exists"}]}}'
-kubectl wait --namespace shop --for condition=PodScheduled --timeout `+patience.String()+` pod web-1
+kubectl wait --namespace shop --for condition=PodScheduled --timeout `+stepTimeout.String()+` pod web-1
 `+until("kubectl scheduling why web-0 --namespace shop", "Unschedulable"))
 	const reason = "node(s) didn't match Pod's node affinity/selector"
 	expect(t, page.do(t, o.node, "ask"), "None of 101 nodes fits", reason, "Rejected:", "NodeAffinity", "Attempts:", "fake-", "NAMESPACE", "web-0")
