@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the scheduler, starts it on a local control plane with fake nodes, creates pods, and prints where each went.
+# Builds the scheduler, starts it on a local control plane with fake nodes, creates pods, and prints the node of each.
 #
-# Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods, nodes and custom objects), LOG (a text: the scheduler's
-#   log lines that contain it), EXTENDER (the configuration of an extender to start, or none), EXTENDER_PROFILE (which of its profiles),
-#   TIMEOUT (how long pods may take), KEEP (yes: leave it running until Ctrl-C), and those of make binary.
-# Exit: that of kube-scheduler-run: 0 all pods are where they should be.
+# Inputs: NODES, PODS, CONFIG; MANIFEST (files with more pods, nodes and custom objects), LOG (a text: prints the lines
+#   of the scheduler's log that contain it), EXTENDER (the configuration of an extender to start, or none),
+#   EXTENDER_PROFILE (the profile that the extender serves), TIMEOUT (the time limit for placing all pods), KEEP (yes:
+#   everything runs until Ctrl-C), and those of make binary.
+# Exit: that of kube-scheduler-run: 0 if all pods are placed as expected.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 config=${CONFIG:-$ROOT/manifests/config/my-scheduler.yaml}
-# need_file NAME FILE NEXT ends the script if there is no such file.
+# need_file NAME FILE NEXT ends the script if FILE is not a file.
 need_file() {
   [[ -e $2 ]] || fail "$1$2 does not exist" "$3"
   [[ -f $2 ]] || fail "$1$2 is not a file" "$3"
@@ -25,15 +26,15 @@ done
 [[ ${EXTENDER:-none} == none ]] ||
   need_file EXTENDER= "$EXTENDER" "pass a scheduler configuration that exists, or EXTENDER=none"
 build=(make --no-print-directory -C "$ROOT" binary)
-# The servers are built from the source, and start while the scheduler is built.
+# The servers are built from the tree. They start while the scheduler is built.
 patches_applied || make --no-print-directory -C "$ROOT" tree
 use_pinned_go
-# Two at a time, because upstream's generator for kube-apiserver takes a minute of one processor.
+# At most two builds run at a time, because upstream's generator for kube-apiserver takes a CPU for a minute.
 # shellcheck disable=SC2016 # For the shells inside.
 printf '%s\n' kube-apiserver etcd kwok |
   xargs -P 2 -n 1 bash -c 'source "$1/scripts/environment.sh" && use_pinned_go && build_server "$2"' run.sh "$ROOT" || exit 1
 run=$(build_tool kube-scheduler-run)
-# Custom resources that plugins of other projects read, and their rights.
+# CRDs and RBAC that plugins of other projects need.
 crds=$OUTPUT/crds
 rm -rf "$crds"
 mkdir -p "$crds"
@@ -44,7 +45,7 @@ for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ ${KEEP:-} != yes ]] || more+=(--keep)
 [[ -z ${EXTENDER:-} ]] || more+=(--extender-config "$EXTENDER")
 [[ -z ${EXTENDER_PROFILE:-} ]] || more+=(--extender-profile "$EXTENDER_PROFILE")
-# The program reads the configuration and decides whether to start an extender; here it is built if it may be needed.
+# The program decides from the configuration whether to start an extender. It is built here if it may be needed.
 if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders "$config"; }; then
   extender=$(build_tool scheduler-extender extender)
   more+=(--scheduler-extender "$extender" --default-extender-config "$ROOT/manifests/config/extender-plugins.yaml")

@@ -219,7 +219,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 		}
 		info, err := os.Stat(filepath.Join(second, name))
 		if err != nil || info.Mode() != 0o644 {
-			t.Errorf("%s: mode %v (%v), want -rw-r--r-- whatever the umask", name, info.Mode(), err)
+			t.Errorf("%s: mode %v (%v), want -rw-r--r-- with any umask", name, info.Mode(), err)
 		}
 	}
 
@@ -238,7 +238,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 	mustWrite(t, second, again)
 	bundle := Name(version, "amd64") + ".tar.gz"
 	if read(t, second)[bundle] == want[bundle] {
-		t.Error("another time gave the same bytes: is it in the bundle at all?")
+		t.Error("another creation time gave the same bytes")
 	}
 }
 
@@ -255,7 +255,7 @@ func headers(t *testing.T, bundle string) ([]*tar.Header, map[string]string) {
 		t.Fatal(err)
 	}
 	if expander.Name != "" || !expander.ModTime.IsZero() {
-		t.Errorf("the header of gzip holds name %q and time %v", expander.Name, expander.ModTime)
+		t.Errorf("the gzip header contains the name %q and the time %v", expander.Name, expander.ModTime)
 	}
 	var all []*tar.Header
 	contents := map[string]string{}
@@ -307,7 +307,7 @@ func TestBundle(t *testing.T) {
 	for _, line := range want(t, "licences", "amd64") {
 		name, text, _ := strings.Cut(line, ": ")
 		if got := contents[top+"/licenses/"+name]; got != text+"\n" {
-			t.Errorf("licenses/%s holds %q, want %q", name, got, text)
+			t.Errorf("licenses/%s contains %q, want %q", name, got, text)
 		}
 	}
 	// Pages with commands that a bundle lacks have a note.
@@ -349,7 +349,7 @@ func TestSumsAreWhatSha256sumReads(t *testing.T) {
 	folder := t.TempDir()
 	bundle, _ := mustWrite(t, folder, project(t, "amd64"))
 	if files, err := check(t, folder); err != nil || files != 2 {
-		t.Errorf("beside the bundle %d files are listed and well (%v), want bundle and SBOM", files, err)
+		t.Errorf("next to the bundle %d files match SHA256SUMS (%v), want bundle and SBOM", files, err)
 	}
 	unpacked := t.TempDir()
 	if output, err := exec.Command("tar", "-xzf", bundle, "-C", unpacked).CombinedOutput(); err != nil {
@@ -364,11 +364,11 @@ func TestSumsAreWhatSha256sumReads(t *testing.T) {
 		}
 	}
 	if files, err := check(t, unpacked); err != nil || files != want {
-		t.Errorf("in the bundle %d files are listed and well (%v), want %d", files, err, want)
+		t.Errorf("in the bundle %d files match SHA256SUMS (%v), want %d", files, err, want)
 	}
 	writeFile(t, filepath.Join(unpacked, "manifests/config/my-scheduler.yaml"), "changed\n")
 	if _, err := check(t, unpacked); err == nil {
-		t.Error("a changed file was not noticed")
+		t.Error("a changed file matches SHA256SUMS")
 	}
 }
 
@@ -377,11 +377,11 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	amd64, arm64 := project(t, "amd64"), project(t, "arm64")
 	mustWrite(t, folder, amd64)
 	mustWrite(t, folder, arm64)
-	// Written again with other inputs: its sum is replaced, the other bundle's is kept.
+	// A bundle with other inputs replaces the sum of its predecessor, and keeps that of the other bundle.
 	amd64.Created = amd64.Created.Add(time.Second)
 	mustWrite(t, folder, amd64)
 	if files, err := check(t, folder); err != nil || files != 4 {
-		t.Errorf("%d files are listed and well (%v), want 4", files, err)
+		t.Errorf("%d files match SHA256SUMS (%v), want 4", files, err)
 	}
 	// A damaged file must not get a new sum, and a file of another version must not stay listed.
 	bundle := filepath.Join(folder, Name(version, "arm64")+".tar.gz")
@@ -399,14 +399,14 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	}
 }
 
-// trusted fails if a file that SHA256SUMS lists is missing or has another sum.
+// trusted checks that each file in SHA256SUMS exists and has that sum.
 func trusted(t *testing.T, folder string) {
 	t.Helper()
 	files := read(t, folder)
 	for line := range strings.Lines(files[sumsName]) {
 		name := strings.TrimSuffix(afterSum(line), "\n")
 		if content, there := files[name]; !there || sumLine([]byte(content), name) != line {
-			t.Errorf("SHA256SUMS vouches for %s, which is not so", name)
+			t.Errorf("SHA256SUMS does not match %s", name)
 		}
 	}
 }
@@ -424,7 +424,7 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	writeFile(t, filepath.Join(folder, ".kube-scheduler-v1.23.17_fork.old-linux-amd64.tar.gz.new"), "")
 	options.Created = options.Created.Add(time.Second)
 	if _, _, err := Write(folder, options); err == nil {
-		t.Fatal("a folder in the way of the SBOM was no error")
+		t.Fatal("Write returned no error for a directory at the path of the SBOM")
 	}
 	trusted(t, folder)
 	if strings.Contains(read(t, folder)[sumsName], ".tar.gz") {
@@ -481,10 +481,10 @@ func TestWriteRefuses(t *testing.T) {
 			test.change(t, &options)
 			_, _, err := Write(folder, options)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "; next: ") {
-				t.Errorf("Write = %v, want an error that says %q and what is next", err, test.want)
+				t.Errorf("Write = %v, want an error that contains %q and the next step", err, test.want)
 			}
 			if files := read(t, folder); len(files) > 0 {
-				t.Errorf("something was written: %v", slices.Sorted(maps.Keys(files)))
+				t.Errorf("files were written: %v", slices.Sorted(maps.Keys(files)))
 			}
 		})
 	}

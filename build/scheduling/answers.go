@@ -121,7 +121,7 @@ type verdict struct {
 type queue struct {
 	answer
 	Items []queuedPod
-	// Lengths count pods that are not listed, too.
+	// Lengths also count pods that are not in Items.
 	Lengths queueLengths
 	History []queueLengths
 }

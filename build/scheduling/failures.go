@@ -21,7 +21,7 @@ type moved struct{ error }
 
 func (m moved) Unwrap() error { return m.error }
 
-var errStandby = errors.New("it does not lead")
+var errStandby = errors.New("does not lead")
 
 // judge returns the content of an answer, unless it is an error or is not from the leader.
 func (s *scheduler) judge(session *session, request request, response *http.Response, content []byte) ([]byte, error) {
@@ -41,16 +41,16 @@ func (s *scheduler) judge(session *session, request request, response *http.Resp
 		return nil, s.standby(leader)
 	}
 	if found.LeaderIdentity != "" && found.LeaderIdentity != leader.identity {
-		return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads by another lease than %s, whose holder is %s",
+		return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads with another lease than %s, whose holder is %s",
 			leader, s.lease, escape(leader.identity)),
-			"name its lease with --lease; or kubectl --namespace %s get lease %s, and if its holder stays the same, check where that runs",
+			"set --lease to its lease; or kubectl --namespace %s get lease %s, and if its holder stays the same, check where the holder runs",
 			s.lease.Namespace, s.lease.Name)}
 	}
 	return content, nil
 }
 
 func (s *scheduler) standby(leader leader) error {
-	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s: %w", leader, s.lease, errStandby),
+	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s holds the lease %s, but %w", leader, s.lease, errStandby),
 		"kubectl --namespace %s get lease %s, and if its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
 }
 
@@ -80,14 +80,14 @@ func (s *scheduler) failure(leader leader, request request, response *http.Respo
 	case status.Reason == reasonStandby:
 		return s.standby(leader)
 	case apierrors.IsUnauthorized(failure):
-		return nextstep.With(fmt.Errorf("the scheduler in pod %s does not know who you are (401 Unauthorized): %w", leader, failure),
+		return nextstep.With(fmt.Errorf("the scheduler in pod %s cannot authenticate you (401 Unauthorized): %w", leader, failure),
 			"kubectl auth can-i %s %s, and check that your credentials are a client certificate or a token", request.verb(), request.path)
 	case apierrors.IsForbidden(failure):
-		return nextstep.With(fmt.Errorf("you lack the right to %s the path %s of the scheduler (nonResourceURLs): %w", request.verb(), request.path, failure),
-			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml has that right",
+		return nextstep.With(fmt.Errorf("you are not allowed to %s the path %s of the scheduler (nonResourceURLs): %w", request.verb(), request.path, failure),
+			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml allows it",
 			request.verb(), request.path, roleFor(request.path))
 	case apierrors.IsNotFound(failure) && status.Details.Kind == "":
-		return nextstep.With(fmt.Errorf("the scheduler in pod %s has no %s: it keeps no records (--record-pods=0), or is another version or the stock one", leader, request.path),
+		return nextstep.With(fmt.Errorf("the scheduler in pod %s does not serve %s: its records are disabled (--record-pods=0), or it is another version or stock", leader, request.path),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image and command", leader.namespace, leader.pod)
 	case apierrors.IsNotFound(failure):
 		return moved{nextstep.With(failure, "%s", elsewhere(status.Details.Name, request.path))}
@@ -101,10 +101,10 @@ func (s *scheduler) failure(leader leader, request request, response *http.Respo
 			next = escape(cause.Message)
 		}
 	}
-	return nextstep.With(fmt.Errorf("the scheduler in pod %s answers %s: %w", leader, escape(response.Status), failure), "%s", next)
+	return nextstep.With(fmt.Errorf("the scheduler in pod %s returned %s: %w", leader, escape(response.Status), failure), "%s", next)
 }
 
-// roleFor returns the ClusterRole that has the right to a path.
+// roleFor returns the ClusterRole that allows access to a path.
 func roleFor(path string) string {
 	if path == whatIfPath {
 		return "ask-scheduling-what-if"
@@ -119,5 +119,5 @@ func elsewhere(pod, path string) string {
 	if path == whatIfPath {
 		return command
 	}
-	return command + " --output yaml, and check its schedulerName; kubectl scheduling queue lists the pods that wait"
+	return command + " --output yaml, and check its schedulerName; kubectl scheduling queue lists the pending pods"
 }

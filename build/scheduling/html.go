@@ -22,7 +22,8 @@ import (
 //go:embed templates
 var files embed.FS
 
-// style is that of all pages. The policy has its hash, so it has no comments: html/template would remove them.
+// style is the style sheet of all pages. It must not contain comments, because html/template removes them, and
+// contentPolicy has the hash of the style sheet.
 var style = func() string {
 	content, err := files.ReadFile("templates/style.css")
 	if err != nil {
@@ -31,14 +32,14 @@ var style = func() string {
 	return "\n" + string(content)
 }()
 
-// contentPolicy allows a page its own style, and forms that are sent to where it comes from.
+// contentPolicy allows a page only its own style sheet, and forms that are sent to its own origin.
 var contentPolicy = func() string {
 	sum := sha256.Sum256([]byte(style))
 	return "default-src 'none'; style-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'; img-src 'none'; " +
 		"form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 }()
 
-// templates are the pages. html/template escapes all that comes from the cluster.
+// templates are the templates of the pages. html/template escapes all values from the cluster.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": ago, "badge": badge, "clock": clock, "counted": counted, "join": strings.Join, "lasted": lasted,
 	"nodePath": nodePath, "percent": percent, "plugin": plugin, "podPath": podPath, "stamp": stamp, "until": until,
@@ -53,7 +54,7 @@ type view struct {
 	Page string
 	// Search, Pod and Manifest are from the request.
 	Search, Pod, Manifest string
-	// Live is set for a page that is served, and can send forms; JSON is then the address of its answer.
+	// Live is true for a page that is served and can send forms. JSON is then the path of the answer as JSON.
 	Live bool
 	JSON string
 	Now  time.Time
@@ -84,8 +85,8 @@ func newAnswer(path string) any {
 // decode decodes an answer.
 func decode(content []byte, answer any) error {
 	if err := json.Unmarshal(content, answer); err != nil {
-		return nextstep.With(fmt.Errorf("the scheduler's answer has another format than this version of the plugin knows: %w", err),
-			"take the plugin of the scheduler's release bundle, or the same command with --output json")
+		return nextstep.With(fmt.Errorf("the scheduler's answer has a format that this version of the plugin does not support: %w", err),
+			"use the plugin of the scheduler's release bundle, or the same command with --output json")
 	}
 	return nil
 }
@@ -122,7 +123,7 @@ func whatIfPathOf(namespace, name string) string {
 	return whatIfPath + "?" + url.Values{"pod": {namespace + "/" + name}}.Encode()
 }
 
-// badge returns the class that has the colours of a result.
+// badge returns the CSS class with the colours of a result.
 func badge(result string) string {
 	switch result {
 	case "Bound", "Fits":
@@ -135,12 +136,12 @@ func badge(result string) string {
 
 func (p podSummary) waits() bool { return p.Result != "Bound" && p.Result != "Gone" }
 
-// Waiting returns the pods that wait.
+// Waiting returns the pending pods.
 func (l podList) Waiting() []podSummary {
 	return slices.DeleteFunc(slices.Clone(l.Items), func(p podSummary) bool { return !p.waits() })
 }
 
-// Others returns the pods that do not wait.
+// Others returns the pods that are not pending.
 func (l podList) Others() []podSummary {
 	return slices.DeleteFunc(slices.Clone(l.Items), podSummary.waits)
 }
@@ -163,7 +164,7 @@ func (d decision) Extended() bool {
 	return slices.ContainsFunc(d.Scores, func(s nodeScores) bool { return s.Extenders != 0 })
 }
 
-// StepSeconds returns the time of all steps.
+// StepSeconds returns the total duration of all steps.
 func (a attempt) StepSeconds() (sum float64) {
 	for _, step := range a.Steps {
 		sum += step.Seconds

@@ -214,7 +214,7 @@ func TestFunnel(t *testing.T) {
 		{"nothing", "0 nodes in the cluster; 0 nodes fit", decision{}, nil},
 		{"no node fits", "90 nodes in the cluster; Fit rejects 70; Taints rejects 20; 0 nodes fit",
 			decision{Nodes: 90, Evaluated: 90, Rejections: rejections}, []string{"22.22", "0"}},
-		{"some are looked at", "5000 nodes in the cluster; 100 looked at; Fit rejects 70; Taints rejects 20; 10 nodes fit; 10 scored; chosen of 2: node",
+		{"some are evaluated", "5000 nodes in the cluster; 100 evaluated; Fit rejects 70; Taints rejects 20; 10 nodes fit; 10 scored; chosen of 2: node",
 			decision{Nodes: 5000, Evaluated: 100, Feasible: 10, Rejections: rejections, Scores: make([]nodeScores, 10), Ties: 2, Node: "node"}, []string{"0.60", "0.5"}},
 		{"one fits", "91 nodes in the cluster; Fit rejects 70; Taints rejects 20; 1 node fits; chosen: node",
 			decision{Nodes: 91, Evaluated: 91, Feasible: 1, Rejections: rejections, Node: "node"}, []string{"23.08", "1.10"}},

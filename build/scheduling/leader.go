@@ -46,8 +46,8 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	found, err := client.CoordinationV1().Leases(lease.Namespace).Get(ctx, lease.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		return leader{}, nextstep.With(fmt.Errorf("there is no lease %s, by which schedulers agree on who leads", lease),
-			"kubectl get leases --all-namespaces, and name the scheduler's with --lease NAMESPACE/NAME")
+		return leader{}, nextstep.With(fmt.Errorf("there is no lease %s, which schedulers use for leader election", lease),
+			"kubectl get leases --all-namespaces, and set --lease to the scheduler's NAMESPACE/NAME")
 	case apierrors.IsForbidden(err):
 		return leader{}, missing(err, lease.Namespace, "get", "leases.coordination.k8s.io/"+lease.Name)
 	case err != nil:
@@ -55,7 +55,7 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	}
 	if found.Spec.HolderIdentity == nil || *found.Spec.HolderIdentity == "" {
 		return leader{}, nextstep.With(fmt.Errorf("no scheduler holds the lease %s", lease),
-			"kubectl --namespace %s get pods --output wide, and see that a scheduler runs", lease.Namespace)
+			"kubectl --namespace %s get pods --output wide, and check that a scheduler runs", lease.Namespace)
 	}
 	identity := *found.Spec.HolderIdentity
 	host := identity
@@ -68,20 +68,20 @@ func find(ctx context.Context, client kubernetes.Interface, lease lease) (leader
 	}
 	if pod == nil {
 		return leader{}, nextstep.With(
-			fmt.Errorf("%q holds the lease %s, and namespace %s has no pod of that name or node that runs kube-scheduler",
+			fmt.Errorf("%q holds the lease %s, but namespace %s has no kube-scheduler pod of that name or on that node",
 				identity, lease, lease.Namespace),
-			"kubectl get pods --all-namespaces --output wide, and name the lease of a scheduler that runs in a pod with --lease")
+			"kubectl get pods --all-namespaces --output wide, and set --lease to the lease of a scheduler that runs in a pod")
 	}
 	if pod.Status.Phase != corev1.PodRunning {
-		return leader{}, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s does not run: it is %s", pod.Namespace, pod.Name, pod.Status.Phase),
+		return leader{}, nextstep.With(fmt.Errorf("the scheduler's pod %s/%s is not running: its phase is %s", pod.Namespace, pod.Name, pod.Status.Phase),
 			"kubectl --namespace %s describe pod %s", pod.Namespace, pod.Name)
 	}
 	port, err := portOf(pod)
 	return leader{identity, pod.Namespace, pod.Name, port}, err
 }
 
-// podOf returns the pod of the scheduler on a host, or nil. For a pod in the host's network (as kubeadm's, which is
-// named after its node) the host name is the node's; otherwise it is the pod's name.
+// podOf returns the pod of the scheduler on a host, or nil. The host is the node for a pod in the node's network, such
+// as kubeadm's, which is named after its node. For other pods, the host name is the pod's name.
 func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host string) (*corev1.Pod, error) {
 	pods := client.CoreV1().Pods(lease.Namespace)
 	names := []string{"kube-scheduler-" + host, host}
@@ -133,7 +133,7 @@ func podOf(ctx context.Context, client kubernetes.Interface, lease lease, host s
 	}
 	return nil, nextstep.With(
 		fmt.Errorf("%s holds the lease %s, and several schedulers run there: %s and %s", host, lease, found[0].Name, found[1].Name),
-		"have them run on different nodes, or without hostNetwork")
+		"run them on different nodes, or without hostNetwork")
 }
 
 func runsScheduler(pod *corev1.Pod) bool { return len(schedulerpod.Find(pod)) > 0 }
@@ -144,7 +144,7 @@ func portOf(pod *corev1.Pod) (int, error) {
 	port := scheduler.Port()
 	if port == 0 {
 		value, _ := scheduler.Flag("secure-port")
-		return 0, nextstep.With(fmt.Errorf("the scheduler in pod %s/%s serves nothing: its --secure-port is %q", pod.Namespace, pod.Name, value),
+		return 0, nextstep.With(fmt.Errorf("the scheduler in pod %s/%s has no secure port: its --secure-port is %q", pod.Namespace, pod.Name, value),
 			"run it with --secure-port=%d", schedulerpod.DefaultPort)
 	}
 	return port, nil
@@ -156,6 +156,6 @@ func missing(err error, namespace, verb, resource string, below ...string) error
 	if len(below) > 0 {
 		what, question = resource+"/"+below[0], resource+" --subresource "+below[0]
 	}
-	return nextstep.With(fmt.Errorf("you lack the right to %s %s in namespace %s: %w", verb, what, namespace, err),
+	return nextstep.With(fmt.Errorf("you are not allowed to %s %s in namespace %s: %w", verb, what, namespace, err),
 		"kubectl auth can-i %s %s --namespace %s; see manifests/examples/records/reach-the-scheduler.yaml", verb, question, namespace)
 }

@@ -71,12 +71,12 @@ func TestLeaderIsFound(t *testing.T) {
 		{"no holder", schedulersLease, []runtime.Object{newLease("kube-scheduler", "")}, leader{}, "no scheduler holds the lease"},
 		{"a holder without a pod", schedulersLease,
 			[]runtime.Object{newLease("kube-scheduler", "cp1"+identity), newPod("kube-scheduler-cp2", "cp2", "kube-scheduler"), newPod("kube-scheduler-cp1", "cp1", "nginx")},
-			leader{}, `"cp1` + identity + `" holds the lease kube-system/kube-scheduler, and namespace kube-system has no pod`},
+			leader{}, `"cp1` + identity + `" holds the lease kube-system/kube-scheduler, but namespace kube-system has no kube-scheduler pod`},
 		{"two that could be it", second,
 			[]runtime.Object{newLease("second-scheduler", "cp1"+identity), newPod("a", "cp1", "kube-scheduler"), newPod("b", "cp1", "kube-scheduler")},
 			leader{}, "several schedulers run there: a and b"},
-		{"a pod that does not run", schedulersLease, []runtime.Object{newLease("kube-scheduler", "cp1"+identity), pending}, leader{}, "does not run: it is Pending"},
-		{"a scheduler that serves nothing", schedulersLease,
+		{"a pod that is not running", schedulersLease, []runtime.Object{newLease("kube-scheduler", "cp1"+identity), pending}, leader{}, "is not running: its phase is Pending"},
+		{"a scheduler without a secure port", schedulersLease,
 			[]runtime.Object{newLease("kube-scheduler", "cp1"+identity), newPod("kube-scheduler-cp1", "cp1", "kube-scheduler", "--secure-port=0")},
 			leader{}, `its --secure-port is "0"`},
 	} {
@@ -94,10 +94,10 @@ func TestLeaderIsFound(t *testing.T) {
 
 func TestMissingRightsAreNamed(t *testing.T) {
 	for _, tt := range []struct{ verb, resource, want, next string }{
-		{"get", "leases", "you lack the right to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
+		{"get", "leases", "you are not allowed to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
 			"kubectl auth can-i get leases.coordination.k8s.io/kube-scheduler --namespace kube-system"},
-		{"get", "pods", "you lack the right to get pods/kube-scheduler-cp1 in namespace kube-system", "kubectl auth can-i get pods/kube-scheduler-cp1 --namespace kube-system"},
-		{"list", "pods", "you lack the right to list pods in namespace kube-system", "kubectl auth can-i list pods --namespace kube-system"},
+		{"get", "pods", "you are not allowed to get pods/kube-scheduler-cp1 in namespace kube-system", "kubectl auth can-i get pods/kube-scheduler-cp1 --namespace kube-system"},
+		{"list", "pods", "you are not allowed to list pods in namespace kube-system", "kubectl auth can-i list pods --namespace kube-system"},
 	} {
 		client := fake.NewSimpleClientset(newLease("kube-scheduler", "cp1"+identity))
 		client.PrependReactor(tt.verb, tt.resource, func(clienttesting.Action) (bool, runtime.Object, error) {

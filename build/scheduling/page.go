@@ -57,10 +57,10 @@ func (o *options) pageCommand() *cobra.Command {
 	return command
 }
 
-// page is a proxy from a browser on this machine to the leading scheduler. Other users of the machine can connect to it
-// too, so it answers only requests that carry the token or the cookie, and refuses requests that a page from another
-// address makes the browser send. Browsers send the cookie to all ports of this address: a user who meanwhile opens a
-// page that another user of the machine serves gives that user access.
+// page is a proxy from a browser on this machine to the leading scheduler. Other users of the machine can also connect
+// to it, so it answers only requests with the token or the cookie, and refuses requests that pages of other addresses
+// make the browser send. Browsers send the cookie to all ports of this address. Opening a page that another user of the
+// machine serves therefore gives that user access.
 type page struct {
 	pages
 	scheduler *scheduler
@@ -107,7 +107,7 @@ func (p *page) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	const open = "; next: open the URL that kubectl scheduling page has printed"
 	switch cookie, err := request.Cookie(p.cookieName()); {
 	case !p.isHost(request.Host):
-		// An attacker has a name resolved to this address.
+		// In DNS rebinding, an attacker's host name resolves to this address.
 		http.Error(w, "the request is for another host"+open, http.StatusForbidden)
 	case equal(request.URL.Query().Get(tokenParameter), p.token):
 		p.welcome(w)
@@ -125,8 +125,8 @@ func (p *page) isHost(host string) bool {
 	return host == net.JoinHostPort("127.0.0.1", port) || host == net.JoinHostPort("localhost", port)
 }
 
-// fromHere reports whether a request is not sent by a page of another site. To SameSite, other ports of this machine are
-// the same site.
+// fromHere reports whether the sender of a request is not a page of another origin. SameSite does not ensure this,
+// because other ports of this machine are the same site.
 func fromHere(request *http.Request) bool {
 	site := request.Header.Get("Sec-Fetch-Site")
 	return site == "" || site == "same-origin" || site == "none"
@@ -134,8 +134,8 @@ func fromHere(request *http.Request) bool {
 
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
-// welcome sets the cookie and continues from a page of this server: after a redirect from a link elsewhere, browsers do
-// not send a SameSite=Strict cookie.
+// welcome sets the cookie and serves a page that opens the pods page. It does not redirect, because browsers do not
+// send a SameSite=Strict cookie after a redirect from a link on another site.
 func (p *page) welcome(w http.ResponseWriter) {
 	http.SetCookie(w, &http.Cookie{
 		Name: p.cookieName(), Value: p.cookie, Path: strings.TrimSuffix(prefix, "/"), HttpOnly: true, SameSite: http.SameSiteStrictMode,

@@ -178,7 +178,7 @@ func TestPageAfterTheLeaderMoves(t *testing.T) {
 	// Its pod is gone, and no other has taken its place.
 	c.schedulers["kube-scheduler-cp2"] = ""
 	p.scheduler.close()
-	if code, got := get(podsPath); code != http.StatusBadGateway || !strings.Contains(got, "kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp2") {
+	if code, got := get(podsPath); code != http.StatusBadGateway || !strings.Contains(got, "kubelet cannot reach the scheduler in pod kube-system/kube-scheduler-cp2") {
 		t.Errorf("got %d, %q", code, got)
 	}
 }

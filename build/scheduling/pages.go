@@ -17,7 +17,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// largestForm is the most bytes of a form: of a manifest as large as the scheduler takes, with all of it escaped.
+// largestForm limits the bytes of a form: those of the largest manifest that the scheduler accepts, fully escaped.
 const largestForm = 1 << 20
 
 // pages serves the scheduler's answers as HTML.
@@ -25,8 +25,8 @@ type pages struct {
 	ask func(ctx context.Context, question request) ([]byte, error)
 }
 
-// NewPages returns the pages of the scheduler at the URL base, for a client with the reader's credentials. Everyone who
-// can connect can read them: kubectl scheduling page lets only one browser connect.
+// NewPages returns a handler for the pages of the scheduler at the URL base. client sends the reader's credentials. The
+// handler does not authenticate its own clients, unlike kubectl scheduling page.
 func NewPages(client *http.Client, base string) http.Handler {
 	s, one := &scheduler{}, &session{client: client, base: base}
 	return pages{func(ctx context.Context, question request) ([]byte, error) {
@@ -85,7 +85,7 @@ func (p pages) answer(w http.ResponseWriter, request *http.Request) {
 	_, _ = rendered.WriteTo(w)
 }
 
-// newView returns the view of a request, whose content is empty.
+// newView returns the view of a request, with an empty answer.
 func newView(request *http.Request) view {
 	query := request.URL.Query()
 	v := view{
@@ -101,7 +101,7 @@ func newView(request *http.Request) view {
 	return v
 }
 
-// find asks the scheduler for what a browser wants, and decodes the answer. There is none yet for an empty form.
+// find sends the request of a browser to the scheduler, and decodes the answer. For an empty form it returns nil.
 func (p pages) find(from *http.Request, v *view) ([]byte, error) {
 	question := request{path: from.URL.Path, query: url.Values{}}
 	for _, name := range []string{"search", "pod", "nodes"} {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// stage is a row of the funnel: a text above a bar, whose edges may be rejected nodes.
+// stage is a row of the funnel: a text above a bar. The edges of the bar represent the rejected nodes.
 type stage struct {
 	Text, Class string
-	// From and Width are of the bar, and KeptFrom and Kept of its middle, in percent; Top and Base are the positions of
-	// the bar and of the text, in em.
+	// From and Width are the start and the width of the bar in percent, KeptFrom and Kept those of its middle. Top and
+	// Base are the positions of the bar and of the text in em.
 	From, Width, KeptFrom, Kept string
 	Top, Base                   float64
 }
@@ -28,10 +28,10 @@ type funnel struct {
 	Words string
 }
 
-// rejectingPlugins are at most as many plugins as have a row in the funnel.
+// rejectingPlugins limits the rows of plugins in the funnel.
 const rejectingPlugins = 6
 
-// add adds a stage of which some nodes are kept.
+// add adds a stage with a number of nodes, and with the number that it keeps.
 func (f *funnel) add(class, text string, nodes, kept int) {
 	s := stage{
 		Text: cut(text, 44), Class: class, Top: f.Height + 1.35, Base: f.Height + 1,
@@ -55,10 +55,10 @@ func (d decision) Funnel() *funnel {
 	f := &funnel{nodes: d.Nodes}
 	f.add("kept", counted(d.Nodes, "node")+" in the cluster", d.Nodes, d.Nodes)
 	if d.Evaluated < d.Nodes {
-		f.add("kept", fmt.Sprint(d.Evaluated)+" looked at", d.Evaluated, d.Evaluated)
+		f.add("kept", fmt.Sprint(d.Evaluated)+" evaluated", d.Evaluated, d.Evaluated)
 	}
 	rejected, plugins := d.rejectedByPlugin()
-	// If each node is rejected once, a row begins with the nodes that the row before has left.
+	// If each node is rejected only once, each row starts with the nodes that the previous row kept.
 	once, left := rejected+d.Feasible <= d.Evaluated, d.Evaluated
 	for _, p := range plugins {
 		text := fmt.Sprint(cut(plugin(p.Plugin), 28), " rejects ", p.Nodes)
@@ -86,7 +86,7 @@ func (d decision) Funnel() *funnel {
 	return f
 }
 
-// rejectedByPlugin returns how many nodes are rejected in all, and by each plugin, those that reject most first.
+// rejectedByPlugin returns the number of rejections in total, and by plugin in descending order.
 func (d decision) rejectedByPlugin() (all int, plugins []rejection) {
 	for _, r := range d.Rejections {
 		all += r.Nodes
@@ -108,7 +108,7 @@ func (d decision) rejectedByPlugin() (all int, plugins []rejection) {
 	return all, plugins
 }
 
-// cut shortens a text for a picture; the tables have all of it.
+// cut shortens a text for a picture. The tables have the full text.
 func cut(text string, length int) string {
 	if letters := []rune(text); len(letters) > length {
 		return string(letters[:length-1]) + "…"
@@ -116,7 +116,7 @@ func cut(text string, length int) string {
 	return text
 }
 
-// percent returns a number as part of another one, from 0 to 100. A small part is not shown as nothing.
+// percent returns number as a percentage of another number, 0 to 100. Small positive results are rounded up to 0.5.
 func percent(number, of any) string {
 	n, err := strconv.ParseFloat(fmt.Sprint(number), 64)
 	all, _ := strconv.ParseFloat(fmt.Sprint(of), 64)
@@ -131,7 +131,7 @@ func percent(number, of any) string {
 	return strconv.FormatFloat(100*n/all, 'f', 2, 64)
 }
 
-// chart is the history of the queue. Rows are some of its lengths.
+// chart is the history of the queue. Rows is a selection of its lengths.
 type chart struct {
 	From, To time.Time
 	Parts    []curve
@@ -154,9 +154,9 @@ var partsOfTheQueue = []struct {
 	where, about string
 	of           func(queueLengths) int
 }{
-	{"Active", "are tried next", func(l queueLengths) int { return l.Active }},
-	{"Backoff", "failed not long ago, and are tried again when their backoff ends", func(l queueLengths) int { return l.Backoff }},
-	{"Unschedulable", "wait for an event that may help, or for some minutes", func(l queueLengths) int { return l.Unschedulable }},
+	{"Active", "are scheduled next", func(l queueLengths) int { return l.Active }},
+	{"Backoff", "failed recently, and are retried after their backoff", func(l queueLengths) int { return l.Backoff }},
+	{"Unschedulable", "wait for an event that may make them schedulable, or for some minutes", func(l queueLengths) int { return l.Unschedulable }},
 	{"Permit", "have a node, and wait for Permit plugins", func(l queueLengths) int { return l.Permit }},
 }
 

@@ -21,7 +21,7 @@ const (
 	fewNodes = 4
 )
 
-// printer prints an answer. Everything that it prints of the cluster goes through line or table.
+// printer prints an answer. It prints values from the cluster only with line and table, which escape them.
 type printer struct {
 	out  io.Writer
 	wide bool
@@ -130,7 +130,7 @@ func (p printer) decision(d decision) {
 	p.table("From plugins", []string{"PLUGIN", "TEXT"}, words)
 }
 
-// scores prints the best nodes and the chosen one as columns: there are too many plugins to fit side by side.
+// scores prints the best nodes and the chosen one as columns, and plugins as rows, because there are many plugins.
 func (p printer) scores(d decision) {
 	if len(d.Scores) == 0 {
 		return
@@ -184,7 +184,7 @@ func (p printer) whatIf(answer whatIf) {
 	p.line("%s", answer.Summary)
 	p.decision(answer.decision)
 	if p.wide {
-		p.line("\nScheduling waited %s for this answer.", lasted(answer.Seconds))
+		p.line("\nScheduling paused for %s for this answer.", lasted(answer.Seconds))
 	}
 }
 
@@ -209,7 +209,7 @@ func (p printer) nodes(answer whatIf) {
 	p.table("", []string{"NODE", "FITS", "SCORE", "REASON"}, rows)
 }
 
-// unlisted returns how many more pods wait than are listed.
+// unlisted returns the number of pending pods that are not listed.
 func (q queue) unlisted() int {
 	lengths := q.Lengths
 	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)
@@ -224,9 +224,9 @@ func (p printer) queue(answer queue, namespace string) {
 	switch {
 	case len(answer.Items) > 0 || unlisted > 0:
 	case namespace != "":
-		p.line("No pods of namespace %s wait.", namespace)
+		p.line("No pods of namespace %s are pending.", namespace)
 	default:
-		p.line("No pods wait.")
+		p.line("No pods are pending.")
 	}
 	header := []string{"NAMESPACE", "NAME", "WHERE", "WAITS", "ATTEMPTS", "WAITS FOR"}
 	if p.wide {
@@ -246,6 +246,6 @@ func (p printer) queue(answer queue, namespace string) {
 	}
 	p.table("", header, rows)
 	if unlisted > 0 {
-		p.line("\n%s more pods wait, and are not listed.", strconv.Itoa(unlisted))
+		p.line("\n%s more pods are pending, but not listed.", strconv.Itoa(unlisted))
 	}
 }

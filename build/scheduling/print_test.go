@@ -112,7 +112,7 @@ func TestTables(t *testing.T) {
 			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR\na           b      Backoff   60m     3          A, B\n", false, printed(all)},
 		{"no room by evictions", `{"summary": "None fits.", "preemption": {"candidates": 0, "whyNot": "It may not evict."}}`,
 			"None fits.\n\nPreemption:\nNothing is evicted: It may not evict.\n", false, printed(printer.whatIf)},
-		{"an empty queue", `{"items": []}`, "No pods wait.\n", false, printed(all)},
+		{"an empty queue", `{"items": []}`, "No pods are pending.\n", false, printed(all)},
 		{"the queue with all", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "profile": "p", "priority": 7,
 			"first": "2024-01-01T11:00:00Z", "since": "2024-01-01T12:00:05Z", "until": "2024-01-01T12:00:04Z", "summary": "None fits."}]}`,
 			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR   PROFILE   PRIORITY   SINCE   TRIED IN   NOMINATED NODE   SUMMARY\n" +

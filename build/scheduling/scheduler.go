@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package scheduling implements the kubectl plugin that asks the scheduler why pods are pending, or why they are where
-// they are. It finds the leading scheduler, reaches it through the API server, and prints its answers.
+// Package scheduling implements the kubectl plugin that shows why pods are pending, or why they were placed on their
+// nodes. It finds the leading scheduler, connects to it through the API server, and prints its answers.
 package scheduling
 
 import (
@@ -60,8 +60,8 @@ type session struct {
 
 func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*scheduler, error) {
 	if as := config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
-		return nil, nextstep.With(errors.New("the scheduler has no impersonation, and would answer --as with your own rights"),
-			"leave --as out (or as: of the kubeconfig's user), or ask with that user's own credentials: --kubeconfig FILE, --token or --user")
+		return nil, nextstep.With(errors.New("the scheduler does not support impersonation, and would use your own permissions instead of those of --as"),
+			"leave out --as (or as: of the kubeconfig's user), or use the other user's credentials: --kubeconfig FILE, --token or --user")
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -141,9 +141,9 @@ func (s *scheduler) drop() {
 //
 // The scheduler's certificate is not verified, because the scheduler signs itself a new one at each start. The API
 // server is trusted instead; its certificate is verified. It and kubelet connect to the pod, and nothing else on this
-// machine or the network is in between. So anyone who can create pods there, or is root on the node, could answer; they
-// could equally replace the scheduler itself. So could another pod in the node's network that takes the port while no
-// scheduler runs.
+// machine or the network is in between. So anyone who can create pods there, or is root on the node, could answer. They
+// could also replace the scheduler itself. Another pod in the node's network could answer too, if it takes the port
+// while no scheduler runs.
 func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 	config := rest.CopyConfig(s.config)
 	config.Dial = tunnel.dial
@@ -162,7 +162,7 @@ func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
 type request struct {
 	path  string
 	query url.Values
-	// body is posted, with its content type; nil: there is none.
+	// body is posted with contentType. If it is nil, the request is a GET.
 	body        []byte
 	contentType string
 }
@@ -174,7 +174,7 @@ func (r request) verb() string {
 	return "get"
 }
 
-// ask returns the leader's answer. If the lease has moved meanwhile, it asks the next one, once.
+// ask returns the leader's answer. If the lease has moved meanwhile, it asks the new leader once.
 func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	session, err := s.reach(ctx)
 	if err != nil {
@@ -203,7 +203,7 @@ func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	return s.askOne(ctx, session, request)
 }
 
-// askOne returns one scheduler's answer, and retries when that is too busy.
+// askOne returns one scheduler's answer, and retries if that returns 429.
 func (s *scheduler) askOne(ctx context.Context, session *session, request request) ([]byte, error) {
 	defer s.waiting("the answer of the scheduler in pod %s", session.leader)()
 	for try := 1; ; try++ {
@@ -218,7 +218,7 @@ func (s *scheduler) askOne(ctx context.Context, session *session, request reques
 		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds >= 0 {
 			pause = min(time.Duration(seconds)*time.Second, longestPause)
 		}
-		fmt.Fprintf(s.progress, "the scheduler has too many requests (429): asking again in %s\n", pause)
+		fmt.Fprintf(s.progress, "the scheduler returned 429 (too many requests): retrying in %s\n", pause)
 		if err := sleep(ctx, pause); err != nil {
 			return nil, err
 		}
@@ -264,11 +264,11 @@ func (s *session) send(ctx context.Context, request request) (*http.Response, []
 // largestAnswer, in bytes, is much larger than the answers of a cluster with 15,000 nodes.
 const largestAnswer = 256 << 20
 
-// lost returns an error of the connection.
+// lost returns the error for a failed connection.
 func (s *session) lost(err error) error {
 	var outer *url.Error
 	if errors.As(err, &outer) {
-		// Its address means nothing outside of the pod.
+		// Its URL is only valid in the pod.
 		err = outer.Err
 	}
 	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", s.leader, err),

@@ -312,31 +312,31 @@ func TestErrors(t *testing.T) {
 		want      []string
 	}{
 		{"no right to port-forward", why, nil, "/portforward", []string{
-			"you lack the right to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
+			"you are not allowed to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
 			"next: kubectl auth can-i create pods/kube-scheduler-cp1 --subresource portforward --namespace kube-system"}},
-		{"no right to read the lease", why, nil, "/leases/kube-scheduler", []string{"you lack the right to get leases"}},
+		{"no right to read the lease", why, nil, "/leases/kube-scheduler", []string{"you are not allowed to get leases"}},
 		{"no right to read records", why, forbidden, "", []string{
-			"you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler (nonResourceURLs)", `User "jane" cannot get path`,
+			"you are not allowed to get the path /scheduling/pods/shop/web-0 of the scheduler (nonResourceURLs)", `User "jane" cannot get path`,
 			"next: kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml"}},
 		{"no right to post", []string{"what-if", "-f", pod}, forbidden, "", []string{"next: kubectl auth can-i post /scheduling/what-if;"}},
-		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"does not know who you are", "Unauthorized"}},
+		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"cannot authenticate you", "Unauthorized"}},
 		{"no record", why, answers(nil), "", []string{"no attempt to schedule this pod is recorded here", "next: kubectl --namespace shop get pod web-0"}},
 		{"a pod that has a node", []string{"what-if", "web-0"}, refusal(http.StatusConflict, `"details": {"kind": "pods", "name": "shop/web-0"}`, "pod shop/web-0 is bound to node n1"), "", []string{
 			"pod shop/web-0 is bound to node n1; next: kubectl scheduling --namespace shop why web-0"}},
-		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 has no /scheduling/pods/shop/web-0", "--record-pods=0"}},
+		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 does not serve /scheduling/pods/shop/web-0", "--record-pods=0"}},
 		{"the scheduler's own words, with control characters", why, status(http.StatusInternalServerError, "broken\x1b[2J"), "", []string{
-			`answers 500 Internal Server Error: broken\x1b[2J; next: kubectl --namespace kube-system logs kube-scheduler-cp1`}},
-		{"no scheduler behind the port", why, nil, "", []string{"kubelet does not reach the scheduler in pod kube-system/kube-scheduler-cp1 on its port 10259: failed to connect"}},
-		{"a standby", why, status(http.StatusOK, `{"leader": false}`), "", []string{"holds the lease kube-system/kube-scheduler: it does not lead"}},
-		{"a standby that cannot tell", []string{"what-if", "web-0"}, refusal(http.StatusServiceUnavailable, isStandby, "any text"), "", []string{"it does not lead"}},
-		{"the leader of another lease", why, status(http.StatusOK, `{"leader": true, "leaderIdentity": "cp1_other"}`), "", []string{"leads by another lease than kube-system/kube-scheduler", "--lease"}},
+			`returned 500 Internal Server Error: broken\x1b[2J; next: kubectl --namespace kube-system logs kube-scheduler-cp1`}},
+		{"no scheduler behind the port", why, nil, "", []string{"kubelet cannot reach the scheduler in pod kube-system/kube-scheduler-cp1 on its port 10259: failed to connect"}},
+		{"a standby", why, status(http.StatusOK, `{"leader": false}`), "", []string{"holds the lease kube-system/kube-scheduler, but does not lead"}},
+		{"a standby that cannot tell", []string{"what-if", "web-0"}, refusal(http.StatusServiceUnavailable, isStandby, "any text"), "", []string{"but does not lead"}},
+		{"the leader of another lease", why, status(http.StatusOK, `{"leader": true, "leaderIdentity": "cp1_other"}`), "", []string{"leads with another lease than kube-system/kube-scheduler", "--lease"}},
 		{"no right to ask", []string{"nodes", "web-0"}, status(http.StatusForbidden, "forbidden"), "", []string{"the ClusterRole ask-scheduling-what-if of"}},
-		{"another form", why, status(http.StatusOK, `{"leader": true, "attempts": 3}`), "", []string{"has another format", "--output json"}},
+		{"another form", why, status(http.StatusOK, `{"leader": true, "attempts": 3}`), "", []string{"has a format that this version of the plugin does not support", "--output json"}},
 		{"no JSON", why, status(http.StatusOK, "<html>"), "", []string{"is not JSON"}},
 		{"an unknown output", append(why, "-o", "name"), nil, "", []string{"--output name is unknown"}},
 		{"an unknown lease", append(why, "--lease", "kube-system/none"), nil, "", []string{"there is no lease kube-system/none"}},
-		{"another user", append(why, "--as", "jane"), nil, "", []string{"would answer --as with your own rights"}},
-		{"a group", append(why, "--as-group", "g", "--as", "jane"), nil, "", []string{"would answer --as with your own rights"}},
+		{"another user", append(why, "--as", "jane"), nil, "", []string{"would use your own permissions instead of those of --as"}},
+		{"a group", append(why, "--as-group", "g", "--as", "jane"), nil, "", []string{"would use your own permissions instead of those of --as"}},
 		{"a name with a namespace", []string{"why", "shop/web-0"}, nil, "", []string{"not the name of a pod"}},
 		{"no pod", []string{"what-if"}, nil, "", []string{"expected one pod"}},
 		{"a pod and a file", []string{"nodes", "web-0", "-f", pod}, nil, "", []string{"expected one pod"}},
@@ -397,7 +397,7 @@ func TestRetryAfter429(t *testing.T) {
 		fmt.Fprint(w, bound)
 	})
 	out, errOut, err := c.kubectl(t, t.Context(), "why", "web-0")
-	if err != nil || out != "It is bound to node n1.\n" || strings.Count(errOut, "asking again in 0s\n") != 2 {
+	if err != nil || out != "It is bound to node n1.\n" || strings.Count(errOut, "retrying in 0s\n") != 2 {
 		t.Errorf("got %q and %q (%v)", out, errOut, err)
 	}
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
@@ -485,7 +485,7 @@ func TestQueue(t *testing.T) {
 		one, two  bool
 	}{{[]string{"queue"}, true, true}, {[]string{"queue", "-n", "a"}, true, false}, {[]string{"queue", "-n", "c"}, false, false}} {
 		out, _, err := c.kubectl(t, t.Context(), tt.arguments...)
-		if err != nil || strings.Contains(out, "one") != tt.one || strings.Contains(out, "two") != tt.two || !strings.HasSuffix(out, "\n6000 more pods wait, and are not listed.\n") {
+		if err != nil || strings.Contains(out, "one") != tt.one || strings.Contains(out, "two") != tt.two || !strings.HasSuffix(out, "\n6000 more pods are pending, but not listed.\n") {
 			t.Errorf("%q: got %q (%v)", tt.arguments, out, err)
 		}
 	}

@@ -24,7 +24,7 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// tunnel is a connection through the API server and kubelet to a port of a pod, as kubectl port-forward makes it.
+// tunnel is a connection through the API server and kubelet to a port of a pod, like that of kubectl port-forward.
 //
 // client-go's portforward.PortForwarder would listen on a port of this machine. After a lost connection, another user's
 // program could listen on that port and receive a token. So nothing listens here.
@@ -46,7 +46,7 @@ func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.C
 		connection httpstream.Connection
 		err        error
 	}
-	// Dial takes no context. A connection that is made too late is closed.
+	// Dial takes no context. A connection that opens too late is closed.
 	results := make(chan result)
 	go func() {
 		connection, _, err := dialer.Dial(portforward.PortForwardProtocolV1Name)
@@ -64,7 +64,7 @@ func openTunnel(ctx context.Context, client kubernetes.Interface, config *rest.C
 		case apierrors.IsForbidden(got.err):
 			return nil, missing(got.err, leader.namespace, "create", "pods/"+leader.pod, "portforward")
 		case got.err != nil:
-			return nil, nextstep.With(fmt.Errorf("the API server does not connect to the scheduler's pod %s: %w", leader, got.err),
+			return nil, nextstep.With(fmt.Errorf("the API server cannot connect to the scheduler's pod %s: %w", leader, got.err),
 				"kubectl --namespace %s port-forward pod/%s %d", leader.namespace, leader.pod, leader.port)
 		}
 		return &tunnel{connection: got.connection, leader: leader}, nil
@@ -95,7 +95,7 @@ func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the connection to the scheduler's pod %s: %w", t.leader, err)
 	}
-	// Only kubelet writes to it.
+	// Only kubelet writes to this stream.
 	errorStream.Close()
 	headers.Set(corev1.StreamType, corev1.StreamTypeData)
 	dataStream, err := t.connection.CreateStream(headers)
@@ -107,7 +107,7 @@ func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	go func() {
 		message, _ := io.ReadAll(errorStream)
 		if len(message) > 0 {
-			conn.refused <- nextstep.With(fmt.Errorf("kubelet does not reach the scheduler in pod %s on its port %d: %s", t.leader, t.leader.port, escape(string(message))),
+			conn.refused <- nextstep.With(fmt.Errorf("kubelet cannot reach the scheduler in pod %s on its port %d: %s", t.leader, t.leader.port, escape(string(message))),
 				"kubectl --namespace %s logs %s", t.leader.namespace, t.leader.pod)
 		}
 		close(conn.refused)
@@ -115,7 +115,7 @@ func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	return conn, nil
 }
 
-// streams is a connection: its data, and kubelet's errors.
+// streams is a connection with a stream for the data and one for kubelet's errors.
 type streams struct {
 	httpstream.Stream
 	errorStream httpstream.Stream

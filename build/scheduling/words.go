@@ -12,12 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 )
 
-// This file has the words that tables and pages share.
+// This file has the texts that tables and pages share.
 
-// otherPlugins stands in an answer for the plugins that reject nodes with more texts than are kept.
+// otherPlugins is the plugin name of the rejections in an answer that exceed the limit of separate texts.
 const otherPlugins = "…"
 
-// escape replaces what a terminal would obey, or would hide: control characters, and those that change the direction.
+// escape quotes characters that a terminal would interpret or hide: control characters, and those that change the text
+// direction.
 func escape(text string) string {
 	var safe strings.Builder
 	for _, r := range text {
@@ -31,7 +32,7 @@ func escape(text string) string {
 	return safe.String()
 }
 
-// counted returns a number of things.
+// counted returns a number and a noun, which is in the plural unless the number is 1.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun
@@ -39,7 +40,7 @@ func counted(n int, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// plugin returns a plugin's name as people read it.
+// plugin returns the name under which a plugin is shown.
 func plugin(name string) string {
 	if name == otherPlugins {
 		return "other plugins"
@@ -47,7 +48,7 @@ func plugin(name string) string {
 	return cmp.Or(name, "an extender")
 }
 
-// lasted returns seconds in the unit that fits.
+// lasted formats a duration in seconds with a suitable unit.
 func lasted(seconds float64) string {
 	took := time.Duration(seconds * float64(time.Second))
 	switch {
@@ -67,7 +68,7 @@ func until(now, then time.Time) string { return "in " + since(then, now) }
 func stamp(t time.Time) string         { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
 func clock(t time.Time) string         { return t.UTC().Format("15:04") + " UTC" }
 
-// Tie returns a sentence about nodes with the same score; empty if one is the best.
+// Tie returns a sentence about nodes that share the highest score, or "" if only one has it.
 func (d decision) Tie() string {
 	if d.Ties < 2 {
 		return ""
@@ -75,7 +76,7 @@ func (d decision) Tie() string {
 	return fmt.Sprintf("%d nodes have the highest total, and one of them is chosen at random.", d.Ties)
 }
 
-// Sentences returns what preemption found; names shortens lists of names.
+// sentences describes the result of preemption. names shortens lists of names.
 func (p preemption) sentences(names func([]string) string) string {
 	var sentences []string
 	if p.Candidates > 0 {

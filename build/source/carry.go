@@ -212,7 +212,7 @@ func isLicence(name string, _ []byte) bool {
 	return slices.ContainsFunc(licenceNames, func(start string) bool { return strings.HasPrefix(name, start) })
 }
 
-// importsOf returns the imports of the Go files in a directory, on any system.
+// importsOf returns the imports of all Go files in a directory, for any operating system.
 func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	found, isPackage := map[string]bool{}, false
 	for name, content := range files {
@@ -238,8 +238,7 @@ func importsOf(files map[string][]byte, folder string) ([]string, error) {
 	return slices.Sorted(maps.Keys(found)), nil
 }
 
-// checkImports returns an error for imports that are not in vendor/, Kubernetes or the standard library, whose packages
-// begin with a word that is not a host name.
+// checkImports returns an error for imports that are not in vendor/, Kubernetes or the standard library.
 func checkImports(list []*Vendored, imports map[string][]string) error {
 	known := map[string]bool{}
 	for _, vendored := range list {
@@ -268,7 +267,7 @@ func checkImports(list []*Vendored, imports map[string][]string) error {
 			"or remove the packages that import them")
 }
 
-// isStandard reports whether an import is from the standard library.
+// isStandard reports whether an import is from the standard library, whose import paths do not begin with a host name.
 func isStandard(imported string) bool {
 	host, _, _ := strings.Cut(imported, "/")
 	return !strings.Contains(host, ".")

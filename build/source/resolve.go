@@ -28,15 +28,16 @@ import (
 
 const (
 	schemePackage = kubernetesModule + "/pkg/scheduler/apis/config/scheme"
-	// byHand is the next step where the code of a module does not say what is meant.
-	byHand = "write the entry into modules.yaml yourself; see docs/modules.md"
-	// otherVersion is the next step where a version of a module does not fit; it names the module.
+	// manualEntry is the next step if the code of a module is ambiguous.
+	manualEntry = "write the entry into modules.yaml yourself; see docs/modules.md"
+	// otherVersion is the next step if the version of a module is incompatible. Its argument is the module path.
 	otherVersion = "use the module's version for Kubernetes 1.23: go list -m -versions %s"
 )
 
-// Resolve makes the entry of modules.yaml for plugins of a module: it finds their packages and constructors, the
-// package that knows their arguments, their CRDs, and all that these import and the tree of a Kubernetes release, a
-// commit of repository, does not have. It refuses what cannot be in one binary with that release.
+// Resolve returns the entry of modules.yaml for plugins of a module. The entry has the packages and constructors of the
+// plugins, the package that registers their arguments, their CRDs, and all imported packages that are not in the tree
+// of the Kubernetes release, which is a commit of repository. Resolve returns an error if the module and that release
+// cannot be in one binary.
 func Resolve(ctx context.Context, name, version string, plugins []string, repository, commit string) (Module, error) {
 	r := resolver{ctx: ctx, repository: repository, commit: commit, modules: map[string]*unpackedModule{}}
 	defer r.cleanup()
@@ -76,28 +77,28 @@ func Resolve(ctx context.Context, name, version string, plugins []string, reposi
 	if m.Arguments, err = code.arguments(name); err != nil {
 		return Module{}, err
 	}
-	return m, r.close(&m)
+	return m, r.addImports(&m)
 }
 
-// resolver follows imports from a module's plugins.
+// resolver follows the imports of a module's plugins.
 type resolver struct {
 	ctx                context.Context
 	repository, commit string
 	vendored           []*Vendored
 	root               *unpackedModule
-	// modules are those that were unpacked, by path and version.
+	// modules has the unpacked modules by PATH@VERSION.
 	modules map[string]*unpackedModule
 }
 
 type unpackedModule struct {
 	path, version, sum, folder string
-	// requires are the versions of the modules that its go.mod names, by their paths.
+	// requires has the versions of the modules that its go.mod requires, by module path.
 	requires map[string]string
 }
 
 func (m *unpackedModule) String() string { return m.path + "@" + m.version }
 
-// goMod reads go.mod; a module from before there were modules has none.
+// goMod parses the module's go.mod. The result is empty if there is none, as in releases older than Go modules.
 func (m *unpackedModule) goMod(
 	parse func(string, []byte, modfile.VersionFixer) (*modfile.File, error),
 ) (*modfile.File, error) {
@@ -114,8 +115,8 @@ func (m *unpackedModule) goMod(
 	return file, nil
 }
 
-// addReplacements takes the versions that a module replaces others by for those that it requires. They count in its own
-// build alone, but they say what it was made with.
+// addReplacements uses the versions in the module's replace directives as required versions. The go command only
+// applies replace directives in the module's own build, but these are the versions with which it was built.
 func (m *unpackedModule) addReplacements() error {
 	file, err := m.goMod(modfile.Parse)
 	if err != nil {
@@ -135,7 +136,7 @@ func (r *resolver) cleanup() {
 	}
 }
 
-// unpack has a module's files in a folder, and reads what it requires.
+// unpack downloads a module into a temporary directory and reads its requirements.
 func (r *resolver) unpack(name, version string) (*unpackedModule, error) {
 	if m := r.modules[name+"@"+version]; m != nil {
 		return m, nil
@@ -169,7 +170,7 @@ func (r *resolver) unpack(name, version string) (*unpackedModule, error) {
 	return m, nil
 }
 
-// sameMinor refuses a module that was made for another minor release of Kubernetes.
+// sameMinor returns an error if the module was made for another minor release of Kubernetes.
 func (r *resolver) sameMinor() error {
 	needs := r.root.requires[kubernetesModule]
 	if needs == "" {
@@ -184,7 +185,7 @@ func (r *resolver) sameMinor() error {
 	return nil
 }
 
-// free refuses a name that a plugin of upstream's has, or one in the registry of the tree that is checked out.
+// free returns an error if upstream, or the registry of the checked-out tree, already has a plugin of that name.
 func (r *resolver) free(name string) error {
 	const folder = "pkg/scheduler/framework/plugins/"
 	names, err := git(r.ctx, r.repository, nil, "cat-file", "blob", r.commit+":"+folder+"names/names.go")
@@ -202,28 +203,28 @@ func (r *resolver) free(name string) error {
 	return nil
 }
 
-// goPackage is what is read of a package of a module.
+// goPackage has what the resolver needs of a package.
 type goPackage struct {
 	name, folder string
 	imports      []string
-	// constants are those with a literal text, by their names.
+	// constants has the values of string constants by name, if they are literals.
 	constants map[string]string
-	// constructors are the functions that make a plugin.
+	// constructors are the names of the exported functions that return a plugin.
 	constructors []string
-	// words are the names that are used in it.
-	words   map[string]bool
-	hasInit bool
+	// identifiers are all identifiers in the package, in lower case.
+	identifiers map[string]bool
+	hasInit     bool
 }
 
-// goModule is what is read of a module: its packages by their folders, and its CRDs by their files.
+// goModule has what the resolver needs of a module: its packages by directory, and its CRDs by file.
 type goModule struct {
 	packages map[string]*goPackage
 	crds     map[string][]CRD
-	// registered are the plugins that the module's own commands register, by name: package folder and constructor.
+	// registered has the plugins that the module's own commands register, by name: package directory and constructor.
 	registered map[string][2]string
 }
 
-// scan reads all packages of a module but its tests and what it vendors.
+// scan reads all packages and CRDs of a module, except tests and vendored packages.
 func scan(root string) (*goModule, error) {
 	m := &goModule{packages: map[string]*goPackage{}, crds: map[string][]CRD{}, registered: map[string][2]string{}}
 	files := map[string]*ast.File{}
@@ -249,7 +250,7 @@ func scan(root string) (*goModule, error) {
 			if err != nil {
 				return err
 			}
-			// Of what is no definition, a chart's template among them, nothing is wanted.
+			// Files that cannot be parsed, such as the templates of a chart, have no CRDs.
 			if crds, err := parseCRDs(content); err == nil {
 				m.crds[relative] = crds
 			}
@@ -282,7 +283,7 @@ func scan(root string) (*goModule, error) {
 func (m *goModule) add(folder string, file *ast.File) {
 	p := m.packages[folder]
 	if p == nil {
-		p = &goPackage{name: file.Name.Name, folder: folder, constants: map[string]string{}, words: map[string]bool{}}
+		p = &goPackage{name: file.Name.Name, folder: folder, constants: map[string]string{}, identifiers: map[string]bool{}}
 		m.packages[folder] = p
 	}
 	for _, spec := range file.Imports {
@@ -313,14 +314,14 @@ func (m *goModule) add(folder string, file *ast.File) {
 	}
 	ast.Inspect(file, func(node ast.Node) bool {
 		if name, ok := node.(*ast.Ident); ok {
-			p.words[strings.ToLower(name.Name)] = true
+			p.identifiers[strings.ToLower(name.Name)] = true
 		}
 		return true
 	})
 }
 
-// isConstructor says whether a function is a PluginFactory: func(runtime.Object, framework.Handle) (framework.Plugin,
-// error).
+// isConstructor reports whether a function is a PluginFactory, func(runtime.Object, framework.Handle)
+// (framework.Plugin, error).
 func isConstructor(function *ast.FuncDecl) bool {
 	if function.Recv != nil || !function.Name.IsExported() || function.Type.TypeParams != nil ||
 		function.Type.Results == nil {
@@ -344,7 +345,8 @@ func isConstructor(function *ast.FuncDecl) bool {
 	return slices.Equal(types, []string{"Object", "Handle", "Plugin", "error"})
 }
 
-// addRegistered reads the calls app.WithPlugin(package.Constant, package.Constructor) of a command.
+// addRegistered adds the plugins that a command registers by calls app.WithPlugin(package.Constant,
+// package.Constructor).
 func (m *goModule) addRegistered(file *ast.File) {
 	imported := map[string]*goPackage{}
 	for _, spec := range file.Imports {
@@ -385,8 +387,8 @@ func (m *goModule) addRegistered(file *ast.File) {
 	})
 }
 
-// plugin finds the plugin of that name: as the module's own command registers it, or the one constructor of the one
-// package with a constant of that text whose own name ends with Name.
+// plugin returns the plugin of that name, as the module's own command registers it. If none does, it returns the only
+// constructor of the only package in which a constant whose name ends with "Name" has that value.
 func (m *goModule) plugin(module, name string) (Plugin, error) {
 	if found, ok := m.registered[name]; ok {
 		return Plugin{Name: name, Package: found[0], Constructor: found[1]}, nil
@@ -425,12 +427,12 @@ func (m *goModule) plugin(module, name string) (Plugin, error) {
 			constructors = append(constructors, p.Package+"."+p.Constructor)
 		}
 		return Plugin{}, nextstep.With(fmt.Errorf("%s has several constructors for %s: %s", module, name,
-			strings.Join(constructors, ", ")), byHand)
+			strings.Join(constructors, ", ")), manualEntry)
 	}
 }
 
-// crdsOf are the files with the definitions of the resources that a package, or one below it, names. Where several
-// files define the same, the first one is taken.
+// crdsOf returns the files with the CRDs of the resources that a package, or a package below it, uses. If several files
+// define the same CRD, it returns the first.
 func (m *goModule) crdsOf(folder string) []string {
 	var files []string
 	taken := map[string]bool{}
@@ -438,7 +440,7 @@ func (m *goModule) crdsOf(folder string) []string {
 		for _, crd := range m.crds[file] {
 			for _, p := range m.packages {
 				below := p.folder == folder || strings.HasPrefix(p.folder, folder+"/")
-				if below && p.words[crd.Spec.Names.Plural] && !taken[crd.Metadata.Name] {
+				if below && p.identifiers[crd.Spec.Names.Plural] && !taken[crd.Metadata.Name] {
 					taken[crd.Metadata.Name] = true
 					files = append(files, file)
 				}
@@ -448,7 +450,7 @@ func (m *goModule) crdsOf(folder string) []string {
 	return slices.Compact(files)
 }
 
-// arguments is the package that adds types to the scheduler's scheme when it is initialised; "" if there is none.
+// arguments returns the package that adds types to the scheduler's scheme in its init function, or "".
 func (m *goModule) arguments(module string) (string, error) {
 	var found []string
 	for _, folder := range slices.Sorted(maps.Keys(m.packages)) {
@@ -458,14 +460,14 @@ func (m *goModule) arguments(module string) (string, error) {
 	}
 	if len(found) > 1 {
 		return "", nextstep.With(fmt.Errorf("several packages of %s add to the scheduler's scheme: %s", module,
-			strings.Join(found, ", ")), byHand)
+			strings.Join(found, ", ")), manualEntry)
 	}
 	return strings.Join(found, ""), nil
 }
 
-// close adds to m all packages that its plugins and arguments import, of its own and of other modules, and that
-// Kubernetes does not vendor.
-func (r *resolver) close(m *Module) error {
+// addImports adds to m all packages that its plugins and arguments import and that Kubernetes does not vendor: packages
+// of the module itself, and of other modules as dependencies.
+func (r *resolver) addImports(m *Module) error {
 	have := map[string]bool{}
 	for _, vendored := range r.vendored {
 		for _, name := range vendored.Packages {
@@ -538,9 +540,9 @@ func (r *resolver) close(m *Module) error {
 	return nil
 }
 
-// asked is the module that a package comes from, as the module that imports it asks for it, or the root does: the one
-// with the longest path.
-func (r *resolver) asked(imported string, by *unpackedModule) (name, version string) {
+// requested returns the module that contains a package, which is the one with the longest matching path, and the higher
+// of the versions that the importing module and the root module require.
+func (r *resolver) requested(imported string, by *unpackedModule) (name, version string) {
 	for _, requires := range []map[string]string{{by.path: by.version}, by.requires, r.root.requires} {
 		for candidate, v := range requires {
 			if (imported == candidate || strings.HasPrefix(imported, candidate+"/")) && len(candidate) > len(name) {
@@ -554,11 +556,11 @@ func (r *resolver) asked(imported string, by *unpackedModule) (name, version str
 	return name, version
 }
 
-// required is the module that a package comes from: upstream's version where upstream vendors some of it, which may not
-// be older than what the importing module requires. It says, too, whether the module lies in the tree of Kubernetes
-// whole.
+// required returns the module that contains a package. If upstream vendors some of the module, the version is
+// upstream's, which must not be older than the requested version. inStaging reports whether the Kubernetes tree
+// contains the whole module.
 func (r *resolver) required(imported string, by *unpackedModule) (takes module.Version, inStaging bool, err error) {
-	name, version := r.asked(imported, by)
+	name, version := r.requested(imported, by)
 	takes = module.Version{Path: name, Version: version}
 	at := slices.IndexFunc(r.vendored, func(v *Vendored) bool { return v.Module.Path == name && v.Module.Version != "" })
 	if at < 0 || r.vendored[at].inStaging() {
@@ -575,7 +577,7 @@ func (r *resolver) required(imported string, by *unpackedModule) (takes module.V
 	return takes, false, nil
 }
 
-// provider unpacks the module that a package comes from; nil for a module that lies in the tree of Kubernetes whole.
+// provider unpacks the module that contains a package. It returns nil if the Kubernetes tree contains the whole module.
 func (r *resolver) provider(imported string, by *unpackedModule) (*unpackedModule, error) {
 	takes, inStaging, err := r.required(imported, by)
 	if err != nil || inStaging {
@@ -583,7 +585,7 @@ func (r *resolver) provider(imported string, by *unpackedModule) (*unpackedModul
 	}
 	if takes.Path == "" {
 		return nil, nextstep.With(
-			fmt.Errorf("%s imports %s, which is in none of the modules that it requires", by, imported), byHand)
+			fmt.Errorf("%s imports %s, which is in none of the modules that it requires", by, imported), manualEntry)
 	}
 	return r.unpack(takes.Path, takes.Version)
 }

@@ -15,8 +15,8 @@ import (
 )
 
 // index counts the bound and assumed pods of each group by node, and those of each side of each edge by the domains of
-// their nodes. At the beginning of a cycle it applies the changes since the last one, and then it is only read.
-// Terminating pods do not count.
+// their nodes. At the beginning of a cycle it applies the changes since the last cycle. It does not change during a
+// cycle. Terminating pods do not count.
 type index struct {
 	groupBy    []string
 	roleLabel  string // "" if no annotation is read
@@ -26,41 +26,40 @@ type index struct {
 
 	follower changes.Follower
 	domains  *topology.Domains
-	nodes    map[*v1.Node]*node // keyed by their objects, which never change in place
+	nodes    map[*v1.Node]*node // by their Node objects, which are immutable
 	groups   map[string]*group
 	peers    map[peersKey]*peers
 	marks    marks
 }
 
-// marks holds the weights of the scored pod's peers in each domain. The pods of a job are scheduled one after the
-// other: only the first iterates over all domains, and later changes update the sums.
+// marks has the weights of the scored pod's peers in each domain. The pods of a job are scheduled one after another, so
+// only the first of them iterates over all domains. Later changes update the sums.
 type marks struct {
 	// group is the marked group, whose pods are counted by node.
 	group   string
 	keys    []peersKey
 	weights []int64
-	// total is the weight of all peers, also of those without a domain. sums has the weights in each domain, by its
-	// number.
+	// total is the weight of all peers, including those without a domain. sums has the weights by domain number.
 	total int64
 	sums  []int64
 	// round counts the calls of mark.
 	round uint64
 }
 
-// grow ensures that all domains have sums, also those without peers.
+// grow ensures that all domains have sums, including those without peers.
 func (m *marks) grow(numbers int) {
 	if missing := numbers - len(m.sums); missing > 0 {
 		m.sums = append(m.sums, make([]int64, missing)...)
 	}
 }
 
-// add adds to the sum of a domain.
+// add adds n to the sum of a domain.
 func (m *marks) add(domain *topology.Domain, n int64) {
 	m.grow(domain.Number + 1)
 	m.sums[domain.Number] += n
 }
 
-// mark computes the sums for these peers and weights, and counts the pods of a group.
+// mark computes the sums for these peers and weights, and the number of pods of a group on each node.
 func (x *index) mark(group string, keys []peersKey, weights []int64) {
 	if x.marks.round > 0 && x.marks.group == group && reflect.DeepEqual(x.marks.keys, keys) && reflect.DeepEqual(x.marks.weights, weights) {
 		x.marks.grow(x.domains.Numbers())
@@ -85,12 +84,12 @@ func (x *index) mark(group string, keys []peersKey, weights []int64) {
 	}
 }
 
-// node is a node of the snapshot. Its data are in one place, because a cycle reads hundreds of nodes that are not in
-// the processor's cache.
+// node is a node of the snapshot. Its data are stored together, because a cycle reads hundreds of nodes that are not in
+// the CPU cache.
 type node struct {
 	name    string
 	domains []*topology.Domain
-	// numbers are the numbers of the domains, or none without a domain.
+	// numbers has the number of the domain at each level, or the constant none.
 	numbers []int32
 	room    [4]int32
 	// pods is the number of pods of the marked group on the node, valid for one round.
@@ -112,7 +111,7 @@ func (x *index) enter(on *node, object *v1.Node) {
 	}
 }
 
-// add changes the number of pods of the marked group.
+// add adds to the number of pods of the marked group on the node.
 func (n *node) add(round uint64, pods int32) {
 	if n.round != round {
 		n.round, n.pods = round, 0
@@ -120,7 +119,7 @@ func (n *node) add(round uint64, pods int32) {
 	n.pods += pods
 }
 
-// podsIn returns the number of pods of the group of a round.
+// podsIn returns the number of pods on the node of the group that was marked in a round.
 func (n *node) podsIn(round uint64) int32 {
 	if n.round != round {
 		return 0
@@ -128,16 +127,16 @@ func (n *node) podsIn(round uint64) int32 {
 	return n.pods
 }
 
-// group counts the pods of a group.
+// group has the number of pods of a group by node.
 type group struct {
 	on map[*node]int32
-	// full are the names of the nodes with maxPerNode of them.
+	// full has the names of the nodes with maxPerNode pods of the group.
 	full map[string]bool
 }
 
 // peersKey identifies the pods of one side of an edge, or of a role.
 type peersKey struct {
-	// side is twice the number of an edge, plus one for the pods that To selects. For roles it is role.
+	// side is twice the number of an edge, plus one for the side To. For roles it is the constant role.
 	side int
 	// scope is the group of the peers, their namespace, or "". For roles it is the group and the role.
 	scope string
@@ -145,10 +144,10 @@ type peersKey struct {
 
 const role = -1
 
-// peers are the pods of one side of an edge, or of a role, in one scope.
+// peers has the numbers of pods of one side of an edge, or of a role, in one scope.
 type peers struct {
 	total int64
-	// in is the number of those whose node has a domain at each level, and at the number in each domain.
+	// in has the number of pods whose node has a domain, by level. at has the number of pods in each domain.
 	in []int64
 	at map[*topology.Domain]int64
 }
@@ -157,7 +156,7 @@ func newPeers(levels int) *peers {
 	return &peers{in: make([]int64, levels), at: make(map[*topology.Domain]int64)}
 }
 
-// count counts pods on a node in these domains.
+// count adds n pods on a node in these domains.
 func (p *peers) count(domains []*topology.Domain, n int64) {
 	p.total += n
 	for level, domain := range domains {
@@ -174,7 +173,7 @@ func (p *peers) count(domains []*topology.Domain, n int64) {
 // edge is an edge of the arguments.
 type edge struct {
 	from, to labels.Selector
-	// same is set if both sides are the same pods, which are counted once.
+	// same is true if both sides select the same pods, which are then counted once.
 	same   bool
 	scope  config.WorkloadTopologyScope
 	weight int64
@@ -221,7 +220,7 @@ func newIndex(args *config.WorkloadTopologyArgs) (*index, error) {
 	return x, nil
 }
 
-// compile returns a selector, which selects all pods if it is not given.
+// compile returns a selector, which selects all pods for nil.
 func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
 	if selector == nil {
 		return labels.Everything(), nil
@@ -229,7 +228,8 @@ func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(selector)
 }
 
-// group returns the name of a pod's group, or "" without a group. Values of labels have neither slashes nor commas.
+// group returns the name of a pod's group, or "" without a group. Names are unique, because values of labels contain no
+// slashes and no commas.
 func (x *index) group(pod *v1.Pod) string {
 	var name strings.Builder
 	name.WriteString(pod.Namespace)
@@ -260,7 +260,7 @@ func (e *edge) scopeOf(pod *v1.Pod, group string) (scope string, ok bool) {
 	return "", true
 }
 
-// sides calls do for each side of an edge that a pod is on.
+// sides calls do for each side of each edge that selects a pod.
 func (x *index) sides(pod *v1.Pod, group string, do func(e *edge, key peersKey)) {
 	set := labels.Set(pod.Labels)
 	for i, e := range x.edges {

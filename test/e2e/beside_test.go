@@ -34,7 +34,7 @@ func (o *operator) secondScheduler(t *testing.T) {
   [[ $(nsenter --target "$process" --uts hostname) != `+pod+` ]] || leader=$process
 done
 kill -KILL "$leader"`)
-		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, stepTimeout, func(ctx context.Context) (bool, error) {
 			holder := o.holder(t, "second-scheduler")
 			return holder != "" && holder != leader, nil
 		})

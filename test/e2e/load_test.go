@@ -193,7 +193,7 @@ func (l *load) settled(t *testing.T, within time.Duration) int {
 // untilBound waits until no pod is pending.
 func (l *load) untilBound(t *testing.T, scheduler string) {
 	t.Helper()
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(stepTimeout)
 	defer deadline.Stop()
 	for {
 		waiting := slices.ContainsFunc(l.waiting(), func(name string) bool { return strings.HasSuffix(name, "("+scheduler+")") })
@@ -203,7 +203,7 @@ func (l *load) untilBound(t *testing.T, scheduler string) {
 		select {
 		case <-l.changed:
 		case <-deadline.C:
-			t.Fatalf("pods still wait for %s after %s", scheduler, patience)
+			t.Fatalf("pods still wait for %s after %s", scheduler, stepTimeout)
 		}
 	}
 }
@@ -284,13 +284,13 @@ func (l *load) during(t *testing.T, work func()) (gap, took time.Duration) {
 	work()
 	took = time.Since(from)
 	finished := from.Add(took)
-	deadline := time.NewTimer(patience)
+	deadline := time.NewTimer(stepTimeout)
 	defer deadline.Stop()
 	for !l.boundSince(finished) {
 		select {
 		case <-l.changed:
 		case <-deadline.C:
-			t.Fatalf("no pod that came since is bound after %s", patience)
+			t.Fatalf("no pod that came since is bound after %s", stepTimeout)
 		}
 	}
 	return l.gap(from, finished), took

@@ -35,15 +35,15 @@ const (
 	manifestFile = "/etc/kubernetes/manifests/kube-scheduler.yaml"
 	stateFolder  = "/var/lib/kube-scheduler-swap"
 	// fakeNodes is the number of nodes, and fewestPods the minimum
-	// number of pods that arrive while schedulers are replaced.
+	// number of pods that are created while schedulers are replaced.
 	fakeNodes  = 100
 	fewestPods = 500
-	// patience limits steps that take seconds. A pod that a scheduler tried just after its start, before it knew any
-	// nodes, waits for upstream's flush of unschedulable pods: 60 seconds, and 30 more at most.
-	patience = 3 * time.Minute
+	// stepTimeout limits steps that take seconds. A pod that is tried just after the scheduler's start, before the
+	// scheduler knows any nodes, waits 60 to 90 seconds for upstream's flush of unschedulable pods.
+	stepTimeout = 3 * time.Minute
 )
 
-// operator works on a control-plane node by the commands of the page.
+// operator runs the commands of the page on a control-plane node.
 type operator struct {
 	page   *page
 	node   *kubeadmnode.Node
@@ -123,7 +123,7 @@ func TestControlPlane(t *testing.T) {
 	step("NoPodIsLostOrBoundTwice", func(t *testing.T) { o.accounts(t, load, fewestPods) })
 	step("SecondScheduler", o.secondScheduler)
 	step("PowerCut", o.powerCut)
-	step("WithoutTheTool", o.byHand)
+	step("WithoutTheTool", o.withoutTool)
 	step("TwoControlPlaneNodes", o.twoNodes)
 	o.page.complete(t)
 	t.Log(table(o.figures))
@@ -152,7 +152,7 @@ func (o *operator) connect(t *testing.T) {
 	}
 }
 
-// labelNodes sets the label on every node that the plugin of the profile my-scheduler requires.
+// labelNodes sets on every node the label that the plugin of the profile my-scheduler requires.
 func (o *operator) labelNodes(t *testing.T) {
 	t.Helper()
 	patch := []byte(`{"metadata": {"labels": {"disktype": "ssd"}}}`)
@@ -217,7 +217,7 @@ func expect(t *testing.T, output string, words ...string) {
 	for _, word := range words {
 		if !strings.Contains(output, word) {
 			// The expected text comes last, where it is visible in a long log.
-			t.Fatalf("%s\nwant %q in what is above", output, word)
+			t.Fatalf("%s\nwant %q in the output above", output, word)
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (o *operator) expectOneManifest(t *testing.T) {
 		}
 	}
 	if want := []string{"etcd.yaml", "kube-apiserver.yaml", "kube-controller-manager.yaml", "kube-scheduler.yaml"}; !slices.Equal(names, want) {
-		t.Errorf("the folder that kubelet watches holds %q, want %q", names, want)
+		t.Errorf("the directory that kubelet watches contains %q, want %q", names, want)
 	}
 	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
@@ -274,7 +274,7 @@ func (o *operator) install(t *testing.T, load *load) {
 	output := o.page.do(t, o.node, "check")
 	expect(t, output, "nothing found", "+    image: registry.k8s.io/kube-scheduler:v1.23.17_", "+    - --config="+swap.ContainerConfigPath)
 	if after := o.sums(t); after != before {
-		t.Errorf("check or diff has changed something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("check or diff changed files:\n%s\nbefore:\n%s", after, before)
 	}
 	o.measure(t, load, "install, from kubeadm's scheduler", func() { output = o.page.do(t, o.node, "install") })
 	t.Log(output)
@@ -282,12 +282,12 @@ func (o *operator) install(t *testing.T, load *load) {
 	expect(t, output, "loaded registry.k8s.io/kube-scheduler:", "it holds the lease", "bound it to", "done:")
 	o.expectOneManifest(t)
 	if open := o.run(t, "find "+stateFolder+"/configs -perm /077"); open != "" {
-		t.Errorf("a configuration, which may hold secrets, is for others to read:\n%s", open)
+		t.Errorf("other users can read a configuration, which may contain secrets:\n%s", open)
 	}
 }
 
-// damagedArchives checks that nothing of a damaged archive is run, and imports
-// one: the good one can be installed after the remains of that import.
+// damagedArchives checks that damaged archives are refused, and imports them: the intact archive must be installable
+// even after a partial import.
 func (o *operator) damagedArchives(t *testing.T) {
 	size, err := strconv.Atoi(strings.TrimSpace(o.run(t, "stat --format %s kube-scheduler.tar")))
 	if err != nil {
@@ -322,7 +322,7 @@ func (o *operator) hangs(t *testing.T, load *load) {
 	o.expectDone(t)
 }
 
-// pulls makes the manifest pull the image from a registry at every start, without a registry.
+// pulls makes kubelet pull the image at every start, although there is no registry.
 func (o *operator) pulls(t *testing.T) {
 	manifest := strings.Replace(string(o.read(t, manifestFile)), "imagePullPolicy: IfNotPresent", "imagePullPolicy: Always", 1)
 	o.replaceManifest(t, []byte(manifest))
@@ -332,13 +332,13 @@ func (o *operator) pulls(t *testing.T) {
 	expect(t, o.run(t, "kube-scheduler-swap install --archive kube-scheduler.tar --config my-scheduler.yaml 2>&1"),
 		"does not work, so it cannot be used for a rollback", "its manifest is kept as "+stateFolder+"/broken-", "done:")
 	o.expectDone(t)
-	// As kubelet does with unused images.
+	// kubelet also removes unused images.
 	o.run(t, "ctr --namespace k8s.io images rm registry.k8s.io/kube-scheduler:v1.23.17")
 	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "which is no longer on this node, from "+stateFolder, "done:")
 	o.expectStock(t)
 }
 
-// uninstall removes everything of the tool except an annotation and manual edits.
+// uninstall checks that uninstall removes everything of the tool except an annotation and manual edits.
 func (o *operator) uninstall(t *testing.T) {
 	pod, err := swap.Describe(o.read(t, manifestFile))
 	if err != nil {
@@ -365,7 +365,7 @@ func (o *operator) uninstall(t *testing.T) {
 	o.expectStock(t)
 	if left := o.run(t, "find "+stateFolder+" -type f ! -name 'edited-*' ! -name 'broken-*'; find /etc/kubernetes/patches -type f; "+
 		"ctr --namespace k8s.io images ls --quiet | grep 'kube-scheduler.*fork' || true"); left != "" {
-		t.Errorf("left is:\n%s", left)
+		t.Errorf("uninstall left:\n%s", left)
 	}
 	o.run(t, "rm "+stateFolder+"/*.yaml")
 	expect(t, o.run(t, "kube-scheduler-swap uninstall 2>&1"), "nothing to roll back", "removed "+stateFolder, "done:")
@@ -376,16 +376,16 @@ func (o *operator) uninstall(t *testing.T) {
 	expect(t, output, "removed the image "+pod.Image, "removed /etc/kubernetes/patches/kube-scheduler+strategic.yaml",
 		"removed "+stateFolder, "done:")
 	if strings.Contains(output, "would restore the swap") {
-		t.Errorf("uninstall warns of the patch that it removes:\n%s", output)
+		t.Errorf("uninstall warns about the patch that it removes:\n%s", output)
 	}
 }
 
 func (o *operator) verify(t *testing.T) {
 	output := o.page.do(t, o.node, "verify", "kubectl get events",
-		"kubectl wait --for condition=PodScheduled --timeout "+patience.String()+" pod nginx\nkubectl get events")
+		"kubectl wait --for condition=PodScheduled --timeout "+stepTimeout.String()+" pod nginx\nkubectl get events")
 	expect(t, output, "swapped: v1.23.17+", "health     ok", "this node holds it", "kube-scheduler-cp1")
 	for _, profile := range []string{"default-scheduler", "my-scheduler"} {
-		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+		err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, stepTimeout, func(ctx context.Context) (bool, error) {
 			events, err := o.client.CoreV1().Events("").List(ctx, metav1.ListOptions{FieldSelector: "reason=Scheduled"})
 			if err != nil {
 				return false, nil
@@ -423,7 +423,7 @@ func (o *operator) network(t *testing.T) {
 	o.run(t, "mv /usr/lib/cni/bridge.away /usr/lib/cni/bridge")
 	expect(t, output, "network plugin is missing: /usr/lib/cni/bridge")
 	if output := o.run(t, "kube-scheduler-swap check"); strings.Contains(output, "network plugin") {
-		t.Errorf("check misses a plugin that is there:\n%s", output)
+		t.Errorf("check reports a plugin as missing that exists:\n%s", output)
 	}
 	// A backup in the directory that kubelet watches.
 	o.run(t, "cp "+manifestFile+" /etc/kubernetes/manifests/.hidden.yaml")
@@ -456,7 +456,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 		}
 	}
 	if after := o.sums(t); after != before {
-		t.Errorf("a configuration that was refused has changed something:\n%s\nbefore:\n%s", after, before)
+		t.Errorf("a refused configuration changed files:\n%s\nbefore:\n%s", after, before)
 	}
 
 	// The scheduler accepts this one, but can never get its lease.
@@ -497,7 +497,7 @@ func (o *operator) brokenConfigurations(t *testing.T, load *load) {
 	o.run(t, "until grep -q '^runs *no' <(kube-scheduler-swap status); do sleep 0.1; done")
 	output = o.refused(t, "kube-scheduler-swap install --config broken.yaml 2>&1")
 	if strings.Contains(output, "cannot be used for a rollback") {
-		t.Errorf("what kubelet had not restarted yet was taken for broken:\n%s", output)
+		t.Errorf("a pod that kubelet had not restarted yet was treated as broken:\n%s", output)
 	}
 	expect(t, output, "did not bind the probe pod", "the old one runs again")
 	expect(t, string(o.read(t, manifestFile)), "- --v=1\n")
@@ -525,7 +525,7 @@ func (o *operator) crashingImage(t *testing.T, load *load) {
 func (o *operator) unwritable(t *testing.T) {
 	install := "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml"
 	for name, c := range map[string]struct{ before, command, after, want string }{
-		"the folder of the manifests is read-only": {
+		"the directory of the manifests is read-only": {
 			before:  "mount --bind /etc/kubernetes/manifests /etc/kubernetes/manifests; mount -o remount,bind,ro /etc/kubernetes/manifests",
 			command: install,
 			after:   "umount /etc/kubernetes/manifests",
@@ -537,7 +537,7 @@ func (o *operator) unwritable(t *testing.T) {
 			after:   "umount /run/full",
 			want:    "no space left on device",
 		},
-		"another run is at work": {
+		"another run holds the lock": {
 			before:  "flock " + stateFolder + "/lock sleep infinity & echo $! > /run/holder; until ! flock --nonblock " + stateFolder + "/lock true; do sleep 0.1; done",
 			command: install,
 			after:   "pkill --parent $(cat /run/holder); flock " + stateFolder + "/lock true",
@@ -549,14 +549,14 @@ func (o *operator) unwritable(t *testing.T) {
 		output := o.refused(t, c.command+" 2>&1")
 		o.run(t, c.after)
 		if !strings.Contains(output, c.want) || !strings.Contains(output, "next:") {
-			t.Errorf("%s: want %q and what is next in:\n%s", name, c.want, output)
+			t.Errorf("%s: want %q and the next step in:\n%s", name, c.want, output)
 		}
 		if after := o.sums(t); after != before {
-			t.Errorf("%s: something has changed:\n%s\nbefore:\n%s", name, after, before)
+			t.Errorf("%s: files have changed:\n%s\nbefore:\n%s", name, after, before)
 		}
 		o.expectOneManifest(t)
 	}
-	// A rollback must work in an emergency: it needs no room for files that exist already.
+	// A rollback must work on a full disk, so it needs no room for existing files.
 	o.run(t, "mkdir -p /run/full; mount -t tmpfs -o size=256k tmpfs /run/full; cp "+stateFolder+"/*.yaml "+stateFolder+"/*.json /run/full\n"+
 		"echo 1 > /run/full/lock; head -c 256k /dev/zero > /run/full/ballast || true")
 	output, err := o.node.Run(t.Context(), "kube-scheduler-swap rollback --state /run/full 2>&1")
@@ -579,7 +579,7 @@ func (o *operator) killed(t *testing.T, load *load) {
 			o.interrupt(t, os.Kill, step)
 			o.expectOneManifest(t)
 		}
-		// It is killed before each rename or removal of a file, like in a power failure.
+		// An install is killed before each rename or removal of a file, as in a power failure.
 		for _, c := range []struct{ call, file string }{
 			{"renameat", stateFolder + "/undo.yaml"}, {"renameat", stateFolder + "/journal.json"}, {"renameat", manifestFile},
 			{"renameat", stateFolder + "/installed.json"}, {"renameat", stateFolder + "/previous.yaml"}, {"unlinkat", stateFolder + "/journal.json"},
@@ -603,14 +603,14 @@ func (o *operator) killed(t *testing.T, load *load) {
 		expect(t, o.run(t, "kube-scheduler-swap install --config my-scheduler.yaml --archive kube-scheduler.tar 2>&1"), "done:")
 	})
 	o.expectDone(t)
-	// Ctrl-C before that must not be reported as another error.
+	// Ctrl-C before the manifest is replaced must not be reported as another error.
 	manifest := o.read(t, manifestFile)
 	output := o.interrupt(t, os.Interrupt, "loading ", "--archive", path.Join(o.page.folder, "kube-scheduler.tar"))
 	if expect(t, output, "interrupted before anything was changed"); strings.Contains(output, "canceled") || strings.Contains(output, "killed") {
-		t.Errorf("an interrupted install blames something else:\n%s", output)
+		t.Errorf("an interrupted install reports another error:\n%s", output)
 	}
 	if after := o.read(t, manifestFile); !bytes.Equal(after, manifest) {
-		t.Errorf("an install that was interrupted has changed the manifest:\n%s", after)
+		t.Errorf("an interrupted install changed the manifest:\n%s", after)
 	}
 	// Ctrl-C after the manifest was replaced restores the old one.
 	o.interrupt(t, os.Interrupt, "wrote")
@@ -628,8 +628,8 @@ func (o *operator) expectDone(t *testing.T) {
 	}
 }
 
-// interrupt installs the other configuration, sends the install a
-// signal when it prints some words, and returns its output after that.
+// interrupt installs the other configuration, sends the install a signal when it prints the words, and returns the
+// output after these.
 func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more ...string) string {
 	t.Helper()
 	command := o.node.Command(t.Context(), "kube-scheduler-swap", append([]string{"install", "--config", o.otherConfig(t)}, more...)...)
@@ -655,10 +655,10 @@ func (o *operator) interrupt(t *testing.T, signal os.Signal, words string, more 
 			}
 		}
 	}
-	// That it was killed is expected.
+	// An error is expected, because it was killed.
 	_ = command.Wait()
 	if !said {
-		t.Fatalf("the install never said %q", words)
+		t.Fatalf("the install did not print %q", words)
 	}
 	return rest.String()
 }
@@ -694,7 +694,7 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 	})
 	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node holds it")
 	if output, err := o.node.Run(t.Context(), "kube-scheduler-swap check"); err != nil {
-		t.Errorf("check finds a problem after an upgrade that has kept the swap: %v\n%s", err, output)
+		t.Errorf("check reports a problem after an upgrade that kept the swap: %v\n%s", err, output)
 	}
 	// The next install updates the patch.
 	o.run(t, "kube-scheduler-swap install --config manifests/config/my-scheduler.yaml")
@@ -718,8 +718,8 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	o.pulls(t)
 }
 
-// byHand makes kubeadm write its own manifest, by the page's commands for a node without the tool.
-func (o *operator) byHand(t *testing.T) {
+// withoutTool makes kubeadm write its own manifest, with the page's commands for a node without the tool.
+func (o *operator) withoutTool(t *testing.T) {
 	since := time.Now()
 	expect(t, o.page.do(t, o.node, "by-hand"), "Creating static Pod manifest")
 	o.awaitRestart(t, since)
@@ -762,7 +762,7 @@ func (o *operator) usualWays(t *testing.T, load *load) {
 	})
 }
 
-// replaceManifest renames a manifest into place, with the time of the restart in it.
+// replaceManifest adds the time of the restart to a manifest, and replaces the current one with it by a rename.
 func (o *operator) replaceManifest(t *testing.T, manifest []byte) {
 	t.Helper()
 	edit, err := swap.Restart(manifest, time.Now())
@@ -778,10 +778,10 @@ func (o *operator) replaceManifest(t *testing.T, manifest []byte) {
 	}
 }
 
-// awaitRestart waits until a scheduler works that was started after a time.
+// awaitRestart waits until a scheduler that was started after a time works.
 func (o *operator) awaitRestart(t *testing.T, since time.Time) {
 	t.Helper()
-	err := wait.PollImmediateWithContext(t.Context(), 200*time.Millisecond, patience, func(ctx context.Context) (bool, error) {
+	err := wait.PollImmediateWithContext(t.Context(), 200*time.Millisecond, stepTimeout, func(ctx context.Context) (bool, error) {
 		output, err := o.node.Run(ctx, "kube-scheduler-swap status --output json")
 		if err != nil {
 			return false, nil
@@ -800,13 +800,13 @@ func (o *operator) awaitRestart(t *testing.T, since time.Time) {
 // accounts checks in the logs of all API servers that every created pod was bound, and none twice.
 func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kubeadmnode.Node) {
 	t.Helper()
-	count := load.settled(t, patience)
+	count := load.settled(t, stepTimeout)
 	if count < fewest {
-		t.Errorf("only %d pods have arrived, want %d", count, fewest)
+		t.Errorf("only %d pods were created, want %d", count, fewest)
 	}
 	var bound map[string]int
 	// An API server writes its log after the response.
-	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, patience, func(context.Context) (bool, error) {
+	err := wait.PollImmediateWithContext(t.Context(), 100*time.Millisecond, stepTimeout, func(context.Context) (bool, error) {
 		bound = map[string]int{}
 		for _, node := range append(others, o.node) {
 			for name, times := range bindings(t, node, load.namespace) {
@@ -819,7 +819,7 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 		t.Fatal(err)
 	}
 	if len(bound) != count {
-		t.Errorf("%d pods have arrived, the API servers were asked to bind %d", count, len(bound))
+		t.Errorf("%d pods were created, but the API servers were asked to bind %d", count, len(bound))
 	}
 	unanswered := 0
 	for name, times := range bound {
@@ -834,13 +834,13 @@ func (o *operator) accounts(t *testing.T, load *load, fewest int, others ...*kub
 	if unanswered > 40 {
 		t.Errorf("%d bindings were not answered with success", unanswered)
 	}
-	t.Logf("%d pods: each bound once; for %d of them the answer came after the scheduler's end", count, unanswered)
+	t.Logf("%d pods were bound once each; %d of the bindings were answered after the end of the scheduler", count, unanswered)
 }
 
 // table prints the figures.
 func table(figures []figure) string {
 	var text bytes.Buffer
-	fmt.Fprintln(&text, "what was done, how long it took, the longest time without a binding while pods waited, and the longest wait of one pod that came meanwhile:")
+	fmt.Fprintln(&text, "duration of each step, longest time without a binding while pods were pending, and longest wait of a pod that was created during the step:")
 	writer := tabwriter.NewWriter(&text, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(writer, "took\tgap\tlongest wait\t")
 	for _, f := range figures {

@@ -23,7 +23,7 @@ func (o *operator) why(t *testing.T) {
 kubectl create --namespace shop serviceaccount asker
 kubectl run --namespace shop web-0 --image none --overrides '{"spec": {"nodeSelector": {"nowhere": "true"}}}'
 kubectl run --namespace shop web-1 --image none --overrides '{"spec": {"tolerations": [{"operator": "Exists"}]}}'
-kubectl wait --namespace shop --for condition=PodScheduled --timeout `+patience.String()+` pod web-1
+kubectl wait --namespace shop --for condition=PodScheduled --timeout `+stepTimeout.String()+` pod web-1
 `+until("kubectl scheduling why web-0 --namespace shop", "Unschedulable"))
 	const reason = "node(s) didn't match Pod's node affinity/selector"
 	expect(t, page.do(t, o.node, "ask"), "None of 101 nodes fits", reason, "Rejected:", "NodeAffinity", "Attempts:", "fake-", "NAMESPACE", "web-0")
@@ -58,20 +58,20 @@ kubeadm kubeconfig user --config cluster.yaml --client-name joe > joe.conf`)
 	as := func(user string) string {
 		return "kubectl scheduling why web-0 --namespace shop --kubeconfig " + user + ".conf 2>&1"
 	}
-	expect(t, o.refused(t, as("joe")), "you lack the right to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
+	expect(t, o.refused(t, as("joe")), "you are not allowed to get leases.coordination.k8s.io/kube-scheduler in namespace kube-system",
 		"next:  kubectl auth can-i get leases.coordination.k8s.io/kube-scheduler --namespace kube-system")
 	// This user finds the leader, but cannot connect.
 	o.run(t, `{ kubectl create role connects --namespace kube-system --verb get --resource leases,pods --dry-run=client --output yaml; echo ---
 kubectl create rolebinding connects --namespace kube-system --role connects --user joe --dry-run=client --output yaml; } > connects.yaml
 kubectl apply --filename connects.yaml`)
-	o.run(t, until(as("joe"), "right to create"))
-	expect(t, o.refused(t, as("joe")), "you lack the right to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
+	o.run(t, until(as("joe"), "not allowed to create"))
+	expect(t, o.refused(t, as("joe")), "you are not allowed to create pods/kube-scheduler-cp1/portforward in namespace kube-system",
 		"next:  kubectl auth can-i create pods/kube-scheduler-cp1 --subresource portforward --namespace kube-system")
 	// This user connects, but may not read.
 	o.run(t, "kubectl apply --filename manifests/examples/records/reach-the-scheduler.yaml")
 	o.run(t, until(as("jane"), "nonResourceURLs"))
-	expect(t, o.refused(t, as("jane")), "you lack the right to get the path /scheduling/pods/shop/web-0 of the scheduler", `User "jane" cannot get path`,
-		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml has that right")
+	expect(t, o.refused(t, as("jane")), "you are not allowed to get the path /scheduling/pods/shop/web-0 of the scheduler", `User "jane" cannot get path`,
+		"next:  kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml allows it")
 	o.run(t, "kubectl apply --filename manifests/examples/records/read-scheduling-records.yaml")
 	// The scheduler caches the refusal for ten seconds.
 	o.run(t, until(as("jane"), "None of"))

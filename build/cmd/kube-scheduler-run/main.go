@@ -42,8 +42,8 @@ func main() {
 	}
 }
 
-// untilSignal returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. A second one ends the program at
-// once: the kernel then ends its children, and the next run removes its directory.
+// untilSignal returns a context that the first Ctrl-C, SIGTERM or SIGHUP cancels. A second signal ends the program at
+// once. The kernel then ends its children, and the next run removes its directory.
 func untilSignal() context.Context {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	watched := []os.Signal{os.Interrupt, syscall.SIGTERM}
@@ -100,7 +100,7 @@ func newCommand() *cobra.Command {
 	flags.BoolVar(&o.Keep, "keep", false, "keep everything running after the table, until Ctrl-C")
 	for _, name := range []string{"kube-apiserver", "kube-scheduler", "etcd", "kwok", "config"} {
 		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // a flag that was not defined above
+			panic(err) // the flag is not defined above
 		}
 	}
 	return command

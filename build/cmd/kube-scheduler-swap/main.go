@@ -23,11 +23,11 @@ import (
 // version is set by the release build to the version of the matching scheduler.
 var version = "unreleased"
 
-// errProblems makes check and status exit with status 1; the findings are printed already.
+// errProblems makes check and status exit with 1 after they have printed the findings.
 var errProblems = errors.New("problems were found")
 
 func main() {
-	// A lost connection (SIGHUP) works like Ctrl-C. A closed output (SIGPIPE) is no reason to stop half-way.
+	// A lost connection (SIGHUP) is handled like Ctrl-C. A closed output (SIGPIPE) must not end a run half-way.
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	signal.Ignore(syscall.SIGPIPE)
 	go func() {
@@ -72,7 +72,7 @@ install on one after the other, and last on the node that holds the lease.`,
 	}
 }
 
-// run opens the tool for a command without arguments.
+// run returns a function that opens the tool and runs a command without arguments.
 func run(options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, _ []string) error {
 		tool, err := swap.Open(command.Context(), *options)
@@ -84,7 +84,7 @@ func run(options *swap.Options, work func(ctx context.Context, command *cobra.Co
 	}
 }
 
-// look is run for a read-only command: a signal ends it, even while it waits for a file.
+// look is like run, for a read-only command. A signal ends it, even while it waits for a file.
 func look(
 	options *swap.Options, work func(ctx context.Context, command *cobra.Command, tool *swap.Tool) error,
 ) func(*cobra.Command, []string) error {
@@ -95,7 +95,7 @@ func look(
 	}
 }
 
-// unlessEnded runs work until ctx ends. After that, work has the time while for its cleanup, and is then abandoned.
+// unlessEnded runs work. Once ctx ends, it waits for work's cleanup for the time while, and then abandons work.
 func unlessEnded(ctx context.Context, while time.Duration, work func() error) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()

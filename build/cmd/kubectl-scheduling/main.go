@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Command kubectl-scheduling asks the scheduler why a pod is pending, or why it is where it is. In PATH, kubectl runs
-// it as its plugin: kubectl scheduling.
+// Command kubectl-scheduling shows why a pod is pending, or why it was placed on its node. kubectl runs it from PATH as
+// the plugin kubectl scheduling.
 package main
 
 import (
@@ -12,14 +12,14 @@ import (
 	"syscall"
 
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	// The only sign-in method built into client-go that has no external program to replace it.
+	// OIDC is the only authentication method in client-go that no external program replaces.
 	_ "k8s.io/client-go/plugin/pkg/client/auth/oidc"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/scheduling"
 )
 
-// version is set by the release to the version of its scheduler.
+// version is set by the release build to the version of the matching scheduler.
 var version = "unreleased"
 
 func main() {

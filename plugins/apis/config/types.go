@@ -14,10 +14,10 @@ import (
 type MyScorePluginArgs struct {
 	metav1.TypeMeta
 
-	// NodeLabel is the key of the node label that the plugin reads. A node without it is filtered out.
+	// NodeLabel is the key of the node label that the plugin reads. Nodes without the label are filtered out.
 	NodeLabel string
-	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place
-	// in the list is its score before normalisation; a value that is not listed scores 0.
+	// PreferredValues are 1 to 100 unique values of that label, the most preferred first. Before normalisation, a node
+	// with the last value scores 1, each earlier value scores 1 more, and a value that is not listed scores 0.
 	PreferredValues []string
 }
 
@@ -27,15 +27,16 @@ type MyScorePluginArgs struct {
 type ExtensionPointLoggerArgs struct {
 	metav1.TypeMeta
 
-	// SampleRate is the share of the pods that are logged, more than 0 and at most 1. Of a pod, all calls are logged or
-	// none.
+	// SampleRate is the fraction of pods that are logged, more than 0 and at most 1. Either all calls for a pod are
+	// logged, or none.
 	SampleRate float64
-	// Namespaces are the namespaces whose pods are logged; none means all.
+	// Namespaces are the namespaces whose pods are logged. Empty means all.
 	Namespaces []string
-	// Redact replaces the names of pods, namespaces and nodes by keyed hashes, the same for the life of the process.
+	// Redact replaces the names of pods, namespaces and nodes with keyed hashes, which stay the same until the process
+	// exits.
 	Redact bool
-	// QueueSort makes the plugin a queue sort plugin too, with the order of PrioritySort, which then must be disabled.
-	// Of queue sort plugins there can only be one, the same in all profiles.
+	// QueueSort makes the plugin a queue sort plugin too, with the order of PrioritySort. PrioritySort must then be
+	// disabled, because only one queue sort plugin is allowed, the same in all profiles.
 	QueueSort bool
 }
 
@@ -45,22 +46,22 @@ type ExtensionPointLoggerArgs struct {
 type RandScoreArgs struct {
 	metav1.TypeMeta
 
-	// Seed chooses the scores: with the same seed, the same pod has the same scores at the same attempt, counted by the
-	// attempts in which nodes were scored.
+	// Seed determines the scores: with the same seed, a pod gets the same scores at the same attempt. Only attempts in
+	// which nodes are scored are counted.
 	Seed int64
 }
 
-// FilterAction is what a rule does with what it matches.
+// FilterAction is the action of a rule on a match.
 type FilterAction string
 
 const (
-	// FilterAllow lets what matches pass.
+	// FilterAllow passes a match.
 	FilterAllow FilterAction = "Allow"
-	// FilterDeny rejects what matches.
+	// FilterDeny rejects a match.
 	FilterDeny FilterAction = "Deny"
-	// FilterPrefer favours the nodes that match: NodeFilter alone has it.
+	// FilterPrefer gives matching nodes a better score. Only NodeFilter supports it.
 	FilterPrefer FilterAction = "Prefer"
-	// FilterShare bounds the share of the pods that is on the nodes that match: NodeFilter alone has it.
+	// FilterShare limits the share of the pods on matching nodes. Only NodeFilter supports it.
 	FilterShare FilterAction = "Share"
 )
 
@@ -70,22 +71,22 @@ const (
 type PodFilterArgs struct {
 	metav1.TypeMeta
 
-	// Rules are tried in order; the first one that matches a pod decides. 1 to 100 of them.
+	// Rules are 1 to 100 rules, evaluated in order. The first rule that matches a pod decides.
 	Rules []PodFilterRule
-	// DefaultAction decides over a pod that no rule matches.
+	// DefaultAction applies to pods that match no rule.
 	DefaultAction FilterAction
 }
 
-// PodFilterRule decides over pods. It matches a pod for which all of its conditions hold; it has at least one.
+// PodFilterRule matches pods that meet all of its conditions. At least one is required.
 type PodFilterRule struct {
-	// Name stands in the event of a pod that the rule rejects: a DNS label, each once.
+	// Name identifies the rule in the event of a pod that it rejects. It is a DNS label, unique among the rules.
 	Name string
-	// Action is what is done with a pod that matches.
+	// Action applies to matching pods.
 	Action FilterAction
-	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
-	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
+	// PodNames are patterns of path.Match, one of which must match the pod's name: * matches any text, ? matches any
+	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	PodNames []string
-	// Namespaces are patterns of the same kind for the pod's namespace.
+	// Namespaces are patterns of the same form for the pod's namespace. Empty matches any namespace.
 	Namespaces []string
 	// PodSelector must match the pod's labels.
 	PodSelector *metav1.LabelSelector
@@ -97,43 +98,44 @@ type PodFilterRule struct {
 type NodeFilterArgs struct {
 	metav1.TypeMeta
 
-	// Rules are tried in order; the first Allow or Deny that matches a pod and a node decides, unless a Share before it
-	// rejects the node. 1 to 100 of them.
+	// Rules are 1 to 100 rules, evaluated in order. The first Allow or Deny that matches a pod and a node decides,
+	// unless an earlier Share rejects the node.
 	Rules []NodeFilterRule
-	// DefaultAction decides over a node that no Allow or Deny matches: one of these two.
+	// DefaultAction, Allow or Deny, applies to nodes that match no Allow or Deny.
 	DefaultAction FilterAction
 }
 
-// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at
-// least one that concerns the node.
+// NodeFilterRule matches nodes that meet all of its conditions, for all pods or for some. At least one condition on the
+// node is required.
 type NodeFilterRule struct {
-	// Name stands in the event of a pod that finds no node: a DNS label, each once.
+	// Name identifies the rule in the event of a pod that fits no node. It is a DNS label, unique among the rules.
 	Name string
-	// Action is what is done with a node that matches: Allow and Deny decide, Prefer gives it a better score, and Share
-	// bounds how many of the pods that the rule concerns are on such nodes.
+	// Action applies to matching nodes: Allow passes them, Deny rejects them, Prefer gives them a better score, and
+	// Share limits how many of the pods that the rule applies to are on such nodes.
 	Action FilterAction
-	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
-	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
+	// NodeNames are patterns of path.Match, one of which must match the node's name: * matches any text, ? matches any
+	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	NodeNames []string
 	// NodeSelector must match the node's labels.
 	NodeSelector *metav1.LabelSelector
-	// Namespaces are patterns for the namespace of the pods that the rule concerns; none means all.
+	// Namespaces are patterns for the namespaces of the pods that the rule applies to. Empty matches all namespaces.
 	Namespaces []string
-	// PodSelector must match the labels of the pods that the rule concerns.
+	// PodSelector must match the labels of the pods that the rule applies to.
 	PodSelector *metav1.LabelSelector
-	// Weight is how much a Prefer counts among those that concern a pod: 1 to 100. Only Prefer has it, and must.
+	// Weight is the weight of a Prefer relative to the others that apply to a pod, 1 to 100. Prefer requires it, and
+	// other actions do not allow it.
 	Weight int32
-	// MinPercent and MaxPercent are the least and the most of the pods that the rule concerns, in percent, that are on
-	// the nodes that match: 0 to 100. Only Share has them, and must have one.
+	// MinPercent and MaxPercent are the minimum and the maximum percentage, 0 to 100, of the pods that the rule applies
+	// to that are on matching nodes. Share requires at least one of them, and other actions do not allow them.
 	MinPercent *int32
 	MaxPercent *int32
-	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
-	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames.
-	// An Allow asks for them by In or Exists alone.
+	// RestrictedLabels requires that the rule selects nodes only by labels that no kubelet can set: all keys of its
+	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow must use the operator
+	// In or Exists for them.
 	RestrictedLabels bool
 }
 
-// RunningImageCount is what RunningImageLocality counts.
+// RunningImageCount selects what RunningImageLocality counts.
 type RunningImageCount string
 
 const (
@@ -149,12 +151,12 @@ const (
 type RunningImageLocalityArgs struct {
 	metav1.TypeMeta
 
-	// Count is what makes one node score higher than another.
+	// Count selects what is counted for a node's score.
 	Count RunningImageCount
-	// SizeWeight is by how many percent of its worth a match depends on the image's size, 0 to 100.
+	// SizeWeight is the percentage of a match's value that depends on the image's size, 0 to 100.
 	SizeWeight int32
-	// SpreadWeight is by how many percent of its worth a match depends on the share of the nodes that run the image,
-	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes.
+	// SpreadWeight is the percentage of a match's value that depends on the share of nodes that run the image, 0 to
+	// 100. The value decreases with that share, so that a few nodes do not attract all pods.
 	SpreadWeight int32
 }
 
@@ -164,85 +166,85 @@ type RunningImageLocalityArgs struct {
 type ChaosArgs struct {
 	metav1.TypeMeta
 
-	// Namespaces are the namespaces whose pods are disturbed, by name: at least one, and never kube-system.
+	// Namespaces are the names of the namespaces whose pods are disturbed: at least one, and never kube-system.
 	Namespaces []string
-	// Seed chooses what happens: with the same seed, the same happens to the same pod at the same attempt.
+	// Seed determines all random choices: with the same seed, a pod gets the same ones at the same attempt.
 	Seed int64
-	// DryRun says what would be done, in the log and in the metrics, and does nothing.
+	// DryRun reports in the log and in the metrics what would be done, and changes nothing.
 	DryRun bool
-	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is
-	// preempted.
+	// RejectPercent is the probability that a node is rejected, in percent, 0 to 100. An attempt with a rejection
+	// preempts no pod.
 	RejectPercent int32
-	// MaxConsecutiveRejections is after how many attempts in a row, in which it rejected nodes and the pod found none,
-	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the
-	// row.
+	// MaxConsecutiveRejections is the number of consecutive attempts of a pod, 1 to 100, that may fail after Chaos
+	// rejected nodes. Chaos does not disturb the next attempt. Attempts in between that fail without Chaos do not reset
+	// the count.
 	MaxConsecutiveRejections int32
-	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0.
+	// RandomScore gives each node a random score from 0 to 100. Without it, all nodes score 0.
 	RandomScore bool
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m. 0s disables delays.
 	MaxPermitDelay metav1.Duration
-	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
-	// other score plugins and extenders have together.
+	// RandomBindPercent is the probability that a pod is bound to a random feasible node instead of the best, in
+	// percent, 0 to 100. The plugin scores that node 100 and all others 0, so its weight must be higher than the sum of
+	// the weights of all other score plugins and extenders.
 	RandomBindPercent int32
 }
 
-// NodeCostStrategy is which cost of a node counts.
+// NodeCostStrategy selects the cost by which a node is scored.
 type NodeCostStrategy string
 
 const (
-	// NodeCostCheapestNode counts the price of the whole node.
+	// NodeCostCheapestNode uses the price of the whole node.
 	NodeCostCheapestNode NodeCostStrategy = "CheapestNode"
-	// NodeCostCheapestShare counts the price of what the pod takes of the node: the larger of its shares of the node's
+	// NodeCostCheapestShare uses the price of the pod's share of the node: the larger of its shares of the node's
 	// allocatable CPU and memory.
 	NodeCostCheapestShare NodeCostStrategy = "CheapestShare"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NodeCostArgs are the arguments of the plugin NodeCost. A node's price comes from its annotation, else from its label,
-// else from the table. A node that has none counts as the median of those above 0.
+// NodeCostArgs are the arguments of the plugin NodeCost. A node's price is taken from its annotation, its label or the
+// table, in this order. A node without a price is scored with the median of the prices above 0.
 type NodeCostArgs struct {
 	metav1.TypeMeta
 
-	// PriceAnnotation is the key of the node's annotation with its price per hour, a number such as 0.096 or 96m; empty
-	// for none.
+	// PriceAnnotation is the key of the node annotation with the price per hour, a number such as 0.096 or 96m. Empty
+	// reads no annotation.
 	PriceAnnotation string
-	// PriceLabel is the key of a label with the same; empty for none.
+	// PriceLabel is the key of the node label with the price per hour. Empty reads no label.
 	PriceLabel string
-	// Prices are a table, of which the first row that matches a node counts: at most 1,000 rows.
+	// Prices is a price table of at most 1,000 rows. The first row that matches a node sets its price.
 	Prices []NodeCostPrice
-	// InstanceTypeLabel, ZoneLabel and CapacityTypeLabel are the keys of the nodes' labels that the table speaks of.
+	// InstanceTypeLabel, ZoneLabel and CapacityTypeLabel are the keys of the node labels that the table matches.
 	InstanceTypeLabel string
 	ZoneLabel         string
-	// CapacityTypeLabel depends on the provider, such as karpenter.sh/capacity-type. Needed if a row or Spot has
-	// capacity types.
+	// CapacityTypeLabel depends on the provider, for example karpenter.sh/capacity-type. It is required if a row or
+	// Spot has capacity types.
 	CapacityTypeLabel string
-	// Strategy is which cost of a node counts.
+	// Strategy selects the cost by which a node is scored.
 	Strategy NodeCostStrategy
-	// Spot keeps nodes that may be taken away for pods that say that they can stand it; nil keeps none.
+	// Spot keeps interruptible nodes for pods that tolerate interruptions; nil disables it.
 	Spot *NodeCostSpot
 }
 
-// NodeCostPrice is a row of the table of prices. It matches a node whose labels have all of the values that are given.
+// NodeCostPrice is a row of the price table. It matches nodes whose labels have all of the given values.
 type NodeCostPrice struct {
-	// InstanceType is the value of the label InstanceTypeLabel; empty for any, or none.
+	// InstanceType is the value of the label InstanceTypeLabel. Empty matches any value, and nodes without the label.
 	InstanceType string
-	// Zone is the value of the label ZoneLabel; empty for any, or none.
+	// Zone is the value of the label ZoneLabel. Empty matches any value, and nodes without the label.
 	Zone string
-	// CapacityType is the value of the label CapacityTypeLabel; empty for any, or none.
+	// CapacityType is the value of the label CapacityTypeLabel. Empty matches any value, and nodes without the label.
 	CapacityType string
-	// PricePerHour is what such a node costs in an hour, 0 to 1,000,000,000, in any currency: the same for all nodes.
-	// Needed; 0 is free.
+	// PricePerHour is the price of such a node per hour, 0 to 1,000,000,000, in any currency that is the same for all
+	// nodes. It is required; 0 means free.
 	PricePerHour *resource.Quantity
 }
 
-// NodeCostSpot keeps nodes for some pods: all others score them 0, below any other node.
+// NodeCostSpot keeps nodes for some pods. For all other pods they score 0, lower than any other node.
 type NodeCostSpot struct {
-	// CapacityTypes are the values of the label CapacityTypeLabel that such nodes have: 1 to 16 of them.
+	// CapacityTypes are 1 to 16 values of the label CapacityTypeLabel of such nodes.
 	CapacityTypes []string
-	// TolerationKey is the key of a taint. A pod with a toleration of it, whatever its value and effect, may go to such
-	// nodes. They need not have the taint.
+	// TolerationKey is the key of a taint. Such nodes are for pods that tolerate this taint, with any value and effect.
+	// The nodes need not have the taint.
 	TolerationKey string
 }
 
@@ -252,39 +254,39 @@ type NodeCostSpot struct {
 type DataLocalityArgs struct {
 	metav1.TypeMeta
 
-	// DatasetsAnnotation is the annotation of a pod that names the datasets it reads, with the bytes it reads of each:
-	// "sales=120Gi,logs/2024=3Ti,ref".
+	// DatasetsAnnotation is the key of the pod annotation that lists the datasets that the pod reads, with the number
+	// of bytes of each: "sales=120Gi,logs/2024=3Ti,ref".
 	DatasetsAnnotation string
-	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none.
+	// NodeAnnotation is the key of the node annotation that lists the datasets on the node. Empty reads no annotation.
 	NodeAnnotation string
-	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name
-	// of a dataset, whatever the label's value; empty reads no labels.
+	// NodeLabelPrefix is the prefix of the node labels that name the datasets on the node. The name of a dataset is the
+	// rest of a label's key; the value is ignored. Empty reads no labels.
 	NodeLabelPrefix string
-	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
-	// the pod's label names. Of several kinds that a pod is of, the first counts.
+	// Servers are at most 16 kinds of running pods that serve data. The node of such a pod has the dataset that the
+	// pod's label names. The first kind that matches a pod applies.
 	Servers []DataLocalityServer
-	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once.
+	// Levels are 1 to 8 distances of data from a node, the nearest first, with unique keys.
 	Levels []DataLocalityLevel
-	// RequireWithin is the topology key of a level. The filter rejects a node which has not all of the pod's datasets
-	// at this level or nearer, but for those that no node holds; empty rejects none.
+	// RequireWithin is the topology key of a level. The filter rejects nodes that do not have all of the pod's datasets
+	// at this level or nearer. It ignores datasets that no node has. Empty disables the filter.
 	RequireWithin string
 }
 
-// DataLocalityServer is a kind of pods that serve data.
+// DataLocalityServer selects pods that serve data.
 type DataLocalityServer struct {
-	// Namespaces are those of the pods; none means all.
+	// Namespaces are the namespaces of the pods. Empty means all.
 	Namespaces []string
-	// Selector must match the pods' labels; none means all pods with the label.
+	// Selector must match the pods' labels; nil selects all pods with the label.
 	Selector *metav1.LabelSelector
-	// DatasetLabel is the label of the pods whose value is the name of the dataset.
+	// DatasetLabel is the key of the pod label whose value is the name of the dataset.
 	DatasetLabel string
 }
 
-// DataLocalityLevel says what a byte counts that is in the same domain of a topology key.
+// DataLocalityLevel sets the value of a byte in the same domain of a topology key.
 type DataLocalityLevel struct {
-	// TopologyKey is a label of nodes. Nodes with the same value are in the same domain.
+	// TopologyKey is the key of a node label. Nodes with the same value are in the same domain.
 	TopologyKey string
-	// Percent is what a byte counts at this level, 0 to 100, less than at the level before.
+	// Percent is the value of a byte at this level, 0 to 100, lower than at the previous level.
 	Percent int32
 }
 
@@ -294,218 +296,220 @@ type DataLocalityLevel struct {
 type NodeLoadArgs struct {
 	metav1.TypeMeta
 
-	// Source is what is asked for measurements.
+	// Source selects the source of measurements.
 	Source NodeLoadSource
-	// Prometheus is where the measurements come from, with the source Prometheus.
+	// Prometheus configures the source Prometheus.
 	Prometheus NodeLoadPrometheus
 	// RefreshInterval is the time between two requests for measurements, 1s to 10m.
 	RefreshInterval metav1.Duration
-	// MaxSampleAge is how old a measurement may be to count, more than RefreshInterval and at most 1h.
+	// MaxSampleAge is the maximum age of measurements that are used, more than RefreshInterval and at most 1h.
 	MaxSampleAge metav1.Duration
-	// NodeMatch says which node a series is about, unless its resource has a NodeMatch of its own.
+	// NodeMatch maps series to nodes, for resources without their own NodeMatch.
 	NodeMatch NodeLoadNodeMatch
-	// Resources are what is measured: 1 to 16 of them, each name once, and at least one with a weight or a threshold.
+	// Resources are 1 to 16 measured resources with unique names. At least one must have a weight or a threshold.
 	Resources []NodeLoadResource
-	// Fallback is how a node is scored by a resource of which it has no measurement.
+	// Fallback selects how a node is scored by a resource that has no measurement of the node.
 	Fallback NodeLoadFallback
-	// FilterOnStale is what the filter does with a node that has no measurement of a resource with a threshold, while
-	// enough other nodes have one.
+	// FilterOnStale selects how the filter treats a node without a measurement of a resource that has a threshold,
+	// while enough other nodes have one.
 	FilterOnStale NodeLoadFilterOnStale
-	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of
-	// them no node is filtered or scored by it.
+	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource. With fewer, the
+	// resource neither filters nor scores nodes.
 	MinFreshNodesPercent int32
-	// ExemptDaemonSets lets the filter pass the pods of DaemonSets.
+	// ExemptDaemonSets exempts the pods of DaemonSets from the filter.
 	ExemptDaemonSets bool
-	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this; nil exempts none.
+	// ExemptPriorityAbove exempts pods of a higher priority than this from the filter; nil exempts none.
 	ExemptPriorityAbove *int32
 }
 
-// NodeLoadSource is what is asked for measurements.
+// NodeLoadSource is a source of measurements.
 type NodeLoadSource string
 
 const (
-	// NodeLoadSourcePrometheus is Prometheus, or what answers its HTTP API.
+	// NodeLoadSourcePrometheus is Prometheus, or another server with its HTTP API.
 	NodeLoadSourcePrometheus NodeLoadSource = "Prometheus"
-	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server: cpu and
-	// memory.
+	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server. It has
+	// cpu and memory.
 	NodeLoadSourceMetricsServer NodeLoadSource = "MetricsServer"
 )
 
-// NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
+// NodeLoadPrometheus configures the connection to a server with Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
-	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no
-	// user and no password, no query and no fragment; a path is a prefix of the API's.
+	// Endpoints are 1 to 8 URLs of servers with the same data, http or https, tried in order. They contain no user,
+	// password, query or fragment; a path is a prefix of the API's paths.
 	Endpoints []string
-	// Timeout bounds a request, 100ms to 1m.
+	// Timeout limits each request, 100ms to 1m.
 	Timeout metav1.Duration
-	// TLS is how to trust a server, and to be trusted by it. Only for https.
+	// TLS configures the certificates of the server and of the client. Only for https.
 	TLS NodeLoadTLS
-	// BearerTokenFile is the absolute path of a file with a token to send, read again when it changes.
+	// BearerTokenFile is the absolute path of a file with the bearer token to send. It is reloaded when it changes.
 	BearerTokenFile string
-	// Headers are sent with every request, such as the tenant's name. At most 16.
+	// Headers are at most 16 headers that are sent with every request, for example the tenant's name.
 	Headers []NodeLoadHeader
 }
 
-// NodeLoadTLS are files in PEM form, read again when they change, by their absolute paths.
+// NodeLoadTLS has the absolute paths of PEM files, which are reloaded when they change.
 type NodeLoadTLS struct {
-	// CAFile has the certificates of the authorities to trust instead of the system's.
+	// CAFile contains the CA certificates to trust instead of the system's.
 	CAFile string
-	// CertFile and KeyFile are the client's certificate and its key: both or none.
+	// CertFile and KeyFile are the client's certificate and its key: both or neither.
 	CertFile string
 	KeyFile  string
-	// ServerName is the name in the server's certificate, if it is not that of the endpoint.
+	// ServerName is the name in the server's certificate, if it differs from the host of the endpoint.
 	ServerName string
-	// InsecureSkipVerify trusts any server. Not allowed together with CAFile.
+	// InsecureSkipVerify disables the verification of the server's certificate. Not allowed together with CAFile.
 	InsecureSkipVerify bool
 }
 
-// NodeLoadHeader is a header of a request. It has a value or a file with one.
+// NodeLoadHeader is a header of a request. It has either a value or a file with one.
 type NodeLoadHeader struct {
-	// Name is the header's name; not one of those that the client sets itself.
+	// Name is the header's name. Headers that the client sets itself are not allowed.
 	Name string
-	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2:
-	// secrets are for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
+	// Value is the header's value. Everyone who can read the configuration can read it, and the scheduler logs the
+	// configuration at -v=2. Use ValueFile for secrets; Authorization, Cookie and Proxy-Authorization do not allow
+	// Value.
 	Value string
-	// ValueFile is the absolute path of a file with the value, read again when it changes.
+	// ValueFile is the absolute path of a file with the value. It is reloaded when it changes.
 	ValueFile string
 }
 
-// NodeLoadMatchBy is what a node is known by in Prometheus.
+// NodeLoadMatchBy is the property of a node that identifies it in Prometheus.
 type NodeLoadMatchBy string
 
 const (
-	// NodeLoadMatchAuto is any of the following. A series that means one node by one and another by another counts for
-	// neither.
+	// NodeLoadMatchAuto is any of the following. A series that identifies one node by one property and another node by
+	// another is used for neither.
 	NodeLoadMatchAuto NodeLoadMatchBy = "Auto"
 	// NodeLoadMatchName is the node's name.
 	NodeLoadMatchName NodeLoadMatchBy = "Name"
-	// NodeLoadMatchInternalIP is any address of the type InternalIP.
+	// NodeLoadMatchInternalIP is any address of type InternalIP.
 	NodeLoadMatchInternalIP NodeLoadMatchBy = "InternalIP"
-	// NodeLoadMatchHostname is any address of the type Hostname, or the label kubernetes.io/hostname.
+	// NodeLoadMatchHostname is any address of type Hostname, or the label kubernetes.io/hostname.
 	NodeLoadMatchHostname NodeLoadMatchBy = "Hostname"
-	// NodeLoadMatchProviderID is spec.providerID, or what follows its last slash.
+	// NodeLoadMatchProviderID is spec.providerID, or the part after its last slash.
 	NodeLoadMatchProviderID NodeLoadMatchBy = "ProviderID"
 )
 
-// NodeLoadNodeMatch says which node a series is about.
+// NodeLoadNodeMatch maps a series to a node.
 type NodeLoadNodeMatch struct {
-	// Label is the label of the series that says it. A port at the end of its value does not count.
+	// Label is the label of the series that identifies the node. A port at the end of its value is ignored.
 	Label string
-	// By is what of the node the label's value is.
+	// By is the property of the node that equals the label's value.
 	By NodeLoadMatchBy
 }
 
-// NodeLoadUnit is the unit of what a query returns.
+// NodeLoadUnit is the unit of the values that a query returns.
 type NodeLoadUnit string
 
 const (
-	// NodeLoadRatio is a share of the capacity, 1 for all of it.
+	// NodeLoadRatio is a fraction of the capacity: 1 is all of it.
 	NodeLoadRatio NodeLoadUnit = "Ratio"
-	// NodeLoadPercent is a share of the capacity, 100 for all of it.
+	// NodeLoadPercent is a percentage of the capacity: 100 is all of it.
 	NodeLoadPercent NodeLoadUnit = "Percent"
-	// NodeLoadAbsolute is in the unit of the capacity: cores, bytes, bytes per second.
+	// NodeLoadAbsolute is the unit of the capacity: cores, bytes, bytes per second.
 	NodeLoadAbsolute NodeLoadUnit = "Absolute"
 )
 
-// NodeLoadStrategy is how a predicted load becomes a score.
+// NodeLoadStrategy selects how a predicted load is converted to a score.
 type NodeLoadStrategy string
 
 const (
-	// NodeLoadLeastUsed scores 100 for an idle node and 0 for a full one.
+	// NodeLoadLeastUsed scores an idle node 100 and a full node 0.
 	NodeLoadLeastUsed NodeLoadStrategy = "LeastUsed"
-	// NodeLoadTargetUtilization scores best at the target: nodes are filled up to it, and not above.
+	// NodeLoadTargetUtilization scores a node at the target highest, so that nodes are filled up to the target and not
+	// above.
 	NodeLoadTargetUtilization NodeLoadStrategy = "TargetUtilization"
-	// NodeLoadRisk scores by mean and standard deviation: a load that varies counts more.
+	// NodeLoadRisk scores by mean and standard deviation: a varying load lowers the score.
 	NodeLoadRisk NodeLoadStrategy = "Risk"
 )
 
-// NodeLoadResource is something that nodes have and that is measured.
+// NodeLoadResource is a measured resource of nodes.
 type NodeLoadResource struct {
-	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the
-	// node's annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known
-	// and need not be given.
+	// Name begins with a letter, continues with letters, digits and hyphens, and does not end with a hyphen. It has at
+	// most 54 characters, so that the key of the node annotation for Capacity is valid. For cpu, memory, network,
+	// diskIO and gpu, all other fields have defaults.
 	Name string
-	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label.
+	// Query is an instant query in PromQL that returns one series for each node, with the label NodeMatch.Label.
 	Query string
-	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is
-	// about. Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
+	// TimestampQuery returns for each node the time of the newest raw sample that Query uses, in seconds since 1970. It
+	// is required with Query, and not allowed without. A measurement without a timestamp has no known age and is
+	// ignored.
 	TimestampQuery string
-	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
-	// Risk if Query is given.
+	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
+	// requires it if Query is given.
 	DeviationQuery string
-	// NodeMatch says which node a series of this resource is about, where another exporter labels its series
-	// differently.
+	// NodeMatch maps series of this resource to nodes, if its exporter labels them differently.
 	NodeMatch *NodeLoadNodeMatch
-	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio.
+	// Unit is the unit of the values of Query and DeviationQuery. NodeLoad's own queries return a Ratio.
 	Unit NodeLoadUnit
-	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation
-	// node-load.scheduler/capacity-NAME counts more; without both it is the node's capacity of Estimator.Resource.
-	// Without any, pods that are to come cannot be accounted for, and Absolute values do not count.
+	// Capacity is the capacity of a node, more than 0: cores, bytes, bytes per second. The node's annotation
+	// node-load.scheduler/capacity-NAME overrides it. Without both, it is the node's capacity of Estimator.Resource.
+	// Without any, the load of new pods cannot be predicted, and Absolute values are ignored.
 	Capacity *resource.Quantity
-	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully.
+	// Window is the time over which Query averages, 10s to 1h. The load of a new pod is fully visible after this time.
 	Window metav1.Duration
-	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods: what is
-	// measured and what is in flight, without the pod itself; nil filters nothing.
+	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods. The load
+	// consists of the measured load and of the pods in flight, without the pod itself; nil disables the filter.
 	Threshold *int32
-	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part.
+	// Weight is the resource's weight in the node's score, 0 to 100. 0 excludes the resource from the score.
 	Weight int32
-	// Strategy is how the predicted load becomes a score.
+	// Strategy selects how the predicted load is converted to a score.
 	Strategy NodeLoadStrategy
-	// Target is the load in percent, 1 to 99, that TargetUtilization fills nodes to.
+	// Target is the load in percent, 1 to 99, up to which TargetUtilization fills nodes.
 	Target int32
-	// Margin is what Risk multiplies the deviation with, 0 to 10.
+	// Margin is the factor by which Risk multiplies the deviation, 0 to 10.
 	Margin float64
-	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0,
-	// at most 10.
+	// Sensitivity is for Risk, which raises the deviation's share of the capacity to the power of 1/Sensitivity. More
+	// than 0, at most 10.
 	Sensitivity float64
-	// Estimator says what a pod is expected to use, until it shows in the measurements.
+	// Estimator estimates the use of a pod until the measurements include it.
 	Estimator NodeLoadEstimator
 }
 
-// NodeLoadEstimateBy is what of a container says how much it will use.
+// NodeLoadEstimateBy selects the value of a container from which its use is estimated.
 type NodeLoadEstimateBy string
 
 const (
-	// NodeLoadEstimateRequests is what it requests.
+	// NodeLoadEstimateRequests is the container's request.
 	NodeLoadEstimateRequests NodeLoadEstimateBy = "Requests"
-	// NodeLoadEstimateLimits is its limit, or what it requests if that is more or if it has no limit.
+	// NodeLoadEstimateLimits is the container's limit, or its request if that is higher or if it has no limit.
 	NodeLoadEstimateLimits NodeLoadEstimateBy = "Limits"
 )
 
-// NodeLoadEstimator estimates a pod's use as round(request or limit x Factor / 100), at most its limit; summed over the
-// containers.
+// NodeLoadEstimator estimates the use of a pod as the sum over its containers of round(request or limit x Factor /
+// 100), which is at most the container's limit.
 type NodeLoadEstimator struct {
-	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
-	// nvidia.com/gpu, concerns only pods that ask for it.
+	// Resource is the resource whose requests and limits are read. Empty reads none. A resource with a prefix, such as
+	// nvidia.com/gpu, only applies to pods that request it.
 	Resource v1.ResourceName
-	// By is what of a container counts.
+	// By selects requests or limits.
 	By NodeLoadEstimateBy
-	// Factor is in percent, 1 to 1000.
+	// Factor is a percentage, 1 to 1000.
 	Factor int32
-	// Default is what a container uses that declares nothing, at least 0.
+	// Default is the use of a container without a request and a limit, at least 0.
 	Default resource.Quantity
-	// Annotation is the key of a pod annotation whose quantity replaces the estimate; empty reads none.
+	// Annotation is the key of a pod annotation with a quantity that replaces the estimate. Empty reads none.
 	Annotation string
 }
 
-// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never
-// scores more than a node at their mean would.
+// NodeLoadFallback selects how a node is scored by a resource without a measurement. While other nodes have one, the
+// node's score is at most that of a node with their mean load.
 type NodeLoadFallback string
 
 const (
-	// NodeLoadFallbackRequests takes the requests of the node's pods for its load.
+	// NodeLoadFallbackRequests uses the requests of the node's pods as its load.
 	NodeLoadFallbackRequests NodeLoadFallback = "Requests"
 	// NodeLoadFallbackNeutral scores 50.
 	NodeLoadFallbackNeutral NodeLoadFallback = "Neutral"
 )
 
-// NodeLoadFilterOnStale is what is done with a node that has no measurement.
+// NodeLoadFilterOnStale selects how the filter treats a node without a measurement.
 type NodeLoadFilterOnStale string
 
 const (
-	// NodeLoadFilterOpen lets it pass.
+	// NodeLoadFilterOpen passes the node.
 	NodeLoadFilterOpen NodeLoadFilterOnStale = "Open"
-	// NodeLoadFilterClosed filters it out.
+	// NodeLoadFilterClosed rejects the node.
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
 
@@ -515,59 +519,59 @@ const (
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group:
-	// a job. A pod without one of them is in no group.
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace with the same values of all of these labels are a
+	// group, for example a job. A pod without one of the labels is in no group.
 	GroupBy []string
-	// Levels are 1 to 8 levels of the cluster's topology, from near to far.
+	// Levels are 1 to 8 levels of the cluster's topology, the nearest first.
 	Levels []WorkloadTopologyLevel
-	// Edges say which pods talk to each other: at most 32.
+	// Edges define which pods communicate with each other: at most 32.
 	Edges []WorkloadTopologyEdge
-	// PeersAnnotation is the key of a pod annotation that replaces the edges that the pod is scored by: roles of its
-	// group with weights, as in "taskmanager=10,jobmanager=1". Empty reads none.
+	// PeersAnnotation is the key of a pod annotation that replaces the edges by which the pod is scored. Its value
+	// lists roles of the pod's group with weights, for example "taskmanager=10,jobmanager=1". Empty reads none.
 	PeersAnnotation string
-	// RoleLabel is the label whose value is a pod's role in its group, for that annotation.
+	// RoleLabel is the key of the pod label with the pod's role in its group, for that annotation.
 	RoleLabel string
-	// MaxPerNode is how many pods of a group a node takes, 1 to 1000: a filter; nil is no limit.
+	// MaxPerNode is the maximum number of pods of a group on a node, 1 to 1000, for the filter; nil is no limit.
 	MaxPerNode *int32
-	// SpreadWeight is by how many percent the score is for nodes with few pods of the group, 0 to 100; the rest is for
-	// nodes near to peers.
+	// SpreadWeight is the percentage of the score that prefers nodes with few pods of the group, 0 to 100. The rest
+	// prefers nodes near peers.
 	SpreadWeight int32
-	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0, by what the plugin
-	// NodeLoad of the same profile knows; nil looks at no load.
+	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0. The load is that of the
+	// plugin NodeLoad in the same profile; nil ignores the load.
 	AvoidAbove *int32
 }
 
 // WorkloadTopologyLevel is a level of the cluster's topology.
 type WorkloadTopologyLevel struct {
-	// TopologyKey is the label of nodes whose value is the node's domain at this level.
+	// TopologyKey is the key of the node label whose value is the node's domain at this level.
 	TopologyKey string
-	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more
-	// than at the level before. A peer in no common domain costs 100.
+	// Cost is the cost of communication with a peer in the same domain of this level that is in no common domain of a
+	// nearer level: 0 to 99, higher than at the previous level. For a peer in no common domain it is 100.
 	Cost int32
 }
 
-// WorkloadTopologyScope is where the pods of an edge are.
+// WorkloadTopologyScope limits the pairs of pods that an edge connects.
 type WorkloadTopologyScope string
 
 const (
-	// WorkloadTopologyGroup: both are of the same group.
+	// WorkloadTopologyGroup connects pods of the same group.
 	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
-	// WorkloadTopologyNamespace: both are in the same namespace.
+	// WorkloadTopologyNamespace connects pods of the same namespace.
 	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
-	// WorkloadTopologyCluster: both are anywhere.
+	// WorkloadTopologyCluster connects pods of any namespaces.
 	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
 )
 
-// WorkloadTopologyEdge is between the pods that two selectors match, in both directions.
+// WorkloadTopologyEdge connects the pods that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all. With another scope than Group, both are needed.
+	// From and To select the pods of the two sides; nil selects all. Both are required for any scope except Group.
 	From *metav1.LabelSelector
 	To   *metav1.LabelSelector
-	// Weight is how much two pods have to say to each other, 0 to 100; 0 only filters.
+	// Weight is how much two pods communicate, 0 to 100. An edge of weight 0 only filters.
 	Weight int32
-	// Scope is where both pods are.
+	// Scope limits the pairs of pods that the edge connects.
 	Scope WorkloadTopologyScope
-	// Within is the topology key of a level: a filter. A node must be in the same domain of this level as one of the
-	// pod's peers that are placed, if there are any. Empty filters nothing.
+	// Within is the topology key of a level, for the filter: if any of the pod's peers are placed, a node must be in
+	// the same domain of this level as one of them. Empty disables the filter.
 	Within string
 }

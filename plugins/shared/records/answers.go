@@ -73,7 +73,7 @@ func (r *Recorder) copy(wanted func(*pod) bool) []pod {
 	return pods
 }
 
-// search removes the pods of a list whose texts do not have all words of a text.
+// search removes the pods from a list whose texts do not contain all words of text.
 func (l *PodList) search(text string) {
 	items := []PodSummary{}
 	for _, p := range l.Items {
@@ -84,7 +84,7 @@ func (l *PodList) search(text string) {
 	l.Items = items
 }
 
-// search removes the pods of a queue whose texts do not have all words of a text.
+// search removes the pods from a queue whose texts do not contain all words of text.
 func (q *Queue) search(text string) {
 	items := []QueuedPod{}
 	for _, p := range q.Items {
@@ -96,7 +96,7 @@ func (q *Queue) search(text string) {
 	q.Items = items
 }
 
-// hasWords reports whether some texts have all words of another one, in upper or lower case.
+// hasWords reports whether texts contain all words of text, ignoring case.
 func hasWords(text string, texts ...string) bool {
 	all := strings.ToLower(strings.Join(texts, "\n"))
 	for _, word := range strings.Fields(strings.ToLower(text)) {

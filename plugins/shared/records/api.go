@@ -28,7 +28,7 @@ const (
 // ReasonStandby is the reason in the metav1.Status of a standby, whose details name the holder of the lease.
 const ReasonStandby metav1.StatusReason = "Standby"
 
-// Result is what came of an attempt.
+// Result is the result of an attempt.
 type Result string
 
 // Results.
@@ -37,7 +37,7 @@ const (
 	Binding       Result = "Binding"
 	Unschedulable Result = "Unschedulable"
 	Failed        Result = "Error"
-	// Gone pods do not exist any longer, and were not bound by this scheduler.
+	// Gone pods no longer exist, and were not bound by this scheduler.
 	Gone Result = "Gone"
 	// Fits is the result of a dry run with feasible nodes.
 	Fits Result = "Fits"
@@ -122,8 +122,8 @@ type AttemptRecord struct {
 
 // Decision describes how nodes were rejected and scored.
 type Decision struct {
-	// Nodes is the number of nodes in the cluster, Evaluated of nodes that were evaluated, Feasible of nodes that
-	// fitted.
+	// Nodes is the number of nodes in the cluster, Evaluated the number of evaluated nodes, and Feasible the number of
+	// feasible nodes.
 	Nodes      int               `json:"nodes"`
 	Evaluated  int               `json:"evaluated"`
 	Feasible   int               `json:"feasible"`
@@ -220,7 +220,7 @@ type WhatIf struct {
 	// Result is Fits, Unschedulable or Error.
 	Result  Result `json:"result"`
 	Summary string `json:"summary"`
-	// Seconds is how long the request held up scheduling.
+	// Seconds is the time for which the request paused scheduling.
 	Seconds  float64 `json:"seconds"`
 	Decision `json:",inline"`
 	// Verdicts cover all nodes: feasible nodes first, by descending score. Only with nodes=all.
@@ -242,7 +242,7 @@ type Where string
 
 // Parts of the queue.
 const (
-	// InActive pods are tried next.
+	// InActive pods are scheduled next.
 	InActive Where = "Active"
 	// InBackoff pods failed recently, and are retried when their backoff ends.
 	InBackoff Where = "Backoff"

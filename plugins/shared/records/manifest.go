@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	// bytesOfManifest is the most bytes of a manifest.
+	// bytesOfManifest limits the size of a manifest in bytes.
 	bytesOfManifest = 256 << 10
-	// sizeOfValue is counted for each value in a manifest, in addition to its text: objects are made of it, and validated.
+	// sizeOfValue is added to the size of each value in a manifest, for the objects that are created and validated.
 	sizeOfValue = 64
 )
 
-// podOf returns a function that finds, or decodes, the pod of a request, which it reads.
+// podOf reads a request, and returns a function that finds or decodes its pod.
 func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (*v1.Pod, error), error) {
 	if request.Method != http.MethodPost {
 		return func() (*v1.Pod, error) { return r.pending(request.URL.Query().Get("pod")) }, nil
@@ -76,7 +76,7 @@ func (r *Recorder) pending(named string) (*v1.Pod, error) {
 // decode returns the pod of a manifest.
 func decode(content []byte) (*v1.Pod, error) {
 	pod := &v1.Pod{}
-	// JSON is nearly YAML.
+	// The content selects the decoder, because almost all JSON is also YAML.
 	isJSON := json.Valid(content)
 	err := checkSize(content, isJSON)
 	switch {
@@ -91,7 +91,7 @@ func decode(content []byte) (*v1.Pod, error) {
 		err = yaml.UnmarshalStrict(content, pod)
 	}
 	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
-		message := fmt.Sprintf("the manifest is of kind %q of %q", short(pod.Kind), short(pod.APIVersion))
+		message := fmt.Sprintf("the manifest is of kind %q in version %q", short(pod.Kind), short(pod.APIVersion))
 		if err != nil {
 			message = "the manifest cannot be decoded: " + short(err.Error())
 		}
@@ -109,7 +109,7 @@ func decode(content []byte) (*v1.Pod, error) {
 	return pod, nil
 }
 
-// checkSize refuses a manifest that is much larger than its text: by aliases, or by many small values.
+// checkSize returns an error if a manifest is much larger than its text, because of aliases or many small values.
 func checkSize(content []byte, isJSON bool) error {
 	var decoded interface{}
 	unmarshal := yamlv2.Unmarshal
@@ -148,12 +148,12 @@ func checkSize(content []byte, isJSON bool) error {
 		return left >= 0
 	}
 	if !take(decoded) {
-		return errors.New("with its aliases expanded, and all its values, it is too large")
+		return errors.New("it is too large with expanded aliases and all values")
 	}
 	return nil
 }
 
-// complete sets the defaults of the API server, and validates the pod as it does: plugins rely on that.
+// complete sets defaults and validates the pod like the API server, because plugins rely on both.
 func complete(pod *v1.Pod) error {
 	pod.UID, pod.Spec.NodeName, pod.Status = "what-if", "", v1.PodStatus{}
 	if pod.Namespace == "" {

@@ -30,12 +30,12 @@ func TestOpenAPI(t *testing.T) {
 		parameters    []object
 		answer        interface{}
 	}{
-		{PodsPath, "the pods with records, those that wait first", search, PodList{}},
+		{PodsPath, "the pods with records, pending pods first", search, PodList{}},
 		{PodsPath + "/{namespace}/{name}", "the last attempts to schedule a pod", []object{
 			parameter("path", "namespace", "of the pod"), parameter("path", "name", "of the pod"),
 		}, PodRecord{}},
 		{NodesPath + "/{name}", "a node in the last attempts", []object{parameter("path", "name", "of the node")}, NodeRecord{}},
-		{QueuePath, "the pods that wait", search, Queue{}},
+		{QueuePath, "the pending pods", search, Queue{}},
 		{WhatIfPath, "dry-run scheduling", []object{
 			parameter("query", "pod", "NAMESPACE/NAME of a pending pod; not with POST, whose body is a manifest"),
 			parameter("query", "nodes", "all: with the verdicts of all nodes"),

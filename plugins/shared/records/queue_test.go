@@ -65,7 +65,7 @@ func TestQueue(t *testing.T) {
 	if until := queue.Items[2].Until; until == nil || !until.Equal(now.Add(time.Minute)) {
 		t.Errorf("its backoff ends at %v", until)
 	}
-	if waits := queue.Items[3]; waits.Summary != "None of the 3 nodes that were looked at fits; 3: Insufficient cpu." || waits.WaitsFor[0] != "Fit" {
+	if waits := queue.Items[3]; waits.Summary != "None of the 3 evaluated nodes fits; 3: Insufficient cpu." || waits.WaitsFor[0] != "Fit" {
 		t.Errorf("%+v", waits)
 	}
 	got, _ := r.Get("default", "held")

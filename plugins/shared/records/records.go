@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package records keeps in memory what the scheduler decided about its latest pods, and why: for each attempt, how many
-// nodes each plugin rejected and for what reasons, the scores of the best nodes, and the result. Of a pod it records
-// only its names and what plugins report about it.
+// Package records keeps the latest scheduling attempts in memory: for each attempt, the number of nodes that each
+// plugin rejected with the reasons, the scores of the best nodes, and the result. Of a pod it records only its names
+// and what plugins report about it.
 //
 // A nil *Recorder records nothing and creates nil *Attempts; all their methods may be called.
 package records
@@ -52,7 +52,7 @@ type Sources struct {
 	Lengths func() QueueLengths
 	// Permit calls visit for each pod that waits for Permit plugins.
 	Permit func(visit func(profile string, waiting framework.WaitingPod))
-	// WhatIf dry-runs scheduling for a pod, and also returns how long scheduling was held up; nil if dry runs are not
+	// WhatIf dry-runs scheduling for a pod, and also returns how long scheduling was paused; nil if dry runs are not
 	// available. With all, the result has the verdicts of all nodes.
 	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, time.Duration, error)
 	// Explainers are the plugins of each profile that explain their decisions.

@@ -153,14 +153,14 @@ func TestSummaries(t *testing.T) {
 			a.RejectAll(rejectedBy("VolumeBinding", "unbound claim"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"a second search", "None of the 1 nodes that were looked at fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
+		{"a second search", "None of the 1 evaluated nodes fits; 1: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			a.Reject("nominated", rejectedBy("Taints", "a taint"))
 			a.Searched(0)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"preemption", "None of the 1 nodes that were looked at fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
+		{"preemption", "None of the 1 evaluated nodes fits; 1: Insufficient cpu. Pods of lower priority are evicted from node x for it.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			nominated := podNamed("pod")
 			nominated.Status.NominatedNodeName = "x"
@@ -173,7 +173,7 @@ func TestSummaries(t *testing.T) {
 			a := r.Begin(framework.NewCycleState(), p, "", 0)
 			r.End(a, p, "", 0, 0, errors.New("no nodes available to schedule pods"))
 		}},
-		{"looked at some", "None of the 30 nodes that were looked at fits; 20: an extender left it out; 10: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
+		{"evaluated some", "None of the 30 evaluated nodes fits; 20: an extender left it out; 10: Insufficient cpu.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			a.Searched(20)
 			for i := 0; i < 10; i++ {

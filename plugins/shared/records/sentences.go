@@ -9,7 +9,7 @@ import (
 
 // This file has the sentences of the answers' summaries.
 
-// summary returns the outcome of the last attempt, and the state of the pod in the cluster since.
+// summary returns the result of the last attempt, updated with the current state of the pod in the cluster.
 func (r *Recorder) summary(p pod) PodSummary {
 	last := p.attempts[len(p.attempts)-1]
 	summary := PodSummary{
@@ -50,7 +50,7 @@ func (a *Attempt) result() Result {
 	return Binding
 }
 
-// summary returns the outcome of the attempt in a sentence.
+// summary returns the result of the attempt in a sentence.
 func (a *Attempt) summary() string {
 	switch a.result() {
 	case Bound:
@@ -67,14 +67,14 @@ func (a *Attempt) summary() string {
 	return noneFits(a.nodes, a.evaluated, a.rejectionRecords())
 }
 
-// noneFits returns a sentence with the reasons for which no node fits.
+// noneFits returns a sentence with the reasons why no node fits.
 func noneFits(nodes, evaluated int, rejections []RejectionRecord) string {
 	if nodes == 0 {
 		return "The cluster has no nodes."
 	}
 	of := counted(nodes, "node")
 	if evaluated < nodes {
-		of = fmt.Sprintf("the %d nodes that were looked at", evaluated)
+		of = fmt.Sprintf("the %d evaluated nodes", evaluated)
 	}
 	reasons := make([]string, 0, len(rejections))
 	for _, r := range rejections {
@@ -102,7 +102,7 @@ func (w *WhatIf) Summarize() {
 	w.Summary += fmt.Sprintf(" %d of %s would take it.", w.Feasible, counted(w.Nodes, "node"))
 }
 
-// counted returns a number of things.
+// counted returns a number and a noun, which is in the plural unless the number is 1.
 func counted(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun

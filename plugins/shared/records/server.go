@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// encodedAtOnce and sentAtOnce are the most answers at once, so that many readers, and slow ones, cost little.
+	// encodedAtOnce and sentAtOnce limit concurrent answers, so that many or slow readers cost little.
 	encodedAtOnce = 4
 	sentAtOnce    = 64
 )
@@ -23,15 +23,15 @@ const (
 //go:embed openapi.json
 var schema string
 
-// server answers requests about the records.
+// server answers requests for the records.
 type server struct {
 	*Recorder
 	leads             func() bool
 	encoding, sending chan struct{}
 }
 
-// Serve returns a handler that serves the records, and passes on all other requests. leads reports whether this
-// scheduler schedules.
+// Serve returns a handler that serves the records, and passes all other requests to others. leads reports whether this
+// scheduler is the leader.
 func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 	if r == nil {
 		return others
@@ -58,7 +58,7 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 
 var tooMany = answers.Refuse(http.StatusTooManyRequests, "too many requests for records at once", "ask again in a second")
 
-// take takes one of the places that a channel has, if one is free.
+// take takes a free place of a channel, and reports whether there was one.
 func take(places chan struct{}) bool {
 	select {
 	case places <- struct{}{}:
@@ -74,7 +74,7 @@ func (s *server) answer(w http.ResponseWriter, request *http.Request, path strin
 		if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead, http.MethodPost); err != nil {
 			return nil, err
 		}
-		// It takes turns of its own.
+		// Dry runs have their own limit.
 		found, err := s.whatIf(w, request)
 		if err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (s *server) read(path, search string) (interface{}, error) {
 	return record, nil
 }
 
-// whatIf returns the outcome of a dry run.
+// whatIf returns the result of a dry run.
 func (s *server) whatIf(w http.ResponseWriter, request *http.Request) (*WhatIf, error) {
 	if fromElsewhere(request) {
 		return nil, answers.Refuse(http.StatusForbidden, "a page of another site has sent this request",
@@ -162,8 +162,8 @@ func (s *server) standby() error {
 	return refusal
 }
 
-// fromElsewhere reports whether a browser sends a request for a page of another site. Reading records is harmless then,
-// because that site does not get the answer; a dry run costs time of the scheduler.
+// fromElsewhere reports whether a page of another site made the browser send a request. Such a page cannot read
+// answers, so requests for records are harmless, but a dry run would pause scheduling.
 func fromElsewhere(request *http.Request) bool {
 	site := request.Header.Get("Sec-Fetch-Site")
 	origin, err := url.Parse(request.Header.Get("Origin"))

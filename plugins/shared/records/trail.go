@@ -21,8 +21,8 @@ const (
 	namedVictims   = 20
 )
 
-// trail has the records of an attempt other than the search for a node. Some are written after the scheduling cycle, in
-// the goroutine of the binding cycle.
+// trail has the records of an attempt, except those of the search for a node. Some are written after the scheduling
+// cycle, in the goroutine of the binding cycle.
 type trail struct {
 	mutex      sync.Mutex
 	steps      [stepsOfAttempt]step
@@ -124,8 +124,8 @@ func (a *Attempt) call(call ExtenderCall, err error) {
 // Explainer is a plugin that explains its decisions in the records.
 type Explainer interface {
 	framework.Plugin
-	// Explain returns a sentence or two about the data that the plugin used for some nodes when it decided about a pod;
-	// empty if there are none. It is called at the end of each search for a node, so it must be fast.
+	// Explain returns one or two sentences about the data with which the plugin evaluated some nodes for a pod, or ""
+	// without such data. It is called at the end of each search for a node, so it must be fast.
 	Explain(state *framework.CycleState, pod *v1.Pod, nodes []string) string
 }
 

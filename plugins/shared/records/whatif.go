@@ -16,16 +16,16 @@ import (
 )
 
 const (
-	// whatIfTime is the most time of a request in all, and whatIfsWaiting the most requests that wait.
+	// whatIfTime limits the total time of a request, and whatIfsWaiting the number of waiting requests.
 	whatIfTime     = 10 * time.Second
 	whatIfsWaiting = 8
-	// whatIfShare bounds the part of the scheduler's time that dry runs take: one in so many seconds.
+	// whatIfShare limits the share of time in which dry runs run: one second in whatIfShare seconds.
 	whatIfShare = 20
-	// whatIfMost is the most time that counts of one, so that others need not wait for long.
+	// whatIfMost limits the time of one dry run that counts for whatIfShare, so that others do not wait for long.
 	whatIfMost = time.Second / 4
 )
 
-// whatIfs runs one dry run at a time, and none for a while after one that delayed scheduling.
+// whatIfs runs one dry run at a time, with a pause after each.
 type whatIfs struct {
 	waiting, place chan struct{}
 	next           time.Time
@@ -56,7 +56,7 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	case <-ctx.Done():
 		return nil, busy
 	}
-	// The whole duration counts, including decoding and failures, not only the time that scheduling is held up.
+	// The whole duration counts, including decoding and failures, not only the time for which scheduling is paused.
 	began := time.Now()
 	defer func() {
 		took := time.Since(began)

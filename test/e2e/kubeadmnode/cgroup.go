@@ -17,7 +17,7 @@ import (
 func hierarchies() ([]string, error) {
 	mounts, err := os.ReadFile("/proc/self/mounts")
 	if err != nil {
-		return nil, fmt.Errorf("the cgroups cannot be found: %w; next: mount | grep cgroup", err)
+		return nil, fmt.Errorf("cannot find the cgroups: %w; next: mount | grep cgroup", err)
 	}
 	var folders []string
 	for line := range strings.Lines(string(mounts)) {
@@ -26,7 +26,7 @@ func hierarchies() ([]string, error) {
 		}
 	}
 	if len(folders) == 0 {
-		return nil, errors.New("no cgroups are mounted, and kubelet needs them; next: run it where /sys/fs/cgroup is mounted")
+		return nil, errors.New("no cgroups are mounted, but kubelet needs them; next: run the test where /sys/fs/cgroup is mounted")
 	}
 	return folders, nil
 }
@@ -45,7 +45,7 @@ func makeCgroup(path string) error {
 			parent := folder
 			folder = filepath.Join(folder, name)
 			if err := os.Mkdir(folder, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
-				return fmt.Errorf("a cgroup cannot be made: %w; next: %s, where cgroups may be written to", err, nextScript)
+				return fmt.Errorf("cannot create a cgroup: %w; next: run %s where cgroups are writable", err, nextScript)
 			}
 			if err := inheritProcessors(parent, folder); err != nil {
 				return err
@@ -61,8 +61,8 @@ func makeCgroup(path string) error {
 	return nil
 }
 
-// prefer gives a cgroup nearly all CPU time when it needs it, so that other work on the machine, such as compiling,
-// does not make kubelet, kubeadm or the swap exceed their timeouts.
+// prefer gives a cgroup nearly all CPU time that it requests, so that kubelet, kubeadm and the swap do not exceed their
+// timeouts because of other work on the machine, such as compiling.
 func prefer(folder string) error {
 	for name, weight := range map[string]string{"cpu.shares": "65536", "cpu.weight": "6400"} {
 		file := filepath.Join(folder, name)
@@ -70,14 +70,14 @@ func prefer(folder string) error {
 			continue
 		}
 		if err := os.WriteFile(file, []byte(weight), 0o644); err != nil {
-			return fmt.Errorf("a cgroup gets no preference: %w; next: cat %s", err, file)
+			return fmt.Errorf("cannot set the CPU weight of a cgroup: %w; next: cat %s", err, file)
 		}
 	}
 	return nil
 }
 
-// delegate enables all controllers of a cgroup for its children. With cgroup v1 they always have them. This is
-// untested: the machine where it was written has only v1.
+// delegate enables all controllers of a cgroup for its children. With cgroup v1 they are always enabled. The part for
+// v2 is untested.
 func delegate(folder string) error {
 	controllers, err := os.ReadFile(filepath.Join(folder, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -88,8 +88,8 @@ func delegate(folder string) error {
 	}
 	for _, controller := range strings.Fields(string(controllers)) {
 		if err := os.WriteFile(filepath.Join(folder, "cgroup.subtree_control"), []byte("+"+controller), 0o644); err != nil {
-			return fmt.Errorf("the controller %s is not to be had in new cgroups: %w; "+
-				"next: run it on the machine itself, not in a container", controller, err)
+			return fmt.Errorf("the controller %s is not available in new cgroups: %w; "+
+				"next: run the test on the machine itself, not in a container", controller, err)
 		}
 	}
 	return nil
@@ -100,7 +100,7 @@ func delegate(folder string) error {
 func inheritProcessors(parent, child string) error {
 	for _, name := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if _, err := os.Stat(filepath.Join(child, "cgroup.clone_children")); err != nil {
-			return nil // cgroup v2, where empty means the parent's
+			return nil // with cgroup v2, an empty value means that of the parent
 		}
 		value, err := os.ReadFile(filepath.Join(parent, name))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -110,14 +110,14 @@ func inheritProcessors(parent, child string) error {
 			err = os.WriteFile(filepath.Join(child, name), value, 0o644)
 		}
 		if err != nil {
-			return fmt.Errorf("a cgroup gets no processors: %w; next: cat %s", err, filepath.Join(parent, name))
+			return fmt.Errorf("cannot set the CPUs of a cgroup: %w; next: cat %s", err, filepath.Join(parent, name))
 		}
 	}
 	return nil
 }
 
-// removeCgroup removes a cgroup and its descendants from every hierarchy. Its processes must have been killed; the
-// kernel refuses until the last of them is gone.
+// removeCgroup removes a cgroup and its descendants from every hierarchy. Its processes must have been killed. It waits
+// until the last of them has ended, because the kernel refuses earlier.
 func removeCgroup(path string) error {
 	folders, err := hierarchies()
 	if err != nil {

@@ -64,8 +64,8 @@ type invitation struct {
 // document is one document of kubeadm's configuration.
 type document map[string]any
 
-// Init creates a cluster with the node, by kubeadm init. It returns
-// when the node and its static pods are ready and pods can be created.
+// Init creates a cluster with the node by kubeadm init. It returns when the node and its static pods are ready, and
+// pods can be created.
 func (n *Node) Init(ctx context.Context, options InitOptions) error {
 	// "abcdef.0123456789abcdef", and 32 bytes in hex.
 	token := randomHex(11)
@@ -118,7 +118,7 @@ func (n *Node) Init(ctx context.Context, options InitOptions) error {
 func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) error {
 	c := member.cluster
 	if c == nil {
-		return fmt.Errorf("%s is of no cluster that %s could join; next: call Init or Join for it", member.name, n.name)
+		return fmt.Errorf("%s has no cluster that %s can join; next: call Init or Join on it", member.name, n.name)
 	}
 	join := document{
 		"apiVersion":       "kubeadm.k8s.io/v1beta3",
@@ -142,7 +142,7 @@ func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) erro
 	if err := n.Ready(ctx); err != nil {
 		return err
 	}
-	// A second member that is not running yet stops etcd for some seconds, and lease holders on the other nodes exit.
+	// etcd stops for some seconds until its second member runs, so that lease holders on the other node exit.
 	return member.Ready(ctx)
 }
 
@@ -152,7 +152,7 @@ func (n *Node) registration() document {
 		"name":             n.name,
 		"criSocket":        "unix:///run/containerd/containerd.sock",
 		"kubeletExtraArgs": document{"node-ip": n.address},
-		// Pods must be able to run on it: there are no other nodes.
+		// Pods must be able to run on the node, because there may be no other nodes.
 		"taints": []any{},
 	}
 }
@@ -228,7 +228,7 @@ func (n *Node) missing(ctx context.Context, client kubernetes.Interface) error {
 	}
 	_, err = client.CoreV1().ServiceAccounts(metav1.NamespaceDefault).Get(ctx, "default", metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return errors.New("the service account of pods is not there")
+		return errors.New("the service account default does not exist")
 	}
 	return err
 }
@@ -251,11 +251,11 @@ func (n *Node) authorityHash() (string, error) {
 	}
 	block, _ := pem.Decode(content)
 	if block == nil {
-		return "", fmt.Errorf("%s holds no certificate; next: look into it", file)
+		return "", fmt.Errorf("%s contains no certificate; next: check the file", file)
 	}
 	certificate, err := x509.ParseCertificate(block.Bytes)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w; next: look into it", file, err)
+		return "", fmt.Errorf("%s: %w; next: check the file", file, err)
 	}
 	return fmt.Sprintf("sha256:%x", sha256.Sum256(certificate.RawSubjectPublicKeyInfo)), nil
 }

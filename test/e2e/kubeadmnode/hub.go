@@ -90,7 +90,7 @@ func Open(ctx context.Context) (*Hub, error) {
 	} {
 		name := "KUBEADM_NODE_" + setting.name
 		if *setting.value = os.Getenv(name); *setting.value == "" {
-			return nil, fmt.Errorf("%s is not set: kubeadm nodes take root and private namespaces; next: %s", name, nextScript)
+			return nil, fmt.Errorf("%s is not set: kubeadm nodes need root and private namespaces; next: %s", name, nextScript)
 		}
 	}
 	h.memory = filepath.Join(h.folder, "memory")
@@ -107,7 +107,7 @@ func Open(ctx context.Context) (*Hub, error) {
 	if err := h.buildImages(ctx); err != nil {
 		return nil, err
 	}
-	h.report("the hub is there, with %d images", len(h.images))
+	h.report("the hub is ready, with %d images", len(h.images))
 	return h, nil
 }
 
@@ -116,10 +116,11 @@ func (h *Hub) report(format string, arguments ...any) {
 	fmt.Printf("%6.1f s  %s\n", time.Since(h.opened).Seconds(), fmt.Sprintf(format, arguments...))
 }
 
-// checkPrivate returns an error for a network with other routes: the next steps would then change the machine.
+// checkPrivate returns an error unless this is root in a network without other interfaces. Otherwise the next steps
+// would change the machine.
 func checkPrivate() error {
 	if os.Getuid() != 0 {
-		return fmt.Errorf("nodes take root, and this is user %d; next: %s", os.Getuid(), nextScript)
+		return fmt.Errorf("nodes need root, but this is user %d; next: %s", os.Getuid(), nextScript)
 	}
 	interfaces, err := net.Interfaces()
 	if err != nil {
@@ -127,7 +128,7 @@ func checkPrivate() error {
 	}
 	for _, found := range interfaces {
 		if found.Flags&net.FlagLoopback == 0 && found.Flags&net.FlagUp != 0 {
-			return fmt.Errorf("this network is not private, it has %s; next: %s", found.Name, nextScript)
+			return fmt.Errorf("this network is not private: it has the interface %s; next: %s", found.Name, nextScript)
 		}
 	}
 	return nil
@@ -206,7 +207,7 @@ func (h *Hub) claim(node *Node) error {
 	defer h.mutex.Unlock()
 	for _, other := range h.nodes {
 		if other.name == node.name {
-			return fmt.Errorf("there is a node %s already; next: close it, or take another name", node.name)
+			return fmt.Errorf("the node %s already exists; next: close it, or use another name", node.name)
 		}
 	}
 	for node.number = 2; h.nodes[node.number] != nil; node.number++ {
@@ -226,7 +227,7 @@ func (h *Hub) release(node *Node) {
 func run(ctx context.Context, name string, arguments ...string) error {
 	output, err := exec.CommandContext(ctx, name, arguments...).CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s %s: %w: %s; next: run it by hand in: unshare --mount --net bash",
+		return fmt.Errorf("%s %s: %w: %s; next: run it manually in: unshare --mount --net bash",
 			name, strings.Join(arguments, " "), err, strings.TrimSpace(string(output)))
 	}
 	return nil

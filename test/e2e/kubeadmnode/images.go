@@ -34,12 +34,12 @@ const imageRecipe = "1"
 func (h *Hub) buildImages(ctx context.Context) error {
 	kubeadm := filepath.Join(h.programs, "kubeadm")
 	list := exec.CommandContext(ctx, kubeadm, "config", "images", "list", "--kubernetes-version", h.version)
-	// It warns that there is no internet.
+	// kubeadm warns that there is no internet.
 	var messages bytes.Buffer
 	list.Stderr = &messages
 	output, err := list.Output()
 	if err != nil {
-		return fmt.Errorf("%s does not say which images it needs: %w: %s; next: %s",
+		return fmt.Errorf("%s cannot list the images that it needs: %w: %s; next: %s",
 			kubeadm, err, strings.TrimSpace(messages.String()), nextScript)
 	}
 	for _, imageName := range strings.Fields(string(output)) {
@@ -61,7 +61,7 @@ func (h *Hub) buildImages(ctx context.Context) error {
 		h.images = append(h.images, archive)
 	}
 	if h.pauseImage == "" {
-		return fmt.Errorf("%s config images list names no pause image; next: run it", kubeadm)
+		return fmt.Errorf("%s config images list has no pause image; next: run this command", kubeadm)
 	}
 	return nil
 }
@@ -82,7 +82,7 @@ func BuildImage(archive, imageName, binary, target string) error {
 	}
 	tag, err := name.NewTag(imageName, name.StrictValidation)
 	if err != nil {
-		return fmt.Errorf("image name: %w; next: give it as registry/name:tag", err)
+		return fmt.Errorf("image name: %w; next: use the form registry/name:tag", err)
 	}
 	layer, err := layerOf(content, target)
 	if err != nil {

@@ -87,11 +87,11 @@ func (n *Node) startKWOK() error {
 		"--manage-nodes-with-annotation-selector="+FakeNode+"="+fakeNodeValue,
 		// With leases, like a kubelet, KWOK does not constantly rewrite each node's status.
 		"--node-lease-duration-seconds=40",
-		// The addresses of its pods are fake: no real pod has one of them.
+		// No real pod has an address in this range.
 		"--cidr=10.99.0.0/16",
 		"--node-ip="+hubAddress,
 	)
-	// This avoids the user's configuration in the home directory.
+	// KWOK must not read the user's configuration in the home directory.
 	kwok.Env = []string{"HOME=" + n.folder}
 	kwok.Dir = n.folder
 	kwok.Stdout, kwok.Stderr = log, log
@@ -99,7 +99,7 @@ func (n *Node) startKWOK() error {
 		return fmt.Errorf("kwok: %w; next: %s builds it", err, nextScript)
 	}
 	n.stopKWOK = func() {
-		// It may have exited already; that it was killed is expected.
+		// It may have exited already. An error is expected, because it was killed.
 		_ = kwok.Process.Kill()
 		_ = kwok.Wait()
 	}

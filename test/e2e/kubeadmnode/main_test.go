@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// keep is a flag, so that nodes are only ever started by this test binary in the hub of test/e2e.sh.
+// keep is a flag of the test binary, because only a process in the hub of test/e2e.sh can start nodes.
 var keep = flag.Int("keep", 1, "start a cluster of this many nodes, and keep it until Ctrl-C")
 
 func TestMain(*testing.M) {

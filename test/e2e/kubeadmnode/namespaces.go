@@ -65,7 +65,7 @@ func (c *Command) Start() error {
 		err = c.Cmd.Start()
 	})
 	if err != nil {
-		return fmt.Errorf("%s cannot be started on %s: %w; next: see whether the node runs: %s",
+		return fmt.Errorf("%s cannot be started on %s: %w; next: check whether the node runs: %s",
 			strings.Join(c.Args, " "), c.node.name, err, c.node.logs)
 	}
 	return nil
@@ -139,7 +139,7 @@ func (n *Node) Run(ctx context.Context, script string) (string, error) {
 		err = context.Cause(ctx)
 	}
 	if err = errors.Join(err, readError); err != nil {
-		return string(output), fmt.Errorf("on %s: %w\n%s\nnext: see above the last lines that this script wrote:\n%s",
+		return string(output), fmt.Errorf("on %s: %w\n%s\nnext: check the output above, the last lines of this script:\n%s",
 			n.name, err, logtail.Last(string(output), tailLines), indent(script))
 	}
 	return string(output), nil

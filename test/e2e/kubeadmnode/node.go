@@ -49,7 +49,8 @@ type Node struct {
 	number  int
 	name    string
 	address string
-	// folder is a directory in memory with the node's disk, also while the node is off; logs is on disk and is kept.
+	// folder is a directory in memory with the node's disk, which remains while the node is off. logs is a directory on
+	// disk, which is kept.
 	folder, logs string
 	cgroup       string
 
@@ -67,7 +68,7 @@ type Node struct {
 func (h *Hub) Start(ctx context.Context, options NodeOptions) (*Node, error) {
 	n := &Node{hub: h, name: options.Name}
 	if problems := validation.IsDNS1123Label(n.name); len(problems) > 0 {
-		return nil, fmt.Errorf("%q cannot be the name of a node: %s; next: take another name", n.name, strings.Join(problems, "; "))
+		return nil, fmt.Errorf("%q is not a valid node name: %s; next: use another name", n.name, strings.Join(problems, "; "))
 	}
 	if err := h.claim(n); err != nil {
 		return nil, err
@@ -143,13 +144,13 @@ func (h *Hub) route(ctx context.Context, n *Node) error {
 	return run(ctx, "ip", "route", "replace", n.podSubnet(), "via", n.address)
 }
 
-// Boot switches a node on, after PowerCut with the disk as it was then. It returns when containerd answers; kubelet
-// then starts the pods. Until kubelet has reported them, the API server has the previous state.
+// Boot starts a node. After PowerCut the node still has its disk. Boot returns when containerd answers; kubelet then
+// starts the pods. Until kubelet has reported them, the API server has the previous state.
 func (n *Node) Boot(ctx context.Context) error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.first != nil {
-		return fmt.Errorf("%s runs already; next: call PowerCut first", n.name)
+		return fmt.Errorf("%s is already running; next: call PowerCut first", n.name)
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, bootDeadline, fmt.Errorf("not up after %s", bootDeadline))
 	defer cancel()
@@ -207,7 +208,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		err = context.Cause(ctx)
 	}
 	if err != nil || line != "ready\n" {
-		return errors.Join(fmt.Errorf("%s does not come up: %v\n%snext: correct test/e2e/kubeadmnode/boot/boot.sh", n.name, err,
+		return errors.Join(fmt.Errorf("%s did not start: %v\n%snext: correct test/e2e/kubeadmnode/boot/boot.sh", n.name, err,
 			n.LogTail("boot", "containerd")), n.powerCut())
 	}
 	n.hub.report("%s: containerd answers, address %s", n.name, n.address)
@@ -237,7 +238,7 @@ func (n *Node) powerCut() error {
 	if n.first == nil {
 		return nil
 	}
-	// The cable is removed first: a node without power does not close its connections.
+	// The link is removed first, because a node without power does not close its connections.
 	var unplugged error
 	if _, err := net.InterfaceByName(n.cable()); err == nil {
 		unplugged = run(context.Background(), "ip", "link", "delete", n.cable())
@@ -245,9 +246,9 @@ func (n *Node) powerCut() error {
 	// The kernel kills all processes of a PID namespace together with
 	// the first one, and reports the end of the first one last.
 	if err := n.first.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("%s cannot be ended: %w; next: kill -9 %d", n.name, err, n.first.Process.Pid)
+		return fmt.Errorf("%s cannot be stopped: %w; next: kill -9 %d", n.name, err, n.first.Process.Pid)
 	}
-	// That it was killed is expected.
+	// An error is expected, because it was killed.
 	_ = n.first.Wait()
 	n.first = nil
 	return errors.Join(unplugged, removeCgroup(n.cgroup))
@@ -306,7 +307,7 @@ func (n *Node) Import(ctx context.Context, archive string) error {
 	load := n.Command(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
 	load.Stdin = content
 	if output, err := load.CombinedOutput(); err != nil {
-		return fmt.Errorf("%s does not take %s: %w: %s; next: tar tf %s", n.name, archive, err, logtail.Last(string(output), tailLines), archive)
+		return fmt.Errorf("%s cannot import %s: %w: %s; next: tar tf %s", n.name, archive, err, logtail.Last(string(output), tailLines), archive)
 	}
 	return nil
 }
@@ -325,7 +326,7 @@ func (n *Node) WriteFile(path string, content []byte) error {
 func (n *Node) Config() (*rest.Config, error) {
 	kubeconfig, err := os.ReadFile(n.Root() + "/etc/kubernetes/admin.conf")
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s is of no cluster: %w; next: call Init or Join", n.name, err)
+		return nil, fmt.Errorf("%s has no cluster: %w; next: call Init or Join", n.name, err)
 	} else if err != nil {
 		return nil, err
 	}

@@ -3,15 +3,15 @@
 // Package decision runs the scheduler without an API server, for tests and benchmarks: upstream's own scheduler with a
 // fake client, and the given nodes, configuration and plugins.
 //
-// Schedule sends pods through the queue and through whole scheduling
-// and binding cycles; Decide makes only one decision, for benchmarks.
+// Schedule sends pods through the queue and through whole scheduling and binding cycles. Decide makes only one
+// decision, for benchmarks.
 //
 // Two runs with the same input and the same seed, at parallelism 1, make the same decisions. This requires:
 //  1. Nodes and pods are created one after the other once the informers watch: a fake client lists in random order, and
 //     loses objects that are created between an informer's list and its watch.
-//  2. The global random source, which the scheduler uses, is seeded for each decision:
-//     it has other users, such as the scheduler's trace of a cycle that took longer
-//     than 100 ms. So only one scheduler may decide at a time: no t.Parallel.
+//  2. The global random source, which the scheduler uses, is seeded for each decision, because it has other users, such
+//     as the scheduler's trace of a cycle that took longer than 100 ms. So only one scheduler may run at a time, and
+//     tests must not call t.Parallel.
 //  3. The scheduler takes a pod from its queue only during Schedule, Retry or Next, and no backoff expires. Only Retry
 //     retries an unschedulable pod, unless the test sets NoBackoff.
 //  4. It takes the next pod only after the victims of the previous one are gone.
@@ -45,8 +45,8 @@ import (
 )
 
 const (
-	// patience limits every wait: it only matters for a failing test.
-	patience = time.Minute
+	// waitTimeout limits every wait. Only a failing test reaches it.
+	waitTimeout = time.Minute
 	// never is a backoff, in seconds, longer than any test.
 	never = 24 * 60 * 60
 	// samplePercent is the percentage of cycles in which the scheduler measures each plugin.
@@ -73,9 +73,9 @@ type Options struct {
 	Seed int64
 	// NoBackoff makes an unschedulable pod ready for a retry (see Next) as soon as an event of the cluster requeues it.
 	NoBackoff bool
-	// OneByOne makes the scheduler take the next pod only after the previous one is bound
-	// and its queue has received all its updates of pending pods. These updates become
-	// visible at the end of the scheduling cycle. Each pod has a different start time.
+	// OneByOne makes the scheduler take the next pod only after the previous one is bound, and after the queue has
+	// received all updates that the scheduler made to pending pods. These updates become visible at the end of the
+	// scheduling cycle. Each pod has a different start time.
 	OneByOne bool
 	// WhatIfs runs an additional dry run for each pod during scheduling, if the scheduler supports dry runs.
 	WhatIfs bool
@@ -99,7 +99,7 @@ type Scheduler struct {
 	started   bool
 	pop       func() *framework.QueuedPodInfo
 	permits   chan struct{} // one for each pod that may be taken from the queue
-	given     int           // permits
+	given     int           // number of permits so far
 	oneByOne  bool
 	whatIfs   bool
 	asking    int32 // 1 during a dry run
@@ -214,8 +214,8 @@ func New(tb testing.TB, options Options) *Scheduler {
 	return s
 }
 
-// awaitSync waits until the informers have listed their objects, and returns how many informers there are. The factory
-// itself looks ten times in a second.
+// awaitSync waits until the informers have listed their objects, and returns the number of informers. It polls more
+// often than the factory, which polls ten times per second.
 func awaitSync(tb testing.TB, factory informers.SharedInformerFactory) int {
 	now := make(chan struct{})
 	close(now)
@@ -239,7 +239,7 @@ func parallelism(options Options) int32 {
 	return options.Parallelism
 }
 
-// percentage returns percentageOfNodesToScore: the search ends when so many percent of the nodes fit.
+// percentage returns percentageOfNodesToScore. The search for nodes ends when this percentage of the nodes fits.
 func percentage(options Options, configured int32) int32 {
 	if options.AllNodes {
 		return 100
@@ -305,8 +305,9 @@ func (s *Scheduler) List(pod *v1.Pod) {
 	}
 }
 
-// Schedule creates the pods in the given order and, when all are in the scheduler's queue, makes it take as many from
-// there. It returns the decisions, in order, after the last scheduling cycle; binding may continue (see Settle).
+// Schedule creates the pods in the given order, waits until all are in the scheduler's queue, and makes the scheduler
+// take as many pods. It returns the decisions in order after the last scheduling cycle. Binding cycles may still run
+// (see Settle).
 func (s *Scheduler) Schedule(pods ...*v1.Pod) []Decision {
 	s.tb.Helper()
 	s.Create(pods...)
@@ -489,7 +490,7 @@ func (s *Scheduler) take(n int) []Decision {
 	return append([]Decision(nil), s.decisions[before:]...)
 }
 
-// AwaitPods starts the scheduler without pods to schedule, for requests that it answers meanwhile.
+// AwaitPods starts the scheduler without pods to schedule, so that it can answer requests.
 func (s *Scheduler) AwaitPods() {
 	s.started = true
 	go s.Scheduler.Run(s.ctx)
@@ -511,8 +512,8 @@ func (s *Scheduler) ask() {
 	}(s.last)
 }
 
-// nextPod wraps the scheduler's access to its queue. When it requests
-// the next pod, the cycle of the previous one has ended.
+// nextPod replaces the function with which the scheduler takes pods from its queue. When the scheduler calls it, the
+// scheduling cycle of the previous pod has ended.
 func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 	s.applyPatches()
 	s.awaitDeletions()
@@ -527,7 +528,7 @@ func (s *Scheduler) nextPod() *framework.QueuedPodInfo {
 		s.ask()
 		podInfo := s.pop()
 		if s.whatIfs && podInfo != nil {
-			// The same pod would be known to have a node, perhaps.
+			// A dry run of the same pod would be refused once the pod has a node.
 			s.last = podInfo.Pod.DeepCopy()
 			s.last.UID = "what-if"
 		}
@@ -551,7 +552,7 @@ func (s *Scheduler) awaitDeletions() {
 			return err != nil
 		})
 		if !gone {
-			s.tb.Errorf("waited %v in vain for the end of the deleted pod %s", patience, key(pod))
+			s.tb.Errorf("after %v the deleted pod %s is still in the scheduler's cache", waitTimeout, key(pod))
 		}
 	}
 }
@@ -572,7 +573,7 @@ func (s *Scheduler) awaitQuiet() {
 		return true
 	})
 	if !quiet {
-		s.tb.Errorf("waited %v in vain for bindings, and for the queue to know the status of its pods", patience)
+		s.tb.Errorf("after %v a pod is not bound yet, or the queue does not have the current status of its pods", waitTimeout)
 	}
 }
 
@@ -582,7 +583,7 @@ type witness struct {
 	scheduler *Scheduler
 }
 
-// Schedule makes the algorithm's decision.
+// Schedule calls the algorithm.
 func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, profile framework.Framework, state *framework.CycleState,
 	pod *v1.Pod) (scheduler.ScheduleResult, error) {
 	// Preemption, the next step if there is no node, also uses random numbers.
@@ -598,7 +599,7 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	return result, err
 }
 
-// reseed is called only by the scheduler's goroutine.
+// reseed seeds the global random source. Only the scheduler's goroutine calls it.
 func (s *Scheduler) reseed() {
 	s.seed++
 	//lint:ignore SA1019 the scheduler draws from the global source, which nothing else can seed
@@ -677,14 +678,15 @@ func (s *Scheduler) await(what string, done func() bool) {
 func await(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
 	if !poll(done) {
-		tb.Fatalf("waited %v in vain for %s", patience, what)
+		tb.Fatalf("timed out after %v waiting for %s", waitTimeout, what)
 	}
 }
 
-// poll reports whether a condition becomes true in time. Most are true at once, and an oracle scenario has hundreds.
+// poll reports whether a condition becomes true in time. It polls often, because most of the hundreds of conditions of
+// an oracle scenario become true at once.
 func poll(done func() bool) bool {
 	for began := time.Now(); !done(); time.Sleep(100 * time.Microsecond) {
-		if time.Since(began) > patience {
+		if time.Since(began) > waitTimeout {
 			return false
 		}
 	}

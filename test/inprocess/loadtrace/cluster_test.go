@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// patience limits every wait: it only matters for a failing test.
-	patience = 3 * time.Minute
+	// waitTimeout limits every wait. Only a failing test reaches it.
+	waitTimeout = 3 * time.Minute
 	// parallelism is upstream's default.
 	parallelism = 16
 	// batch is the number of changes before the test waits for the scheduler: a fake watch holds 100 events.
@@ -86,8 +86,8 @@ func newCluster(t *testing.T, way way, tr trace) *cluster {
 // await waits for a condition.
 func (c *cluster) await(what string, done func() bool) {
 	c.t.Helper()
-	if err := wait.PollImmediate(time.Millisecond, patience, func() (bool, error) { return done(), nil }); err != nil {
-		c.t.Fatalf("%s: waited %v in vain for %s", c.name, patience, what)
+	if err := wait.PollImmediate(time.Millisecond, waitTimeout, func() (bool, error) { return done(), nil }); err != nil {
+		c.t.Fatalf("%s: timed out after %v waiting for %s", c.name, waitTimeout, what)
 	}
 }
 
@@ -97,9 +97,9 @@ func (c *cluster) warm() {
 	if c.prometheus == nil {
 		return
 	}
-	err := wait.PollImmediate(step, patience, func() (bool, error) { return c.prometheus.warm(c.t.Context()), nil })
+	err := wait.PollImmediate(step, waitTimeout, func() (bool, error) { return c.prometheus.warm(c.t.Context()), nil })
 	if err != nil {
-		c.t.Fatalf("%s: waited %v in vain for Prometheus to have measured each node", c.name, patience)
+		c.t.Fatalf("%s: after %v Prometheus has no measurement of some nodes", c.name, waitTimeout)
 	}
 	c.asked = c.prometheus.queries(c.t)
 	if !c.refreshes {

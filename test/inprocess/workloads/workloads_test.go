@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// patience limits every wait: it only matters for a failing test.
-	patience = time.Minute
+	// waitTimeout limits every wait. Only a failing test reaches it.
+	waitTimeout = time.Minute
 	// batch is the number of changes before the test waits for the scheduler: a fake watch holds 100 events.
 	batch = 40
 	// binPacking fills a node before it uses another.
@@ -210,8 +210,8 @@ func (c *cluster) end() {
 				return err == nil
 			}), nil
 		}
-		if err := wait.PollImmediate(time.Millisecond, patience, gone); err != nil {
-			c.t.Fatalf("%s: waited %v in vain for the scheduler to see that pods are gone", c.name, patience)
+		if err := wait.PollImmediate(time.Millisecond, waitTimeout, gone); err != nil {
+			c.t.Fatalf("%s: after %v the scheduler still has pods that are deleted", c.name, waitTimeout)
 		}
 	}
 }

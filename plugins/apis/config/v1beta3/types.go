@@ -14,11 +14,12 @@ import (
 type MyScorePluginArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// NodeLabel is the key of the node label that the plugin reads. A node without it is filtered out. Default:
+	// NodeLabel is the key of the node label that the plugin reads. Nodes without the label are filtered out. Default:
 	// disktype.
 	NodeLabel *string `json:"nodeLabel,omitempty"`
-	// PreferredValues are values of that label, the most preferred first: 1 to 100 of them, each once. A node's place
-	// in the list is its score before normalisation; a value that is not listed scores 0. Default: [ssd].
+	// PreferredValues are 1 to 100 unique values of that label, the most preferred first. Before normalisation, a node
+	// with the last value scores 1, each earlier value scores 1 more, and a value that is not listed scores 0. Default:
+	// [ssd].
 	// +listType=atomic
 	PreferredValues []string `json:"preferredValues,omitempty"`
 }
@@ -29,17 +30,17 @@ type MyScorePluginArgs struct {
 type ExtensionPointLoggerArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// SampleRate is the share of the pods that are logged, more than 0 and at most 1. Of a pod, all calls are logged or
-	// none. Default: 1.
+	// SampleRate is the fraction of pods that are logged, more than 0 and at most 1. Either all calls for a pod are
+	// logged, or none. Default: 1.
 	SampleRate *float64 `json:"sampleRate,omitempty"`
-	// Namespaces are the namespaces whose pods are logged; none means all.
+	// Namespaces are the namespaces whose pods are logged. Empty means all.
 	// +listType=set
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Redact replaces the names of pods, namespaces and nodes by keyed hashes, the same for the life of the process.
-	// Default: false.
+	// Redact replaces the names of pods, namespaces and nodes with keyed hashes, which stay the same until the process
+	// exits. Default: false.
 	Redact *bool `json:"redact,omitempty"`
-	// QueueSort makes the plugin a queue sort plugin too, with the order of PrioritySort, which then must be disabled.
-	// Of queue sort plugins there can only be one, the same in all profiles. Default: false.
+	// QueueSort makes the plugin a queue sort plugin too, with the order of PrioritySort. PrioritySort must then be
+	// disabled, because only one queue sort plugin is allowed, the same in all profiles. Default: false.
 	QueueSort *bool `json:"queueSort,omitempty"`
 }
 
@@ -49,22 +50,22 @@ type ExtensionPointLoggerArgs struct {
 type RandScoreArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Seed chooses the scores: with the same seed, the same pod has the same scores at the same attempt, counted by the
-	// attempts in which nodes were scored. Default: 0.
+	// Seed determines the scores: with the same seed, a pod gets the same scores at the same attempt. Only attempts in
+	// which nodes are scored are counted. Default: 0.
 	Seed *int64 `json:"seed,omitempty"`
 }
 
-// FilterAction is what a rule does with what it matches.
+// FilterAction is the action of a rule on a match.
 type FilterAction string
 
 const (
-	// FilterAllow lets what matches pass.
+	// FilterAllow passes a match.
 	FilterAllow FilterAction = "Allow"
-	// FilterDeny rejects what matches.
+	// FilterDeny rejects a match.
 	FilterDeny FilterAction = "Deny"
-	// FilterPrefer favours the nodes that match: NodeFilter alone has it.
+	// FilterPrefer gives matching nodes a better score. Only NodeFilter supports it.
 	FilterPrefer FilterAction = "Prefer"
-	// FilterShare bounds the share of the pods that is on the nodes that match: NodeFilter alone has it.
+	// FilterShare limits the share of the pods on matching nodes. Only NodeFilter supports it.
 	FilterShare FilterAction = "Share"
 )
 
@@ -74,25 +75,25 @@ const (
 type PodFilterArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Rules are tried in order; the first one that matches a pod decides. 1 to 100 of them.
+	// Rules are 1 to 100 rules, evaluated in order. The first rule that matches a pod decides.
 	// +listType=map
 	// +listMapKey=name
 	Rules []PodFilterRule `json:"rules,omitempty"`
-	// DefaultAction decides over a pod that no rule matches. Default: Allow.
+	// DefaultAction applies to pods that match no rule. Default: Allow.
 	DefaultAction FilterAction `json:"defaultAction,omitempty"`
 }
 
-// PodFilterRule decides over pods. It matches a pod for which all of its conditions hold; it has at least one.
+// PodFilterRule matches pods that meet all of its conditions. At least one is required.
 type PodFilterRule struct {
-	// Name stands in the event of a pod that the rule rejects: a DNS label, each once.
+	// Name identifies the rule in the event of a pod that it rejects. It is a DNS label, unique among the rules.
 	Name string `json:"name"`
-	// Action is what is done with a pod that matches.
+	// Action applies to matching pods.
 	Action FilterAction `json:"action"`
-	// PodNames are patterns of path.Match, of which one must match the pod's name: * stands for any text, ? for any
-	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
+	// PodNames are patterns of path.Match, one of which must match the pod's name: * matches any text, ? matches any
+	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	// +listType=atomic
 	PodNames []string `json:"podNames,omitempty"`
-	// Namespaces are patterns of the same kind for the pod's namespace.
+	// Namespaces are patterns of the same form for the pod's namespace. Empty matches any namespace.
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
 	// PodSelector must match the pod's labels.
@@ -105,47 +106,48 @@ type PodFilterRule struct {
 type NodeFilterArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Rules are tried in order; the first Allow or Deny that matches a pod and a node decides, unless a Share before it
-	// rejects the node. 1 to 100 of them.
+	// Rules are 1 to 100 rules, evaluated in order. The first Allow or Deny that matches a pod and a node decides,
+	// unless an earlier Share rejects the node.
 	// +listType=map
 	// +listMapKey=name
 	Rules []NodeFilterRule `json:"rules,omitempty"`
-	// DefaultAction decides over a node that no Allow or Deny matches: one of these two. Default: Allow.
+	// DefaultAction, Allow or Deny, applies to nodes that match no Allow or Deny. Default: Allow.
 	DefaultAction FilterAction `json:"defaultAction,omitempty"`
 }
 
-// NodeFilterRule decides over nodes, for all pods or for some. It matches if all of its conditions hold; it has at
-// least one that concerns the node.
+// NodeFilterRule matches nodes that meet all of its conditions, for all pods or for some. At least one condition on the
+// node is required.
 type NodeFilterRule struct {
-	// Name stands in the event of a pod that finds no node: a DNS label, each once.
+	// Name identifies the rule in the event of a pod that fits no node. It is a DNS label, unique among the rules.
 	Name string `json:"name"`
-	// Action is what is done with a node that matches: Allow and Deny decide, Prefer gives it a better score, and Share
-	// bounds how many of the pods that the rule concerns are on such nodes.
+	// Action applies to matching nodes: Allow passes them, Deny rejects them, Prefer gives them a better score, and
+	// Share limits how many of the pods that the rule applies to are on such nodes.
 	Action FilterAction `json:"action"`
-	// NodeNames are patterns of path.Match, of which one must match the node's name: * stands for any text, ? for any
-	// character, and [a-f] or [^a-f] for one of some characters. None means any name.
+	// NodeNames are patterns of path.Match, one of which must match the node's name: * matches any text, ? matches any
+	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	// +listType=atomic
 	NodeNames []string `json:"nodeNames,omitempty"`
 	// NodeSelector must match the node's labels.
 	NodeSelector *metav1.LabelSelector `json:"nodeSelector,omitempty"`
-	// Namespaces are patterns for the namespace of the pods that the rule concerns; none means all.
+	// Namespaces are patterns for the namespaces of the pods that the rule applies to. Empty matches all namespaces.
 	// +listType=atomic
 	Namespaces []string `json:"namespaces,omitempty"`
-	// PodSelector must match the labels of the pods that the rule concerns.
+	// PodSelector must match the labels of the pods that the rule applies to.
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
-	// Weight is how much a Prefer counts among those that concern a pod: 1 to 100. Only Prefer has it, and must.
+	// Weight is the weight of a Prefer relative to the others that apply to a pod, 1 to 100. Prefer requires it, and
+	// other actions do not allow it.
 	Weight int32 `json:"weight,omitempty"`
-	// MinPercent and MaxPercent are the least and the most of the pods that the rule concerns, in percent, that are on
-	// the nodes that match: 0 to 100. Only Share has them, and must have one.
+	// MinPercent and MaxPercent are the minimum and the maximum percentage, 0 to 100, of the pods that the rule applies
+	// to that are on matching nodes. Share requires at least one of them, and other actions do not allow them.
 	MinPercent *int32 `json:"minPercent,omitempty"`
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
-	// RestrictedLabels demands that the rule goes by node labels alone that no kubelet can set: all keys of its
-	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow asks
-	// for them by In or Exists alone. Default: false.
+	// RestrictedLabels requires that the rule selects nodes only by labels that no kubelet can set: all keys of its
+	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow must use the operator
+	// In or Exists for them. Default: false.
 	RestrictedLabels bool `json:"restrictedLabels,omitempty"`
 }
 
-// RunningImageCount is what RunningImageLocality counts.
+// RunningImageCount selects what RunningImageLocality counts.
 type RunningImageCount string
 
 const (
@@ -161,13 +163,12 @@ const (
 type RunningImageLocalityArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Count is what makes one node score higher than another. Default: Images.
+	// Count selects what is counted for a node's score. Default: Images.
 	Count RunningImageCount `json:"count,omitempty"`
-	// SizeWeight is by how many percent of its worth a match depends on the image's size, 0 to 100. Default: 0.
+	// SizeWeight is the percentage of a match's value that depends on the image's size, 0 to 100. Default: 0.
 	SizeWeight *int32 `json:"sizeWeight,omitempty"`
-	// SpreadWeight is by how many percent of its worth a match depends on the share of the nodes that run the image,
-	// 0 to 100: the fewer they are, the less it draws all pods to the same few nodes. Default:
-	// 100.
+	// SpreadWeight is the percentage of a match's value that depends on the share of nodes that run the image, 0 to
+	// 100. The value decreases with that share, so that a few nodes do not attract all pods. Default: 100.
 	SpreadWeight *int32 `json:"spreadWeight,omitempty"`
 }
 
@@ -177,90 +178,90 @@ type RunningImageLocalityArgs struct {
 type ChaosArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Namespaces are the namespaces whose pods are disturbed, by name: at least one, and never kube-system.
+	// Namespaces are the names of the namespaces whose pods are disturbed: at least one, and never kube-system.
 	// +listType=set
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Seed chooses what happens: with the same seed, the same happens to the same pod at the same attempt. Default: 0.
+	// Seed determines all random choices: with the same seed, a pod gets the same ones at the same attempt. Default: 0.
 	Seed *int64 `json:"seed,omitempty"`
-	// DryRun says what would be done, in the log and in the metrics, and does nothing. Default: false.
+	// DryRun reports in the log and in the metrics what would be done, and changes nothing. Default: false.
 	DryRun *bool `json:"dryRun,omitempty"`
-	// RejectPercent is the chance of a node to be rejected, 0 to 100. In an attempt with a rejection no pod is
-	// preempted. Default: 0.
+	// RejectPercent is the probability that a node is rejected, in percent, 0 to 100. An attempt with a rejection
+	// preempts no pod. Default: 0.
 	RejectPercent *int32 `json:"rejectPercent,omitempty"`
-	// MaxConsecutiveRejections is after how many attempts in a row, in which it rejected nodes and the pod found none,
-	// Chaos lets a pod's next attempt alone: 1 to 100. Attempts between them that failed without Chaos do not end the
-	// row. Default: 3.
+	// MaxConsecutiveRejections is the number of consecutive attempts of a pod, 1 to 100, that may fail after Chaos
+	// rejected nodes. Chaos does not disturb the next attempt. Attempts in between that fail without Chaos do not reset
+	// the count. Default: 3.
 	MaxConsecutiveRejections *int32 `json:"maxConsecutiveRejections,omitempty"`
-	// RandomScore gives each node the throw of a die from 0 to 100 as its score; without, all score 0. Default: false.
+	// RandomScore gives each node a random score from 0 to 100. Without it, all nodes score 0. Default: false.
 	RandomScore *bool `json:"randomScore,omitempty"`
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m; 0s is none. Default: 0s.
+	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m. 0s disables delays. Default: 0s.
 	MaxPermitDelay *metav1.Duration `json:"maxPermitDelay,omitempty"`
-	// RandomBindPercent is the chance of a pod to be bound to a random one of the nodes that were feasible for it,
-	// instead of the best, 0 to 100. The plugin scores that node 100 and all others 0, so it needs more weight than all
-	// other score plugins and extenders have together. Default: 0.
+	// RandomBindPercent is the probability that a pod is bound to a random feasible node instead of the best, in
+	// percent, 0 to 100. The plugin scores that node 100 and all others 0, so its weight must be higher than the sum of
+	// the weights of all other score plugins and extenders. Default: 0.
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
 
-// NodeCostStrategy is which cost of a node counts.
+// NodeCostStrategy selects the cost by which a node is scored.
 type NodeCostStrategy string
 
 const (
-	// NodeCostCheapestNode counts the price of the whole node.
+	// NodeCostCheapestNode uses the price of the whole node.
 	NodeCostCheapestNode NodeCostStrategy = "CheapestNode"
-	// NodeCostCheapestShare counts the price of what the pod takes of the node: the larger of its shares of the node's
+	// NodeCostCheapestShare uses the price of the pod's share of the node: the larger of its shares of the node's
 	// allocatable CPU and memory.
 	NodeCostCheapestShare NodeCostStrategy = "CheapestShare"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// NodeCostArgs are the arguments of the plugin NodeCost. A node's price comes from its annotation, else from its label,
-// else from the table. A node that has none counts as the median of those above 0.
+// NodeCostArgs are the arguments of the plugin NodeCost. A node's price is taken from its annotation, its label or the
+// table, in this order. A node without a price is scored with the median of the prices above 0.
 type NodeCostArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// PriceAnnotation is the key of the node's annotation with its price per hour, a number such as 0.096 or 96m; empty
-	// for none. Default: node-cost.scheduler/price-per-hour.
+	// PriceAnnotation is the key of the node annotation with the price per hour, a number such as 0.096 or 96m. Empty
+	// reads no annotation. Default: node-cost.scheduler/price-per-hour.
 	PriceAnnotation *string `json:"priceAnnotation,omitempty"`
-	// PriceLabel is the key of a label with the same; empty for none. Default: empty.
+	// PriceLabel is the key of the node label with the price per hour. Empty reads no label. Default: empty.
 	PriceLabel *string `json:"priceLabel,omitempty"`
-	// Prices are a table, of which the first row that matches a node counts: at most 1,000 rows.
+	// Prices is a price table of at most 1,000 rows. The first row that matches a node sets its price.
 	// +listType=atomic
 	Prices []NodeCostPrice `json:"prices,omitempty"`
-	// InstanceTypeLabel is the key of the nodes' label with the instance type, as the table has it.
-	// Default: node.kubernetes.io/instance-type.
+	// InstanceTypeLabel is the key of the node label with the instance type that the table matches. Default:
+	// node.kubernetes.io/instance-type.
 	InstanceTypeLabel *string `json:"instanceTypeLabel,omitempty"`
-	// ZoneLabel is the key of the label with the zone. Default: topology.kubernetes.io/zone.
+	// ZoneLabel is the key of the node label with the zone. Default: topology.kubernetes.io/zone.
 	ZoneLabel *string `json:"zoneLabel,omitempty"`
-	// CapacityTypeLabel depends on the provider, such as karpenter.sh/capacity-type. Needed if a row or Spot has
-	// capacity types. Default: empty.
+	// CapacityTypeLabel depends on the provider, for example karpenter.sh/capacity-type. It is required if a row or
+	// Spot has capacity types. Default: empty.
 	CapacityTypeLabel *string `json:"capacityTypeLabel,omitempty"`
-	// Strategy is which cost of a node counts. Default: CheapestShare.
+	// Strategy selects the cost by which a node is scored. Default: CheapestShare.
 	Strategy NodeCostStrategy `json:"strategy,omitempty"`
-	// Spot keeps nodes that may be taken away for pods that say that they can stand it; nil keeps none.
+	// Spot keeps interruptible nodes for pods that tolerate interruptions; nil disables it.
 	Spot *NodeCostSpot `json:"spot,omitempty"`
 }
 
-// NodeCostPrice is a row of the table of prices. It matches a node whose labels have all of the values that are given.
+// NodeCostPrice is a row of the price table. It matches nodes whose labels have all of the given values.
 type NodeCostPrice struct {
-	// InstanceType is the value of the label InstanceTypeLabel; empty for any, or none.
+	// InstanceType is the value of the label InstanceTypeLabel. Empty matches any value, and nodes without the label.
 	InstanceType string `json:"instanceType,omitempty"`
-	// Zone is the value of the label ZoneLabel; empty for any, or none.
+	// Zone is the value of the label ZoneLabel. Empty matches any value, and nodes without the label.
 	Zone string `json:"zone,omitempty"`
-	// CapacityType is the value of the label CapacityTypeLabel; empty for any, or none.
+	// CapacityType is the value of the label CapacityTypeLabel. Empty matches any value, and nodes without the label.
 	CapacityType string `json:"capacityType,omitempty"`
-	// PricePerHour is what such a node costs in an hour, 0 to 1,000,000,000, in any currency: the same for all nodes.
-	// Needed; 0 is free.
+	// PricePerHour is the price of such a node per hour, 0 to 1,000,000,000, in any currency that is the same for all
+	// nodes. It is required; 0 means free.
 	PricePerHour *resource.Quantity `json:"pricePerHour,omitempty"`
 }
 
-// NodeCostSpot keeps nodes for some pods: all others score them 0, below any other node.
+// NodeCostSpot keeps nodes for some pods. For all other pods they score 0, lower than any other node.
 type NodeCostSpot struct {
-	// CapacityTypes are the values of the label CapacityTypeLabel that such nodes have: 1 to 16 of them.
+	// CapacityTypes are 1 to 16 values of the label CapacityTypeLabel of such nodes.
 	// +listType=set
 	CapacityTypes []string `json:"capacityTypes,omitempty"`
-	// TolerationKey is the key of a taint. A pod with a toleration of it, whatever its value and effect, may go to such
-	// nodes. They need not have the taint.
+	// TolerationKey is the key of a taint. Such nodes are for pods that tolerate this taint, with any value and effect.
+	// The nodes need not have the taint.
 	TolerationKey string `json:"tolerationKey"`
 }
 
@@ -270,45 +271,45 @@ type NodeCostSpot struct {
 type DataLocalityArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// DatasetsAnnotation is the annotation of a pod that names the datasets it reads, with the bytes it reads of each:
-	// "sales=120Gi,logs/2024=3Ti,ref". Default: data-locality.scheduler/datasets.
+	// DatasetsAnnotation is the key of the pod annotation that lists the datasets that the pod reads, with the number
+	// of bytes of each: "sales=120Gi,logs/2024=3Ti,ref". Default: data-locality.scheduler/datasets.
 	DatasetsAnnotation *string `json:"datasetsAnnotation,omitempty"`
-	// NodeAnnotation is the annotation of a node that names the datasets it holds; empty reads none. Default:
-	// data-locality.scheduler/datasets.
+	// NodeAnnotation is the key of the node annotation that lists the datasets on the node. Empty reads no annotation.
+	// Default: data-locality.scheduler/datasets.
 	NodeAnnotation *string `json:"nodeAnnotation,omitempty"`
-	// NodeLabelPrefix begins the labels of a node that say what it holds: what follows it in a label's key is the name
-	// of a dataset, whatever the label's value; empty reads no labels. Default: "".
+	// NodeLabelPrefix is the prefix of the node labels that name the datasets on the node. The name of a dataset is the
+	// rest of a label's key; the value is ignored. Empty reads no labels. Default: "".
 	NodeLabelPrefix *string `json:"nodeLabelPrefix,omitempty"`
-	// Servers are running pods that serve data: at most 16 kinds of them. The node of such a pod holds the dataset that
-	// the pod's label names. Of several kinds that a pod is of, the first counts.
+	// Servers are at most 16 kinds of running pods that serve data. The node of such a pod has the dataset that the
+	// pod's label names. The first kind that matches a pod applies.
 	// +listType=atomic
 	Servers []DataLocalityServer `json:"servers,omitempty"`
-	// Levels are how near data can be, the nearest first: 1 to 8 of them, each key once. Default:
+	// Levels are 1 to 8 distances of data from a node, the nearest first, with unique keys. Default:
 	// kubernetes.io/hostname with 100 percent and topology.kubernetes.io/zone with 50.
 	// +listType=map
 	// +listMapKey=topologyKey
 	Levels []DataLocalityLevel `json:"levels,omitempty"`
-	// RequireWithin is the topology key of a level. The filter rejects a node which has not all of the pod's datasets
-	// at this level or nearer, but for those that no node holds; empty rejects none. Default: "".
+	// RequireWithin is the topology key of a level. The filter rejects nodes that do not have all of the pod's datasets
+	// at this level or nearer. It ignores datasets that no node has. Empty disables the filter. Default: "".
 	RequireWithin *string `json:"requireWithin,omitempty"`
 }
 
-// DataLocalityServer is a kind of pods that serve data.
+// DataLocalityServer selects pods that serve data.
 type DataLocalityServer struct {
-	// Namespaces are those of the pods; none means all.
+	// Namespaces are the namespaces of the pods. Empty means all.
 	// +listType=set
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Selector must match the pods' labels; none means all pods with the label.
+	// Selector must match the pods' labels; nil selects all pods with the label.
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// DatasetLabel is the label of the pods whose value is the name of the dataset.
+	// DatasetLabel is the key of the pod label whose value is the name of the dataset.
 	DatasetLabel string `json:"datasetLabel"`
 }
 
-// DataLocalityLevel says what a byte counts that is in the same domain of a topology key.
+// DataLocalityLevel sets the value of a byte in the same domain of a topology key.
 type DataLocalityLevel struct {
-	// TopologyKey is a label of nodes. Nodes with the same value are in the same domain.
+	// TopologyKey is the key of a node label. Nodes with the same value are in the same domain.
 	TopologyKey string `json:"topologyKey"`
-	// Percent is what a byte counts at this level, 0 to 100, less than at the level before.
+	// Percent is the value of a byte at this level, 0 to 100, lower than at the previous level.
 	Percent int32 `json:"percent"`
 }
 
@@ -318,231 +319,239 @@ type DataLocalityLevel struct {
 type NodeLoadArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// Source is what is asked for measurements. Default: Prometheus.
+	// Source selects the source of measurements. Default: Prometheus.
 	Source NodeLoadSource `json:"source,omitempty"`
-	// Prometheus is where the measurements come from, with the source Prometheus.
+	// Prometheus configures the source Prometheus.
 	Prometheus NodeLoadPrometheus `json:"prometheus,omitempty"`
 	// RefreshInterval is the time between two requests for measurements, 1s to 10m. Default: 30s.
 	RefreshInterval *metav1.Duration `json:"refreshInterval,omitempty"`
-	// MaxSampleAge is how old a measurement may be to count, more than RefreshInterval and at most 1h. Default: 3m.
+	// MaxSampleAge is the maximum age of measurements that are used, more than RefreshInterval and at most 1h. Default:
+	// 3m.
 	MaxSampleAge *metav1.Duration `json:"maxSampleAge,omitempty"`
-	// NodeMatch says which node a series is about, unless its resource has a NodeMatch of its own.
+	// NodeMatch maps series to nodes, for resources without their own NodeMatch.
 	NodeMatch NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
-	// Resources are what is measured: 1 to 16 of them, each name once, and at least one with a weight or a threshold.
+	// Resources are 1 to 16 measured resources with unique names. At least one must have a weight or a threshold.
 	// Default: cpu and memory.
 	// +listType=map
 	// +listMapKey=name
 	Resources []NodeLoadResource `json:"resources,omitempty"`
-	// Fallback is how a node is scored by a resource of which it has no measurement. Default: Requests.
+	// Fallback selects how a node is scored by a resource that has no measurement of the node. Default: Requests.
 	Fallback NodeLoadFallback `json:"fallback,omitempty"`
-	// FilterOnStale is what the filter does with a node that has no measurement of a resource with a threshold, while
-	// enough other nodes have one. Default: Open.
+	// FilterOnStale selects how the filter treats a node without a measurement of a resource that has a threshold,
+	// while enough other nodes have one. Default: Open.
 	FilterOnStale NodeLoadFilterOnStale `json:"filterOnStale,omitempty"`
-	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource; with fewer of
-	// them no node is filtered or scored by it. Default: 50.
+	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource. With fewer, the
+	// resource neither filters nor scores nodes. Default: 50.
 	MinFreshNodesPercent *int32 `json:"minFreshNodesPercent,omitempty"`
-	// ExemptDaemonSets lets the filter pass the pods of DaemonSets. Default: true.
+	// ExemptDaemonSets exempts the pods of DaemonSets from the filter. Default: true.
 	ExemptDaemonSets *bool `json:"exemptDaemonSets,omitempty"`
-	// ExemptPriorityAbove lets the filter pass pods of a higher priority than this. Default: 1999999999, so that
-	// system-critical pods pass; 2147483647 exempts none.
+	// ExemptPriorityAbove exempts pods of a higher priority than this from the filter; 2147483647 exempts none.
+	// Default: 1999999999, which exempts system-critical pods.
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
 }
 
-// NodeLoadSource is what is asked for measurements.
+// NodeLoadSource is a source of measurements.
 type NodeLoadSource string
 
 const (
-	// NodeLoadSourcePrometheus is Prometheus, or what answers its HTTP API.
+	// NodeLoadSourcePrometheus is Prometheus, or another server with its HTTP API.
 	NodeLoadSourcePrometheus NodeLoadSource = "Prometheus"
-	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server: cpu and
-	// memory.
+	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server. It has
+	// cpu and memory.
 	NodeLoadSourceMetricsServer NodeLoadSource = "MetricsServer"
 )
 
-// NodeLoadPrometheus is how to reach a server that answers Prometheus' HTTP API.
+// NodeLoadPrometheus configures the connection to a server with Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
-	// Endpoints are URLs of servers with the same data, http or https: 1 to 8 of them, tried in order. They hold no
-	// user and no password, no query and no fragment; a path is a prefix of the API's.
+	// Endpoints are 1 to 8 URLs of servers with the same data, http or https, tried in order. They contain no user,
+	// password, query or fragment; a path is a prefix of the API's paths.
 	// +listType=set
 	Endpoints []string `json:"endpoints,omitempty"`
-	// Timeout bounds a request, 100ms to 1m. Default: 10s.
+	// Timeout limits each request, 100ms to 1m. Default: 10s.
 	Timeout *metav1.Duration `json:"timeout,omitempty"`
-	// TLS is how to trust a server, and to be trusted by it. Only for https.
+	// TLS configures the certificates of the server and of the client. Only for https.
 	TLS NodeLoadTLS `json:"tls,omitempty"`
-	// BearerTokenFile is the absolute path of a file with a token to send, read again when it changes.
+	// BearerTokenFile is the absolute path of a file with the bearer token to send. It is reloaded when it changes.
 	BearerTokenFile string `json:"bearerTokenFile,omitempty"`
-	// Headers are sent with every request, such as the tenant's name. At most 16.
+	// Headers are at most 16 headers that are sent with every request, for example the tenant's name.
 	// +listType=map
 	// +listMapKey=name
 	Headers []NodeLoadHeader `json:"headers,omitempty"`
 }
 
-// NodeLoadTLS are files in PEM form, read again when they change, by their absolute paths.
+// NodeLoadTLS has the absolute paths of PEM files, which are reloaded when they change.
 type NodeLoadTLS struct {
-	// CAFile has the certificates of the authorities to trust instead of the system's.
+	// CAFile contains the CA certificates to trust instead of the system's.
 	CAFile string `json:"caFile,omitempty"`
-	// CertFile and KeyFile are the client's certificate and its key: both or none.
+	// CertFile and KeyFile are the client's certificate and its key: both or neither.
 	CertFile string `json:"certFile,omitempty"`
 	KeyFile  string `json:"keyFile,omitempty"`
-	// ServerName is the name in the server's certificate, if it is not that of the endpoint.
+	// ServerName is the name in the server's certificate, if it differs from the host of the endpoint.
 	ServerName string `json:"serverName,omitempty"`
-	// InsecureSkipVerify trusts any server. Not allowed together with CAFile. Default: false.
+	// InsecureSkipVerify disables the verification of the server's certificate. Not allowed together with CAFile.
+	// Default: false.
 	InsecureSkipVerify *bool `json:"insecureSkipVerify,omitempty"`
 }
 
-// NodeLoadHeader is a header of a request. It has a value or a file with one.
+// NodeLoadHeader is a header of a request. It has either a value or a file with one.
 type NodeLoadHeader struct {
-	// Name is the header's name; not one of those that the client sets itself.
+	// Name is the header's name. Headers that the client sets itself are not allowed.
 	Name string `json:"name"`
-	// Value is its value. It can be read by all who can read the configuration, which the scheduler logs at -v=2:
-	// secrets are for ValueFile, and Authorization, Cookie and Proxy-Authorization take no Value.
+	// Value is the header's value. Everyone who can read the configuration can read it, and the scheduler logs the
+	// configuration at -v=2. Use ValueFile for secrets; Authorization, Cookie and Proxy-Authorization do not allow
+	// Value.
 	Value string `json:"value,omitempty"`
-	// ValueFile is the absolute path of a file with the value, read again when it changes.
+	// ValueFile is the absolute path of a file with the value. It is reloaded when it changes.
 	ValueFile string `json:"valueFile,omitempty"`
 }
 
-// NodeLoadMatchBy is what a node is known by in Prometheus.
+// NodeLoadMatchBy is the property of a node that identifies it in Prometheus.
 type NodeLoadMatchBy string
 
 const (
-	// NodeLoadMatchAuto is any of the following. A series that means one node by one and another by another counts for
-	// neither.
+	// NodeLoadMatchAuto is any of the following. A series that identifies one node by one property and another node by
+	// another is used for neither.
 	NodeLoadMatchAuto NodeLoadMatchBy = "Auto"
 	// NodeLoadMatchName is the node's name.
 	NodeLoadMatchName NodeLoadMatchBy = "Name"
-	// NodeLoadMatchInternalIP is any address of the type InternalIP.
+	// NodeLoadMatchInternalIP is any address of type InternalIP.
 	NodeLoadMatchInternalIP NodeLoadMatchBy = "InternalIP"
-	// NodeLoadMatchHostname is any address of the type Hostname, or the label kubernetes.io/hostname.
+	// NodeLoadMatchHostname is any address of type Hostname, or the label kubernetes.io/hostname.
 	NodeLoadMatchHostname NodeLoadMatchBy = "Hostname"
-	// NodeLoadMatchProviderID is spec.providerID, or what follows its last slash.
+	// NodeLoadMatchProviderID is spec.providerID, or the part after its last slash.
 	NodeLoadMatchProviderID NodeLoadMatchBy = "ProviderID"
 )
 
-// NodeLoadNodeMatch says which node a series is about.
+// NodeLoadNodeMatch maps a series to a node.
 type NodeLoadNodeMatch struct {
-	// Label is the label of the series that says it. A port at the end of its value does not count. Default: instance.
+	// Label is the label of the series that identifies the node. A port at the end of its value is ignored. Default:
+	// instance.
 	Label string `json:"label,omitempty"`
-	// By is what of the node the label's value is. Default: Auto.
+	// By is the property of the node that equals the label's value. Default: Auto.
 	By NodeLoadMatchBy `json:"by,omitempty"`
 }
 
-// NodeLoadUnit is the unit of what a query returns.
+// NodeLoadUnit is the unit of the values that a query returns.
 type NodeLoadUnit string
 
 const (
-	// NodeLoadRatio is a share of the capacity, 1 for all of it.
+	// NodeLoadRatio is a fraction of the capacity: 1 is all of it.
 	NodeLoadRatio NodeLoadUnit = "Ratio"
-	// NodeLoadPercent is a share of the capacity, 100 for all of it.
+	// NodeLoadPercent is a percentage of the capacity: 100 is all of it.
 	NodeLoadPercent NodeLoadUnit = "Percent"
-	// NodeLoadAbsolute is in the unit of the capacity: cores, bytes, bytes per second.
+	// NodeLoadAbsolute is the unit of the capacity: cores, bytes, bytes per second.
 	NodeLoadAbsolute NodeLoadUnit = "Absolute"
 )
 
-// NodeLoadStrategy is how a predicted load becomes a score.
+// NodeLoadStrategy selects how a predicted load is converted to a score.
 type NodeLoadStrategy string
 
 const (
-	// NodeLoadLeastUsed scores 100 for an idle node and 0 for a full one.
+	// NodeLoadLeastUsed scores an idle node 100 and a full node 0.
 	NodeLoadLeastUsed NodeLoadStrategy = "LeastUsed"
-	// NodeLoadTargetUtilization scores best at the target: nodes are filled up to it, and not above.
+	// NodeLoadTargetUtilization scores a node at the target highest, so that nodes are filled up to the target and not
+	// above.
 	NodeLoadTargetUtilization NodeLoadStrategy = "TargetUtilization"
-	// NodeLoadRisk scores by mean and standard deviation: a load that varies counts more.
+	// NodeLoadRisk scores by mean and standard deviation: a varying load lowers the score.
 	NodeLoadRisk NodeLoadStrategy = "Risk"
 )
 
-// NodeLoadResource is something that nodes have and that is measured.
+// NodeLoadResource is a measured resource of nodes.
 type NodeLoadResource struct {
-	// Name is a letter and then letters, digits and hyphens, the last one no hyphen: at most 54 characters, so that the
-	// node's annotation for Capacity is a valid key. Of cpu, memory, network, diskIO and gpu everything else is known
-	// and need not be given.
+	// Name begins with a letter, continues with letters, digits and hyphens, and does not end with a hyphen. It has at
+	// most 54 characters, so that the key of the node annotation for Capacity is valid. For cpu, memory, network,
+	// diskIO and gpu, all other fields have defaults.
 	Name string `json:"name"`
-	// Query is an instant query in PromQL that returns one series a node, with the label NodeMatch.Label. Default: of
-	// cpu, memory, network, diskIO and gpu, a query of raw series of node_exporter and DCGM over Window; others must
-	// give one.
+	// Query is an instant query in PromQL that returns one series for each node, with the label NodeMatch.Label.
+	// Default for cpu, memory, network, diskIO and gpu: a query of raw series of node_exporter and DCGM over Window.
+	// Other resources require a query.
 	Query string `json:"query,omitempty"`
-	// TimestampQuery returns for each node the time, in seconds since 1970, of the newest raw sample that Query is
-	// about. Without it a measurement's age is not known: what has none does not count. Given if and only if Query is.
+	// TimestampQuery returns for each node the time of the newest raw sample that Query uses, in seconds since 1970. It
+	// is required with Query, and not allowed without. A measurement without a timestamp has no known age and is
+	// ignored.
 	TimestampQuery string `json:"timestampQuery,omitempty"`
-	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. Needed by the strategy
-	// Risk if Query is given.
+	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
+	// requires it if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
-	// NodeMatch says which node a series of this resource is about, where another exporter labels its series
-	// differently. Default of each of its fields: that of the args.
+	// NodeMatch maps series of this resource to nodes, if its exporter labels them differently. Default of each of its
+	// fields: that of NodeMatch in the arguments.
 	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
-	// Unit is the unit of Query's and DeviationQuery's values. What NodeLoad asks by itself is a Ratio. Default: Ratio,
-	// with the source MetricsServer Absolute.
+	// Unit is the unit of the values of Query and DeviationQuery. NodeLoad's own queries return a Ratio. Default:
+	// Absolute with the source MetricsServer, otherwise Ratio.
 	Unit NodeLoadUnit `json:"unit,omitempty"`
-	// Capacity is what a node has of it, more than 0: cores, bytes, bytes per second. The node's annotation
-	// node-load.scheduler/capacity-NAME counts more; without both it is the node's capacity of Estimator.Resource.
-	// Without any, pods that are to come cannot be accounted for, and Absolute values do not count. Default: of diskIO,
-	// unless Absolute, 1: a busy second a second.
+	// Capacity is the capacity of a node, more than 0: cores, bytes, bytes per second. The node's annotation
+	// node-load.scheduler/capacity-NAME overrides it. Without both, it is the node's capacity of Estimator.Resource.
+	// Without any, the load of new pods cannot be predicted, and Absolute values are ignored. Default for diskIO unless
+	// the unit is Absolute: 1, which means one busy second per second.
 	Capacity *resource.Quantity `json:"capacity,omitempty"`
-	// Window is the time over which Query takes its mean, 10s to 1h: the time a new pod takes to show fully. Default:
-	// 5m.
+	// Window is the time over which Query averages, 10s to 1h. The load of a new pod is fully visible after this time.
+	// Default: 5m.
 	Window *metav1.Duration `json:"window,omitempty"`
-	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods: what is
-	// measured and what is in flight, without the pod itself. Without it nothing is filtered.
+	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods. The load
+	// consists of the measured load and of the pods in flight, without the pod itself. Unset disables the filter.
 	Threshold *int32 `json:"threshold,omitempty"`
-	// Weight is the resource's weight in the node's score, 0 to 100; 0 takes no part. Default: 1.
+	// Weight is the resource's weight in the node's score, 0 to 100. 0 excludes the resource from the score. Default:
+	// 1.
 	Weight *int32 `json:"weight,omitempty"`
-	// Strategy is how the predicted load becomes a score. Default: LeastUsed.
+	// Strategy selects how the predicted load is converted to a score. Default: LeastUsed.
 	Strategy NodeLoadStrategy `json:"strategy,omitempty"`
-	// Target is the load in percent, 1 to 99, that TargetUtilization fills nodes to. Default: 40.
+	// Target is the load in percent, 1 to 99, up to which TargetUtilization fills nodes. Default: 40.
 	Target *int32 `json:"target,omitempty"`
-	// Margin is what Risk multiplies the deviation with, 0 to 10. Default: 1.
+	// Margin is the factor by which Risk multiplies the deviation, 0 to 10. Default: 1.
 	Margin *float64 `json:"margin,omitempty"`
-	// Sensitivity is Risk's: the deviation's share of the capacity is taken to the power of 1/Sensitivity. More than 0,
-	// at most 10. Default: 1.
+	// Sensitivity is for Risk, which raises the deviation's share of the capacity to the power of 1/Sensitivity. More
+	// than 0, at most 10. Default: 1.
 	Sensitivity *float64 `json:"sensitivity,omitempty"`
-	// Estimator says what a pod is expected to use, until it shows in the measurements.
+	// Estimator estimates the use of a pod until the measurements include it.
 	Estimator NodeLoadEstimator `json:"estimator,omitempty"`
 }
 
-// NodeLoadEstimateBy is what of a container says how much it will use.
+// NodeLoadEstimateBy selects the value of a container from which its use is estimated.
 type NodeLoadEstimateBy string
 
 const (
-	// NodeLoadEstimateRequests is what it requests.
+	// NodeLoadEstimateRequests is the container's request.
 	NodeLoadEstimateRequests NodeLoadEstimateBy = "Requests"
-	// NodeLoadEstimateLimits is its limit, or what it requests if that is more or if it has no limit.
+	// NodeLoadEstimateLimits is the container's limit, or its request if that is higher or if it has no limit.
 	NodeLoadEstimateLimits NodeLoadEstimateBy = "Limits"
 )
 
-// NodeLoadEstimator estimates a pod's use as round(request or limit x Factor / 100), at most its limit; summed over the
-// containers.
+// NodeLoadEstimator estimates the use of a pod as the sum over its containers of round(request or limit x Factor /
+// 100), which is at most the container's limit.
 type NodeLoadEstimator struct {
-	// Resource is the resource whose requests and limits are read; empty reads none. A resource with a prefix, such as
-	// nvidia.com/gpu, concerns only pods that ask for it. Default: cpu of cpu, memory of memory, nvidia.com/gpu of gpu.
+	// Resource is the resource whose requests and limits are read. Empty reads none. A resource with a prefix, such as
+	// nvidia.com/gpu, only applies to pods that request it. Default: cpu for cpu, memory for memory, nvidia.com/gpu for
+	// gpu.
 	Resource v1.ResourceName `json:"resource,omitempty"`
-	// By is what of a container counts. Default: Requests.
+	// By selects requests or limits. Default: Requests.
 	By NodeLoadEstimateBy `json:"by,omitempty"`
-	// Factor is in percent, 1 to 1000. Default: 85 of the resource cpu, 70 of memory, 100 of others.
+	// Factor is a percentage, 1 to 1000. Default: 85 for the resource cpu, 70 for memory, 100 for others.
 	Factor *int32 `json:"factor,omitempty"`
-	// Default is what a container uses that declares nothing, at least 0. Default: 250m of the resource cpu, 200M of
-	// memory, 0 of others.
+	// Default is the use of a container without a request and a limit, at least 0. Default: 250m for the resource cpu,
+	// 200M for memory, 0 for others.
 	Default *resource.Quantity `json:"default,omitempty"`
-	// Annotation is the key of a pod annotation whose quantity replaces the estimate; empty reads none.
+	// Annotation is the key of a pod annotation with a quantity that replaces the estimate. Empty reads none.
 	Annotation string `json:"annotation,omitempty"`
 }
 
-// NodeLoadFallback is how a node is scored by a resource without a measurement. While other nodes have one, it never
-// scores more than a node at their mean would.
+// NodeLoadFallback selects how a node is scored by a resource without a measurement. While other nodes have one, the
+// node's score is at most that of a node with their mean load.
 type NodeLoadFallback string
 
 const (
-	// NodeLoadFallbackRequests takes the requests of the node's pods for its load.
+	// NodeLoadFallbackRequests uses the requests of the node's pods as its load.
 	NodeLoadFallbackRequests NodeLoadFallback = "Requests"
 	// NodeLoadFallbackNeutral scores 50.
 	NodeLoadFallbackNeutral NodeLoadFallback = "Neutral"
 )
 
-// NodeLoadFilterOnStale is what is done with a node that has no measurement.
+// NodeLoadFilterOnStale selects how the filter treats a node without a measurement.
 type NodeLoadFilterOnStale string
 
 const (
-	// NodeLoadFilterOpen lets it pass.
+	// NodeLoadFilterOpen passes the node.
 	NodeLoadFilterOpen NodeLoadFilterOnStale = "Open"
-	// NodeLoadFilterClosed filters it out.
+	// NodeLoadFilterClosed rejects the node.
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
 
@@ -552,65 +561,66 @@ const (
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace that have the same values of all of them are a group:
-	// a job. A pod without one of them is in no group. Default: [app].
+	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace with the same values of all of these labels are a
+	// group, for example a job. A pod without one of the labels is in no group. Default: [app].
 	// +listType=set
 	GroupBy []string `json:"groupBy,omitempty"`
-	// Levels are 1 to 8 levels of the cluster's topology, from near to far. Default: hosts at 0, zones at 10 and
+	// Levels are 1 to 8 levels of the cluster's topology, the nearest first. Default: hosts at 0, zones at 10 and
 	// regions at 50.
 	// +listType=atomic
 	Levels []WorkloadTopologyLevel `json:"levels,omitempty"`
-	// Edges say which pods talk to each other: at most 32. Default: one between all pods of a group; an empty list is
-	// none.
+	// Edges define which pods communicate with each other: at most 32. Default: one edge between all pods of a group.
+	// An empty list has no edges.
 	// +listType=atomic
 	Edges []WorkloadTopologyEdge `json:"edges,omitempty"`
-	// PeersAnnotation is the key of a pod annotation that replaces the edges that the pod is scored by: roles of its
-	// group with weights, as in "taskmanager=10,jobmanager=1". Empty reads none. Default:
-	// workload-topology.scheduler/peers.
+	// PeersAnnotation is the key of a pod annotation that replaces the edges by which the pod is scored. Its value
+	// lists roles of the pod's group with weights, for example "taskmanager=10,jobmanager=1". Empty reads none.
+	// Default: workload-topology.scheduler/peers.
 	PeersAnnotation *string `json:"peersAnnotation,omitempty"`
-	// RoleLabel is the label whose value is a pod's role in its group, for that annotation. Default: component.
+	// RoleLabel is the key of the pod label with the pod's role in its group, for that annotation. Default: component.
 	RoleLabel string `json:"roleLabel,omitempty"`
-	// MaxPerNode is how many pods of a group a node takes, 1 to 1000: a filter; nil is no limit. Default: none.
+	// MaxPerNode is the maximum number of pods of a group on a node, 1 to 1000, for the filter; nil is no limit.
+	// Default: none.
 	MaxPerNode *int32 `json:"maxPerNode,omitempty"`
-	// SpreadWeight is by how many percent the score is for nodes with few pods of the group, 0 to 100; the rest is for
-	// nodes near to peers. Default: 0.
+	// SpreadWeight is the percentage of the score that prefers nodes with few pods of the group, 0 to 100. The rest
+	// prefers nodes near peers. Default: 0.
 	SpreadWeight *int32 `json:"spreadWeight,omitempty"`
-	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0, by what the plugin
-	// NodeLoad of the same profile knows; nil looks at no load. Default: none.
+	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0. The load is that of the
+	// plugin NodeLoad in the same profile; nil ignores the load. Default: none.
 	AvoidAbove *int32 `json:"avoidAbove,omitempty"`
 }
 
 // WorkloadTopologyLevel is a level of the cluster's topology.
 type WorkloadTopologyLevel struct {
-	// TopologyKey is the label of nodes whose value is the node's domain at this level.
+	// TopologyKey is the key of the node label whose value is the node's domain at this level.
 	TopologyKey string `json:"topologyKey"`
-	// Cost is what it costs to talk to a peer in the same domain of this level, and of no nearer one: 0 to 99, more
-	// than at the level before. A peer in no common domain costs 100.
+	// Cost is the cost of communication with a peer in the same domain of this level that is in no common domain of a
+	// nearer level: 0 to 99, higher than at the previous level. For a peer in no common domain it is 100.
 	Cost int32 `json:"cost"`
 }
 
-// WorkloadTopologyScope is where the pods of an edge are.
+// WorkloadTopologyScope limits the pairs of pods that an edge connects.
 type WorkloadTopologyScope string
 
 const (
-	// WorkloadTopologyGroup: both are of the same group.
+	// WorkloadTopologyGroup connects pods of the same group.
 	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
-	// WorkloadTopologyNamespace: both are in the same namespace.
+	// WorkloadTopologyNamespace connects pods of the same namespace.
 	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
-	// WorkloadTopologyCluster: both are anywhere.
+	// WorkloadTopologyCluster connects pods of any namespaces.
 	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
 )
 
-// WorkloadTopologyEdge is between the pods that two selectors match, in both directions.
+// WorkloadTopologyEdge connects the pods that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all. With another scope than Group, both are needed.
+	// From and To select the pods of the two sides; nil selects all. Both are required for any scope except Group.
 	From *metav1.LabelSelector `json:"from,omitempty"`
 	To   *metav1.LabelSelector `json:"to,omitempty"`
-	// Weight is how much two pods have to say to each other, 0 to 100; 0 only filters. Default: 1.
+	// Weight is how much two pods communicate, 0 to 100. An edge of weight 0 only filters. Default: 1.
 	Weight *int32 `json:"weight,omitempty"`
-	// Scope is where both pods are. Default: Group.
+	// Scope limits the pairs of pods that the edge connects. Default: Group.
 	Scope WorkloadTopologyScope `json:"scope,omitempty"`
-	// Within is the topology key of a level: a filter. A node must be in the same domain of this level as one of the
-	// pod's peers that are placed, if there are any. Empty filters nothing.
+	// Within is the topology key of a level, for the filter: if any of the pod's peers are placed, a node must be in
+	// the same domain of this level as one of them. Empty disables the filter.
 	Within string `json:"within,omitempty"`
 }

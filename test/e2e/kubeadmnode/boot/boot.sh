@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# The first process of a node: makes the node's own view of the machine, then does what systemd does on a real one:
-# keeps containerd and kubelet running. Whatever the node starts ends with it, even when it is killed.
+# The first process of a node. It creates the node's own view of the machine, and then keeps containerd and kubelet
+# running, like systemd on a real node. All processes of the node end with it, even if it is killed.
 #
-# Started by Node.Boot of the package kubeadmnode, in new namespaces of all kinds but cgroups. Standard input says
-# "wired" when the network interface is there; standard output says "ready" at the end. Inputs (environment): NODE_NAME,
-# NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
+# Node.Boot of the package kubeadmnode starts it in new namespaces of all kinds except cgroups. Standard input receives
+# "wired" once the network interface exists. Standard output receives "ready" at the end.
+#
+# Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
 #   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED
-#   (folders that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which it may write to),
-#   NODE_FILES (what it starts with).
+#   (directories that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which is writable),
+#   NODE_FILES (its initial files).
 set -o errexit -o nounset -o pipefail
 umask 022
 
@@ -25,8 +26,8 @@ mount --make-rprivate /
 hostname "$NODE_NAME"
 root=$NODE_FOLDER/root
 mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd}
-# A node that is new must not see a cluster that the machine itself belongs to, nor what its users keep. Whiteouts hide
-# that at once, whatever its size.
+# A new node must not see the files of a cluster that the machine itself belongs to, or of its users. Whiteouts hide
+# files of any size at once.
 new=
 if [[ ! -e $NODE_FOLDER/booted ]]; then
   new=yes
@@ -36,7 +37,7 @@ if [[ ! -e $NODE_FOLDER/booted ]]; then
     mknod "$NODE_FOLDER/upper/$path" c 0 0
   done
 fi
-# The whole machine below, what the node writes above: nothing of it reaches the machine's files.
+# The lower layer is the machine, and the upper layer has the node's writes, so the machine's files do not change.
 mount -t overlay -o "lowerdir=/,upperdir=$NODE_FOLDER/upper,workdir=$NODE_FOLDER/work" overlay "$root"
 if [[ $new ]]; then
   mkdir -p "$root/etc/kubernetes" "$root/var/lib/kubelet" "$root/home"
@@ -55,12 +56,12 @@ mount -t proc proc "$root/proc"
 mount -t tmpfs -o mode=755 tmpfs "$root/run"
 mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
 
-# A sysfs of this network namespace, and in it the cgroups as this cgroup namespace has them.
+# The sysfs of this network namespace, with the cgroups of this cgroup namespace.
 mount -t sysfs sysfs "$root/sys"
 if [[ -e /sys/fs/cgroup/cgroup.controllers ]]; then
-  # cgroup v2. Not tried: the machine where this was written has v1 only.
+  # cgroup v2. This part is untested.
   mount -t cgroup2 cgroup2 "$root/sys/fs/cgroup"
-  # A cgroup that hands controllers to others may hold no process of its own.
+  # A cgroup that enables controllers for its children must not have processes.
   mkdir -p "$root/sys/fs/cgroup/init"
   echo 0 > "$root/sys/fs/cgroup/init/cgroup.procs"
   for controller in $(< "$root/sys/fs/cgroup/cgroup.controllers"); do
@@ -71,14 +72,14 @@ else
   controllers=$(awk 'NR > 1 { print $1 }' /proc/cgroups | paste -sd '|')
   while read -r type mounted options; do
     mkdir -p "$root$mounted"
-    # Of the options only those that say which hierarchy it is.
+    # Only the options that identify the hierarchy.
     kind=$(tr , '\n' <<< "$options" | grep -xE "name=.*|$controllers" | paste -sd ,) || true
     [[ $kind != name=* ]] || kind=none,$kind
     mount -t "$type" ${kind:+-o "$kind"} cgroup "$root$mounted"
   done < <(hierarchies)
 fi
 
-# Layers of images on top of the root's overlay would be one layer too many for the kernel.
+# containerd's files are outside the root's overlay, because the kernel does not support that many overlay layers.
 mkdir -p "$root/var/lib/containerd" "$root/var/log"
 mount --bind "$NODE_FOLDER/containerd" "$root/var/lib/containerd"
 mount --bind "$NODE_LOGS" "$root/var/log"
@@ -96,7 +97,7 @@ umount --lazy /.machine
 rmdir /.machine
 mount --make-rshared /
 
-# kubelet sets these for the whole machine; here it sets files of its own.
+# kubelet sets these for the whole machine. Here it writes the node's own files instead.
 mkdir -p /run/lock /run/sysctl
 for setting in vm/{overcommit_memory,panic_on_oom} kernel/{panic,panic_on_oops,keys/root_maxkeys,keys/root_maxbytes}; do
   [[ -e /proc/sys/$setting ]] || continue
@@ -108,18 +109,18 @@ read -r wired && [[ $wired == wired ]]
 ip link set lo up
 ip address add "$NODE_ADDRESS/24" dev eth0
 ip link set eth0 up
-# The hub knows the way to every node's pods, and none to anywhere else.
+# The hub has routes to the pods of all nodes, and no other routes.
 ip route add default via "$HUB_ADDRESS"
 echo 1 > /proc/sys/net/ipv4/ip_forward
-# Connections that no process is left to close would keep this network namespace for minutes after its end.
+# Otherwise orphaned connections would keep this network namespace for minutes after the end of the node.
 echo 1 > /proc/sys/net/ipv4/tcp_orphan_retries
 echo 1 > /proc/sys/net/bridge/bridge-nf-call-iptables
-# Instead of kube-proxy: the one service that pods need, from pods and from the node itself.
+# This replaces kube-proxy for the only service that is needed, from pods and from the node itself.
 for chain in PREROUTING OUTPUT; do
   iptables --wait -t nat -A "$chain" -d "$NODE_SERVICE" -p tcp --dport 443 -j DNAT --to-destination "$NODE_ADDRESS:6443"
 done
 
-# keep NAME COMMAND...: runs a command again whenever it ends, its output in a log.
+# keep NAME COMMAND... restarts a command whenever it ends, and writes its output to a log.
 keep() {
   local name=$1
   shift
@@ -128,7 +129,7 @@ keep() {
     sleep 1
   done
 }
-# As in the unit file that comes with kubeadm's packages; kubeadm writes the arguments last of all that kubelet needs.
+# The same as in the unit file of kubeadm's packages. kubeadm writes the file with the arguments last.
 kubelet() {
   local KUBELET_KUBEADM_ARGS arguments
   until [[ -s /var/lib/kubelet/kubeadm-flags.env ]]; do sleep 0.2; done
