@@ -130,8 +130,8 @@ update: ## Update all generated files
 ##@ Test
 
 .PHONY: test
-test: ## Test what a newcomer needs to know, without root (TESTS=all: everything, as CI does; or a step of test/steps.mk)
-	@TESTS=$(TESTS) bash test/test.sh
+test: ## Test what a newcomer needs to know, without root (TESTS=all: everything, as CI does; or steps of test/steps.mk)
+	@TESTS='$(TESTS)' bash test/test.sh
 
 .PHONY: test-bare
 test-bare: ## Run make image, run and test in a Debian with only Go, git, make and bash (root, for mmdebstrap)

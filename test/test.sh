@@ -8,7 +8,7 @@
 # Output: _output/test/, the output of each step. Exit: 0 all passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
-goal=${TESTS:-test}
+read -ra goals <<< "${TESTS:-test}"
 # Tests use this checkout's defaults, not the caller's settings.
 unset UPSTREAM MODULES VERSION_SUFFIX REGISTRY GOFLAGS CONFIG NODES PODS KEEP MANIFEST LOG EXTENDER EXTENDER_PROFILE TIMEOUT NAME TESTS \
   MAKEFLAGS MFLAGS MAKELEVEL
@@ -24,7 +24,7 @@ export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
 
 unchecked=()
 # With the race detector everything is compiled a second time: not in the quarter of an hour of a newcomer.
-if [[ $goal == test ]]; then
+if [[ ${goals[*]} == test ]]; then
   :
 elif command -v "$(go env CC)" > /dev/null && [[ -e /usr/include/stdlib.h ]]; then
   RACE=-race
@@ -32,8 +32,8 @@ else
   unchecked+=('data races (apt-get install gcc libc6-dev)')
 fi
 command -v shellcheck > /dev/null || unchecked+=('shell lint (apt-get install shellcheck)')
-[[ $goal == test ]] || command -v openssl > /dev/null || unchecked+=("the openssl commands of docs/extender.md (apt-get install openssl)")
-[[ $goal == test ]] || command -v chromium > /dev/null || unchecked+=('pages in a browser (apt-get install chromium)')
+[[ ${goals[*]} == test ]] || command -v openssl > /dev/null || unchecked+=("the openssl commands of docs/extender.md (apt-get install openssl)")
+[[ ${goals[*]} == test ]] || command -v chromium > /dev/null || unchecked+=('pages in a browser (apt-get install chromium)')
 not_checked=$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")
 ((${#unchecked[@]} == 0)) || [[ ${CI:-} != true ]] || fail "CI cannot check:$not_checked" "install what is missing, then run the same command again"
 
@@ -68,10 +68,10 @@ reporter=$!
 disown
 trap 'kill $reporter' EXIT
 run_steps() { make -f test/steps.mk --no-print-directory --keep-going --jobs="${JOBS:-3}" --output-sync=target "$@"; }
-if [[ $goal == all ]]; then
+if [[ ${goals[*]} == all ]]; then
   run_steps built && run_steps BUILT=yes all || status=$?
 else
-  run_steps "$goal" || status=$?
+  run_steps "${goals[@]}" || status=$?
 fi
 kill "$reporter"
 trap - EXIT
