@@ -4,7 +4,7 @@
 # that cannot run here, and go test's own lines.
 #
 # Inputs: the whole checkout; TESTS, the target of steps.mk: test (what a newcomer runs; no root), all (what CI runs;
-#   root, Debian), long, or one step; JOBS, how many steps at a time; CI=true makes a check that cannot run here a failure.
+#   root, Debian), long, or steps; JOBS, how many steps at a time; CI=true makes a check that cannot run here a failure.
 # Output: _output/test/, the output of each step. Exit: 0 all passed; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
 
