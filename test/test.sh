@@ -23,7 +23,7 @@ export METRICS_SERVER=$OUTPUT/tools/metrics-server DESCHEDULER=$OUTPUT/tools/des
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
 
 unchecked=()
-# With the race detector everything is compiled a second time: not in the quarter of an hour of a newcomer.
+# The race detector compiles everything a second time, which takes too long for a newcomer's make test.
 if [[ ${goals[*]} == test ]]; then
   :
 elif command -v "$(go env CC)" > /dev/null && [[ -e /usr/include/stdlib.h ]]; then
@@ -80,7 +80,7 @@ cat "$RESULTS/times"
 say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
 ((${#unchecked[@]} == 0)) || say "NOT CHECKED:$not_checked"
 if ((status != 0)); then
-  # Last, so that a log that is cut still has it.
+  # This is printed last, because a truncated log may have only its end.
   while read -r step; do
     say "== $step failed: the end of its output, without what passed"
     grep -vE '^(ok|\?)\s' "$RESULTS/$step.log" | tail --lines=40 || true

@@ -137,7 +137,7 @@ func (d *Decider) nodesOf(q *question) (nodes []*corev1.Node, unknown []string) 
 	return nodes, unknown
 }
 
-// look sets the plugins' snapshot to one of these nodes.
+// look sets the plugins' snapshot to a new one, for a request with these nodes.
 func (d *Decider) look(nodes []*corev1.Node) error {
 	snapshot, err := newSnapshot(d.cluster, nodes)
 	if err != nil {
@@ -242,7 +242,7 @@ func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostP
 // sums runs the score plugins on the nodes of the current snapshot, and returns the sum of weight × score of each.
 func (d *Decider) sums(ctx context.Context, pod *corev1.Pod, nodes []*corev1.Node) ([]int64, error) {
 	state := framework.NewCycleState()
-	// Score plugins may read state of PreFilter. That of the filter request is not kept, because nothing tells how long
+	// Score plugins may read state of PreFilter. That of the filter request is not kept, because it is unknown how long
 	// it would be needed, and by which of several schedulers.
 	if status := d.framework.RunPreFilterPlugins(ctx, state, pod); !status.IsSuccess() {
 		return nil, status.AsError()
@@ -281,7 +281,7 @@ func scaled(sum, weights int64) int64 {
 	return (sum + step/2) / step
 }
 
-// Preempt returns the candidates that pass the plugins' filters without their victims, each with all of its victims.
+// Preempt returns the candidates that pass the plugins' filters once their victims are gone, with unchanged victims.
 func (d *Decider) Preempt(ctx context.Context, body []byte) (*extenderv1.ExtenderPreemptionResult, error) {
 	return inTurn(ctx, d, body, decodePreemption, d.preempt)
 }

@@ -387,8 +387,8 @@ func (m *goModule) addRegistered(file *ast.File) {
 	})
 }
 
-// plugin returns the plugin of that name, as the module's own command registers it. If none does, it returns the only
-// constructor of the only package in which a constant whose name ends with "Name" has that value.
+// plugin returns the plugin of that name, as the module's own command registers it. If none does, it searches for a
+// package with a constructor and a constant …Name of that value, and fails unless there is exactly one candidate.
 func (m *goModule) plugin(module, name string) (Plugin, error) {
 	if found, ok := m.registered[name]; ok {
 		return Plugin{Name: name, Package: found[0], Constructor: found[1]}, nil

@@ -22,7 +22,7 @@ import (
 type Refused struct{ Findings Findings }
 
 func (r *Refused) Error() string {
-	return fmt.Sprintf("nothing was changed, because of problems that would make the swap fail: %d", r.Findings.Problems())
+	return fmt.Sprintf("nothing was changed, because %d problem(s) would make the swap fail", r.Findings.Problems())
 }
 
 // UndoneError is the error for a change that failed and was undone.
@@ -49,8 +49,8 @@ func (e *UndoneError) Error() string {
 // blame returns a sentence about which scheduler does not work: the new one, or the current leader on another node.
 func blame(reason error) string {
 	if leader := leaderOf(reason); leader != "" {
-		return fmt.Sprintf("%s holds the lease but binds no pods, so the new scheduler of this node does not replace the "+
-			"old one yet: %v", leader, reason)
+		return fmt.Sprintf("%s holds the lease but binds no pods, so the new scheduler of this node cannot be "+
+			"confirmed to work: %v", leader, reason)
 	}
 	return fmt.Sprintf("the new scheduler does not work: %v", reason)
 }
@@ -90,14 +90,14 @@ func (e *UndoneError) next() string {
 
 func (e *UndoneError) Unwrap() []error { return []error{e.Reason, e.Undo} }
 
-// undoTime is the time in which the old scheduler must work again, from
-// the moment kubelet starts on it; kubelet's own time is not included.
+// undoTime is the time for the old scheduler to work again, counted from
+// the moment when kubelet begins to start its pod.
 const undoTime = 2 * time.Minute
 
 // StuckError is the error for a new scheduler that does not work when there is no working one to restore.
 type StuckError struct {
 	Reason error
-	// Kept is the path of the saved earlier manifest; empty: it was that of an unfinished run.
+	// Kept is the path of the saved earlier manifest; empty if that manifest was from an unfinished run.
 	Kept string
 }
 
@@ -220,7 +220,7 @@ func (t *Tool) install(ctx context.Context, request Request) error {
 			}
 		}
 		t.say("the requested manifest is already in place, but does not work: %v", problem)
-		// check and the saved manifests do not distinguish two forms of one manifest, so save the exact text.
+		// check and the saved manifests ignore the format of a manifest, so save the exact text.
 		t.keepExact(p.before)
 	}
 	if good != nil {
@@ -284,7 +284,7 @@ func exists(path string) bool {
 var errInterruptedBefore = nextstep.With(errors.New("interrupted before anything was changed"),
 	"run the same command again")
 
-// writeJournal records that a manifest is about to be written that has not been seen working, together with those of an
+// writeJournal records a manifest as not yet seen working, before it is written. It keeps the entries of an
 // earlier unfinished run.
 func (t *Tool) writeJournal(operation string, manifest []byte, before *journal) error {
 	begun := journal{Operation: operation, Started: t.started, Process: os.Getpid(), Unproven: []string{identity(manifest)}}
@@ -485,7 +485,7 @@ func (t *Tool) broken(ctx context.Context, pod *Pod) error {
 }
 
 // restartTime is the time for kubelet to start a static pod after its manifest changed, and for the scheduler to become
-// healthy: kubelet retries 10 to 15 seconds after the old container has ended, and that may take some time itself.
+// healthy: kubelet retries 10 to 15 seconds after the old container has ended, and its end may take some time too.
 const restartTime = 45 * time.Second
 
 // trouble returns what is wrong with the running scheduler; empty: nothing. changed is the last time that the manifest
@@ -584,7 +584,7 @@ func halfSwapped(pod *Pod) bool {
 	return path == ContainerConfigPath && !mounted
 }
 
-// onlyRestarted reports whether two manifests differ at most by the restart time in to, which a rollback may leave.
+// onlyRestarted reports whether two manifests differ at most by the second's restart time, which a rollback may leave.
 func onlyRestarted(from, to []byte) bool {
 	pod, err := Describe(to)
 	if err != nil || pod.Swap.RestartedAt.IsZero() {
@@ -771,7 +771,7 @@ func (t *Tool) finish(p *plan, written []byte) error {
 	}
 	if err := errors.Join(t.updatePatch(p.swap), t.clear(written)); err != nil {
 		return nextstep.With(
-			fmt.Errorf("the new scheduler works and is recorded, but kubeadm's patch or old configurations are out of date: %w",
+			fmt.Errorf("the new scheduler works and is recorded, but updating kubeadm's patch or removing old files failed: %w",
 				err),
 			"fix that, then run this again")
 	}

@@ -26,7 +26,7 @@ import (
 const configurationKind = "KubeSchedulerConfiguration"
 
 // Explain replaces the first error of the scheduler's decoder with an aggregate of all errors of the configuration
-// file: unknown fields, values of a wrong type, and values in the rest that validation rejects. Each error names the
+// file: unknown fields, values of a wrong type, and other values that validation rejects. Each error names the
 // path of its field. Explain returns an error unchanged if it is not the decoder's, if the file has no error, or if the
 // file is not YAML.
 func Explain(configFile string, original error) error {
@@ -145,8 +145,8 @@ func parse(data []byte) (document json.RawMessage, duplicates []error, err error
 	return document, duplicates, nil
 }
 
-// numberWithoutJSON matches a number that YAML can express and JSON cannot: infinity or NaN, where a value may begin
-// and end. It is replaced by text, so that the error of the number has the path of its field.
+// numberWithoutJSON matches infinity or NaN as a whole YAML value, because JSON cannot express these numbers. They are
+// replaced by text, so that the error for such a value has the path of its field.
 var numberWithoutJSON = regexp.MustCompile(`(?m)([:,\[-][ \t]*)([-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))([ \t]*(?:[,}\]#\r]|$))`)
 
 // encode encodes a value that was decoded from JSON, so it cannot fail.

@@ -119,7 +119,7 @@ func (n *node) add(round uint64, pods int32) {
 	n.pods += pods
 }
 
-// podsIn returns the number of pods on the node of the group that was marked in a round.
+// podsIn returns how many pods of the group that was marked in a round are on the node.
 func (n *node) podsIn(round uint64) int32 {
 	if n.round != round {
 		return 0
@@ -147,7 +147,7 @@ const role = -1
 // peers has the numbers of pods of one side of an edge, or of a role, in one scope.
 type peers struct {
 	total int64
-	// in has the number of pods whose node has a domain, by level. at has the number of pods in each domain.
+	// The field in has the number of pods whose node has a domain, by level; the field at, the number in each domain.
 	in []int64
 	at map[*topology.Domain]int64
 }

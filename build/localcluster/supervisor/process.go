@@ -101,7 +101,7 @@ func startProcess(forker *forker, command command) (*Process, error) {
 // directory.
 func (p *Process) LogFile() string { return p.logFile }
 
-// pid returns the child's process id, which another process may have once exited is closed.
+// pid returns the child's process id. After exited is closed, another process may have the same id.
 func (p *Process) pid() int { return p.cmd.Process.Pid }
 
 // stop sends SIGTERM, and SIGKILL after the grace period, and returns when the child has ended. It signals that one

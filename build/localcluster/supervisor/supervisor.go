@@ -40,7 +40,7 @@ type Supervisor struct {
 }
 
 // New creates the directory of a run, mode 0700, in parent, and removes those of crashed runs from it; an empty parent
-// is the system's directory for temporary files. Components are probed with the roots and the certificate of probing.
+// is the system's directory for temporary files. Probes use the CA and client certificates in probing.
 // Progress, which may be nil, receives a line for each start. The caller must call Stop.
 func New(parent string, probing *tls.Config, progress io.Writer) (*Supervisor, error) {
 	if parent == "" {

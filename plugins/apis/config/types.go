@@ -61,7 +61,7 @@ const (
 	FilterDeny FilterAction = "Deny"
 	// FilterPrefer gives matching nodes a better score. Only NodeFilter supports it.
 	FilterPrefer FilterAction = "Prefer"
-	// FilterShare limits the share of the pods on matching nodes. Only NodeFilter supports it.
+	// FilterShare limits the percentage of pods that are on matching nodes. Only NodeFilter supports it.
 	FilterShare FilterAction = "Share"
 )
 
@@ -79,7 +79,7 @@ type PodFilterArgs struct {
 
 // PodFilterRule matches pods that meet all of its conditions. At least one is required.
 type PodFilterRule struct {
-	// Name identifies the rule in the event of a pod that it rejects. It is a DNS label, unique among the rules.
+	// Name appears in the events of pods that the rule rejects. It is a DNS label, unique among the rules.
 	Name string
 	// Action applies to matching pods.
 	Action FilterAction
@@ -108,7 +108,7 @@ type NodeFilterArgs struct {
 // NodeFilterRule matches nodes that meet all of its conditions, for all pods or for some. At least one condition on the
 // node is required.
 type NodeFilterRule struct {
-	// Name identifies the rule in the event of a pod that fits no node. It is a DNS label, unique among the rules.
+	// Name appears in the events of pods that fit no node. It is a DNS label, unique among the rules.
 	Name string
 	// Action applies to matching nodes: Allow passes them, Deny rejects them, Prefer gives them a better score, and
 	// Share limits how many of the pods that the rule applies to are on such nodes.
@@ -125,8 +125,8 @@ type NodeFilterRule struct {
 	// Weight is the weight of a Prefer relative to the others that apply to a pod, 1 to 100. Prefer requires it, and
 	// other actions do not allow it.
 	Weight int32
-	// MinPercent and MaxPercent are the minimum and the maximum percentage, 0 to 100, of the pods that the rule applies
-	// to that are on matching nodes. Share requires at least one of them, and other actions do not allow them.
+	// MinPercent and MaxPercent limit the percentage of pods on matching nodes, 0 to 100, among the pods that the rule
+	// applies to. Share requires at least one of them, and other actions do not allow them.
 	MinPercent *int32
 	MaxPercent *int32
 	// RestrictedLabels requires that the rule selects nodes only by labels that no kubelet can set: all keys of its
@@ -139,7 +139,7 @@ type NodeFilterRule struct {
 type RunningImageCount string
 
 const (
-	// CountImages counts an image of the incoming pod once for each node that runs it.
+	// CountImages counts each image of the incoming pod that runs on the node once, for any number of containers.
 	CountImages RunningImageCount = "Images"
 	// CountContainers counts every running container that uses an image of the incoming pod.
 	CountContainers RunningImageCount = "Containers"
@@ -156,7 +156,7 @@ type RunningImageLocalityArgs struct {
 	// SizeWeight is the percentage of a match's value that depends on the image's size, 0 to 100.
 	SizeWeight int32
 	// SpreadWeight is the percentage of a match's value that depends on the share of nodes that run the image, 0 to
-	// 100. The value decreases with that share, so that a few nodes do not attract all pods.
+	// 100. The value is lower if fewer nodes run the image, so that these do not attract all pods.
 	SpreadWeight int32
 }
 
@@ -282,7 +282,7 @@ type DataLocalityServer struct {
 	DatasetLabel string
 }
 
-// DataLocalityLevel sets the value of a byte in the same domain of a topology key.
+// DataLocalityLevel sets the value of data that is in the same domain of a topology key as the node.
 type DataLocalityLevel struct {
 	// TopologyKey is the key of a node label. Nodes with the same value are in the same domain.
 	TopologyKey string
@@ -314,7 +314,7 @@ type NodeLoadArgs struct {
 	// while enough other nodes have one.
 	FilterOnStale NodeLoadFilterOnStale
 	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource. With fewer, the
-	// resource neither filters nor scores nodes.
+	// resource filters no node, and all nodes are scored by Fallback.
 	MinFreshNodesPercent int32
 	// ExemptDaemonSets exempts the pods of DaemonSets from the filter.
 	ExemptDaemonSets bool
@@ -545,8 +545,8 @@ type WorkloadTopologyArgs struct {
 type WorkloadTopologyLevel struct {
 	// TopologyKey is the key of the node label whose value is the node's domain at this level.
 	TopologyKey string
-	// Cost is the cost of communication with a peer in the same domain of this level that is in no common domain of a
-	// nearer level: 0 to 99, higher than at the previous level. For a peer in no common domain it is 100.
+	// Cost is the cost of communication with a peer for which this is the nearest level with a common domain:
+	// 0 to 99, higher than at the previous level. For a peer in no common domain it is 100.
 	Cost int32
 }
 
@@ -564,7 +564,7 @@ const (
 
 // WorkloadTopologyEdge connects the pods that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all. Both are required for any scope except Group.
+	// From and To select the pods of the two sides; nil selects all, and is only allowed with the scope Group.
 	From *metav1.LabelSelector
 	To   *metav1.LabelSelector
 	// Weight is how much two pods communicate, 0 to 100. An edge of weight 0 only filters.

@@ -105,9 +105,9 @@ func (o *outcome) failedQueries() error {
 	return fmt.Errorf("%d of %d queries failed: %s", len(text), len(o.queries), strings.Join(text, "; "))
 }
 
-// assemble returns the snapshot of an answer. If a query failed, its samples in the last snapshot stay as long as they
-// count for any member, as if no answer had come. So do samples of series that are missing in an answer with warnings:
-// a server that queries others reports in that way that some of them did not answer.
+// assemble returns the snapshot of an answer. If a query failed, its samples of the last snapshot are kept until they
+// are too old for all members. The same applies to series that are missing in an answer with warnings: a server that
+// queries others, such as Thanos, warns if some of them did not answer.
 func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 	id, last := uint64(1), c.last()
 	if last != nil {

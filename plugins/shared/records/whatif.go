@@ -21,7 +21,7 @@ const (
 	whatIfsWaiting = 8
 	// whatIfShare limits the share of time in which dry runs run: one second in whatIfShare seconds.
 	whatIfShare = 20
-	// whatIfMost limits the time of one dry run that counts for whatIfShare, so that others do not wait for long.
+	// whatIfMost limits how much of a long dry run is counted for whatIfShare, so that the pause after it stays short.
 	whatIfMost = time.Second / 4
 )
 

@@ -26,7 +26,7 @@ const (
 // everyResource are the resources of the scheduler.
 var everyResource = []string{"cpu", "memory", "pressure"}
 
-// faulty is a stand with the one scheduler that survives all faults.
+// faulty is a stand with one scheduler, which must survive all faults.
 type faulty struct {
 	*stand
 	scheduler *localcluster.Scheduler
@@ -80,7 +80,7 @@ func all(of ...string) reasons {
 
 // exporterFaults are different faults of some exporters, all at the same time.
 func (s *faulty) exporterFaults(t *testing.T) {
-	// gone are the reasons for a node whose exporter has died: a mean ends at a different time than the raw samples.
+	// gone has the possible reasons after an exporter has died: the mean ends at another time than the raw samples.
 	gone := all("no_series", "no_timestamp", "too_old")
 	otherPort := func(instance string) string { return strings.Replace(instance, ":9100", ":9101", 1) }
 	tests := []struct {
@@ -101,8 +101,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		{"are called by another name", func(instance string) fault { return fault{instance: "renamed-" + instance} }, gone, false},
 		{"have a clock that is an hour ahead", func(string) fault { return fault{clock: time.Hour} }, gone, false},
 		{"have a clock that is an hour behind", func(string) fault { return fault{clock: -time.Hour} }, gone, false},
-		// Recent enough for Prometheus, which looks back for five minutes, and too old for us and for a mean of ten
-		// seconds. A series cannot go back in time, so it is that of another exporter.
+		// Prometheus looks back for five minutes and finds such samples, but they are too old for us and for a mean
+		// over ten seconds. A series cannot go back in time, so another port makes it a new series.
 		{"have a clock that is two minutes behind", func(instance string) fault {
 			return fault{clock: -2 * time.Minute, instance: otherPort(instance)}
 		}, reasons{"pressure": {"too_old", "no_series"}, "cpu": gone["cpu"], "memory": gone["memory"]}, true},
@@ -123,7 +123,7 @@ func (s *faulty) exporterFaults(t *testing.T) {
 			s.place(t, s.newPods(1, "", "100m"))
 		})
 	}
-	t.Run("and those of all others do not", func(t *testing.T) {
+	t.Run("exporters without a fault are measured", func(t *testing.T) {
 		for _, resource := range everyResource {
 			s.awaitMarks(t, resource, healthy)
 		}
@@ -139,7 +139,7 @@ func (s *faulty) exporterFaults(t *testing.T) {
 			}
 		})
 	}
-	t.Run("and all is as before", s.works)
+	t.Run("pods are placed by load again", s.works)
 }
 
 // awaitMarks waits until each of the nodes lacks a measurement of a
@@ -189,9 +189,9 @@ func (s *faulty) works(t *testing.T) {
 		state := s.mustPage(t, s.scheduler).state
 		was, is := before.sum("fallback_cycles_total"), s.mustMetrics(t, s.scheduler).sum("fallback_cycles_total")
 		return cluster.Unless(state == "Fresh" && was == is,
-			"the source is %q; %v cycles without measurements were counted, then %v", state, was, is)
+			"the source is %q; fallback cycles: %v before, %v after", state, was, is)
 	})
 	if process := s.Processes()["kube-scheduler"]; process != s.process {
-		t.Errorf("process %d schedules now, and did not begin: that was %d", process, s.process)
+		t.Errorf("the scheduler has restarted: its process is %d, and was %d", process, s.process)
 	}
 }
