@@ -353,9 +353,9 @@ func TestMetricsAndVerdicts(t *testing.T) {
 		klog.LogToStderr(true)
 		_ = flags.Set("v", "0")
 	})
-	f := newFixture(t, byDiskType, generous, diskNode("fits", "ssd"), diskNode("rejected", "hdd"))
+	f := newFixture(t, byDiskType, generous, diskNode("fits", "ssd"))
 	var answer wholeAnswer
-	f.post(t, "filter", modes["names"](diskNode("fits", "ssd"), diskNode("rejected", "hdd")), &answer)
+	f.post(t, "filter", modes["names"](diskNode("fits", "ssd"), diskNode("unknown", "hdd")), &answer)
 	var scores extenderv1.HostPriorityList
 	f.post(t, "prioritize", modes["names"](diskNode("fits", "ssd")), &scores)
 	checkFailure(t, f, "filter", "{", http.StatusBadRequest)
@@ -380,7 +380,7 @@ func TestMetricsAndVerdicts(t *testing.T) {
 	}
 	klog.Flush()
 	for _, want := range []string{
-		`"Filtered node" pod="`, `node="fits" fits=true reasons=""`, `node="rejected" fits=false reasons="`, `"Scored node" pod="`, `node="fits" score=`,
+		`"Filtered node" pod="`, `node="fits" fits=true reasons=""`, `node="unknown" fits=false reasons="node(s) not known`, `"Scored node" pod="`, `node="fits" score=`,
 	} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("no %s in the log:\n%s", want, log.String())
