@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	restclient "k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -118,6 +119,12 @@ func (d *Decider) filter(ctx context.Context, q *question) (*filterResult, error
 	}
 	for _, name := range unknown {
 		verdicts[name] = framework.NewStatus(framework.Unschedulable, "node(s) not known to the extender (yet)")
+	}
+	if klog.V(verdictLevel).Enabled() {
+		for _, name := range q.names {
+			status := verdicts[name]
+			klog.InfoS("Filtered node", "pod", klog.KObj(q.pod), "node", name, "fits", status.IsSuccess(), "reasons", status.Message())
+		}
 	}
 	return q.answer(verdicts), nil
 }
@@ -235,6 +242,7 @@ func (d *Decider) prioritize(ctx context.Context, q *question) (extenderv1.HostP
 	scores := make(extenderv1.HostPriorityList, len(nodes))
 	for i, node := range nodes {
 		scores[i] = extenderv1.HostPriority{Host: node.Name, Score: scaled(sums[i], d.weights)}
+		klog.V(verdictLevel).InfoS("Scored node", "pod", klog.KObj(q.pod), "node", node.Name, "score", scores[i].Score)
 	}
 	return scores, nil
 }
@@ -356,6 +364,9 @@ func metaVictims(c candidate) *extenderv1.MetaVictims {
 	}
 	return victims
 }
+
+// verdictLevel is the log level of the verdict on each node.
+const verdictLevel = 2
 
 // errNotSynced is the error of a request that comes too early.
 var errNotSynced = errors.New("the caches of nodes and pods have not synced yet; next: try again in a moment")

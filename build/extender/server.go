@@ -15,6 +15,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
@@ -50,8 +53,14 @@ type verb struct {
 	failure func(message string) any
 }
 
-// NewHandler returns the handler of POST /filter, /prioritize, /preempt and /bind, and of GET /healthz. Without a
-// binder it refuses bind.
+// Results of a request, in metrics.
+const (
+	succeeded = "success"
+	failed    = "error"
+)
+
+// NewHandler returns the handler of POST /filter, /prioritize, /preempt and /bind, and of GET /healthz and /metrics.
+// Without a binder it refuses bind.
 func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 	verbs := map[string]verb{
 		"/filter": {
@@ -74,10 +83,27 @@ func NewHandler(decider *Decider, binder *Binder, limits Limits) http.Handler {
 			failure: func(message string) any { return extenderv1.ExtenderBindingResult{Error: message} },
 		},
 	}
+	durations := prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: "scheduler_extender_request_duration_seconds",
+		Help: "Time from the first line of a request to its answer, by verb and result: success or error.",
+		// From 1 ms to 8 s.
+		Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
+	}, []string{"verb", "result"})
+	own := prometheus.NewRegistry()
+	own.MustRegister(durations)
 	mux := http.NewServeMux()
 	for path, verb := range verbs {
-		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) { verb.serve(w, r, limits) })
+		for _, result := range []string{succeeded, failed} {
+			durations.WithLabelValues(path[1:], result)
+		}
+		mux.HandleFunc(path, func(w http.ResponseWriter, r *http.Request) {
+			began := time.Now()
+			result := verb.serve(w, r, limits)
+			durations.WithLabelValues(path[1:], result).Observe(time.Since(began).Seconds())
+		})
 	}
+	// The plugins' metrics are in the registry of Kubernetes' components.
+	mux.Handle("/metrics", promhttp.HandlerFor(prometheus.Gatherers{own, legacyregistry.DefaultGatherer}, promhttp.HandlerOpts{}))
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, r *http.Request) {
 		switch err := decider.Ready(); {
 		case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -107,11 +133,12 @@ func whenReady(decider *Decider, answer answerFunc) answerFunc {
 	}
 }
 
-// serve writes a complete answer or an error before the deadline, even if a plugin is still running.
-func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) {
+// serve writes a complete answer or an error before the deadline, even if a plugin is still running, and returns the
+// result.
+func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) (result string) {
 	if status, err := checkHeader(w.Header(), r); err != nil {
 		write(w, status, errorBody{err.Error()})
-		return
+		return failed
 	}
 	deadline := time.Now().Add(limits.RequestTimeout)
 	ctx, cancel := context.WithDeadline(r.Context(), deadline)
@@ -119,7 +146,7 @@ func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) {
 	answer, err := v.ask(ctx, w, r, limits.MaxBodyBytes, deadline)
 	if err == nil {
 		write(w, http.StatusOK, answer)
-		return
+		return succeeded
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("no answer within %s (--request-timeout): %w", limits.RequestTimeout, err)
@@ -128,9 +155,10 @@ func (v verb) serve(w http.ResponseWriter, r *http.Request, limits Limits) {
 	if v.failure != nil {
 		// The scheduler uses the text as a format string and would print %!d(MISSING) and the like.
 		write(w, http.StatusOK, v.failure(strings.ReplaceAll(err.Error(), "%", "%%")))
-		return
+		return failed
 	}
 	write(w, statusOf(err), errorBody{err.Error()})
+	return failed
 }
 
 // checkHeader checks a request before its body is read. Requests of a scheduler always pass.

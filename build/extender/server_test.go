@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 )
 
@@ -334,5 +336,54 @@ func TestEndAnswersWhatHasBegun(t *testing.T) {
 	}
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestMetricsAndVerdicts sends one request that succeeds and one that fails, and reads the metrics and the log.
+func TestMetricsAndVerdicts(t *testing.T) {
+	var log strings.Builder
+	flags := flag.NewFlagSet("", flag.PanicOnError)
+	klog.InitFlags(flags)
+	if err := flags.Set("v", "2"); err != nil {
+		t.Fatal(err)
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(&log)
+	t.Cleanup(func() {
+		klog.LogToStderr(true)
+		_ = flags.Set("v", "0")
+	})
+	f := newFixture(t, byDiskType, generous, diskNode("fits", "ssd"))
+	var answer wholeAnswer
+	f.post(t, "filter", modes["names"](diskNode("fits", "ssd"), diskNode("unknown", "hdd")), &answer)
+	var scores extenderv1.HostPriorityList
+	f.post(t, "prioritize", modes["names"](diskNode("fits", "ssd")), &scores)
+	checkFailure(t, f, "filter", "{", http.StatusBadRequest)
+	response, err := http.Get(f.url + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`scheduler_extender_request_duration_seconds_count{result="success",verb="filter"} 1`,
+		`scheduler_extender_request_duration_seconds_count{result="error",verb="filter"} 1`,
+		`scheduler_extender_request_duration_seconds_count{result="success",verb="prioritize"} 1`,
+		`scheduler_extender_request_duration_seconds_count{result="error",verb="bind"} 0`,
+	} {
+		if !strings.Contains(string(content), want+"\n") {
+			t.Errorf("no %s in\n%s", want, content)
+		}
+	}
+	klog.Flush()
+	for _, want := range []string{
+		`"Filtered node" pod="`, `node="fits" fits=true reasons=""`, `node="unknown" fits=false reasons="node(s) not known`, `"Scored node" pod="`, `node="fits" score=`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in the log:\n%s", want, log.String())
+		}
 	}
 }

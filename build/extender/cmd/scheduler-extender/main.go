@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"os/signal"
@@ -15,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"kube-scheduler-fork/build/extender"
 )
@@ -68,6 +70,9 @@ func newCommand() *cobra.Command {
 	flags.DurationVar(&o.RequestTimeout, "request-timeout", defaultRequestTimeout,
 		"the time limit of a request; less than the scheduler's httpTimeout")
 	flags.Int64Var(&o.MaxBodyBytes, "max-body-bytes", defaultMaxBodyBytes, "the size limit of a request")
+	logging := flag.NewFlagSet("", flag.PanicOnError)
+	klog.InitFlags(logging)
+	flags.AddGoFlag(logging.Lookup("v"))
 	if err := command.MarkFlagRequired("config"); err != nil {
 		panic(err) // a flag that was not defined above
 	}
