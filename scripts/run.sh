@@ -29,9 +29,12 @@ build=(make --no-print-directory -C "$ROOT" binary)
 # The servers are built from the tree. They start while the scheduler is built.
 patches_applied || make --no-print-directory -C "$ROOT" tree
 use_pinned_go
+servers=(kube-apiserver etcd kwok)
+# Prometheus takes a minute more to build.
+if grep -q NodeLoad "$config" && grep -Eq 'http://(127\.|localhost|\[::1\])' "$config"; then servers+=(prometheus); fi
 # At most two builds run at a time, because upstream's generator for kube-apiserver takes a CPU for a minute.
 # shellcheck disable=SC2016 # For the shells inside.
-printf '%s\n' kube-apiserver etcd kwok |
+printf '%s\n' "${servers[@]}" |
   xargs -P 2 -n 1 bash -c 'source "$1/scripts/environment.sh" && use_pinned_go && build_server "$2"' run.sh "$ROOT" || exit 1
 run=$(build_tool kube-scheduler-run)
 # CRDs and RBAC that plugins of other projects need.
@@ -44,6 +47,7 @@ for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ -z ${LOG:-} ]] || more+=(--show-log "$LOG")
 [[ ${KEEP:-} != yes ]] || more+=(--keep)
 [[ -z ${EXTENDER:-} ]] || more+=(--extender-config "$EXTENDER")
+[[ ${servers[*]} != *prometheus ]] || more+=(--prometheus "$OUTPUT/tools/prometheus")
 [[ -z ${EXTENDER_PROFILE:-} ]] || more+=(--extender-profile "$EXTENDER_PROFILE")
 # The program decides from the configuration whether to start an extender. It is built here if it may be needed.
 if [[ ${EXTENDER:-} != none ]] && { [[ -n ${EXTENDER:-} ]] || grep -q extenders "$config"; }; then

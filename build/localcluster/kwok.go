@@ -5,7 +5,9 @@ package localcluster
 import (
 	"context"
 	"fmt"
+	"net"
 	"runtime"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -27,23 +29,66 @@ const (
 	fakeNodeValue = "fake"
 	// DiskType is a node label for the examples, "ssd" or "hdd"; Kubernetes does not use it.
 	DiskType = "disktype"
+	// LoadAnnotation is the prefix of the annotations with which a fake node has measured load: with the suffix cpu or
+	// memory, as a share of the node from 0 to 1.
+	LoadAnnotation = "load.kube-scheduler-run/"
+	// metricsPath is the path of a node's metrics in KWOK.
+	metricsPath = "/metrics/nodes/%s/node-exporter"
 )
 
-// startKWOK starts KWOK and does not wait: AddNodes waits until KWOK has made its nodes ready.
+// loadMetrics has the metrics of node_exporter from which NodeLoad computes the load of CPU and memory. A counter of
+// seconds is the time since 1970, times the share of it that counts.
+const loadMetrics = `apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Metric
+metadata: {name: node-exporter}
+spec:
+  path: ` + "%s" + `
+  metrics:
+    - {name: node_time_seconds, kind: gauge, dimension: node, value: 'UnixSecond(Now())'}
+    - name: node_cpu_seconds_total
+      kind: counter
+      dimension: node
+      labels: [{name: cpu, value: '"0"'}, {name: mode, value: '"idle"'}]
+      value: '(1.0 - %s) * UnixSecond(Now())'
+    - {name: node_memory_MemTotal_bytes, kind: gauge, dimension: node, value: '1e9'}
+    - {name: node_memory_MemAvailable_bytes, kind: gauge, dimension: node, value: '(1.0 - %s) * 1e9'}
+`
+
+// loadOf returns the expression in CEL for a load of a node.
+func loadOf(resource string) string {
+	key := strconv.Quote(LoadAnnotation + resource)
+	return fmt.Sprintf("(%s in node.metadata.annotations ? double(node.metadata.annotations[%[1]s]) : 0.2)", key)
+}
+
+// startKWOK starts KWOK, which also serves the metrics of its nodes.
 func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	kubeconfig, err := c.writeKubeconfig("kwok.kubeconfig", "kwok", adminGroup)
 	if err != nil {
 		return err
 	}
-	_, _, err = c.supervisor.Start(ctx, supervisor.Component{
+	config, err := c.write("kwok.yaml", fmt.Appendf(nil, loadMetrics, fmt.Sprintf(metricsPath, "{nodeName}"), loadOf("cpu"), loadOf("memory")))
+	if err != nil {
+		return err
+	}
+	certificate, key, err := c.writeServerPair("kwok")
+	if err != nil {
+		return err
+	}
+	_, c.kwokPort, err = c.supervisor.Start(ctx, supervisor.Component{
 		Name:        "kwok",
 		Executable:  executable,
 		Directory:   c.Folder(),
 		Environment: c.environment,
 		Next:        nextKWOK,
-		Arguments: func(int) []string {
+		Listens:     true,
+		Ready:       "/healthz",
+		Arguments: func(port int) []string {
 			return []string{
 				"--kubeconfig=" + kubeconfig,
+				"--config=" + config,
+				"--server-address=" + net.JoinHostPort(supervisor.Loopback, strconv.Itoa(port)),
+				"--tls-cert-file=" + certificate,
+				"--tls-private-key-file=" + key,
 				"--manage-all-nodes=false",
 				"--manage-nodes-with-annotation-selector=" + fakeNode + "=" + fakeNodeValue,
 				// With leases, as of a kubelet, KWOK does not rewrite each node's status all the time.
@@ -59,7 +104,8 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 }
 
 // AddNodes creates fake nodes, node-1 and so on, waits until they are ready, and returns their names. They have 8 CPUs,
-// 32 GiB and room for 110 pods, the zones zone-a, zone-b and zone-c in turn, and the disk types ssd and hdd in turn.
+// 32 GiB and room for 110 pods, the zones zone-a, zone-b and zone-c in turn, and the disk types ssd and hdd in turn. The
+// CPU of node-1 is hot, with a measured load of 90 %.
 func (c *ControlPlane) AddNodes(ctx context.Context, count int) ([]string, error) {
 	var nodes []*corev1.Node
 	var names []string
@@ -104,8 +150,13 @@ func newNode(number int) *corev1.Node {
 	if number%2 == 1 {
 		diskType = "hdd"
 	}
+	annotations := map[string]string{}
+	if number == 0 {
+		annotations[LoadAnnotation+"cpu"] = "0.9"
+	}
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprintf("node-%d", number+1),
+		Name:        fmt.Sprintf("node-%d", number+1),
+		Annotations: annotations,
 		Labels: map[string]string{
 			corev1.LabelTopologyZone: "zone-" + string(rune('a'+number%3)),
 			DiskType:                 diskType,

@@ -48,6 +48,8 @@ type ControlPlane struct {
 	server     string
 	kubeconfig string
 	client     kubernetes.Interface
+	// kwokPort is the port on which KWOK serves the metrics of its nodes.
+	kwokPort int
 	// environment is that of etcd, the API server and KWOK. It has nothing of the caller's, which may hold ETCD_… or
 	// KWOK_… settings, or refer to configuration in the home directory.
 	environment []string

@@ -217,6 +217,11 @@ func seesNodes(metrics []byte, nodes int) error {
 // URL is where it serves its metrics and its health, with a certificate of the authority that Kubeconfig names.
 func (s *Scheduler) URL() string { return s.url }
 
+// Get returns a page of the scheduler, with an administrator's rights.
+func (s *Scheduler) Get(ctx context.Context, path string) ([]byte, error) {
+	return s.plane.supervisor.Get(ctx, s.url+path)
+}
+
 // LogFile is the path of its log, which goes with the control plane's folder.
 func (s *Scheduler) LogFile() string { return s.process.LogFile() }
 

@@ -138,7 +138,7 @@ func localExtenders(config map[string]any, only string) []map[string]any {
 		fields, _ := entry.(map[string]any)
 		prefix, _ := fields["urlPrefix"].(string)
 		address, err := url.Parse(prefix)
-		if err != nil || address.Hostname() != "localhost" && !net.ParseIP(address.Hostname()).IsLoopback() {
+		if err != nil || !isLoopback(address.Hostname()) {
 			continue
 		}
 		if only == "" || address.Scheme+"://"+address.Host == only {
@@ -147,3 +147,5 @@ func localExtenders(config map[string]any, only string) []map[string]any {
 	}
 	return local
 }
+
+func isLoopback(host string) bool { return host == "localhost" || net.ParseIP(host).IsLoopback() }

@@ -89,6 +89,8 @@ func newCommand() *cobra.Command {
 		"plugins of this configuration `FILE` for those in --config at "+localcluster.DocumentedExtender+", if there are any")
 	flags.StringVar(&o.ExtenderProfile, "extender-profile", "", "the `NAME` of the profile that the extender serves, "+
 		"if its configuration has several")
+	flags.StringVar(&o.Prometheus, "prometheus", "", "the prometheus `FILE` to run, if NodeLoad in --config has an endpoint on "+
+		"loopback at which nothing listens")
 	flags.IntVar(&o.Nodes, "nodes", 5, "the number of fake nodes")
 	flags.IntVar(&o.Pods, "pods", 10, "the number of pods; they ask for the profiles in turn")
 	flags.StringArrayVar(&o.Manifests, "manifest", nil, "also create the pods, nodes and custom objects of this `FILE`, the pods once "+

@@ -3,6 +3,8 @@
 package run
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -40,12 +42,50 @@ func loads(results []result) map[string]*load {
 	return byNode
 }
 
-// printNodes prints a line for each node, with the number of pods by profile and their CPU requests, and then the
-// number of nodes with pods.
-func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result) error {
+// measuredLoads returns the loads that the plugin NodeLoad has measured, by node, as text such as "cpu 90%"; nil if no
+// profile enables the plugin.
+func measuredLoads(ctx context.Context, scheduler *localcluster.Scheduler) (map[string]string, error) {
+	content, err := scheduler.Get(ctx, "/node-load")
+	if err != nil {
+		return nil, ctx.Err() // a scheduler without the plugin has no such page
+	}
+	var status struct {
+		Profiles []struct {
+			Nodes []struct {
+				Node      string
+				Resources []struct {
+					Resource        string
+					MeasuredPercent *float64
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(content, &status); err != nil || len(status.Profiles) == 0 {
+		return nil, err
+	}
+	loads := map[string]string{}
+	for _, node := range status.Profiles[0].Nodes {
+		var texts []string
+		for _, r := range node.Resources {
+			if r.MeasuredPercent != nil {
+				texts = append(texts, fmt.Sprintf("%s %.0f%%", r.Resource, *r.MeasuredPercent))
+			}
+		}
+		loads[node.Node] = strings.Join(texts, ", ")
+	}
+	return loads, nil
+}
+
+// printNodes prints a line for each node, with the number of pods by profile, their CPU requests and, unless measured
+// is nil, the measured loads; and then the number of nodes with pods.
+func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results []result, measured map[string]string) error {
 	byNode := loads(results)
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintf(table, "NODE\t%s\tZONE\tPODS BY %s\tCPU REQUESTED\n", localcluster.DiskType, strings.Join(profiles, "\tBY "))
+	headings := fmt.Sprintf("NODE\t%s\tZONE\tPODS BY %s\tCPU REQUESTED", localcluster.DiskType, strings.Join(profiles, "\tBY "))
+	if measured != nil {
+		headings += "\tMEASURED LOAD"
+	}
+	fmt.Fprintln(table, headings)
 	used := make([]int, len(profiles))
 	for _, node := range nodes {
 		at := byNode[node.Name]
@@ -60,6 +100,9 @@ func printNodes(out io.Writer, nodes []corev1.Node, profiles []string, results [
 			cells = append(cells, fmt.Sprint(at.pods[profile]))
 		}
 		cells = append(cells, fmt.Sprintf("%s of %s", at.cpu.String(), node.Status.Allocatable.Cpu()))
+		if measured != nil {
+			cells = append(cells, orAbsent(measured[node.Name]))
+		}
 		fmt.Fprintln(table, strings.Join(cells, "\t"))
 	}
 	if err := table.Flush(); err != nil {

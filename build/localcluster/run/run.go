@@ -32,8 +32,10 @@ type Options struct {
 	Extender                                         string
 	ExtenderConfig, DefaultExtenderConfig            string
 	ExtenderProfile                                  string
-	Nodes, Pods                                      int
-	Manifests                                        []string
+	// Prometheus is the program to run where the configuration has an endpoint on loopback at which nothing listens.
+	Prometheus  string
+	Nodes, Pods int
+	Manifests   []string
 	// Objects are files, or directories of files, with objects to create first: CustomResourceDefinitions and RBAC.
 	Objects []string
 	Timeout time.Duration
@@ -49,6 +51,8 @@ type Options struct {
 type prepared struct {
 	profiles []string
 	extender extenderPlan
+	// endpoint is where Prometheus is started; empty if it is not.
+	endpoint string
 	plan     *plan
 	objects  []*unstructured.Unstructured
 }
@@ -63,6 +67,11 @@ func (o *Options) prepare() (p prepared, err error) {
 	}
 	if p.extender, err = o.planExtender(); err != nil {
 		return p, err
+	}
+	if o.Prometheus != "" {
+		if p.endpoint, err = localcluster.UnusedEndpoint(o.Config); err != nil {
+			return p, err
+		}
 	}
 	if p.plan, err = newPlan(p.profiles, o.Pods, o.Manifests); err != nil {
 		return p, err
@@ -171,6 +180,15 @@ func (o *Options) schedule(
 	ctx context.Context, plane *localcluster.ControlPlane, prepared prepared, nodes []string,
 ) (err error) {
 	plan := prepared.plan
+	if prepared.endpoint != "" {
+		prometheus, failed := plane.StartPrometheus(ctx, o.Prometheus, prepared.endpoint)
+		if failed != nil {
+			return failed
+		}
+		defer func() { err = errors.Join(err, prometheus.Stop()) }()
+		fmt.Fprintf(o.Out, "NodeLoad: Prometheus at %s has the loads in the nodes' annotations %scpu and memory\n",
+			prepared.endpoint, localcluster.LoadAnnotation)
+	}
 	scheduler, stop, err := o.startScheduler(ctx, plane, prepared.extender)
 	defer func() { err = errors.Join(err, stop()) }()
 	if err != nil {
@@ -282,7 +300,11 @@ func (o *Options) show(
 	if err := printTable(o.Out, results, nodes); err != nil {
 		return err
 	}
-	if err := printNodes(o.Out, nodes, scheduler.Profiles(), results); err != nil {
+	measured, err := measuredLoads(ctx, scheduler)
+	if err != nil {
+		return err
+	}
+	if err := printNodes(o.Out, nodes, scheduler.Profiles(), results, measured); err != nil {
 		return err
 	}
 	if err := printEvents(o.Out, results, events.Items); err != nil {

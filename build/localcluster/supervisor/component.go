@@ -44,7 +44,10 @@ type Component struct {
 	Arguments func(port int) []string
 	// Listens reports whether it needs a port.
 	Listens bool
-	// Ready is the HTTPS path that returns 200 when the component is ready, for one that listens.
+	// Address is the URL, such as http://127.0.0.1:9090, of a component that listens where its arguments name it. Empty
+	// is https on a free port.
+	Address string
+	// Ready is the path that returns 200 when the component is ready, for one that listens.
 	Ready string
 	// Also, if it is not nil, is a further condition of readiness; get returns a page of the component by path.
 	Also func(get func(path string) ([]byte, error)) error
@@ -75,7 +78,7 @@ func freePort() (int, error) {
 func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, int, error) {
 	for attempt := 1; ; attempt++ {
 		port := 0
-		if component.Listens {
+		if component.Listens && component.Address == "" {
 			var err error
 			if port, err = freePort(); err != nil {
 				return nil, 0, err
@@ -86,7 +89,7 @@ func (s *Supervisor) Start(ctx context.Context, component Component) (*Process, 
 			return p, port, nil
 		}
 		var failure *Failure
-		if attempt == portAttempts || !errors.As(err, &failure) || !portTaken(failure) {
+		if attempt == portAttempts || port == 0 || !errors.As(err, &failure) || !portTaken(failure) {
 			return nil, 0, err
 		}
 		s.report("%s: port %d was taken meanwhile, trying another", component.Name, port)
@@ -117,7 +120,10 @@ func (s *Supervisor) startOn(ctx context.Context, component Component, port int)
 		s.adopt(component, p)
 		return p, nil
 	}
-	address := "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port))
+	address := component.Address
+	if address == "" {
+		address = "https://" + net.JoinHostPort(Loopback, fmt.Sprint(port))
+	}
 	s.report("%s: starting on %s", component.Name, address)
 	if err := s.waitReady(ctx, component, p, address); err != nil {
 		return nil, errors.Join(err, p.stop(stopGrace))
@@ -143,7 +149,7 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 		case <-probing.Done():
 		}
 	}()
-	get := func(path string) ([]byte, error) { return s.get(probing, address+path) }
+	get := func(path string) ([]byte, error) { return s.Get(probing, address+path) }
 	ticker := time.NewTicker(probeInterval)
 	defer ticker.Stop()
 	for {
@@ -170,8 +176,8 @@ func (s *Supervisor) waitReady(ctx context.Context, component Component, p *Proc
 	}
 }
 
-// get returns a page of a component. Any status other than 200 is an error.
-func (s *Supervisor) get(ctx context.Context, url string) ([]byte, error) {
+// Get returns a page of a component. Any status other than 200 is an error.
+func (s *Supervisor) Get(ctx context.Context, url string) ([]byte, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return nil, err

@@ -73,7 +73,7 @@ func parseVariables(command string) (variables, error) {
 func (v variables) options(t *testing.T) run.Options {
 	t.Helper()
 	o := run.Options{
-		KubeScheduler: cluster.Program(t, "KUBE_SCHEDULER"), Nodes: 5, Pods: 10,
+		KubeScheduler: cluster.Program(t, "KUBE_SCHEDULER"), Prometheus: cluster.Program(t, "PROMETHEUS"), Nodes: 5, Pods: 10,
 		DefaultExtenderConfig: "manifests/config/extender-plugins.yaml",
 		Objects:               []string{cluster.CRDs(t, "."), "manifests/rbac"},
 		// A pod whose extender call timed out is retried after 60 to 90 s.

@@ -72,12 +72,19 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expectUneven(t, "default-scheduler", 20)
 	},
 	"rand-score.yaml": func(t *testing.T, o *outcome) { o.expectUneven(t, "default-scheduler", 10) },
+	"node-load.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 10})
+		o.expectCool(t, "default-scheduler")
+	},
 	// No server answers NodeLoad here. No pod may wait for it; otherwise the run itself fails.
-	"node-load.yaml":                 func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-metrics-server.yaml":  func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-streaming.yaml": func(t *testing.T, o *outcome) {
 		o.expectBound(t, map[string]int{"default-scheduler": 10, "streaming": 10})
+		o.expectCool(t, "streaming")
+		if o.onNode["node-1"]["default-scheduler"] == 0 {
+			t.Error("no pod of default-scheduler is on the hot node: its load keeps pods of a profile without NodeLoad off")
+		}
 	},
 	"pod-filter.yaml": func(t *testing.T, o *outcome) {
 		anywhere := []string{"node-1", "node-2", "node-3", "node-4", "node-5"}

@@ -19,6 +19,8 @@ type outcome struct {
 	pods map[string]pod
 	// onNode is the number of pods of each profile on each node, from the second table.
 	onNode map[string]map[string]int
+	// measured is the measured load of each node.
+	measured map[string]string
 	// used is the number of nodes with pods, as printed: "3 of 5".
 	used string
 	// events are the rows of the third table.
@@ -37,7 +39,7 @@ var (
 
 // parseOutput reads the tables: each begins with a line of headings, and ends with an empty line.
 func parseOutput(text string) *outcome {
-	o := &outcome{text: text, pods: map[string]pod{}, onNode: map[string]map[string]int{}}
+	o := &outcome{text: text, pods: map[string]pod{}, onNode: map[string]map[string]int{}, measured: map[string]string{}}
 	if match := used.FindStringSubmatch(text); match != nil {
 		o.used = match[1]
 	}
@@ -73,6 +75,9 @@ func (o *outcome) addNode(headings, cells []string) {
 	for i, heading := range headings {
 		if _, profile, is := strings.Cut(heading, "BY "); is {
 			counts[profile], _ = strconv.Atoi(cells[i])
+		}
+		if heading == "MEASURED LOAD" {
+			o.measured[cells[0]] = cells[i]
 		}
 	}
 	o.onNode[cells[0]] = counts
@@ -136,5 +141,22 @@ func (o *outcome) expectUneven(t *testing.T, scheduler string, nodes int) {
 	}
 	if slices.Min(counts) == slices.Max(counts) {
 		t.Errorf("pods of %s on the nodes: %v, which is even", scheduler, counts)
+	}
+}
+
+// expectCool checks that node-1 is shown as hot and the others as cool, and that a profile bound no pod to node-1.
+func (o *outcome) expectCool(t *testing.T, scheduler string) {
+	t.Helper()
+	for node := range o.onNode {
+		want := "cpu 20%, memory 20%"
+		if node == "node-1" {
+			want = "cpu 90%, memory 20%"
+		}
+		if got := o.measured[node]; !strings.HasPrefix(got, want) {
+			t.Errorf("the measured load of %s is %q, want %q", node, got, want)
+		}
+	}
+	if n := o.onNode["node-1"][scheduler]; n != 0 {
+		t.Errorf("%s bound %d pods to the hot node", scheduler, n)
 	}
 }
