@@ -73,6 +73,10 @@ quick-release-images: tree ## Build the image with upstream's own target, in Doc
 base-images: binary ## Build Docker base images from Debian packages, where no registry can be reached
 	@bash scripts/base-images.sh
 
+.PHONY: fetch-all
+fetch-all: ## Download everything into _output/downloads.tar, for machines without a network
+	@bash scripts/fetch-all.sh
+
 ##@ The steps, one by one
 
 .PHONY: source

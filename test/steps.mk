@@ -10,9 +10,10 @@ test: unit patched-tree oracle verify monitoring
 .PHONY: all
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
-# Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every release.
+# Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
+# release, everything without a network.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all
+long: oci oracle-traps trimaran applies-all offline
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -66,6 +67,9 @@ applies-all: image ; $(step) bash test/applies.sh --all
 full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
 add-module: servers ; $(step) $(call go-test,test) -v ./addmodule
+
+.PHONY: offline
+offline: image ; $(step) bash test/offline.sh
 
 .PHONY: oci
 oci: image ; $(step) bash -c 'make --no-print-directory oci && $(call go-test,test) -run TestLayout ./artifacts'

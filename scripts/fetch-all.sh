@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Downloads everything that make image, make run and make test download, and packs it into one archive, for machines
+# without a network.
+#
+# Output: _output/downloads.tar, a Go module cache with Kubernetes' source, Go itself, and all modules.
+# Exit: 0 the archive is written; 1 something could not be downloaded, and there is no archive.
+source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+
+lock
+use_pinned_go
+archive=$OUTPUT/downloads.tar
+stage=$OUTPUT/.downloads
+rm -rf "$archive" "$stage"
+mkdir -p "$stage"
+trap 'chmod -R u+w "$stage"; rm -rf "$stage"' EXIT
+# What the user's cache has is copied, not downloaded again.
+[[ $GOPROXY == off ]] || GOPROXY=file://$GOMODCACHE/cache/download,$GOPROXY
+export GOPROXY GOMODCACHE=$stage/modules GOWORK=off GOFLAGS=''
+unset GOTOOLCHAIN GOENV
+
+say "downloads: $GO_VERSION"
+GOTOOLCHAIN=$GO_VERSION go env GOROOT > "$stage/root"
+export GOTOOLCHAIN=local
+
+# list DIRECTORY ARGUMENT… downloads the modules that go list -deps reads.
+list() {
+  say "downloads: modules of $1 for ${*: -1}"
+  go list -C "$ROOT/$1" -deps "${@:2}" > "$stage/packages" 2> "$stage/errors" ||
+    fail "the modules of $1 cannot be downloaded: $(tail -n 1 "$stage/errors")" "check that the module proxy (go env GOPROXY) is reachable, then make fetch-all"
+}
+for module in plugins build build/extender test test/inprocess; do
+  list "$module" -test ./...
+  # verify runs go mod tidy; that of today's Go would rewrite plugins/go.mod.
+  [[ $module == plugins ]] || go -C "$ROOT/$module" mod tidy -diff > "$stage/tidy" 2>&1 || true
+done
+list build/pins/etcd go.etcd.io/etcd/server/v3
+list build/pins/kwok sigs.k8s.io/kwok/cmd/kwok
+list build/pins/prometheus -tags=remove_all_sd github.com/prometheus/prometheus/cmd/prometheus
+list build/pins/prometheus -tags=remove_all_sd github.com/prometheus/prometheus/cmd/promtool
+list build/pins/staticcheck honnef.co/go/tools/cmd/staticcheck
+list build/pins/kubernetes k8s.io/kubernetes/cmd/kube-scheduler
+for generator in conversion-gen deepcopy-gen defaulter-gen; do
+  list build/pins/code-generator "k8s.io/code-generator/cmd/$generator"
+done
+say "downloads: Kubernetes $VERSION and the modules of modules.yaml"
+exec 9>&- # the lock is on this output; the tree is made in another one
+OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 ||
+  fail "the tree cannot be made: $(tail -n 2 "$stage/tree.log" | tr '\n' ' ')" "fix the error, then make fetch-all"
+
+tar -C "$stage" --exclude='*.lock' --exclude='*.tmp' --exclude=vcs --sort=name -cf "$archive.new" modules/cache/download
+mv "$archive.new" "$archive"
+say "downloads: $archive, $(du -h "$archive" | cut -f1), sha256 $(sha256sum "$archive" | cut -d' ' -f1)"
+say "next:      on the other machine, in a copy of this checkout:"
+say "  mkdir -p ~/downloads && tar -xf downloads.tar -C ~/downloads"
+say "  export GOMODCACHE=~/downloads/modules GOPROXY=off && make image"
