@@ -68,15 +68,19 @@ func gather(options Options) ([]file, error) {
 			return nil, err
 		}
 	}
-	// All pages, because they link to each other.
+	// All pages, because they link to each other, and their figures.
 	pages, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.md"))
+	if err != nil {
+		return nil, err
+	}
+	figures, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.svg"))
 	if err != nil {
 		return nil, err
 	}
 	if err := take("README.md", filepath.Join(options.Project, "README.md"), 0o644, "git checkout -- README.md"); err != nil {
 		return nil, err
 	}
-	for _, page := range pages {
+	for _, page := range append(pages, figures...) {
 		if name := filepath.Base(page); !leftBehind(name) {
 			if err := take("docs/"+name, page, 0o644, "git checkout -- docs"); err != nil {
 				return nil, err
