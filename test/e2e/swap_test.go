@@ -516,7 +516,7 @@ func (o *operator) crashingImage(t *testing.T, load *load) {
 		output = o.refused(t, "kube-scheduler-swap install --archive "+archive+" 2>&1")
 	})
 	t.Log(output)
-	expect(t, output, "exit status 3", "crash: the fault of this scheduler shows when it runs", "the old one runs again")
+	expect(t, output, "exited with status 3", "crash: the fault of this scheduler shows when it runs", "the old one runs again")
 	o.expectOneManifest(t)
 	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok")
 }
