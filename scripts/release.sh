@@ -50,7 +50,7 @@ for arch in "${arches[@]}"; do
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
-$(cd "$ROOT" && { find manifests docs README.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
+$(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
   if up_to_date "$stamp" "$inputs" "${outputs[@]}" &&
     [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS") == "$(stamped_sums "$stamp")" ]]; then

@@ -77,8 +77,10 @@ func gather(options Options) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := take("README.md", filepath.Join(options.Project, "README.md"), 0o644, "git checkout -- README.md"); err != nil {
-		return nil, err
+	for _, name := range []string{"README.md", "README.zh-CN.md"} {
+		if err := take(name, filepath.Join(options.Project, name), 0o644, "git checkout -- "+name); err != nil {
+			return nil, err
+		}
 	}
 	for _, page := range append(pages, figures...) {
 		if name := filepath.Base(page); !leftBehind(name) {

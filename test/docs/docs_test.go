@@ -28,7 +28,7 @@ var (
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	pages := map[string]string{}
-	for _, pattern := range []string{"README.md", "docs/*.md", "patches/README.md"} {
+	for _, pattern := range []string{"README*.md", "docs/*.md", "patches/README.md"} {
 		for _, file := range glob(t, pattern) {
 			pages[file] = cluster.Read(t, file)
 		}
@@ -95,6 +95,25 @@ func holds(file, block []string) bool {
 		}
 	}
 	return len(block) == 0
+}
+
+// Each command in README.zh-CN.md, and each line of its output, is in README.md. Comments are translated.
+func TestChineseReadmeShowsCommandsOfREADME(t *testing.T) {
+	shown := func(page string) (commands []string) {
+		for _, block := range regexp.MustCompile(`(?m)(?:^    .*\n)+`).FindAllString(cluster.Read(t, root+"/"+page), -1) {
+			commands = append(commands, lines(regexp.MustCompile(`(?m)\s+# .*$`).ReplaceAllString(block, ""))...)
+		}
+		return commands
+	}
+	english, chinese := shown("README.md"), shown("README.zh-CN.md")
+	for _, command := range chinese {
+		if !slices.Contains(english, command) {
+			t.Errorf("README.zh-CN.md shows %q, and README.md does not; next: change both", command)
+		}
+	}
+	if len(chinese) < 30 {
+		t.Errorf("%d lines are in the blocks of README.zh-CN.md, want at least 30: are blocks still found?", len(chinese))
+	}
 }
 
 // Each row of the table names a configuration, and each profile that is there for a name from elsewhere is in a row.

@@ -34,6 +34,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir: "testdata",
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"bring": bring,
 			// publish FOLDER PATH VERSION publishes the files of a directory
 			// as a module, on a module proxy in the directory proxy.
 			"publish": func(ts *testscript.TestScript, _ bool, arguments []string) {
