@@ -11,9 +11,9 @@ test: unit patched-tree oracle verify monitoring
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
-# release, everything without a network.
+# release, everything without a network, the tutorial for v1.23.1.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline
+long: oci oracle-traps trimaran applies-all offline tutorial
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -68,8 +68,9 @@ full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
 add-module: servers ; $(step) $(call go-test,test) -v ./addmodule
 
-.PHONY: offline
+.PHONY: offline tutorial
 offline: image ; $(step) bash test/offline.sh
+tutorial: ; $(step) bash test/tutorial.sh
 
 .PHONY: oci
 oci: image ; $(step) bash -c 'make --no-print-directory oci && $(call go-test,test) -run TestLayout ./artifacts'
