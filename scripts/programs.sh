@@ -74,6 +74,7 @@ build_server() {
       etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
       kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
       metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
+      node_exporter) pin=node-exporter package=github.com/prometheus/node_exporter ;;
       # Without the service discovery of clouds, which takes longer to compile than all the rest.
       prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$name flags=(-tags=remove_all_sd) ;;
       staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;

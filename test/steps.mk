@@ -22,14 +22,15 @@ build = $(if $(BUILT),@:,$(step))
 go-test = go test -C $(1) -count=1 -trimpath -vet=off -timeout 30m
 go-test-race = CGO_ENABLED=$(if $(RACE),1,0) $(go-test) $(RACE)
 
-.PHONY: built image tools servers controller-manager node-servers metrics-server descheduler
-built: node-servers metrics-server descheduler
+.PHONY: built image tools servers controller-manager node-servers metrics-server node-exporter descheduler
+built: node-servers metrics-server node-exporter descheduler
 image: ; $(build) make --no-print-directory release
 tools: ; $(build) bash -c 'source scripts/environment.sh && build_server etcd kwok prometheus promtool'
 servers: image tools ; $(build) bash -c 'source scripts/environment.sh && build_server kube-apiserver kube-scheduler kubectl && build_tool scheduler-extender extender'
 controller-manager: servers ; $(build) bash -c 'source scripts/environment.sh && build_server kube-controller-manager'
 node-servers: controller-manager ; $(build) bash -c 'source scripts/environment.sh && build_server kubelet kubeadm'
 metrics-server: tools ; $(build) bash -c 'source scripts/environment.sh && build_server metrics-server'
+node-exporter: tools ; $(build) bash -c 'source scripts/environment.sh && build_server node_exporter'
 descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_server descheduler'
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
@@ -56,7 +57,7 @@ run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/ext
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
 integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/monitoring %/nodeload %/scenarios,$(cluster-tests))
-node-load: servers metrics-server ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
+node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
 .PHONY: docker e2e applies applies-all full-disk oracle-traps add-module

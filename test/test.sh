@@ -19,7 +19,7 @@ export ARCH=$HOST_ARCH ARCHES=$HOST_ARCH OUTPUT GOWORK=off CGO_ENABLED=0 RACE=''
 export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler STOCK_SCHEDULER=$OUTPUT/tools/kube-scheduler
 export KUBE_APISERVER=$OUTPUT/tools/kube-apiserver ETCD=$OUTPUT/tools/etcd KWOK=$OUTPUT/tools/kwok KUBECTL=$OUTPUT/tools/kubectl
 export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
-export METRICS_SERVER=$OUTPUT/tools/metrics-server DESCHEDULER=$OUTPUT/tools/descheduler
+export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
 
 unchecked=()

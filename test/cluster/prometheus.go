@@ -3,14 +3,8 @@
 package cluster
 
 import (
-	"fmt"
 	"net"
-	"net/http"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
-	"syscall"
 	"testing"
 
 	"sigs.k8s.io/yaml"
@@ -66,49 +60,8 @@ func (p *Prometheus) Configure(t testing.TB, config map[string]any) {
 // Start starts it and waits until it answers.
 func (p *Prometheus) Start(t testing.TB) {
 	t.Helper()
-	log, err := os.OpenFile(p.LogFile(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer log.Close()
-	command := exec.Command(p.program, "--config.file="+p.file("config.yaml"), "--storage.tsdb.path="+p.file("data"),
-		"--web.listen-address="+p.address, "--log.level=warn")
-	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	started, exited := make(chan error, 1), make(chan struct{})
-	go func() {
-		// The kernel kills the child when the thread that forked it ends, so this thread waits for it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		defer close(exited)
-		err := command.Start()
-		started <- err
-		if err == nil {
-			_ = command.Wait() // it is killed, or its log has the reason
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
-	p.stop = func() {
-		_ = command.Process.Kill() // an error means that it has exited
-		<-exited
-	}
-	Await(t, "Prometheus to answer", func() error {
-		select {
-		case <-exited:
-			t.Fatalf("Prometheus ended; next: see what its log says:\n%s", Tails(p.LogFile()))
-		default:
-		}
-		response, err := http.Get(p.URL() + "/-/ready")
-		if err != nil {
-			return err
-		}
-		if response.Body.Close(); response.StatusCode != http.StatusOK {
-			return fmt.Errorf("it answers %s", response.Status)
-		}
-		return nil
-	}, p.LogFile())
+	p.stop = StartServer(t, p.LogFile(), p.URL()+"/-/ready", p.program, "--config.file="+p.file("config.yaml"),
+		"--storage.tsdb.path="+p.file("data"), "--web.listen-address="+p.address, "--log.level=warn")
 }
 
 // Kill kills it, like a crash, if it runs.

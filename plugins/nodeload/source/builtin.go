@@ -45,17 +45,19 @@ const (
 	memoryValue     = `max by (LABEL) (1 - avg_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
 	memoryDeviation = `max by (LABEL) (stddev_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
 
-	// The busiest direction of the busiest device counts. Devices that are only an end of another one are excluded;
-	// some of them report a meaningless speed of 10 Mbit/s. A device without a known speed, as on many virtual
-	// machines, has no load.
+	// The busiest direction of the busiest device counts. Devices that are only an end of another one are excluded by
+	// their names: at a nominal 10 Gbit/s, traffic between pods would count as the node's. Tunnels with any name report
+	// a meaningless 10 Mbit/s, so a speed up to that counts as unknown. A device with an unknown speed, as on many
+	// virtual machines, has no load.
 	networkValue = `max by (LABEL) (max by (LABEL, device) (` +
 		`label_replace(rate(node_network_receive_bytes_total{DEVICES}[WINDOW]), "nodeload_direction", "receive", "", "")` +
 		` or label_replace(rate(node_network_transmit_bytes_total{DEVICES}[WINDOW]), "nodeload_direction", "transmit", "", ""))` +
-		` / on (LABEL, device) max by (LABEL, device) (last_over_time(node_network_speed_bytes{DEVICES}[WINDOW]) > 0))` +
+		` / on (LABEL, device) max by (LABEL, device) (last_over_time(node_network_speed_bytes{DEVICES}[WINDOW]) > 10e6/8))` +
 		` / on (LABEL) ` + covered
 	networkPresence = `max by (LABEL) (present_over_time(node_network_receive_bytes_total{DEVICES}[WINDOW]))`
-	networkDevices  = `device!~"lo|veth.*|cali.*|cni.*|docker.*|flannel.*|cilium.*|lxc.*|eni.*|gke.*|azv.*|vxlan.*|genev.*|tun.*|tap.*|` +
-		`br.*|virbr.*|ovs.*|wg.*|dummy.*|ifb.*|kube-.*|nodelocaldns|podman.*"`
+	// The last three are OVN-Kubernetes', Kube-OVN's and Antrea's ends of pods' devices.
+	networkDevices = `device!~"lo|veth.*|cali.*|cni.*|docker.*|flannel.*|cilium.*|lxc.*|eni.*|gke.*|azv.*|vxlan.*|genev.*|tun.*|tap.*|` +
+		`br.*|virbr.*|ovs.*|wg.*|dummy.*|ifb.*|kube-.*|nodelocaldns|podman.*|[0-9a-f]{15}|[0-9a-f]+_.*h|.*-[0-9a-f]{6}"`
 
 	// The share of time in which a disk was busy. For a disk that serves many requests in parallel it reaches 1 before
 	// the disk is at its limit.

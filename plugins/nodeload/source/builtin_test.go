@@ -3,6 +3,7 @@
 package source
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -62,8 +63,30 @@ func TestDuration(t *testing.T) {
 	}
 }
 
-// No Prometheus engine is available here, so the test checks the parts of the queries that were found to matter with
-// one.
+// A device that is only an end of another one must not count, and every device of the node must.
+func TestBuiltInDevices(t *testing.T) {
+	quoted := strings.Trim(strings.TrimPrefix(networkDevices, "device!~"), `"`)
+	excluded := regexp.MustCompile("^(?:" + quoted + ")$") // as in PromQL
+	for _, name := range []string{"lo", "veth0a1b2c3d", "cali0a1b2c3d4e5", "cni0", "lxc0a1b", "docker0", "br-0a1b2c3d4e5f", "tunl0",
+		"0a1b2c3d4e5f607", "0a1b2c3d4e5f_h", "0a1b2c3d_net1_h", "coredns--d0c58e", "web-0-0a1b2c"} {
+		if !excluded.MatchString(name) {
+			t.Errorf("%s counts", name)
+		}
+	}
+	for _, name := range []string{"eth0", "eth1.100", "eno1", "ens3f0np0", "enp0s31f6", "enx0a1b2c3d4e5f", "enP1s1", "bond0", "team0", "ib0",
+		"em1", "p1p1", "wlan0", "hsn0", "vlan100"} {
+		if excluded.MatchString(name) {
+			t.Errorf("%s does not count", name)
+		}
+	}
+	network, _ := BuiltIn("network", "node", time.Minute)
+	if want := `node_network_speed_bytes{` + networkDevices + `}[1m]) > 10e6/8)`; !strings.Contains(network.Value, want) {
+		t.Errorf("%s is not in %s", want, network.Value)
+	}
+}
+
+// The test checks the parts of the queries that were found to matter with a real Prometheus. That runs in
+// test/integration/nodeload.
 func TestBuiltInRanges(t *testing.T) {
 	cpu, _ := BuiltIn("cpu", "node", time.Hour)
 	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute)
