@@ -11,17 +11,23 @@ lock
 use_pinned_go
 archive=$OUTPUT/downloads.tar
 stage=$OUTPUT/.downloads
-rm -rf "$archive" "$stage"
+# Go makes the directories of its cache read-only.
+clean_up() {
+  [[ ! -d $stage ]] || chmod -R u+w "$stage"
+  rm -rf "$stage" "$archive.new"
+}
+clean_up
+rm -f "$archive"
 mkdir -p "$stage"
-trap 'chmod -R u+w "$stage"; rm -rf "$stage"' EXIT
+trap clean_up EXIT
 # What the user's cache has is copied, not downloaded again.
 [[ $GOPROXY == off ]] || GOPROXY=file://$GOMODCACHE/cache/download,$GOPROXY
 export GOPROXY GOMODCACHE=$stage/modules GOWORK=off GOFLAGS=''
-unset GOTOOLCHAIN GOENV
 
 say "downloads: $GO_VERSION"
-GOTOOLCHAIN=$GO_VERSION go env GOROOT > "$stage/root"
-export GOTOOLCHAIN=local
+# As a module, as an older Go downloads it.
+(cd "$stage" && go mod download "golang.org/toolchain@v0.0.1-$GO_VERSION.linux-$HOST_ARCH") ||
+  fail "$GO_VERSION cannot be downloaded" "check that the module proxy (go env GOPROXY) is reachable, then make fetch-all"
 
 # list DIRECTORY ARGUMENT… downloads the modules that go list -deps reads.
 list() {
@@ -44,8 +50,7 @@ for generator in conversion-gen deepcopy-gen defaulter-gen; do
   list build/pins/code-generator "k8s.io/code-generator/cmd/$generator"
 done
 say "downloads: Kubernetes $VERSION and the modules of modules.yaml"
-exec 9>&- # the lock is on this output; the tree is made in another one
-OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 ||
+OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 9>&- ||
   fail "the tree cannot be made: $(tail -n 2 "$stage/tree.log" | tr '\n' ' ')" "fix the error, then make fetch-all"
 
 tar -C "$stage" --exclude='*.lock' --exclude='*.tmp' --exclude=vcs --sort=name -cf "$archive.new" modules/cache/download

@@ -9,6 +9,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 [[ $(id -u) == 0 ]] || fail "a network namespace requires root" "sudo make test TESTS=offline"
 command -v ip > /dev/null || install_packages iproute2
+# The user's Go: it fetches the pinned one from the archive if it is older.
+go=$(dirname "$(command -v go)")
 use_pinned_go
 image=release-images/$ARCH/kube-scheduler.tar
 [[ -f $OUTPUT/$image ]] || fail "$OUTPUT/$image does not exist" "make image, then make test TESTS=offline"
@@ -26,7 +28,6 @@ make --no-print-directory -C "$work/checkout" fetch-all
 mkdir "$work/home"
 tar -C "$work" -xf "$work/checkout/_output/downloads.tar"
 rm -rf "$work/checkout/_output"
-go=$(go env GOROOT)/bin
 for command in image 'run PODS=3' test; do
   began=$SECONDS
   say "offline: make $command"

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,7 +102,7 @@ func (c *ControlPlane) StartPrometheus(ctx context.Context, executable, endpoint
 		Directory:   c.Folder(),
 		Environment: c.environment,
 		Listens:     true,
-		Address:     "http://" + address.Host,
+		Address:     strings.TrimSuffix(endpoint, "/"),
 		Ready:       "/-/ready",
 		Also: func(get func(string) ([]byte, error)) error {
 			answer, err := get("/api/v1/query?" + url.Values{"query": {sampled}}.Encode())
@@ -116,6 +117,8 @@ func (c *ControlPlane) StartPrometheus(ctx context.Context, executable, endpoint
 				"--config.file=" + config,
 				"--storage.tsdb.path=" + c.file(name),
 				"--web.listen-address=" + address.Host,
+				// Its path is the prefix of all paths.
+				"--web.external-url=" + endpoint,
 				"--log.level=warn",
 			}
 		},

@@ -99,6 +99,9 @@ func (o *options) answer(ctx context.Context, request request, answer any, table
 		return err
 	}
 	if o.output == "html" {
+		if q, ok := answer.(*queue); ok {
+			q.only(*o.flags.Namespace)
+		}
 		return view{Now: time.Now(), Content: answer}.render(o.Out)
 	}
 	table(printer{o.Out, o.output == "wide", time.Now()})

@@ -86,6 +86,9 @@ func (s *scheduler) failure(leader leader, request request, response *http.Respo
 		return nextstep.With(fmt.Errorf("you are not allowed to %s the path %s of the scheduler (nonResourceURLs): %w", request.verb(), request.path, failure),
 			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml allows it",
 			request.verb(), request.path, roleFor(request.path))
+	case apierrors.IsNotFound(failure) && request.path == loadPath:
+		return nextstep.With(fmt.Errorf("no profile of the scheduler in pod %s enables NodeLoad, or it is another version or stock", leader),
+			"kubectl --namespace %s get pod %s --output yaml, and check its image and configuration", leader.namespace, leader.pod)
 	case apierrors.IsNotFound(failure) && status.Details.Kind == "":
 		return nextstep.With(fmt.Errorf("the scheduler in pod %s does not serve %s: its records are disabled (--record-pods=0), or it is another version or stock", leader, request.path),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image and command", leader.namespace, leader.pod)

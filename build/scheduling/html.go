@@ -43,8 +43,11 @@ var contentPolicy = func() string {
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"ago": ago, "badge": badge, "clock": clock, "counted": counted, "join": strings.Join, "lasted": lasted,
 	"nodePath": nodePath, "percent": percent, "plugin": plugin, "podPath": podPath, "stamp": stamp, "until": until,
-	"style": func() template.CSS { return template.CSS(style) }, "whatIfPath": whatIfPathOf,
+	"live": func() bool { return true }, "style": func() template.CSS { return template.CSS(style) }, "whatIfPath": whatIfPathOf,
 }).ParseFS(files, "templates/*.html"))
+
+// saved are the pages for a file: without links, navigation and search, which would lead nowhere.
+var saved = template.Must(templates.Clone()).Funcs(template.FuncMap{"live": func() bool { return false }})
 
 // view is the data of a page.
 type view struct {
@@ -109,6 +112,9 @@ func (v view) render(w io.Writer) error {
 		name, v.Title, v.JSON = "problem", "No answer", ""
 	default:
 		return nextstep.With(errors.New("this answer has no HTML page"), "the same command with --output wide, json or yaml")
+	}
+	if !v.Live {
+		return saved.ExecuteTemplate(w, name, v)
 	}
 	return templates.ExecuteTemplate(w, name, v)
 }

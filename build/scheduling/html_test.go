@@ -169,6 +169,18 @@ func TestPagesOfAllAnswers(t *testing.T) {
 	}
 }
 
+// TestSavedPagesHaveNoLinks renders pages as --output html does.
+func TestSavedPagesHaveNoLinks(t *testing.T) {
+	for _, kind := range kinds {
+		_, root := rendered(t, view{Search: "x", Content: filled(kind, "text")})
+		elements(root, func(node *html.Node) {
+			if _, is := kind.(problem); !is && (node.Data == "a" || node.Data == "form") {
+				t.Errorf("%T has <%s href=%q>", kind, node.Data, attribute(node, "href"))
+			}
+		})
+	}
+}
+
 // TestNothingIsTakenForMarkup has each text of each answer be one that would do harm.
 func TestNothingIsTakenForMarkup(t *testing.T) {
 	for _, hostile := range []string{

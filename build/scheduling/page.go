@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -72,7 +73,7 @@ type page struct {
 func newPage(scheduler *scheduler, port int) *page {
 	ask := func(ctx context.Context, question request) ([]byte, error) {
 		content, err := scheduler.ask(ctx, question)
-		if lost := (moved{}); errors.As(err, &lost) && ctx.Err() == nil {
+		if lost := (moved{}); errors.As(err, &lost) && !apierrors.IsNotFound(err) && ctx.Err() == nil {
 			// The connection may be broken: the next request opens another one.
 			scheduler.close()
 		}

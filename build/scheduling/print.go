@@ -215,11 +215,16 @@ func (q queue) unlisted() int {
 	return lengths.Active + lengths.Backoff + lengths.Unschedulable + lengths.Permit - len(q.Items)
 }
 
+// only removes the pods of other namespaces, unless namespace is empty.
+func (q *queue) only(namespace string) {
+	q.Items = slices.DeleteFunc(q.Items, func(pod queuedPod) bool { return namespace != "" && pod.Namespace != namespace })
+}
+
 // queue prints the pods of a namespace, or all.
 func (p printer) queue(answer queue, namespace string) {
 	unlisted := answer.unlisted()
 	if namespace != "" {
-		answer.Items = slices.DeleteFunc(answer.Items, func(pod queuedPod) bool { return pod.Namespace != namespace })
+		answer.only(namespace)
 	}
 	switch {
 	case len(answer.Items) > 0 || unlisted > 0:

@@ -127,9 +127,14 @@ mkdir -p "$out"
 for target in "$@"; do
   { echo "$KUBE_GIT_VERSION $SOURCE_DATE_EPOCH $GOFLAGS"; find pkg -name '*.go' | sort | xargs cat; } > "$out/${target##*/}"
 done
-# As the go command: it ends after Ctrl-C by itself, with a status.
-trap 'exit 1' INT
-if [ -p _output/gate ]; then echo reached > _output/gate; sleep 600; fi
+# As the go command: it ends after Ctrl-C by itself, with a status. It waits for the sleep in the background, because a
+# signal that comes while a command is started can be lost.
+trap 'kill $! || true; exit 1' INT
+if [ -p _output/gate ]; then
+  echo reached > _output/gate
+  sleep 600 < /dev/null > /dev/null 2>&1 &
+  wait $!
+fi
 `,
 	"pkg/scheduler/framework/plugins/names/names.go": "package names\n\nconst QueueSort = \"QueueSort\"\n",
 	"pkg/scheduler.go": "package pkg\n\nconst one = 1\n\nconst two = 2\n\nconst three = 3\n",
