@@ -207,16 +207,8 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	}
 
 	profiles := c.profiles()
-	for !allSettled(o, created, profiles) {
-		select {
-		case <-o.changed:
-			continue
-		case <-ctx.Done():
-		}
-		if !late(ctx) {
-			return nil, context.Cause(ctx)
-		}
-		break
+	if err := o.await(ctx, created, profiles); err != nil {
+		return nil, err
 	}
 	placements := make([]Placement, len(created))
 	for i, pod := range created {
@@ -228,6 +220,36 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 		placements[i].Served = profiles.Has(placements[i].Asked)
 	}
 	return placements, nil
+}
+
+// quiet is the time without a change after which a pod that found no node is not expected to be retried soon. An eviction
+// for another pod can make room for it, too.
+const quiet = 2 * time.Second
+
+// await waits until all pods are settled or ctx is at its deadline, and if a pod found no node, until nothing changes. It
+// returns the cause of another end of ctx.
+func (o *observer) await(ctx context.Context, pods []*corev1.Pod, profiles sets.String) error {
+	for changed := time.Now(); ; {
+		settled, bound := o.settled(pods, profiles)
+		if settled && bound {
+			return nil
+		}
+		var rest <-chan time.Time
+		if settled {
+			rest = time.After(time.Until(changed.Add(quiet)))
+		}
+		select {
+		case <-o.changed:
+			changed = time.Now()
+		case <-rest:
+			return nil
+		case <-ctx.Done():
+			if late(ctx) {
+				return nil
+			}
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // NotCreated returns the placement of a pod that was not created before the deadline.
@@ -290,16 +312,18 @@ func (c *ControlPlane) AwaitRunning(ctx context.Context, placements []Placement)
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func allSettled(o *observer, pods []*corev1.Pod, profiles sets.String) bool {
+// settled reports whether all pods are settled, and whether all that a scheduler serves are bound.
+func (o *observer) settled(pods []*corev1.Pod, profiles sets.String) (settled, bound bool) {
+	settled, bound = true, true
 	for _, pod := range pods {
 		if pod == nil {
 			continue // it was not created
 		}
-		if seen := o.of(pod.UID); !seen.settled(profiles.Has(schedulerName(pod))) {
-			return false
-		}
+		seen, served := o.of(pod.UID), profiles.Has(schedulerName(pod))
+		settled = settled && seen.settled(served)
+		bound = bound && (!served || seen.pod != nil && seen.pod.Spec.NodeName != "")
 	}
-	return true
+	return settled, bound
 }
 
 func placementOf(pod *corev1.Pod, requested time.Time, seen observation) Placement {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -96,6 +97,11 @@ func (c *ControlPlane) StartPrometheus(ctx context.Context, executable, endpoint
 	if err != nil {
 		return nil, err
 	}
+	data := c.file(name)
+	// The samples of an earlier one are of other nodes.
+	if err := os.RemoveAll(data); err != nil {
+		return nil, err
+	}
 	p, _, err := c.supervisor.Start(ctx, supervisor.Component{
 		Name:        name,
 		Executable:  executable,
@@ -115,7 +121,7 @@ func (c *ControlPlane) StartPrometheus(ctx context.Context, executable, endpoint
 		Arguments: func(int) []string {
 			return []string{
 				"--config.file=" + config,
-				"--storage.tsdb.path=" + c.file(name),
+				"--storage.tsdb.path=" + data,
 				"--web.listen-address=" + address.Host,
 				// Its path is the prefix of all paths.
 				"--web.external-url=" + endpoint,
