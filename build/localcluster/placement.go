@@ -222,12 +222,12 @@ func (c *ControlPlane) Place(ctx context.Context, pods ...*corev1.Pod) ([]Placem
 	return placements, nil
 }
 
-// quiet is the time without a change after which a pod that found no node is not expected to be retried soon. An eviction
-// for another pod can make room for it, too.
+// quiet is the time without a change after which a pod that found no node is not expected to be retried soon: an
+// eviction for another pod can make room for it, too.
 const quiet = 2 * time.Second
 
-// await waits until all pods are settled or ctx is at its deadline, and if a pod found no node, until nothing changes. It
-// returns the cause of another end of ctx.
+// await waits until all pods are settled and, if a pod found no node, until nothing changes, or until ctx is at its
+// deadline. It returns the cause of another end of ctx.
 func (o *observer) await(ctx context.Context, pods []*corev1.Pod, profiles sets.String) error {
 	for changed := time.Now(); ; {
 		settled, bound := o.settled(pods, profiles)

@@ -197,15 +197,19 @@ var checks = map[string]func(*testing.T, *outcome){
 	},
 	"quota.yaml": func(t *testing.T, o *outcome) {
 		o.expectPending(t, "team-a/job-7", "")
-		preempted := 0
+		preempted := map[string]bool{}
 		for _, event := range o.events {
-			if event.reason == "Preempted" && strings.HasPrefix(event.pod, "team-a/") {
-				preempted++
+			if event.reason == "Preempted" {
+				preempted[event.pod] = true
+				if !strings.HasPrefix(event.pod, "team-a/") {
+					t.Errorf("%s is preempted, want only pods of the team that borrows", event.pod)
+				}
 			}
 		}
-		// Events are written after the pods are gone, so the last of them can be missing.
-		if preempted < 1 || preempted > 2 {
-			t.Errorf("events of preemption are about %d pods of team-a, want 2", preempted)
+		// Events are written after the pods are gone, so the last of them can be missing. On a busy machine a pod that is
+		// retried while its victims are still terminating preempts again.
+		if len(preempted) < 1 || len(preempted) > 4 {
+			t.Errorf("%d pods of team-a are preempted, want 2, and at most 4", len(preempted))
 		}
 	},
 	"numa.yaml": func(t *testing.T, o *outcome) {
