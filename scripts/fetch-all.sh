@@ -58,4 +58,5 @@ mv "$archive.new" "$archive"
 say "downloads: $archive, $(du -h "$archive" | cut -f1), sha256 $(sha256sum "$archive" | cut -d' ' -f1)"
 say "next:      on the other machine, in a copy of this checkout:"
 say "  mkdir -p ~/downloads && tar -xf downloads.tar -C ~/downloads"
-say "  export GOMODCACHE=~/downloads/modules GOPROXY=off && make image"
+# shellcheck disable=SC2016 # The home directory of the other machine.
+say '  export GOMODCACHE=~/downloads/modules GOPROXY=file://$HOME/downloads/modules/cache/download && make image'
