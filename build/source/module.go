@@ -171,7 +171,8 @@ func downloadError(d download) error {
 			fmt.Errorf("%s: the download does not match the checksum database:\n%s", module, d.Error),
 			"go clean -modcache, then run the same command again; if it fails again, the module proxy (go env GOPROXY) serves a modified module")
 	case strings.Contains(d.Error, "403 Forbidden"), strings.Contains(d.Error, "404 Not Found"),
-		strings.Contains(d.Error, "410 Gone"), strings.Contains(d.Error, "unknown revision"):
+		strings.Contains(d.Error, "410 Gone"), strings.Contains(d.Error, "unknown revision"),
+		strings.Contains(d.Error, "reading file://") && strings.Contains(d.Error, "no such file or directory"):
 		return nextstep.With(fmt.Errorf("%s: %w: %s", module, ErrNotAvailable, d.Error),
 			"make image SOURCE=git, or another UPSTREAM=v1.23.x")
 	}

@@ -163,6 +163,7 @@ func TestDownloadErrors(t *testing.T) {
 	}{
 		"reading https://proxy/x.info: 403 Forbidden":                 {true, "next: make image SOURCE=git"},
 		"reading https://proxy/x.info: 404 Not Found":                 {true, "next: make image SOURCE=git"},
+		"reading file:///x/x.info: no such file or directory":         {true, "next: make image SOURCE=git"},
 		"verifying module: checksum mismatch":                         {false, "next: go clean -modcache"},
 		"dial tcp 127.0.0.1:1: connect: connection refused":           {false, "next: check that the module proxy"},
 		"Get \"https://proxy/x.zip\": unexpected EOF":                 {false, "next: check that the module proxy"},
