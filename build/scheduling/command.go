@@ -79,6 +79,9 @@ func (o *options) answer(ctx context.Context, request request, answer any, table
 	if !slices.Contains(outputs, o.output) {
 		return nextstep.With(fmt.Errorf("--output %s is unknown", o.output), "the same command with --output wide, json, yaml or html")
 	}
+	if o.output == "html" && newAnswer(request.path) == nil {
+		return nextstep.With(errors.New("this answer has no HTML page"), "the same command with --output wide, json or yaml")
+	}
 	scheduler, err := o.open()
 	if err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 	"embed"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
 	"io"
@@ -110,8 +109,6 @@ func (v view) render(w io.Writer) error {
 		name, v.answer, v.Page, v.Title = "what-if", content.answer, "what-if", "What if"
 	case problem:
 		name, v.Title, v.JSON = "problem", "No answer", ""
-	default:
-		return nextstep.With(errors.New("this answer has no HTML page"), "the same command with --output wide, json or yaml")
 	}
 	if !v.Live {
 		return saved.ExecuteTemplate(w, name, v)

@@ -4,15 +4,12 @@ package scheduling
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
-
-	"kube-scheduler-fork/build/nextstep"
 )
 
 // loadPath is the path of the status of the plugin NodeLoad.
@@ -71,9 +68,6 @@ func (o *options) loadCommand() *cobra.Command {
 		Short: "Show the load of the nodes that the plugin NodeLoad has measured, and the state of its sources",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			if o.output == "html" {
-				return nextstep.With(errors.New("the load has no HTML page"), "the same command with --output wide, json or yaml")
-			}
 			asked := request{path: loadPath, query: url.Values{}}
 			if len(arguments) == 1 {
 				asked.query.Set("node", arguments[0])
