@@ -40,15 +40,11 @@ for module in plugins build build/extender test test/inprocess; do
   # verify runs go mod tidy; that of today's Go would rewrite plugins/go.mod.
   [[ $module == plugins ]] || go -C "$ROOT/$module" mod tidy -diff > "$stage/tidy" 2>&1 || true
 done
-list build/pins/etcd go.etcd.io/etcd/server/v3
-list build/pins/kwok sigs.k8s.io/kwok/cmd/kwok
-list build/pins/prometheus -tags=remove_all_sd github.com/prometheus/prometheus/cmd/prometheus
-list build/pins/prometheus -tags=remove_all_sd github.com/prometheus/prometheus/cmd/promtool
-list build/pins/staticcheck honnef.co/go/tools/cmd/staticcheck
-list build/pins/kubernetes k8s.io/kubernetes/cmd/kube-scheduler
-for generator in conversion-gen deepcopy-gen defaulter-gen; do
-  list build/pins/code-generator "k8s.io/code-generator/cmd/$generator"
+for program in etcd kwok prometheus promtool staticcheck conversion-gen deepcopy-gen defaulter-gen; do
+  find_pin "$program"
+  list "build/pins/$pin" "${flags[@]}" "$package"
 done
+list build/pins/kubernetes k8s.io/kubernetes/cmd/kube-scheduler
 say "downloads: Kubernetes $VERSION and the modules of modules.yaml"
 OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 9>&- ||
   fail "the tree cannot be made: $(tail -n 2 "$stage/tree.log" | tr '\n' ' ')" "fix the error, then make fetch-all"

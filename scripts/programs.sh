@@ -62,25 +62,31 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
+# find_pin NAME sets pin (the module in build/pins/), package and flags (for the compiler) of a program of others. It
+# returns 1 for the programs of Kubernetes, which have no pin.
+find_pin() {
+  flags=()
+  case $1 in
+    descheduler) pin=descheduler package=sigs.k8s.io/descheduler/cmd/descheduler ;;
+    etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
+    kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
+    metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
+    node_exporter) pin=node-exporter package=github.com/prometheus/node_exporter ;;
+    # Without the service discovery of clouds, which takes longer to compile than all the rest.
+    prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$1 flags=(-tags=remove_all_sd) ;;
+    staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;
+    *-gen) pin=code-generator package=k8s.io/code-generator/cmd/$1 ;;
+    *) return 1 ;;
+  esac
+}
+
 # build_server NAME… compiles programs of others to $OUTPUT/tools: those of Kubernetes as upstream released them, the
 # others as the modules in build/pins/ pin them. They are built again only when their source, their pin, or Go changes.
 build_server() {
   mkdir -p "$OUTPUT/tools"
   local name pin package flags kubernetes=()
   for name in "$@"; do
-    flags=()
-    case $name in
-      descheduler) pin=descheduler package=sigs.k8s.io/descheduler/cmd/descheduler ;;
-      etcd) pin=etcd package=go.etcd.io/etcd/server/v3 ;;
-      kwok) pin=kwok package=sigs.k8s.io/kwok/cmd/kwok ;;
-      metrics-server) pin=metrics-server package=sigs.k8s.io/metrics-server/cmd/metrics-server ;;
-      node_exporter) pin=node-exporter package=github.com/prometheus/node_exporter ;;
-      # Without the service discovery of clouds, which takes longer to compile than all the rest.
-      prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$name flags=(-tags=remove_all_sd) ;;
-      staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;
-      *-gen) pin=code-generator package=k8s.io/code-generator/cmd/$name ;;
-      *) kubernetes+=("$name"); continue ;;
-    esac
+    find_pin "$name" || { kubernetes+=("$name"); continue; }
     build_once "$name" "$GO_VERSION ${flags[*]} $(cat "$ROOT/build/pins/$pin/"* | sha256sum)" \
       go_build "$name" "$ROOT/build/pins/$pin" "${flags[@]}" -o "$OUTPUT/tools/$name" "$package"
   done
