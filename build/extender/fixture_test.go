@@ -128,7 +128,27 @@ func (f *fixture) bind(action clienttesting.Action) (bool, runtime.Object, error
 // post sends a body, of which a string is sent as it is, and decodes the answer into something. It gives the status.
 func (f *fixture) post(t testing.TB, verb string, body, into any) int {
 	t.Helper()
-	response, err := http.Post(f.url+"/"+verb, "application/json", bytes.NewReader(encode(t, body)))
+	response, content := f.send(t, http.MethodPost, "/"+verb, encode(t, body), fields{"Content-Type": "application/json"})
+	if err := json.Unmarshal(content, into); err != nil {
+		t.Fatalf("%s: %v in %s", response.Status, err, content)
+	}
+	return response.StatusCode
+}
+
+// fields are the header of a request, with one value for each key.
+type fields map[string]string
+
+// send sends a request, and returns the response with its whole body.
+func (f *fixture) send(t testing.TB, method, path string, body []byte, header fields) (*http.Response, []byte) {
+	t.Helper()
+	request, err := http.NewRequest(method, f.url+path, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key, value := range header {
+		request.Header.Set(key, value)
+	}
+	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,10 +157,7 @@ func (f *fixture) post(t testing.TB, verb string, body, into any) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(content, into); err != nil {
-		t.Fatalf("%s: %v in %s", response.Status, err, content)
-	}
-	return response.StatusCode
+	return response, content
 }
 
 func encode(t testing.TB, body any) []byte {

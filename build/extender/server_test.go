@@ -89,46 +89,30 @@ func TestErrorsAreWrittenForTheScheduler(t *testing.T) {
 func TestWhatNoSchedulerSends(t *testing.T) {
 	f := newFixture(t, byDiskType, generous, diskNode("a", "ssd"))
 	body := string(encode(t, modes["names"](diskNode("a", "ssd"))))
-	type header map[string]string
 	for name, test := range map[string]struct {
 		method, path string
-		header       header
+		header       fields
 		status       int
 		text         string
 	}{
-		"right":             {"POST", "/filter", header{"Content-Type": "application/json"}, 200, `"NodeNames":["a"]`},
-		"with a charset":    {"POST", "/filter", header{"Content-Type": "application/json; charset=UTF-8"}, 200, `"NodeNames":["a"]`},
-		"GET":               {"GET", "/filter", header{"Content-Type": "application/json"}, 405, "GET is not POST"},
-		"PUT":               {"PUT", "/bind", header{"Content-Type": "application/json"}, 405, "PUT is not POST"},
+		"right":             {"POST", "/filter", fields{"Content-Type": "application/json"}, 200, `"NodeNames":["a"]`},
+		"with a charset":    {"POST", "/filter", fields{"Content-Type": "application/json; charset=UTF-8"}, 200, `"NodeNames":["a"]`},
+		"GET":               {"GET", "/filter", fields{"Content-Type": "application/json"}, 405, "GET is not POST"},
+		"PUT":               {"PUT", "/bind", fields{"Content-Type": "application/json"}, 405, "PUT is not POST"},
 		"no type":           {"POST", "/filter", nil, 415, "is not application/json"},
-		"a form":            {"POST", "/bind", header{"Content-Type": "application/x-www-form-urlencoded"}, 415, "is not application/json"},
-		"plain text":        {"POST", "/bind", header{"Content-Type": "text/plain"}, 415, "is not application/json"},
-		"another charset":   {"POST", "/filter", header{"Content-Type": "application/json; charset=utf-16"}, 415, "is not application/json"},
-		"compressed":        {"POST", "/filter", header{"Content-Type": "application/json", "Content-Encoding": "gzip"}, 415, "gzip"},
-		"no such verb":      {"POST", "/permit", header{"Content-Type": "application/json"}, 404, "filter, prioritize, preempt and bind"},
-		"below a verb":      {"POST", "/filter/x", header{"Content-Type": "application/json"}, 404, "nothing is served at /filter/x"},
+		"a form":            {"POST", "/bind", fields{"Content-Type": "application/x-www-form-urlencoded"}, 415, "is not application/json"},
+		"plain text":        {"POST", "/bind", fields{"Content-Type": "text/plain"}, 415, "is not application/json"},
+		"another charset":   {"POST", "/filter", fields{"Content-Type": "application/json; charset=utf-16"}, 415, "is not application/json"},
+		"compressed":        {"POST", "/filter", fields{"Content-Type": "application/json", "Content-Encoding": "gzip"}, 415, "gzip"},
+		"no such verb":      {"POST", "/permit", fields{"Content-Type": "application/json"}, 404, "filter, prioritize, preempt and bind"},
+		"below a verb":      {"POST", "/filter/x", fields{"Content-Type": "application/json"}, 404, "nothing is served at /filter/x"},
 		"root":              {"GET", "/", nil, 404, "nothing is served at /"},
 		"health":            {"GET", "/healthz", nil, 200, "ok"},
-		"health, by POST":   {"POST", "/healthz", header{"Content-Type": "application/json"}, 405, "POST is not GET"},
+		"health, by POST":   {"POST", "/healthz", fields{"Content-Type": "application/json"}, 405, "POST is not GET"},
 		"health, by a slip": {"GET", "/healthy", nil, 404, "nothing is served at"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			request, err := http.NewRequest(test.method, f.url+test.path, strings.NewReader(body))
-			if err != nil {
-				t.Fatal(err)
-			}
-			for key, value := range test.header {
-				request.Header.Set(key, value)
-			}
-			response, err := http.DefaultClient.Do(request)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer response.Body.Close()
-			content, err := io.ReadAll(response.Body)
-			if err != nil {
-				t.Fatal(err)
-			}
+			response, content := f.send(t, test.method, test.path, []byte(body), test.header)
 			if response.StatusCode != test.status || !strings.Contains(string(content), test.text) {
 				t.Errorf("%s %s, want %d and %q", response.Status, content, test.status, test.text)
 			}
@@ -359,15 +343,7 @@ func TestMetricsAndVerdicts(t *testing.T) {
 	var scores extenderv1.HostPriorityList
 	f.post(t, "prioritize", modes["names"](diskNode("fits", "ssd")), &scores)
 	checkFailure(t, f, "filter", "{", http.StatusBadRequest)
-	response, err := http.Get(f.url + "/metrics")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, content := f.send(t, http.MethodGet, "/metrics", nil, nil)
 	for _, want := range []string{
 		`scheduler_extender_request_duration_seconds_count{result="success",verb="filter"} 1`,
 		`scheduler_extender_request_duration_seconds_count{result="error",verb="filter"} 1`,
