@@ -3,13 +3,19 @@
 package localcluster
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/kubernetes/fake"
 	"sigs.k8s.io/yaml"
 )
 
@@ -193,6 +199,107 @@ func TestPlacementIsRightOnlyWithAnEventOfTheProfileThatThePodAsksFor(t *testing
 			t.Errorf("%s: got %v, want an error with the next step", name, err)
 		}
 	}
+}
+
+func TestPodIsSettledWhenBoundWithItsEventOrUnschedulable(t *testing.T) {
+	pod := func(node, reason string) *corev1.Pod {
+		pod := NewPod("p", "my-scheduler")
+		pod.Spec.NodeName = node
+		if reason != "" {
+			pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
+		}
+		return pod
+	}
+	// The nomination may end before the next attempt, which finds the room.
+	room := newObserver()
+	makesRoom := pod("", corev1.PodReasonUnschedulable)
+	makesRoom.Status.NominatedNodeName = "node-1"
+	room.pod(makesRoom)
+	room.pod(pod("", corev1.PodReasonUnschedulable))
+	for name, test := range map[string]struct {
+		seen            observation
+		served, settled bool
+	}{
+		"not seen":                        {observation{}, true, false},
+		"fresh":                           {observation{pod: pod("", "")}, true, false},
+		"bound, event not there yet":      {observation{pod: pod("node-1", "")}, true, false},
+		"bound, with its event":           {observation{pod: pod("node-1", ""), profile: "my-scheduler"}, true, true},
+		"unschedulable":                   {observation{pod: pod("", corev1.PodReasonUnschedulable)}, true, true},
+		"room is made for it":             {room.of(makesRoom.UID), true, false},
+		"an error that is tried again":    {observation{pod: pod("", "SchedulerError")}, true, false},
+		"no profile for it":               {observation{pod: pod("", "")}, false, true},
+		"no profile for it, bound anyhow": {observation{pod: pod("node-1", "")}, false, false},
+	} {
+		if got := test.seen.settled(test.served); got != test.settled {
+			t.Errorf("%s: settled is %v, want %v", name, got, test.settled)
+		}
+	}
+}
+
+func TestDeadlineEndsTheWaitForPodsWhoseAttemptsFail(t *testing.T) {
+	serves := []*Scheduler{{name: "kube-scheduler", profiles: []string{"s"}}}
+	plane := newTestPlane(t)
+	plane.schedulers = serves
+	failing := NewPod("failing", "s")
+	failing.UID = "failing"
+	failing.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: "SchedulerError", Message: "connection refused",
+	}}
+	// It takes some time until the pod is seen; and the client forgets a pod that is created before it watches.
+	var ctx context.Context
+	for deadline := time.Second; ; deadline *= 2 {
+		plane.client = fake.NewSimpleClientset()
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(t.Context(), deadline)
+		defer cancel()
+		placements, err := plane.Place(ctx, failing)
+		if err == nil && ctx.Err() != nil && len(placements) == 1 && placements[0].Message == "connection refused" {
+			break
+		}
+		if deadline > time.Minute {
+			t.Fatalf("got %+v, %v, want a placement with the message, at the deadline", placements, err)
+		}
+	}
+	_, err := plane.Place(ctx, NewPod("late", "s"))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "next: ") {
+		t.Errorf("after the deadline: got %v, want an error that says so, and what is next", err)
+	}
+}
+
+// A pod without a node is waited for while an eviction for another pod may make room for it.
+func TestWaitEndsWhenNothingChangesForPodsWithoutANode(t *testing.T) {
+	o, profiles := newObserver(), sets.NewString("s")
+	pod := NewPod("late", "s")
+	pod.UID = "late"
+	seen := pod.DeepCopy()
+	seen.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+	o.pod(seen)
+	if settled, bound := o.settled([]*corev1.Pod{pod}, profiles); !settled || bound {
+		t.Errorf("an unschedulable pod: settled %v, bound %v", settled, bound)
+	}
+	if err := o.await(t.Context(), []*corev1.Pod{pod}, profiles); err != nil {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	o.pod(seen)
+	if err := o.await(ctx, []*corev1.Pod{pod, NewPod("unseen", "s")}, profiles); !errors.Is(err, context.Canceled) {
+		t.Errorf("after a cancel: %v", err)
+	}
+}
+
+func newTestPlane(t *testing.T) *ControlPlane {
+	t.Helper()
+	c, err := newControlPlane(Options{Parent: t.TempDir()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
 }
 
 func writeFile(t *testing.T, content string) string {
