@@ -165,11 +165,14 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 			"the %s of %s did not finish", unfinished.Operation, unfinished.Started.Format("2006-01-02 15:04:05 MST"))
 		return nil
 	}
-	again := fmt.Sprintf("kube-scheduler-swap install --image %s --config %s, and kube-scheduler-swap kubeadm-patch for the next upgrade",
-		last.Image, filepath.Join(t.state.configFolder(last.Config+strings.Repeat("0", 12)), ConfigFileName))
-	if last.Config == "" {
-		again = fmt.Sprintf("kube-scheduler-swap install --image %s, and kube-scheduler-swap kubeadm-patch for the next upgrade", last.Image)
+	again := "kube-scheduler-swap install --image " + last.Image
+	if last.Config != "" {
+		again += " --config " + filepath.Join(t.state.configFolder(last.Config+strings.Repeat("0", 12)), ConfigFileName)
 	}
+	if last.Mounts != "" {
+		again += " --mount " + last.Mounts
+	}
+	again += ", and kube-scheduler-swap kubeadm-patch for the next upgrade"
 	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
 	case halfSwapped(pod):
@@ -185,6 +188,9 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 			"scheduler.extraArgs.config is missing in kubeadm's ClusterConfiguration", t.manifest, at)
 	case pod.Swapped && pod.Image == last.Image && pod.Swap.ConfigSHA256 != last.Config:
 		findings.problem(again, "the swap was changed: %s uses another configuration than the one that was installed on %s", t.manifest, at)
+	case pod.Swapped && pod.Image == last.Image && pod.Swap.Mounts != last.Mounts:
+		findings.problem(again, "the swap was changed: %s mounts other directories (%q) than those that were installed on %s (%q)",
+			t.manifest, pod.Swap.Mounts, at, last.Mounts)
 	case !pod.Swapped && pod.Image == last.Image:
 		findings.problem(again, "the swap was undone: %s has the image that was installed on %s, and nothing else of the swap, as after kubeadm upgrade",
 			t.manifest, at)

@@ -9,6 +9,8 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -28,7 +30,8 @@ const (
 	// ContainerConfigPath is the value of --config. It is constant, so that kubeadm's ClusterConfiguration can hold it;
 	// each install changes the host directory behind it.
 	ContainerConfigPath = ContainerConfigFolder + "/" + ConfigFileName
-	// VolumeName is the name of the volume with the configuration.
+	// VolumeName is the name of the volume with the configuration. The names of the volumes with Swap.Mounts append a
+	// number to it.
 	VolumeName = "kube-scheduler-swap"
 
 	// ConfigSHA256Annotation holds the SHA-256 of the configuration, 64 hexadecimal digits.
@@ -49,6 +52,9 @@ type Swap struct {
 	ConfigFolder string
 	// ConfigSHA256 is the SHA-256 of the configuration, 64 hexadecimal digits; empty if and only if ConfigFolder is.
 	ConfigSHA256 string
+	// Mounts are the absolute paths of host directories that the container also gets, read-only and at the same paths,
+	// for files that the configuration names. They are sorted, unique, and separated by commas.
+	Mounts string
 	// Version is the image's version label; empty: no annotation.
 	Version string
 	// RestartedAt is the value of RestartedAtAnnotation; the zero time leaves the annotation unchanged.
@@ -70,8 +76,8 @@ func Diff(oldName string, old []byte, newName string, new []byte) []byte {
 	return diff.Diff(oldName, old, newName, new)
 }
 
-// Apply swaps a manifest: it sets the image, an imagePullPolicy without a pull at every start, --config, a volume with
-// its mount, and the annotations. It then compares the decoded pods to verify that nothing else changed. A second Apply
+// Apply swaps a manifest: it sets the image, an imagePullPolicy without a pull at every start, --config, volumes with
+// their mounts, and the annotations. It then compares the decoded pods to verify that nothing else changed. A second Apply
 // with the same swap changes nothing; in a swapped manifest, Apply replaces the values in place. It also replaces an
 // operator's --config in place, and leaves their other volumes. Without Swap.ConfigFolder, it removes the configuration
 // of an earlier swap, and leaves an operator's --config.
@@ -129,6 +135,8 @@ func (s Swap) check() error {
 			fmt.Errorf("the directory of the configuration, %q, is not a clean absolute path", s.ConfigFolder), nextDefect)
 	case s.ConfigSHA256 != "" && !sha256Text.MatchString(s.ConfigSHA256):
 		return nextstep.With(fmt.Errorf("%q is not a SHA-256 in 64 hexadecimal digits", s.ConfigSHA256), nextDefect)
+	case slices.ContainsFunc(s.mounts(), func(folder string) bool { return !path.IsAbs(folder) || path.Clean(folder) != folder }):
+		return nextstep.With(fmt.Errorf("one of the directories to mount, %q, is not a clean absolute path", s.Mounts), nextDefect)
 	}
 	return nil
 }
@@ -140,18 +148,37 @@ var (
 
 func formatTime(at time.Time) string { return at.UTC().Format(time.RFC3339Nano) }
 
-// mount and volume return the mount and the volume for the configuration.
-func (s Swap) mount() *yaml.Node {
+// volume is a directory of the host that the container gets read-only.
+type volume struct{ name, host, target string }
+
+// volumes returns the volumes of a swap: the configuration, and Mounts.
+func (s Swap) volumes() []volume {
+	var all []volume
+	if s.ConfigFolder != "" {
+		all = append(all, volume{VolumeName, s.ConfigFolder, ContainerConfigFolder})
+	}
+	for i, folder := range s.mounts() {
+		all = append(all, volume{fmt.Sprintf("%s-%d", VolumeName, i+1), folder, folder})
+	}
+	return all
+}
+
+// mounts returns Mounts as a list.
+func (s Swap) mounts() []string {
+	return strings.FieldsFunc(s.Mounts, func(r rune) bool { return r == ',' })
+}
+
+func (v volume) mountNode() *yaml.Node {
 	return mapping(
-		entry{"mountPath", scalar(ContainerConfigFolder)},
-		entry{"name", scalar(VolumeName)},
+		entry{"mountPath", scalar(v.target)},
+		entry{"name", scalar(v.name)},
 		entry{"readOnly", &yaml.Node{Kind: yaml.ScalarNode, Tag: yaml.NodeTagBool, Value: "true"}},
 	)
 }
 
-func (s Swap) volume() *yaml.Node {
-	host := mapping(entry{"path", scalar(s.ConfigFolder)}, entry{"type", scalar("Directory")})
-	return mapping(entry{"hostPath", host}, entry{"name", scalar(VolumeName)})
+func (v volume) node() *yaml.Node {
+	host := mapping(entry{"path", scalar(v.host)}, entry{"type", scalar("Directory")})
+	return mapping(entry{"hostPath", host}, entry{"name", scalar(v.name)})
 }
 
 // annotations returns the annotations of the swap. An empty value means: remove it. RestartedAtAnnotation is included
@@ -184,18 +211,27 @@ func (s Swap) plan(t tree, pod Pod) {
 		// Use the image on the node: a registry may not have it, or not answer.
 		t.set(container.with("imagePullPolicy"), scalar(string(corev1.PullIfNotPresent)))
 	}
-	mounts, volumes := container.with("volumeMounts"), place{"spec", "volumes"}
-	if s.ConfigFolder == "" {
-		t.dropItems(mounts, isOurs)
-		t.dropItems(volumes, isOurs)
-		return
+	s.planVolumes(t, container.with("volumeMounts"), place{"spec", "volumes"})
+}
+
+// planVolumes sets the volumes of the swap, and removes those of an earlier swap.
+func (s Swap) planVolumes(t tree, mounts, volumes place) {
+	wanted := s.volumes()
+	former := func(node *yaml.Node) bool {
+		name := nameOf(node)
+		return isOurs(name) && !slices.ContainsFunc(wanted, func(v volume) bool { return v.name == name })
 	}
-	t.setItem(mounts, func(mount *yaml.Node) bool {
-		// kubelet rejects two mounts at one path.
-		at := find(mount, "mountPath")
-		return isOurs(mount) || at != nil && path.Clean(at.Value) == ContainerConfigFolder
-	}, s.mount())
-	t.setItem(volumes, isOurs, s.volume())
+	t.dropItems(mounts, former)
+	t.dropItems(volumes, former)
+	for _, v := range wanted {
+		named := func(node *yaml.Node) bool { return nameOf(node) == v.name }
+		t.setItem(mounts, func(mount *yaml.Node) bool {
+			// kubelet rejects two mounts at one path.
+			at := find(mount, "mountPath")
+			return named(mount) || at != nil && path.Clean(at.Value) == v.target
+		}, v.mountNode())
+		t.setItem(volumes, named, v.node())
+	}
 }
 
 // planConfig adds --config to the command line, or removes it if it is from an earlier swap.
@@ -242,16 +278,24 @@ func (s Swap) planConfig(t tree, container place, line schedulerpod.CommandLine)
 	}
 }
 
-// isOurs reports whether a volume or mount belongs to a swap.
-func isOurs(node *yaml.Node) bool {
-	name := find(node, "name")
-	return name != nil && name.Value == VolumeName
+// nameOf returns the name of a volume or mount; empty: none.
+func nameOf(node *yaml.Node) string {
+	if name := find(node, "name"); name != nil {
+		return name.Value
+	}
+	return ""
+}
+
+// isOurs reports whether a volume of that name belongs to a swap.
+func isOurs(name string) bool {
+	number, numbered := strings.CutPrefix(name, VolumeName+"-")
+	_, err := strconv.Atoi(number)
+	return name == VolumeName || numbered && err == nil
 }
 
 // proof returns an error if the edited manifest does not match the swap.
 func (s Swap) proof(before, after Pod) error {
 	config, found := after.Flag("config")
-	folder, mounted := after.HostPath(ContainerConfigPath)
 	wanted := s
 	if wanted.RestartedAt = s.RestartedAt.UTC(); s.RestartedAt.IsZero() {
 		wanted.RestartedAt = before.Swap.RestartedAt
@@ -263,12 +307,15 @@ func (s Swap) proof(before, after Pod) error {
 		return errors.New("kubelet would still pull the image")
 	case s.ConfigFolder != "" && (!found || config != ContainerConfigPath):
 		return fmt.Errorf("--config would be %q", config)
-	case s.ConfigFolder != "" && (!mounted || folder != path.Join(s.ConfigFolder, ConfigFileName)):
-		return fmt.Errorf("the container would see %q at %s", folder, ContainerConfigPath)
 	case s.ConfigFolder == "" && found && path.Clean(config) == ContainerConfigPath:
 		return errors.New("--config would stay")
 	case s.ConfigFolder == "" && hadConfig && path.Clean(formerConfig) != ContainerConfigPath && config != formerConfig:
 		return fmt.Errorf("--config would change to %q", config)
+	}
+	for _, v := range s.volumes() {
+		if host, _ := after.HostPath(v.target); host != v.host {
+			return fmt.Errorf("the container would see %q at %s", host, v.target)
+		}
 	}
 	return nil
 }
@@ -279,11 +326,11 @@ func withoutSwap(described Pod) *corev1.Pod {
 	for _, name := range []string{ConfigSHA256Annotation, VersionAnnotation, RestartedAtAnnotation} {
 		delete(pod.Annotations, name)
 	}
-	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == VolumeName })
+	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return isOurs(v.Name) })
 	container := &pod.Spec.Containers[described.Index]
 	container.Image, container.ImagePullPolicy = "", ""
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
-		return m.Name == VolumeName || path.Clean(m.MountPath) == ContainerConfigFolder
+		return isOurs(m.Name) || path.Clean(m.MountPath) == ContainerConfigFolder
 	})
 	// Remove --config from the command line, and keep the split into command and args.
 	container.Command, container.Args = nil, nil

@@ -123,6 +123,27 @@ func TestASecondSwapReplacesTheFirst(t *testing.T) {
 	}
 }
 
+func TestMountsReplaceThoseOfAnEarlierSwap(t *testing.T) {
+	for _, s := range scenarios(t) {
+		t.Run(s.name, func(t *testing.T) {
+			manifest := s.before
+			for _, mounts := range []string{"/etc/b", "/etc/a,/etc/b", "/etc/a,/etc/c", "/etc/c", ""} {
+				swap := s.swap
+				swap.Mounts = mounts
+				manifest = apply(t, manifest, swap).Manifest
+				if got := describe(t, string(manifest)).Swap; got != swap {
+					t.Errorf("Describe = %+v, want %+v", got, swap)
+				}
+				straight := apply(t, s.before, swap).Manifest
+				got, want := without(t, manifest, "volumes", "volumeMounts"), without(t, straight, "volumes", "volumeMounts")
+				if change := Diff("straight", want, "over", got); change != nil {
+					t.Errorf("%q over the earlier mounts:\n%s", mounts, change)
+				}
+			}
+		})
+	}
+}
+
 func TestASwapOfTheImageAloneTakesOutAnEarlierConfiguration(t *testing.T) {
 	for _, s := range scenarios(t) {
 		if before, err := Describe(s.before); err != nil || before.Swapped {
@@ -433,6 +454,7 @@ func TestSwapsThatCannotBe(t *testing.T) {
 		"no folder":         func(s *Swap) { s.ConfigFolder = "" },
 		"relative folder":   func(s *Swap) { s.ConfigFolder = "configs" },
 		"unclean folder":    func(s *Swap) { s.ConfigFolder = "/a/../b" },
+		"relative mount":    func(s *Swap) { s.Mounts = "/a,b" },
 	} {
 		swap := withConfig
 		change(&swap)
@@ -484,7 +506,9 @@ func FuzzApplyNeverPanicsAndProvesItsResult(f *testing.F) {
 		f.Add(s.after)
 	}
 	f.Fuzz(func(t *testing.T, manifest []byte) {
-		for _, swap := range []Swap{withConfig, imageOnly} {
+		mounting := withConfig
+		mounting.Mounts = "/etc/extender,/etc/tracing"
+		for _, swap := range []Swap{withConfig, imageOnly, mounting} {
 			edited, err := Apply(manifest, swap)
 			if err != nil {
 				if _, next := nextstep.Split(err, ""); next == "" {

@@ -27,9 +27,13 @@ func KubeadmPatch(swap Swap) ([]byte, error) {
 	}
 	container := []entry{{"name", scalar(program)}, {"image", scalar(swap.Image)}}
 	spec := []entry{{"containers", nil}}
-	if swap.ConfigFolder != "" {
-		container = append(container, entry{"volumeMounts", sequence(swap.mount())})
-		spec = append(spec, entry{"volumes", sequence(swap.volume())})
+	var mounts, volumes []*yaml.Node
+	for _, v := range swap.volumes() {
+		mounts, volumes = append(mounts, v.mountNode()), append(volumes, v.node())
+	}
+	if len(volumes) > 0 {
+		container = append(container, entry{"volumeMounts", sequence(mounts...)})
+		spec = append(spec, entry{"volumes", sequence(volumes...)})
 	}
 	spec[0].value = sequence(mapping(container...))
 	var annotations []entry

@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,11 +41,14 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	extra := strings.Replace(stock, before, "    - --config="+ContainerConfigPath+"\n"+before, 1)
 	older := withConfig
 	older.Image, older.ConfigFolder, older.ConfigSHA256 = "older:1", "/older", strings.Repeat("a", 64)
+	mounting := withConfig
+	mounting.Mounts = "/etc/extender"
 	for name, test := range map[string]struct {
 		manifest string
 		swap     Swap
 	}{
 		"with a configuration":    {extra, withConfig},
+		"with a mount":            {extra, mounting},
 		"of the image alone":      {stock, imageOnly},
 		"over an older swap":      {string(apply(t, []byte(extra), older).Manifest), withConfig},
 		"without a version label": {extra, Swap{Image: withConfig.Image, ConfigFolder: withConfig.ConfigFolder, ConfigSHA256: withConfig.ConfigSHA256}},
@@ -74,21 +78,11 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	}
 }
 
-// inOneOrder moves this tool's items to the front: the order of these
-// lists has no meaning, and a strategic merge puts new items first.
+// inOneOrder sorts lists whose order has no meaning: a strategic merge puts new items first.
 func inOneOrder(pod *corev1.Pod) {
-	mounts := pod.Spec.Containers[0].VolumeMounts
-	for i := range mounts {
-		if mounts[i].Name == VolumeName {
-			mounts[0], mounts[i] = mounts[i], mounts[0]
-		}
-	}
-	volumes := pod.Spec.Volumes
-	for i := range volumes {
-		if volumes[i].Name == VolumeName {
-			volumes[0], volumes[i] = volumes[i], volumes[0]
-		}
-	}
+	mounts, volumes := pod.Spec.Containers[0].VolumeMounts, pod.Spec.Volumes
+	slices.SortFunc(mounts, func(a, b corev1.VolumeMount) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(volumes, func(a, b corev1.Volume) int { return strings.Compare(a.Name, b.Name) })
 }
 
 func yamlOf(t *testing.T, object interface{}) []byte {

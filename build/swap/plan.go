@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	goruntime "runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -22,6 +23,9 @@ type Request struct {
 	Archive, Image string
 	// Config is the path of a KubeSchedulerConfiguration.
 	Config string
+	// Mounts are directories that the scheduler's container gets, read-only and at the same paths. NoMount alone means
+	// none.
+	Mounts []string
 	// Probe lists the profiles that must bind a pod before the swap
 	// counts as done. Empty means default-scheduler; NoProbe means none.
 	Probe []string
@@ -83,6 +87,9 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 		p.swap.Version = unknownVersion
 	}
 	if err := t.planConfig(p, request); err != nil {
+		return nil, err
+	}
+	if err := p.planMounts(request.Mounts); err != nil {
 		return nil, err
 	}
 	// This time is only for display; install sets the time of the change.
@@ -240,6 +247,56 @@ func (t *Tool) useConfig(p *plan, content []byte, adoptFlags bool) error {
 	p.config = content
 	p.swap.ConfigSHA256 = sum(content)
 	p.swap.ConfigFolder = t.state.configFolder(p.swap.ConfigSHA256)
+	return nil
+}
+
+// NoMount, as the only one of Request.Mounts, removes the directories of the current swap.
+const NoMount = "none"
+
+// planMounts chooses the directories to mount: the requested ones, or those of the current swap.
+func (p *plan) planMounts(requested []string) error {
+	if len(requested) == 0 {
+		p.swap.Mounts = p.pod.Swap.Mounts
+		return nil
+	}
+	if slices.Equal(requested, []string{NoMount}) {
+		return nil
+	}
+	var folders []string
+	for _, folder := range requested {
+		if err := p.checkMount(folder); err != nil {
+			return err
+		}
+		folders = append(folders, filepath.Clean(folder))
+	}
+	slices.Sort(folders)
+	p.swap.Mounts = strings.Join(slices.Compact(folders), ",")
+	return nil
+}
+
+// checkMount returns an error for a directory that cannot be mounted at its own path.
+func (p *plan) checkMount(folder string) error {
+	if !filepath.IsAbs(folder) {
+		return nextstep.With(fmt.Errorf("--mount %q is not an absolute path", folder),
+			"name each directory by its absolute path; --mount %s alone removes all", NoMount)
+	}
+	taken := []string{ContainerConfigFolder}
+	for _, mount := range p.pod.Container().VolumeMounts {
+		if !isOurs(mount.Name) {
+			taken = append(taken, mount.MountPath)
+		}
+	}
+	for _, other := range taken {
+		if inside(folder, other) || inside(other, folder) {
+			return nextstep.With(fmt.Errorf("--mount %s: the scheduler's pod already has a volume at %s", folder, other),
+				"put the files that the configuration names into another directory, such as /etc/kubernetes/kube-scheduler")
+		}
+	}
+	if info, err := os.Stat(folder); err != nil {
+		return nextstep.With(fmt.Errorf("--mount: %w", err), "ls -ld %s", folder)
+	} else if !info.IsDir() {
+		return nextstep.With(fmt.Errorf("--mount %s is not a directory", folder), "name the directory that contains it")
+	}
 	return nil
 }
 

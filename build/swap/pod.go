@@ -38,7 +38,7 @@ type Pod struct {
 	ContainerName string
 	Image         string
 
-	// Swapped reports whether the manifest has a swap: one of its annotations or its volume. RestartedAtAnnotation
+	// Swapped reports whether the manifest has a swap: one of its annotations or one of its volumes. RestartedAtAnnotation
 	// alone does not count, since a manifest may have it after a rollback.
 	Swapped bool
 	// Swap is the swap in the manifest. Image is always set. For a
@@ -163,14 +163,21 @@ func (p *Pod) describeSwap() {
 	if at, err := time.Parse(time.RFC3339Nano, annotations[RestartedAtAnnotation]); err == nil {
 		p.Swap.RestartedAt = at.UTC()
 	}
+	var mounts []string
 	for _, volume := range p.Object.Spec.Volumes {
-		if volume.Name != VolumeName {
+		if !isOurs(volume.Name) {
 			continue
 		}
 		p.Swapped = true
-		if volume.HostPath != nil {
+		switch {
+		case volume.HostPath == nil:
+		case volume.Name == VolumeName:
 			p.Swap.ConfigFolder = volume.HostPath.Path
+		default:
+			mounts = append(mounts, volume.HostPath.Path)
 		}
 	}
+	slices.Sort(mounts)
+	p.Swap.Mounts = strings.Join(mounts, ",")
 	p.Swapped = p.Swapped || p.Swap.ConfigSHA256 != "" || p.Swap.Version != ""
 }

@@ -454,7 +454,7 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 }
 
 func TestCheckFindsASwapThatWasUndone(t *testing.T) {
-	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4)}
+	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4), Mounts: "/etc/extender"}
 	edit, err := Apply([]byte(stock), swap)
 	if err != nil {
 		t.Fatal(err)
@@ -469,13 +469,14 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 		{"as it was installed", swapped, true, "", ""},
 		{"kubeadm's own again", stock, true, Problem, "the swap was undone"},
 		{"another image", strings.Replace(swapped, "ours:1", "ours:2", 1), true, Problem, "the swap was undone"},
+		{"without its mount", strings.Replace(swapped, "kube-scheduler-swap-1", "mine", 2), true, Problem, "mounts other directories"},
 		{"another line", swapped + "# mine\n", true, Warning, "was rewritten or edited"},
 		{"without its configuration", strings.Replace(swapped, flag, "", 1), true, Problem, "partly undone"},
 		{"an upgrade of a node that joined swapped", strings.Replace(stock, "    image:", flag+"    image:", 1), false, Problem, "mounts nothing there"},
 	} {
 		tool := toolFor(t, c.manifest)
 		if c.installed {
-			record := installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, At: time.Now()}
+			record := installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, At: time.Now()}
 			if err := writeRecord(tool.state.installedFile(), record); err != nil {
 				t.Fatal(err)
 			}
@@ -493,6 +494,37 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 		case len(findings) == 1 && findings[0].Severity == c.want && strings.Contains(findings[0].What, c.words) && findings[0].Next != "":
 		default:
 			t.Errorf("%s: %+v, want %s %q", c.name, findings, c.want, c.words)
+		}
+	}
+}
+
+func TestMountsAreCheckedAndStay(t *testing.T) {
+	folder := t.TempDir()
+	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Mounts: "/etc/earlier"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := describe(t, string(edit.Manifest))
+	for _, tt := range []struct {
+		requested  []string
+		want, fail string
+	}{
+		{nil, "/etc/earlier", ""},
+		{[]string{NoMount}, "", ""},
+		{[]string{folder + "/", folder}, folder, ""},
+		{[]string{"extender"}, "", "is not an absolute path"},
+		{[]string{folder, folder + "/none"}, "", "no such file"},
+		{[]string{put(t, filepath.Join(folder, "ca.crt"), "")}, "", "is not a directory"},
+		{[]string{"/etc/kubernetes"}, "", "already has a volume at"},
+		{[]string{ContainerConfigFolder + "/files"}, "", "already has a volume at " + ContainerConfigFolder},
+	} {
+		p := &plan{pod: &pod}
+		err := p.planMounts(tt.requested)
+		switch {
+		case tt.fail == "" && (err != nil || p.swap.Mounts != tt.want):
+			t.Errorf("%q: %q, %v; want %q", tt.requested, p.swap.Mounts, err, tt.want)
+		case tt.fail != "" && (err == nil || !strings.Contains(err.Error(), tt.fail)):
+			t.Errorf("%q: %v, want an error that contains %q", tt.requested, err, tt.fail)
 		}
 	}
 }

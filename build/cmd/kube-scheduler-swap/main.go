@@ -118,6 +118,9 @@ func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
 	flags.StringVar(&request.Image, "image", "", "name of an image that is already loaded (default: the image of the current swap)")
 	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the current swap; without one, the scheduler's own defaults)")
+	flags.StringSliceVar(&request.Mounts, "mount", nil,
+		"directories with files that the configuration names, which the scheduler gets at the same paths; "+
+			"none: no directory (default: those of the current swap)")
 	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "copy flags of the manifest that a configuration overrides into the configuration")
 	flags.StringSliceVar(&request.Accept, "accept", nil, "problems that check reports and that you accept: "+strings.Join(swap.Acceptable, ", "))
 }
