@@ -61,8 +61,12 @@ oci: ## Build both architectures, and an OCI layout over them
 push: oci ## Push both architectures to REGISTRY
 	@bash scripts/push.sh
 
+.PHONY: extender-image
+extender-image: binary ## Build the image archive of scheduler-extender: _output/release-images/<arch>/scheduler-extender.tar
+	@ARCHES=$(ARCH) bash scripts/extender-image.sh
+
 .PHONY: release
-release: image ## Build the release bundle: image, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM
+release: image extender-image ## Build the release bundle: images, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM
 	@ARCHES=$(ARCH) bash scripts/release.sh
 
 .PHONY: quick-release-images

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the release bundle: the image archive, kube-scheduler-swap, kubectl-scheduling, manifests, the
+# Builds the release bundle: the image archives, kube-scheduler-swap, kubectl-scheduling, manifests, the
 # CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all linked modules, and
 # checksums.
 #
-# Inputs: the image archives of build-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES ("amd64", or
-#   "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
+# Inputs: the image archives of build-image.sh and extender-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
+#   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json), SHA256SUMS
 #   over all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -25,17 +25,6 @@ export_modules "$modules_patch"
 
 tools=(kube-scheduler-swap kubectl-scheduling)
 
-# compile_tools ARCH compiles the bundle's programs for that architecture.
-compile_tools() {
-  local directory=$OUTPUT/bin/linux/$1 name
-  mkdir -p "$directory"
-  for name in "${tools[@]}"; do
-    GOWORK=off GOFLAGS='' GO111MODULE=on CGO_ENABLED=0 GOOS=linux GOARCH=$1 go build -C "$ROOT/build" -trimpath -buildvcs=false \
-      -ldflags "-s -w -X main.version=$version" -o "$directory/.$name.new" "./cmd/$name"
-    mv "$directory/.$name.new" "$directory/$name"
-  done
-}
-
 for arch in "${arches[@]}"; do
   for name in kube-scheduler kube-log-runner; do
     made_with "$OUTPUT/bin/linux/$arch/.$name.inputs" "version $version" ||
@@ -43,12 +32,16 @@ for arch in "${arches[@]}"; do
   done
   image=$OUTPUT/release-images/$arch/kube-scheduler.tar
   [[ -f $image ]] || fail "the image of linux/$arch is not built" "make release ARCH=$arch"
-  compile_tools "$arch"
+  extender=$OUTPUT/release-images/$arch/scheduler-extender.tar
+  [[ -f $extender ]] || fail "the image of scheduler-extender for linux/$arch is not built" "make release ARCH=$arch"
+  for name in "${tools[@]}"; do
+    compile_tool . "$name" "$arch" "$version"
+  done
   name=kube-scheduler-${version/+/_}-linux-$arch
   outputs=("$name.tar.gz" "$name.spdx.json")
   inputs="version $version
 time $(recorded "base.$VERSION.time")
-$(sha256sum "$build" "$image" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
+$(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
 $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
@@ -59,7 +52,7 @@ $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHE
   fi
   "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
     --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
-    --image "$image" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
+    --image "$image" --extender-image "$extender" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
     --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --tree "$TREE" --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
     --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" \
     --modules "$MODULES_FILE" --modules-patch "$modules_patch" || exit

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package image assembles the replacement control-plane image without a container engine, writes it in the forms that
-// engines load, and pushes it. The same inputs give the same bytes.
+// Package image assembles the replacement control-plane image, and that of scheduler-extender, without a container
+// engine, writes them in the forms that engines load, and pushes them. The same inputs give the same bytes.
 package image
 
 import (
@@ -27,13 +27,15 @@ import (
 
 // Options are the inputs of New.
 type Options struct {
-	// Scheduler and LogRunner are the files of the static binaries kube-scheduler and kube-log-runner.
-	Scheduler, LogRunner string
+	// Program is the name of the program: Scheduler or Extender.
+	Program string
+	// Binary and LogRunner are the files of the program and of kube-log-runner. Both are static.
+	Binary, LogRunner string
 	// Zoneinfo is Go's zoneinfo.zip, lib/time/zoneinfo.zip in a Go installation.
 	Zoneinfo string
 	// Architecture is amd64 or arm64; the binaries must match it.
 	Architecture string
-	// Version is what `kube-scheduler --version` prints: v1.23.17+fork.0123456789ab.
+	// Version is what the program prints for --version: v1.23.17+fork.0123456789ab.
 	Version string
 	// Commit is upstream's commit, or empty if a module proxy does not know it.
 	Commit string
@@ -41,11 +43,23 @@ type Options struct {
 	Created time.Time
 }
 
+// The programs that there are images of.
+const (
+	Scheduler = "kube-scheduler"
+	Extender  = "scheduler-extender"
+)
+
+// descriptions are the texts of the label org.opencontainers.image.description.
+var descriptions = map[string]string{
+	Scheduler: "kube-scheduler of Kubernetes with additional plugins",
+	Extender:  "scheduler extender for kube-scheduler of Kubernetes, with the same plugins",
+}
+
 // machines are the ELF machine types of the architectures.
 var machines = map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64}
 
-// New returns a replacement for the official image: kube-scheduler in /usr/local/bin, on PATH, started by /go-runner,
-// which can redirect its output to a file, with certificates, time zones and users.
+// New returns an image like the official one of kube-scheduler: the program in /usr/local/bin, on PATH, started by
+// /go-runner, which can redirect its output to a file, with certificates, time zones and users.
 func New(options Options) (v1.Image, error) {
 	base, err := baseFiles(options.Zoneinfo)
 	if err != nil {
@@ -55,7 +69,7 @@ func New(options Options) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
-	scheduler, err := program(options.Scheduler, "/usr/local/bin/kube-scheduler", options.Architecture)
+	main, err := program(options.Binary, "/usr/local/bin/"+options.Program, options.Architecture)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +80,7 @@ func New(options Options) (v1.Image, error) {
 	}{
 		{base, "certificate authorities, time zones, users"},
 		{[]file{runner}, "kube-log-runner"},
-		{[]file{scheduler}, "kube-scheduler " + options.Version},
+		{[]file{main}, options.Program + " " + options.Version},
 	} {
 		layer, err := newLayer(part.files, options.Created)
 		if err != nil {
@@ -95,8 +109,8 @@ func New(options Options) (v1.Image, error) {
 	config.Config.WorkingDir = "/"
 	config.Config.User = "0"
 	config.Config.Labels = map[string]string{
-		"org.opencontainers.image.title":       "kube-scheduler",
-		"org.opencontainers.image.description": "kube-scheduler of Kubernetes with additional plugins",
+		"org.opencontainers.image.title":       options.Program,
+		"org.opencontainers.image.description": descriptions[options.Program],
 		"org.opencontainers.image.version":     options.Version,
 		"org.opencontainers.image.revision":    options.Commit,
 		"org.opencontainers.image.source":      "https://github.com/kubernetes/kubernetes",
@@ -143,12 +157,15 @@ func Tag(version string) string {
 	return strings.ReplaceAll(version, "+", "_")
 }
 
-// Names returns the names of an image in an archive: kubeadm's, the one in upstream's release archives, and, if
-// registry is not empty, the one in the user's registry.
-func Names(version, architecture, registry string) ([]name.Tag, error) {
-	repositories := []string{"registry.k8s.io/kube-scheduler", "k8s.gcr.io/kube-scheduler-" + architecture}
+// Names returns the names of a program's image in an archive, and, if registry is not empty, that in the user's
+// registry. The scheduler's are kubeadm's, and the one in upstream's release archives.
+func Names(program, version, architecture, registry string) ([]name.Tag, error) {
+	repositories := []string{"localhost/" + program}
+	if program == Scheduler {
+		repositories = []string{"registry.k8s.io/kube-scheduler", "k8s.gcr.io/kube-scheduler-" + architecture}
+	}
 	if registry != "" {
-		repositories = append(repositories, strings.TrimSuffix(registry, "/")+"/kube-scheduler")
+		repositories = append(repositories, strings.TrimSuffix(registry, "/")+"/"+program)
 	}
 	var names []name.Tag
 	for _, repository := range repositories {

@@ -60,7 +60,7 @@ func options(t *testing.T) map[string]Options {
 			t.Fatalf("go build: %v: %s", err, output)
 		}
 		all[architecture] = Options{
-			Scheduler: binary, LogRunner: binary, Zoneinfo: zoneinfo, Architecture: architecture,
+			Program: Scheduler, Binary: binary, LogRunner: binary, Zoneinfo: zoneinfo, Architecture: architecture,
 			Version: version, Commit: strings.Repeat("0", 40), Created: time.Unix(1677072390, 0),
 		}
 	}
@@ -85,7 +85,7 @@ func assemble(t *testing.T, options Options) v1.Image {
 
 func TestSameInputsSameBytes(t *testing.T) {
 	all := options(t)
-	names, err := Names(version, "amd64", "registry.example.com/team")
+	names, err := Names(Scheduler, version, "amd64", "registry.example.com/team")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +135,7 @@ func TestSameInputsSameBytes(t *testing.T) {
 }
 
 func TestArchiveHasAllNames(t *testing.T) {
-	names, err := Names(version, "amd64", "registry.example.com/team/")
+	names, err := Names(Scheduler, version, "amd64", "registry.example.com/team/")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,12 @@ func TestArchiveHasAllNames(t *testing.T) {
 			t.Errorf("%s is not in the archive: %v", tag, err)
 		}
 	}
-	if _, err := Names(version, "amd64", "Not A Registry"); err == nil || !strings.Contains(err.Error(), "next: ") {
+	extender, err := Names(Extender, version, "amd64", "registry.example.com/team")
+	if got := fmt.Sprint(extender); err != nil || got != "[localhost/scheduler-extender:v1.23.17_fork.0123456789ab "+
+		"registry.example.com/team/scheduler-extender:v1.23.17_fork.0123456789ab]" {
+		t.Errorf("names of the extender's image: %s, %v", got, err)
+	}
+	if _, err := Names(Scheduler, version, "amd64", "Not A Registry"); err == nil || !strings.Contains(err.Error(), "next: ") {
 		t.Errorf("a registry that cannot be gives %v, want an error with the next command", err)
 	}
 }
@@ -165,16 +170,16 @@ func TestArchiveHasAllNames(t *testing.T) {
 func TestNewRefusesWhatWouldNotStart(t *testing.T) {
 	all := options(t)
 	other := all["amd64"]
-	other.Scheduler = all["arm64"].Scheduler
+	other.Binary = all["arm64"].Binary
 	text := all["amd64"]
 	text.LogRunner = filepath.Join(t.TempDir(), "text")
 	write(t, text.LogRunner, "#!/bin/sh\n")
 	missing := all["amd64"]
-	missing.Scheduler = filepath.Join(t.TempDir(), "none")
+	missing.Binary = filepath.Join(t.TempDir(), "none")
 	unknown := all["amd64"]
 	unknown.Architecture = "s390x"
 	noZones := all["amd64"]
-	noZones.Zoneinfo = missing.Scheduler
+	noZones.Zoneinfo = missing.Binary
 	for name, tt := range map[string]struct {
 		options Options
 		want    string
@@ -195,7 +200,7 @@ func TestNewRefusesWhatWouldNotStart(t *testing.T) {
 	if runtime.GOARCH == "amd64" {
 		if shell, err := exec.LookPath("bash"); err == nil {
 			dynamic := all["amd64"]
-			dynamic.Scheduler = shell
+			dynamic.Binary = shell
 			if _, err := New(dynamic); err == nil || !strings.Contains(err.Error(), "is not static") {
 				t.Errorf("a dynamic binary gives %v, want an error", err)
 			}
@@ -215,7 +220,7 @@ func TestFailedWriteLeavesTheOldArchive(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".kube-scheduler.tar.new", "x"), nil, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	names, err := Names(version, "amd64", "")
+	names, err := Names(Scheduler, version, "amd64", "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,6 @@ import (
 
 // File names in a bundle.
 const (
-	archiveName  = "kube-scheduler.tar"
 	swapName     = "kube-scheduler-swap"
 	kubectlName  = "kubectl-scheduling"
 	licenceName  = "LICENSE"
@@ -60,8 +59,10 @@ func gather(options Options) ([]file, error) {
 		files = append(files, file{name, mode, content})
 		return nil
 	}
-	if err := take(archiveName, options.Image, 0o644, "make image ARCH="+options.Architecture); err != nil {
-		return nil, err
+	for program, source := range options.archives() {
+		if err := take(program+".tar", source, 0o644, "make release ARCH="+options.Architecture); err != nil {
+			return nil, err
+		}
 	}
 	for name, source := range options.tools() {
 		if err := take(name, source, 0o755, "make release ARCH="+options.Architecture); err != nil {
@@ -206,49 +207,58 @@ func pinOf(options Options) ([]byte, error) {
 	return []byte(lines + "KUBERNETES_SUM=" + options.Sum + "\nGO_VERSION=" + pin.GoVersion + "\n"), nil
 }
 
-// programs are the paths of the binaries in the image.
-var programs = map[string]string{"usr/local/bin/kube-scheduler": "kube-scheduler", "go-runner": "kube-log-runner"}
+// programs returns the names of the binaries in a program's image, by their paths.
+func programs(program string) map[string]string {
+	return map[string]string{"usr/local/bin/" + program: program, "go-runner": "kube-log-runner"}
+}
 
 // commands are the packages in the tree that the binaries are compiled from, by the binaries' names.
 var commands = map[string]string{
 	"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler", "kube-log-runner": "k8s.io/component-base/logs/kube-log-runner",
 }
 
-// unpacked holds the facts of the image.
+// unpacked holds the facts of an image.
 type unpacked struct {
+	// program is the name of its program, and archive the content of the archive.
+	program string
+	archive []byte
 	// id is the image's id in container runtimes: the digest of its configuration.
 	id string
 	// binaries are the contents of the binaries by their names.
 	binaries map[string][]byte
 }
 
-// unpack reads the binaries from the image archive, so that the facts describe the binaries that will run. It returns
-// an error for an archive of another version or architecture.
-func unpack(options Options) (unpacked, error) {
+// unpack reads the binaries from a program's image archive, so that the facts describe the binaries that will run. It
+// returns an error for an archive of another version or architecture.
+func unpack(options Options, program string) (unpacked, error) {
 	again := "make image ARCH=" + options.Architecture
-	names, err := image.Names(options.Version, options.Architecture, "")
+	if program == image.Extender {
+		again = "make extender-image ARCH=" + options.Architecture
+	}
+	archive := options.archives()[program]
+	names, err := image.Names(program, options.Version, options.Architecture, "")
 	if err != nil {
 		return unpacked{}, err
 	}
 	// Lookup by name: an archive of another version does not contain it.
-	found, err := tarball.ImageFromPath(options.Image, &names[0])
+	found, err := tarball.ImageFromPath(archive, &names[0])
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain %s: %w", options.Image, names[0], err), "%s", again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain %s: %w", archive, names[0], err), "%s", again)
 	}
 	config, err := found.ConfigFile()
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
 	}
 	if config.Architecture != options.Architecture {
 		return unpacked{}, nextstep.With(
-			fmt.Errorf("%s is for %s, not for %s", options.Image, config.Architecture, options.Architecture),
+			fmt.Errorf("%s is for %s, not for %s", archive, config.Architecture, options.Architecture),
 			"%s", again)
 	}
 	id, err := found.ConfigName()
 	if err != nil {
-		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
+		return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
 	}
-	contents := unpacked{id: id.String(), binaries: map[string][]byte{}}
+	contents := unpacked{program: program, id: id.String(), binaries: map[string][]byte{}}
 	layers := mutate.Extract(found)
 	defer layers.Close()
 	reader := tar.NewReader(layers)
@@ -257,17 +267,17 @@ func unpack(options Options) (unpacked, error) {
 		if err == io.EOF {
 			break
 		} else if err != nil {
-			return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
+			return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
 		}
-		if name, wanted := programs[path.Clean(header.Name)]; wanted {
+		if name, wanted := programs(program)[path.Clean(header.Name)]; wanted {
 			if contents.binaries[name], err = io.ReadAll(reader); err != nil {
-				return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", options.Image, err), "%s", again)
+				return unpacked{}, nextstep.With(fmt.Errorf("%s: %w", archive, err), "%s", again)
 			}
 		}
 	}
-	for place, name := range programs {
+	for place, name := range programs(program) {
 		if len(contents.binaries[name]) == 0 {
-			return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain /%s", options.Image, place), "%s", again)
+			return unpacked{}, nextstep.With(fmt.Errorf("%s does not contain /%s", archive, place), "%s", again)
 		}
 	}
 	return contents, nil

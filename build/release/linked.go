@@ -64,10 +64,17 @@ func setting(info *buildinfo.BuildInfo, key string) string {
 	return ""
 }
 
+// pluginsModule is the module of plugins/, which scheduler-extender is compiled from.
+const pluginsModule = "k8s.io/kubernetes/pkg/scheduler/framework/plugins"
+
 // listed returns the modules that a binary built in module mode lists.
 func listed(dependencies []*debug.Module, moduleCache string) ([]Module, error) {
 	var modules []Module
 	for _, dependency := range dependencies {
+		if dependency.Path == pluginsModule {
+			// It is in this project.
+			continue
+		}
 		if dependency.Replace != nil {
 			dependency = dependency.Replace
 		}

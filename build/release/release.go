@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -34,9 +35,9 @@ type Options struct {
 	Kubernetes, Sum, Commit string
 	// Created is the time of the files and of the SBOM. It is an input, not the time of the build.
 	Created time.Time
-	// Image is the image archive from `make image`, Swap the binary of kube-scheduler-swap, Kubectl that of
-	// kubectl-scheduling.
-	Image, Swap, Kubectl string
+	// Image and Extender are the image archives from `make image` and `make extender-image`, Swap is the binary of
+	// kube-scheduler-swap, Kubectl that of kubectl-scheduling.
+	Image, Extender, Swap, Kubectl string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
 	// ModuleCache is the go command's module cache, and GoRoot the Go installation that compiled the binaries.
@@ -55,6 +56,11 @@ type Options struct {
 // tools returns the paths of the programs next to the image, by name.
 func (o Options) tools() map[string]string {
 	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl}
+}
+
+// archives returns the paths of the image archives, by the program in them.
+func (o Options) archives() map[string]string {
+	return map[string]string{image.Scheduler: o.Image, image.Extender: o.Extender}
 }
 
 // Name returns the name of a bundle's directory and, without .tar.gz, of its archive. The version has "_" for "+", as
@@ -138,14 +144,21 @@ func assemble(options Options) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	contents, err := unpack(options)
-	if err != nil {
-		return nil, err
+	var images []unpacked
+	contents := map[string][]byte{}
+	for _, program := range slices.Sorted(maps.Keys(options.archives())) {
+		found, err := unpack(options, program)
+		if err != nil {
+			return nil, err
+		}
+		found.archive = named(files, program+".tar")
+		images = append(images, found)
+		maps.Copy(contents, found.binaries)
 	}
 	for name := range options.tools() {
-		contents.binaries[name] = named(files, name)
+		contents[name] = named(files, name)
 	}
-	binaries, err := inspectAll(options, contents.binaries)
+	binaries, err := inspectAll(options, contents)
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +171,7 @@ func assemble(options Options) ([]file, error) {
 		return nil, err
 	}
 	files = append(files, texts...)
-	list, err := describe(options, named(files, archiveName), contents.id, binaries, roots[0])
+	list, err := describe(options, images, binaries, roots[0])
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +205,7 @@ func inspectAll(options Options, contents map[string][]byte) (map[string]Binary,
 			binary.Modules, err = tree.modules(command)
 		} else if !bytes.Contains(content, []byte(options.Version)) {
 			// The linker silently ignores -X for a variable that does not exist.
-			err = nextstep.With(fmt.Errorf("%s does not contain its version %s", options.tools()[name], options.Version),
+			err = nextstep.With(fmt.Errorf("%s does not contain its version %s", name, options.Version),
 				"add a variable named version to its package main, then make release")
 		}
 		if err != nil {

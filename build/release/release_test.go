@@ -137,28 +137,30 @@ func project(t *testing.T, architecture string) Options {
 	}
 	writeFile(t, zoneinfo, zones.String())
 	created := time.Unix(1677072390, 0)
-	made, err := image.New(image.Options{
-		Scheduler: tool(t, architecture), LogRunner: tool(t, architecture), Zoneinfo: zoneinfo,
-		Architecture: architecture, Version: version, Commit: commit, Created: created,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	names, err := image.Names(version, architecture, "")
-	if err != nil {
-		t.Fatal(err)
-	}
 	options := Options{
 		Architecture: architecture, Version: version, Kubernetes: "v1.23.17", Sum: sum, Commit: commit, Created: created,
-		Image: filepath.Join(folder, "kube-scheduler.tar"), Swap: tool(t, architecture), Kubectl: tool(t, architecture),
+		Image: filepath.Join(folder, "kube-scheduler.tar"), Extender: filepath.Join(folder, "scheduler-extender.tar"), Swap: tool(t, architecture), Kubectl: tool(t, architecture),
 		Tree: filepath.Join(built, "kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
 		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
 		Roots: debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
 	}
-	if err := image.WriteArchive(options.Image, made, names); err != nil {
-		t.Fatal(err)
+	for program, archive := range options.archives() {
+		made, err := image.New(image.Options{
+			Program: program, Binary: tool(t, architecture), LogRunner: tool(t, architecture), Zoneinfo: zoneinfo,
+			Architecture: architecture, Version: version, Commit: commit, Created: created,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		names, err := image.Names(program, version, architecture, "")
+		if err == nil {
+			err = image.WriteArchive(archive, made, names)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
 	}
 	return options
 }
@@ -295,7 +297,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("files in the bundle (-want +got):\n%s", diff)
 	}
 	for name, source := range map[string]string{
-		"kube-scheduler.tar": options.Image, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
+		"kube-scheduler.tar": options.Image, "scheduler-extender.tar": options.Extender, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
 		"upstream.version": options.UpstreamVersion, "modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
 		"crds/gangs.example.org.yaml":        filepath.Join(options.CRDs, "gangs.example.org.yaml"),
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),

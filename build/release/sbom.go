@@ -37,10 +37,10 @@ type inventory struct {
 	known map[common.ElementID]*v2_3.Package
 }
 
-// describe returns the contents of a bundle as SPDX 2.3 JSON: the image and the binaries, the modules of each binary,
+// describe returns the contents of a bundle as SPDX 2.3 JSON: the images and the binaries, the modules of each binary,
 // the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
 func describe(
-	options Options, archive []byte, imageID string, binaries map[string]Binary, roots Module,
+	options Options, images []unpacked, binaries map[string]Binary, roots Module,
 ) ([]byte, error) {
 	name := Name(options.Version, options.Architecture)
 	list := inventory{known: map[common.ElementID]*v2_3.Package{}, Document: &v2_3.Document{
@@ -49,7 +49,7 @@ func describe(
 		SPDXIdentifier: "DOCUMENT",
 		DocumentName:   name,
 		DocumentComment: "STATIC_LINK names the modules of all packages that a binary is compiled from: the go command lists them in the " +
-			"tree of Kubernetes; " + swapName + " and " + kubectlName + " list theirs. The linker may have left out all of a module.",
+			"tree of Kubernetes; the others list theirs. The linker may have left out all of a module.",
 		CreationInfo: &v2_3.CreationInfo{
 			Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
 			Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
@@ -64,29 +64,37 @@ func describe(
 		PrimaryPackagePurpose: "INSTALL",
 	})
 	list.relate("DOCUMENT", common.TypeRelationshipDescribe, bundle)
-	contained := list.add("image", v2_3.Package{
-		PackageName:           "kube-scheduler image",
-		PackageVersion:        options.Version,
-		PackageFileName:       "./" + archiveName,
-		PackageChecksums:      sha256Of(archive),
-		PackageComment:        "Image id " + imageID + ". Its time zones are lib/time/zoneinfo.zip of the Go that compiled it.",
-		PrimaryPackagePurpose: "CONTAINER",
-	})
-	list.relate(bundle, common.TypeRelationshipContains, contained)
-	list.relate(list.module(roots), common.TypeRelationshipDataFileOf, contained)
-
 	source := list.source(options)
 	if err := list.patches(options, bundle, source); err != nil {
 		return nil, err
 	}
+	containers := map[string][]common.ElementID{}
+	for _, image := range images {
+		contained := list.add("image-"+image.program, v2_3.Package{
+			PackageName:           image.program + " image",
+			PackageVersion:        options.Version,
+			PackageFileName:       "./" + image.program + ".tar",
+			PackageChecksums:      sha256Of(image.archive),
+			PackageComment:        "Image id " + image.id + ". Its time zones are lib/time/zoneinfo.zip of the Go that compiled it.",
+			PrimaryPackagePurpose: "CONTAINER",
+		})
+		list.relate(bundle, common.TypeRelationshipContains, contained)
+		list.relate(list.module(roots), common.TypeRelationshipDataFileOf, contained)
+		for name := range image.binaries {
+			containers[name] = append(containers[name], contained)
+		}
+	}
+	for name := range options.tools() {
+		containers[name] = []common.ElementID{bundle}
+	}
 	for _, name := range slices.Sorted(maps.Keys(binaries)) {
 		binary := list.binary(options, name, binaries[name])
-		if options.tools()[name] != "" {
-			list.relate(bundle, common.TypeRelationshipContains, binary)
-			continue
+		for _, container := range containers[name] {
+			list.relate(container, common.TypeRelationshipContains, binary)
 		}
-		list.relate(contained, common.TypeRelationshipContains, binary)
-		list.relate(binary, common.TypeRelationshipGeneratedFrom, source)
+		if commands[name] != "" {
+			list.relate(binary, common.TypeRelationshipGeneratedFrom, source)
+		}
 	}
 	return list.encode()
 }
@@ -204,13 +212,14 @@ func (l inventory) binary(options Options, name string, binary Binary) common.El
 		PrimaryPackagePurpose:     "APPLICATION",
 		PackageExternalReferences: purl("generic", name, version),
 	}
-	if options.tools()[name] == "" {
+	if commands[name] != "" {
 		part.PackageLicenseDeclared = kubernetesLicence
-		for place, program := range programs {
-			if program == name {
-				part.PackageFileName = "/" + place
-			}
-		}
+	}
+	if options.tools()[name] == "" {
+		part.PackageFileName = "/usr/local/bin/" + name
+	}
+	if name == "kube-log-runner" {
+		part.PackageFileName = "/go-runner"
 	}
 	id := l.add("binary-"+name, part)
 	number := strings.TrimPrefix(binary.GoVersion, "go")

@@ -220,7 +220,7 @@ func TestSourcesAgree(t *testing.T) {
 
 func TestArchiveIsADropIn(t *testing.T) {
 	version := version(t)
-	names, err := image.Names(version, runtime.GOARCH, "")
+	names, err := image.Names(image.Scheduler, version, runtime.GOARCH, "")
 	if err != nil {
 		t.Fatal(err)
 	}

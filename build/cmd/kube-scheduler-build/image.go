@@ -31,17 +31,17 @@ func imageCommand() *cobra.Command {
 			var images []v1.Image
 			for _, architecture := range architectures {
 				options.Architecture = architecture
-				options.Scheduler = filepath.Join(binaries, architecture, "kube-scheduler")
+				options.Binary = filepath.Join(binaries, architecture, options.Program)
 				options.LogRunner = filepath.Join(binaries, architecture, "kube-log-runner")
 				made, err := image.New(options)
 				if err != nil {
 					return err
 				}
-				names, err := image.Names(options.Version, architecture, registry)
+				names, err := image.Names(options.Program, options.Version, architecture, registry)
 				if err != nil {
 					return err
 				}
-				archive := filepath.Join(output, architecture, "kube-scheduler.tar")
+				archive := filepath.Join(output, architecture, options.Program+".tar")
 				if err := image.WriteArchive(archive, made, names); err != nil {
 					return err
 				}
@@ -63,10 +63,11 @@ func imageCommand() *cobra.Command {
 		},
 	}
 	flags := command.Flags()
+	flags.StringVar(&options.Program, "program", image.Scheduler, "kube-scheduler or scheduler-extender")
 	flags.StringVar(&binaries, "binaries", "", "directory with a subdirectory of binaries for each architecture")
 	flags.StringVar(&output, "output", "", "output directory")
 	flags.StringVar(&options.Zoneinfo, "zoneinfo", "", "Go's lib/time/zoneinfo.zip")
-	flags.StringVar(&options.Version, "version", "", "version that kube-scheduler --version prints")
+	flags.StringVar(&options.Version, "version", "", "version that the program prints for --version")
 	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
 	flags.StringVar(&registry, "registry", "", "add image names with this registry")
 	flags.Int64Var(&created, "created", 0, "creation time of the image, in seconds since 1970")

@@ -64,6 +64,7 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
 	flags.Int64Var(&created, "created", 0, "modification time of the files in the bundle, in seconds since 1970")
 	flags.StringVar(&options.Image, "image", "", "the image archive")
+	flags.StringVar(&options.Extender, "extender-image", "", "the image archive of scheduler-extender")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
 	flags.StringVar(&options.Kubectl, "kubectl", "", "the binary of kubectl-scheduling")
 	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
@@ -75,7 +76,7 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Modules, "modules", "", "the modules.yaml file")
 	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "the patch with what --modules adds to the tree")
 	for _, flag := range []string{
-		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "swap", "kubectl", "tree", "module-cache",
+		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "extender-image", "swap", "kubectl", "tree", "module-cache",
 		"go-root", "project", "patches", "upstream-version", "modules",
 	} {
 		if err := command.MarkFlagRequired(flag); err != nil {

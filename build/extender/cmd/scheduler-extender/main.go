@@ -29,6 +29,9 @@ const (
 	defaultMaxBodyBytes = 32 << 20
 )
 
+// version is set by the release build to the version of the scheduler with the same plugins.
+var version = "unreleased"
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -45,6 +48,7 @@ func newCommand() *cobra.Command {
 		Short: "Serve this project's plugins to a stock kube-scheduler",
 		Long: "Serve the Filter and Score plugins of a scheduler's configuration to a scheduler that does not have them, as an " +
 			"extender: filter, prioritize, preempt and bind.",
+		Version:       version,
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
