@@ -14,17 +14,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	schedulerv1beta3 "k8s.io/kube-scheduler/config/v1beta3"
 	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/swap"
 )
 
-const (
-	nodeLoadOverlay = folder + "/examples/second-scheduler-node-load"
-	nodeLoadPatch   = folder + "/kubeadm/kube-scheduler1+strategic.yaml"
-)
+const nodeLoadOverlay = folder + "/examples/second-scheduler-node-load"
 
 // nodeLoadArgs has the arguments that name files and servers.
 type nodeLoadArgs struct {
@@ -118,50 +114,6 @@ func TestNodeLoadSecondSchedulerRights(t *testing.T) {
 	from := policy.Spec.Ingress[0].From[0]
 	if policy.Namespace != "monitoring" || !selects(t, from.PodSelector, the[*appsv1.Deployment](t, objects).Spec.Template.Labels) {
 		t.Errorf("the policy in %s lets in pods with %+v", policy.Namespace, from.PodSelector)
-	}
-}
-
-// TestNodeLoadKubeadmPatches applies the patches as kubeadm does, in the order of their names.
-func TestNodeLoadKubeadmPatches(t *testing.T) {
-	manifest := readFile(t, root+"/build/swap/testdata/kubeadm/before.yaml")
-	for _, patch := range []string{folder + "/kubeadm/" + swap.KubeadmPatchFile, nodeLoadPatch} {
-		original, err := yaml.YAMLToJSON(manifest)
-		if err != nil {
-			t.Fatal(err)
-		}
-		change, err := yaml.YAMLToJSONStrict(readFile(t, patch))
-		if err != nil {
-			t.Fatalf("%s: %v", patch, err)
-		}
-		if manifest, err = strategicpatch.StrategicMergePatch(original, change, corev1.Pod{}); err != nil {
-			t.Fatalf("%s: %v", patch, err)
-		}
-	}
-	var pod corev1.Pod
-	if err := yaml.UnmarshalStrict(manifest, &pod); err != nil {
-		t.Fatal(err)
-	}
-	args := argsOfNodeLoad(t, readConfig(t, readFile(t, folder+"/config/node-load-kube-prometheus.yaml")))
-	var mounts []string
-	for _, mount := range pod.Spec.Containers[0].VolumeMounts {
-		if mount.Name == "node-load" {
-			mounts = append(mounts, mount.MountPath)
-			if !mount.ReadOnly {
-				t.Error("the mount is not read-only")
-			}
-		}
-	}
-	hosted := slices.ContainsFunc(pod.Spec.Volumes, func(volume corev1.Volume) bool {
-		return volume.Name == "node-load" && volume.HostPath != nil && volume.HostPath.Type != nil &&
-			*volume.HostPath.Type == corev1.HostPathDirectory
-	})
-	for _, file := range []string{args.Prometheus.TLS.CAFile, args.Prometheus.BearerTokenFile} {
-		if !hosted || !slices.Equal(mounts, []string{path.Dir(file)}) {
-			t.Errorf("%s is read; a directory of the node is mounted: %v, at %q", file, hosted, mounts)
-		}
-	}
-	if len(pod.Spec.Containers) != 1 || len(pod.Spec.Volumes) != 3 || !pod.Spec.HostNetwork {
-		t.Errorf("the pod is %+v; want kubeadm's with two more volumes", pod.Spec)
 	}
 }
 

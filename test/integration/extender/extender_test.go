@@ -6,6 +6,7 @@ package extender
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"encoding/json"
 	"errors"
@@ -18,9 +19,12 @@ import (
 	"testing"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 
@@ -56,11 +60,14 @@ type stand struct {
 	*cluster.Cluster
 	certificates string
 	address      string
-	pods         int
+	// kubeconfig is the extender's.
+	kubeconfig string
+	pods       int
 }
 
 func newStand(t *testing.T) *stand {
 	c := &stand{Cluster: shared.Get(t), certificates: t.TempDir(), address: cluster.FreeAddress(t, "127.0.0.1")}
+	c.kubeconfig = filepath.Join(c.Folder(), "kube-scheduler.kubeconfig")
 	c.writeCertificates(t)
 	// Disk types alternate: ssd, hdd, ssd, hdd.
 	c.AddNodes(t, 4)
@@ -117,13 +124,12 @@ func (c *stand) startExtender(t *testing.T) (stop func()) {
 	return c.startExtenderWith(t, plugins)
 }
 
-// startExtenderWith starts scheduler-extender with a configuration, the scheduler's kubeconfig and the scheduler's
-// timeout, and waits until it can answer. The returned function stops it.
+// startExtenderWith starts scheduler-extender with a configuration, the stand's kubeconfig and the scheduler's timeout, and waits until it can answer. The returned function stops it.
 func (c *stand) startExtenderWith(t *testing.T, config string) (stop func()) {
 	t.Helper()
 	command := exec.Command(cluster.Program(t, "SCHEDULER_EXTENDER"),
 		"--config="+config,
-		"--kubeconfig="+filepath.Join(c.Folder(), "kube-scheduler.kubeconfig"),
+		"--kubeconfig="+c.kubeconfig,
 		"--listen="+c.address,
 		"--bind",
 		"--request-timeout="+long.String(),
@@ -274,6 +280,64 @@ func TestExtenderThatIsDown(t *testing.T) {
 	c.startExtender(t)
 	c.changeSomething(t)
 	c.expectSSD(t, waiting)
+}
+
+// TestTwoExtenders checks that nodes must pass both, and that only the one that is not ignorable stops scheduling when it
+// is down.
+func TestTwoExtenders(t *testing.T) {
+	c := newStand(t)
+	second := *c
+	second.address = cluster.FreeAddress(t, "127.0.0.1")
+	text := cluster.Read(t, config)
+	entry := text[strings.Index(text, "  - urlPrefix:"):]
+	c.startScheduler(t, entry, entry+strings.NewReplacer(
+		url, "https://"+second.address+"/", "ignorable: false", "ignorable: true").Replace(entry))
+	stop := c.startExtender(t)
+	// The ignorable one is down.
+	c.expectSSD(t, c.createPods(t, 1)...)
+
+	// The ignorable one requires a label that only node-3 has.
+	patch := []byte(`{"metadata":{"labels":{"second":"yes"}}}`)
+	if _, err := c.Client().CoreV1().Nodes().Patch(t.Context(), "node-3", types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	requires := filepath.Join(t.TempDir(), "second.yaml")
+	cluster.Write(t, requires, strings.NewReplacer("nodeLabel: disktype", "nodeLabel: second", "[ssd, hdd]", "[\"yes\"]").
+		Replace(cluster.Read(t, plugins)))
+	second.startExtenderWith(t, requires)
+	for _, pod := range c.createPods(t, 4) {
+		if node := c.AwaitBound(t, pod); node != "node-3" {
+			t.Errorf("%s is on %s, want node-3, the only node with the label", pod.Name, node)
+		}
+	}
+	stop()
+	c.awaitNotBound(t, c.createPods(t, 1)[0], "connection refused")
+}
+
+// TestDeploymentHasThePermissionsThatTheExtenderNeeds runs the extender with the configuration and as the service account
+// of manifests/scheduler-extender.
+func TestDeploymentHasThePermissionsThatTheExtenderNeeds(t *testing.T) {
+	const base = "../../../manifests/scheduler-extender"
+	c := newStand(t)
+	c.Kubectl(t, t.Context(), "apply", "-k", base)
+	t.Cleanup(func() { c.Kubectl(t, context.Background(), "delete", "-k", base) })
+	account := cluster.Account{Namespace: metav1.NamespaceSystem, Name: "scheduler-extender"}
+	c.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
+		User: account.User(), ResourceAttributes: &authorizationv1.ResourceAttributes{Verb: "watch", Resource: "pods"},
+	})
+	credentials, err := clientcmd.LoadFromFile(c.Kubeconfig())
+	if err != nil {
+		t.Fatal(err)
+	}
+	user := credentials.Contexts[credentials.CurrentContext].AuthInfo
+	credentials.AuthInfos[user] = &clientcmdapi.AuthInfo{Token: c.Token(t, account)}
+	c.kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	if err := clientcmd.WriteToFile(*credentials, c.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	c.startScheduler(t)
+	c.startExtenderWith(t, base+"/config.yaml")
+	c.expectSSD(t, c.createPods(t, 2)...)
 }
 
 // TestBindAgain calls the extender itself to bind a pod of a real API

@@ -19,7 +19,7 @@ const page = "../../../docs/extender.md"
 func TestCertificatesMadeAsThePageSays(t *testing.T) {
 	var commands []string
 	for line := range strings.Lines(cluster.Read(t, page)) {
-		if command, is := strings.CutPrefix(line, "    openssl "); is {
+		if command, is := strings.CutPrefix(line, "openssl "); is {
 			commands = append(commands, "openssl "+strings.TrimSpace(command))
 		}
 	}
