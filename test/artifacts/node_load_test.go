@@ -16,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	schedulerv1beta3 "k8s.io/kube-scheduler/config/v1beta3"
 	"sigs.k8s.io/yaml"
-
-	"kube-scheduler-fork/build/swap"
 )
 
 const nodeLoadOverlay = folder + "/examples/second-scheduler-node-load"

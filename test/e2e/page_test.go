@@ -11,7 +11,7 @@ import (
 	"kube-scheduler-fork/test/e2e/kubeadmnode"
 )
 
-// page has the commands of docs/operations.md, by the name in the comment above each block.
+// page has the commands of a page in docs/, by the name in the comment above each block.
 type page struct {
 	blocks map[string]string
 	run    map[string]bool

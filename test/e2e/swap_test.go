@@ -121,6 +121,7 @@ func TestControlPlane(t *testing.T) {
 	step("Rollback", func(t *testing.T) { o.rollback(t, load) })
 	step("TheUsualWays", func(t *testing.T) { o.usualWays(t, load) })
 	step("NoPodIsLostOrBoundTwice", func(t *testing.T) { o.accounts(t, load, fewestPods) })
+	step("Extender", o.extender)
 	step("SecondScheduler", o.secondScheduler)
 	step("PowerCut", o.powerCut)
 	step("WithoutTheTool", o.withoutTool)
@@ -685,7 +686,10 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 	o.measure(t, load, "kubeadm upgrade, which undoes the swap", func() { o.run(t, command+offline) })
 	expect(t, o.refused(t, "kube-scheduler-swap check"), "problem: the swap was undone", "as after kubeadm upgrade")
 	expect(t, o.run(t, "kube-scheduler-swap status"), "not swapped", "the swap was undone")
-	o.measure(t, load, "install again after an upgrade", func() { expect(t, o.page.do(t, o.node, "repair"), "done:") })
+	o.measure(t, load, "install again after an upgrade", func() {
+		o.run(t, "mkdir /etc/kubernetes/files")
+		expect(t, o.page.do(t, o.node, "repair", "install", "install --mount /etc/kubernetes/files"), "done:")
+	})
 
 	expect(t, o.page.do(t, o.node, "patch"), "config: "+swap.ContainerConfigPath)
 	expect(t, o.page.do(t, o.node, "cluster-configuration"), "replaced")
@@ -693,6 +697,9 @@ func (o *operator) upgrade(t *testing.T, load *load) {
 		o.page.do(t, o.node, "upgrade", "kubeadm upgrade apply v1.23.17", command+offline)
 	})
 	expect(t, o.run(t, "kube-scheduler-swap status"), "swapped: v1.23.17+", "health     ok", "this node holds it")
+	if pod, err := swap.Describe(o.read(t, manifestFile)); err != nil || pod.Swap.Mounts != "/etc/kubernetes/files" {
+		t.Errorf("after the upgrade the scheduler mounts %q (%v)", pod.Swap.Mounts, err)
+	}
 	if output, err := o.node.Run(t.Context(), "kube-scheduler-swap check"); err != nil {
 		t.Errorf("check reports a problem after an upgrade that kept the swap: %v\n%s", err, output)
 	}
