@@ -80,7 +80,7 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	}
 	if len(missing) > 0 {
 		return nil, nil, nextstep.With(errors.New(strings.Join(missing, "\n    ")),
-			"put it into a directory that the manifest mounts, or mount its directory")
+			"put it into a directory that the manifest mounts, or add --mount with its directory")
 	}
 	if pod.ConfigFile() == "" {
 		accepted := &schedulerpod.Config{}

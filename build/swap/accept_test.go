@@ -73,7 +73,7 @@ func TestARefusalSaysWhy(t *testing.T) {
 		"a scheduler without the flag": {`echo "Usage:" >&2; echo "Error: unknown flag: --validate-config" >&2; exit 1`,
 			"it has no flag --validate-config", "kube-scheduler-swap rollback"},
 		"a file that its pod does not see": {`echo "x is valid"; echo "note: extenders[0].tlsConfig.caFile is not to be found on this machine: stat /a"`,
-			"extenders[0].tlsConfig.caFile is not visible in its pod: stat /a", "or mount its directory"},
+			"extenders[0].tlsConfig.caFile is not visible in its pod: stat /a", "or add --mount with its directory"},
 		"a crash": {`echo "panic: x" >&2; exit 2`, "its check failed with exit status 2: panic: x", "otherwise"},
 	} {
 		_, _, err := ask(t, c.script, podWith(t), "")
