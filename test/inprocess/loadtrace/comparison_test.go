@@ -79,7 +79,7 @@ func TestMixedLoad(t *testing.T) {
 	ways := append([]way{byDefault, byNaive, byNodeLoad}, others...)
 	got := compare(t, mixedTrace, ways...)
 	took := got[byNodeLoad.name].took.Round(time.Second)
-	table.Log(t, fmt.Sprintf("%d pods on %d nodes in %v, which took %v; load in percent of a node's cores, above 100 %% is wanted in vain",
+	table.Log(t, fmt.Sprintf("%d pods on %d nodes in %v, which took %v; wanted CPU in percent of a node's cores",
 		len(mixedTrace.pods), len(mixedTrace.nodes), mixedTrace.length, took),
 		[]string{
 			"", "hottest node's peak", "spread (standard deviation)", "hot node-seconds", "queries to Prometheus", "pods per second",
