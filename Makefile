@@ -189,6 +189,10 @@ bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (N
 bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
 	@bash scripts/bench-cluster.sh
 
+.PHONY: bench-schedulers
+bench-schedulers: binary ## Measure the throughput of one, two and three schedulers at once, stock and ours (ROUNDS=)
+	@bash scripts/bench-schedulers.sh
+
 .PHONY: measure-plugins
 measure-plugins: tree ## Time a decision at 5,000 nodes, with and without each plugin
 	@bash scripts/measure-plugins.sh

@@ -24,7 +24,7 @@ trap cleanup EXIT
 trap 'exit 130' INT TERM HUP
 
 git clone --quiet --no-hardlinks "$ROOT" "$work/checkout"
-make --no-print-directory -C "$work/checkout" fetch-all
+env --unset=OUTPUT make --no-print-directory -C "$work/checkout" fetch-all
 mkdir "$work/home"
 tar -C "$work" -xf "$work/checkout/_output/downloads.tar"
 rm -rf "$work/checkout/_output"

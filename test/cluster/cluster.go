@@ -69,7 +69,7 @@ type Cluster struct {
 
 // Get returns the control plane for a test, without nodes, pods, events and leases. At the end of the test its
 // schedulers are stopped, and those objects are removed; the test removes other objects itself.
-func (s *Shared) Get(t *testing.T) *Cluster {
+func (s *Shared) Get(t testing.TB) *Cluster {
 	t.Helper()
 	if !s.mutex.TryLock() {
 		t.Fatal("another test has the control plane; next: run tests that share one after each other")
@@ -83,7 +83,7 @@ func (s *Shared) Get(t *testing.T) *Cluster {
 	return c
 }
 
-func (s *Shared) start(t *testing.T) {
+func (s *Shared) start(t testing.TB) {
 	t.Helper()
 	options := localcluster.Options{
 		Etcd: Program(t, "ETCD"), KubeAPIServer: Program(t, "KUBE_APISERVER"), KWOK: Program(t, "KWOK"),
@@ -114,7 +114,7 @@ func (s *Shared) start(t *testing.T) {
 
 // aggregation writes the front-proxy authority and certificate by which other API servers trust this one, and returns
 // the arguments for them and for the headers with the user.
-func aggregation(t *testing.T, folder string) []string {
+func aggregation(t testing.TB, folder string) []string {
 	t.Helper()
 	const user = "front-proxy-client"
 	authority, err := localcluster.NewAuthority("front-proxy")
@@ -142,7 +142,7 @@ func aggregation(t *testing.T, folder string) []string {
 }
 
 // clear removes the objects that would disturb the next test.
-func (c *Cluster) clear(t *testing.T) {
+func (c *Cluster) clear(t testing.TB) {
 	t.Helper()
 	if err := c.Failure(); err != nil {
 		t.Error(err)

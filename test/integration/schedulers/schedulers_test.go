@@ -61,9 +61,8 @@ func (s scheduler) account() cluster.Account {
 	return cluster.Account{Namespace: metav1.NamespaceSystem, Name: s.name}
 }
 
-// three returns the three schedulers. Stock is restricted to its pool by its own plugins, ours by NodeFilter.
-func three(t *testing.T) []scheduler {
-	const stockPool = `
+// stockPool restricts a profile to the pool "stock", by a plugin of stock.
+const stockPool = `
     pluginConfig:
       - name: NodeAffinity
         args:
@@ -72,6 +71,9 @@ func three(t *testing.T) []scheduler {
               nodeSelectorTerms:
                 - matchExpressions: [{key: pool, operator: In, values: [stock]}]
 `
+
+// three returns the three schedulers. Stock is restricted to its pool by its own plugins, ours by NodeFilter.
+func three(t *testing.T) []scheduler {
 	const ourPool = `
     plugins:
       multiPoint:
