@@ -3,7 +3,8 @@
 # Downloads everything that make image, make run and make test download, and packs it into one archive, for machines
 # without a network.
 #
-# Output: _output/downloads.tar, a Go module cache with Kubernetes' source, Go itself, and all modules.
+# Output: _output/downloads.tar, a GOPATH with Kubernetes' source, Go itself, all modules, and the part of the checksum
+# database that vouches for them.
 # Exit: 0 the archive is written; 1 something could not be downloaded, and there is no archive.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
@@ -22,7 +23,7 @@ mkdir -p "$stage"
 trap clean_up EXIT
 # What the user's cache has is copied, not downloaded again.
 [[ $GOPROXY == off ]] || GOPROXY=file://$GOMODCACHE/cache/download,$GOPROXY
-export GOPROXY GOMODCACHE=$stage/modules GOWORK=off GOFLAGS=''
+export GOPROXY GOPATH=$stage GOMODCACHE=$stage/pkg/mod GOWORK=off GOFLAGS=''
 
 say "downloads: $GO_VERSION"
 # As a module, as an older Go downloads it.
@@ -49,10 +50,10 @@ say "downloads: Kubernetes $VERSION and the modules of modules.yaml"
 OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 9>&- ||
   fail "the tree cannot be made: $(tail -n 2 "$stage/tree.log" | tr '\n' ' ')" "fix the error, then make fetch-all"
 
-tar -C "$stage" --exclude='*.lock' --exclude='*.tmp' --exclude=vcs --sort=name -cf "$archive.new" modules/cache/download
+tar -C "$stage" --exclude='*.lock' --exclude='*.tmp' --exclude=vcs --sort=name -cf "$archive.new" pkg/mod/cache/download pkg/sumdb
 mv "$archive.new" "$archive"
 say "downloads: $archive, $(du -h "$archive" | cut -f1), sha256 $(sha256sum "$archive" | cut -d' ' -f1)"
 say "next:      on the other machine, in a copy of this checkout:"
 say "  mkdir -p ~/downloads && tar -xf downloads.tar -C ~/downloads"
 # shellcheck disable=SC2016 # The home directory of the other machine.
-say '  export GOMODCACHE=~/downloads/modules GOPROXY=file://$HOME/downloads/modules/cache/download && make image'
+say '  export GOPATH=~/downloads GOMODCACHE=~/downloads/pkg/mod GOPROXY=file://$HOME/downloads/pkg/mod/cache/download && make image'

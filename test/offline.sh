@@ -33,7 +33,8 @@ for command in image 'run PODS=3' test; do
   say "offline: make $command"
   # shellcheck disable=SC2086,SC2016 # The words of a command; for the shell inside.
   unshare --net bash -c 'ip link set lo up && exec "$@"' bash \
-    env -i PATH="$go:/usr/sbin:/usr/bin:/sbin:/bin" HOME="$work/home" LANG=C.UTF-8 GOMODCACHE="$work/modules" GOPROXY="file://$work/modules/cache/download" \
+    env -i PATH="$go:/usr/sbin:/usr/bin:/sbin:/bin" HOME="$work/home" LANG=C.UTF-8 GOPATH="$work" GOMODCACHE="$work/pkg/mod" \
+    GOPROXY="file://$work/pkg/mod/cache/download" \
     make --no-print-directory -C "$work/checkout" $command
   say "offline: make $command passed, $(((SECONDS - began) / 60)) min $(((SECONDS - began) % 60)) s"
 done
