@@ -7,6 +7,7 @@
 # database that vouches for them.
 # Exit: 0 the archive is written; 1 something could not be downloaded, and there is no archive.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
+source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"
 
 lock
 use_pinned_go
@@ -49,6 +50,11 @@ list build/pins/kubernetes k8s.io/kubernetes/cmd/kube-scheduler
 say "downloads: Kubernetes $VERSION and the modules of modules.yaml"
 OUTPUT=$stage/output SOURCE=module make --no-print-directory -C "$ROOT" tree > "$stage/tree.log" 2>&1 9>&- ||
   fail "the tree cannot be made: $(tail -n 2 "$stage/tree.log" | tr '\n' ' ')" "fix the error, then make fetch-all"
+# Tests compile the tree as a Go module, with the modules of modules.yaml.
+(TREE=$stage/output/kubernetes OUTPUT=$stage/output && use_tree "$stage/fork" "$ROOT/test/inprocess" "$TREE" &&
+  GOFLAGS=-mod=mod go list -C "$ROOT/test/inprocess" -modfile="$stage/fork.mod" -overlay="$stage/fork.overlay.json" -deps -test ./...) \
+  > "$stage/packages" 2> "$stage/errors" ||
+  fail "the modules of the tests cannot be downloaded: $(tail -n 1 "$stage/errors")" "check that the module proxy (go env GOPROXY) is reachable, then make fetch-all"
 
 tar -C "$stage" --exclude='*.lock' --exclude='*.tmp' --exclude=vcs --sort=name -cf "$archive.new" pkg/mod/cache/download pkg/sumdb
 mv "$archive.new" "$archive"

@@ -86,12 +86,18 @@ build_server staticcheck
 for module in "${modules[@]}"; do
   check "staticcheck $module" static "$module"
 done
-for module in "${modules[@]}" build/pins/*; do
+pins=(build/pins/*)
+# These need more of the modules than programs are made of, which make fetch-all does not pack.
+if [[ $(go env GOPROXY) == file://* ]]; then
+  unchecked+=('go mod tidy build/pins, go.work (GOPROXY is a directory)')
+  pins=()
+fi
+for module in "${modules[@]}" "${pins[@]}"; do
   # Today's go mod tidy would rewrite more of a go 1.16 file than it needs to, and download every cloud's client for
   # Prometheus. A sum that either lacks is seen when it is built.
   [[ $module == plugins || $module == build/pins/prometheus ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
-check 'go.work' workspace
+((${#pins[@]} == 0)) || check 'go.work' workspace
 if command -v shellcheck > /dev/null; then
   check 'shellcheck' shellcheck "$ROOT"/scripts/*.sh "$ROOT"/test/*.sh "$ROOT"/.ci/run "$ROOT"/test/e2e/kubeadmnode/boot/{boot.sh,crictl}
 elif [[ ${CI:-} == true ]]; then
