@@ -62,6 +62,9 @@ func (d decision) Funnel() *funnel {
 	once, left := rejected+d.Feasible <= d.Evaluated, d.Evaluated
 	for _, p := range plugins {
 		text := fmt.Sprint(cut(plugin(p.Plugin), 28), " rejects ", p.Nodes)
+		if d.Evaluated == 0 {
+			text = cut(plugin(p.Plugin), 28) + " rejects the pod"
+		}
 		if p.Plugin == otherPlugins {
 			text = fmt.Sprint("other plugins reject ", p.Nodes)
 		}

@@ -111,7 +111,11 @@ func (p printer) pod(record podRecord) {
 func (p printer) decision(d decision) {
 	var rejections [][]string
 	for _, r := range d.Rejections {
-		rejections = append(rejections, []string{strconv.Itoa(r.Nodes), plugin(r.Plugin), strings.Join(r.Reasons, ", "), p.some(r.Sample)})
+		nodes := strconv.Itoa(r.Nodes)
+		if d.Evaluated == 0 {
+			nodes = "all"
+		}
+		rejections = append(rejections, []string{nodes, plugin(r.Plugin), strings.Join(r.Reasons, ", "), p.some(r.Sample)})
 	}
 	p.table("Rejected", []string{"NODES", "PLUGIN", "REASONS", "SUCH AS"}, rejections)
 	if d.Preemption != nil {

@@ -6,6 +6,7 @@
 package extendernodes
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -64,12 +65,20 @@ func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer m
 	return nil
 }
 
-// WithoutCredentials returns the urlPrefix of an extender without user and password, for logs and metrics.
+// WithoutCredentials returns the urlPrefix of an extender without user, password and query, for logs, errors and metrics.
 func WithoutCredentials(prefix string) string {
 	parsed, err := url.Parse(prefix)
 	if err != nil {
 		return "(not a URL)"
 	}
-	parsed.User = nil
+	parsed.User, parsed.RawQuery = nil, ""
 	return parsed.String()
+}
+
+// RequestError returns the error of a request to an extender without the URL, which net/http includes.
+func RequestError(extender string, err error) error {
+	if failed := (*url.Error)(nil); errors.As(err, &failed) {
+		return fmt.Errorf("%s %s: %w", failed.Op, extender, failed.Err)
+	}
+	return err
 }

@@ -94,6 +94,7 @@ func TestCheckVictims(t *testing.T) {
 func TestWithoutCredentials(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"http://user:secret@example.com:80/a": "http://example.com:80/a",
+		"http://example.com/a?key=secret":     "http://example.com/a",
 		"https://example.com":                 "https://example.com",
 		"http://user:sec ret@example.com":     "(not a URL)",
 	} {

@@ -3,6 +3,7 @@
 package records
 
 import (
+	"container/list"
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
@@ -58,18 +59,24 @@ func (r *Recorder) Get(namespace, name string) (PodRecord, bool) {
 	return record, true
 }
 
-// copy returns copies of the pods for which wanted returns true.
+// last returns the latest attempt.
+func (p *pod) last() *Attempt { return p.attempts[len(p.attempts)-1] }
+
+// copy returns copies of the pods for which wanted returns true, those with the latest attempts first.
 func (r *Recorder) copy(wanted func(*pod) bool) []pod {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	var pods []pod
-	for element := r.order.Front(); element != nil; element = element.Next() {
-		if p := element.Value.(*pod); wanted(p) {
-			copied := *p
-			copied.attempts = append([]*Attempt(nil), p.attempts...)
-			pods = append(pods, copied)
+	r.mutex.Lock()
+	for _, list := range []*list.List{r.waiting, r.done} {
+		for element := list.Front(); element != nil; element = element.Next() {
+			if p := element.Value.(*pod); wanted(p) {
+				copied := *p
+				copied.attempts = append([]*Attempt(nil), p.attempts...)
+				pods = append(pods, copied)
+			}
 		}
 	}
+	r.mutex.Unlock()
+	sort.SliceStable(pods, func(i, j int) bool { return pods[i].last().began.After(pods[j].last().began) })
 	return pods
 }
 

@@ -95,7 +95,7 @@ func (a *Attempt) fail(err error) {
 		return
 	}
 	a.unschedulable = a.nodes == 0
-	if a.message = short(a.recorder.clean(err.Error())); a.message == "" {
+	if a.message = short(err.Error()); a.message == "" {
 		a.message = "no reason is given"
 	}
 }
@@ -158,10 +158,10 @@ func (a *Attempt) Searched(passed int) {
 	}
 }
 
-// RejectAll records one status for all nodes.
+// RejectAll records a rejection in PreFilter: no node is evaluated.
 func (a *Attempt) RejectAll(status *framework.Status) {
 	if a != nil {
-		a.rejections = []rejection{{plugin: status.FailedPlugin(), reasons: status.Reasons(), nodes: a.nodes}}
+		a.rejections = []rejection{{plugin: status.FailedPlugin(), reasons: status.Reasons()}}
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"mime"
 	"net/http"
 	"strings"
+	"time"
 
 	yamlv2 "gopkg.in/yaml.v2"
 	v1 "k8s.io/api/core/v1"
@@ -25,12 +26,16 @@ import (
 const (
 	// bytesOfManifest limits the size of a manifest in bytes.
 	bytesOfManifest = 256 << 10
+	// timeOfManifest limits the time in which a manifest must arrive.
+	timeOfManifest = 5 * time.Second
 	// sizeOfValue is added to the size of each value in a manifest, for the objects that are created and validated.
 	sizeOfValue = 64
+	// termsOfManifest limits the terms and constraints that are compared with all pods.
+	termsOfManifest = 64
 )
 
 // podOf reads a request, and returns a function that finds or decodes its pod.
-func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (*v1.Pod, error), error) {
+func (r *Recorder) podOf(request *http.Request) (func() (*v1.Pod, error), error) {
 	if request.Method != http.MethodPost {
 		return func() (*v1.Pod, error) { return r.pending(request.URL.Query().Get("pod")) }, nil
 	}
@@ -40,12 +45,39 @@ func (r *Recorder) podOf(w http.ResponseWriter, request *http.Request) (func() (
 		return nil, answers.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
 			"send it with the header Content-Type: application/yaml, or application/json")
 	}
-	content, err := io.ReadAll(http.MaxBytesReader(w, request.Body, bytesOfManifest))
+	content, err := readBody(request)
 	if err != nil {
-		return nil, answers.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest cannot be read: %v", err),
-			fmt.Sprintf("send a manifest of less than %d KiB", bytesOfManifest>>10))
+		return nil, err
 	}
 	return func() (*v1.Pod, error) { return decode(content) }, nil
+}
+
+// readBody reads a manifest within timeOfManifest. The connection of a slow sender stays open, and is not waited for.
+func readBody(request *http.Request) ([]byte, error) {
+	type body struct {
+		content []byte
+		err     error
+	}
+	read := make(chan body, 1)
+	go func() {
+		content, err := io.ReadAll(io.LimitReader(request.Body, bytesOfManifest+1))
+		read <- body{content, err}
+	}()
+	timer := time.NewTimer(timeOfManifest)
+	defer timer.Stop()
+	next := fmt.Sprintf("send a manifest of at most %d KiB within %v", bytesOfManifest>>10, timeOfManifest)
+	select {
+	case got := <-read:
+		switch {
+		case got.err != nil:
+			return nil, answers.Refuse(http.StatusBadRequest, fmt.Sprintf("the manifest cannot be read: %v", got.err), next)
+		case len(got.content) > bytesOfManifest:
+			return nil, answers.Refuse(http.StatusRequestEntityTooLarge, "the manifest is too large", next)
+		}
+		return got.content, nil
+	case <-timer.C:
+		return nil, answers.Refuse(http.StatusRequestTimeout, "the manifest arrives too slowly", next)
+	}
 }
 
 // pending returns a pod without a node, by NAMESPACE/NAME.
@@ -102,11 +134,35 @@ func decode(content []byte) (*v1.Pod, error) {
 			"the manifest has a priorityClassName and no priority, which the API server adds",
 			"set spec.priority to the value of the class: kubectl get priorityclass")
 	}
+	if pod.Spec.NodeName != "" {
+		return nil, answers.Refuse(http.StatusBadRequest, "the manifest sets spec.nodeName, so no scheduler would schedule it",
+			"remove it, and send the manifest again")
+	}
+	if terms := termsOf(&pod.Spec); terms > termsOfManifest {
+		return nil, answers.Refuse(http.StatusBadRequest,
+			fmt.Sprintf("the manifest has %d terms of pod affinity and topology spread constraints", terms),
+			fmt.Sprintf("send one with at most %d", termsOfManifest))
+	}
 	if err := complete(pod); err != nil {
 		return nil, answers.Refuse(http.StatusBadRequest, "the manifest is not a valid pod: "+short(err.Error()),
 			"correct it, and send it again")
 	}
 	return pod, nil
+}
+
+// termsOf returns the number of terms and constraints that are compared with all pods.
+func termsOf(spec *v1.PodSpec) int {
+	terms := len(spec.TopologySpreadConstraints)
+	if spec.Affinity == nil {
+		return terms
+	}
+	if a := spec.Affinity.PodAffinity; a != nil {
+		terms += len(a.RequiredDuringSchedulingIgnoredDuringExecution) + len(a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	if a := spec.Affinity.PodAntiAffinity; a != nil {
+		terms += len(a.RequiredDuringSchedulingIgnoredDuringExecution) + len(a.PreferredDuringSchedulingIgnoredDuringExecution)
+	}
+	return terms
 }
 
 // checkSize returns an error if a manifest is much larger than its text, because of aliases or many small values.
@@ -155,7 +211,7 @@ func checkSize(content []byte, isJSON bool) error {
 
 // complete sets defaults and validates the pod like the API server, because plugins rely on both.
 func complete(pod *v1.Pod) error {
-	pod.UID, pod.Spec.NodeName, pod.Status = "what-if", "", v1.PodStatus{}
+	pod.UID, pod.Status = "what-if", v1.PodStatus{}
 	if pod.Namespace == "" {
 		pod.Namespace = v1.NamespaceDefault
 	}

@@ -22,6 +22,8 @@ import (
 const (
 	// attemptsOfPod limits the attempts per pod; the last ones are kept.
 	attemptsOfPod = 5
+	// waitingPods is how many pods that wait are kept for each bound pod.
+	waitingPods = 10
 	// bestNodes limits the scored nodes per attempt, in addition to the chosen node.
 	bestNodes = 10
 	// sampleNodes limits the node names per text of a rejection, and textsOfAttempt the separate texts per attempt.
@@ -33,7 +35,8 @@ const (
 
 // Options are the limits of a Recorder.
 type Options struct {
-	// Pods is the number of pods to keep. A new pod replaces the one whose last attempt is the oldest.
+	// Pods is the number of bound pods to keep. Ten times as many pods that wait are kept, and of those beyond Pods only
+	// the last attempt. If a limit is exceeded, bound pods give way first, then those whose last attempt is the oldest.
 	Pods int
 	// Bytes limits the estimated memory of the attempts.
 	Bytes int64
@@ -44,8 +47,9 @@ var DefaultOptions = Options{Pods: 1000, Bytes: 64 << 20}
 
 // Sources are the inputs of a Recorder's answers.
 type Sources struct {
-	// Pods lists the cluster's pods, for the nominated nodes of pending pods.
-	Pods corelisters.PodLister
+	// Pods lists the cluster's pods that have not ended. Profiles are the names of the profiles.
+	Pods     corelisters.PodLister
+	Profiles []string
 	// Queue calls visit for each pending pod, in no particular order; Lengths returns their number. visit must not
 	// retain its arguments, which change later.
 	Queue   func(visit func(where Where, info *framework.QueuedPodInfo, until time.Time))
@@ -79,20 +83,18 @@ type Recorder struct {
 
 	whatIfs whatIfs
 
-	// extenders maps the addresses of extenders to the form in which they are shown.
-	extenders map[string]string
-
 	// queueKept is the queue as of queueMade.
 	queueMutex sync.Mutex
 	queueKept  Queue
 	queueMade  time.Time
 
-	mutex   sync.Mutex
-	pods    map[types.UID]*list.Element // of *pod
-	order   *list.List                  // the pod with the latest attempt is first
-	bytes   int64
-	leader  string
-	history []QueueLengths
+	mutex sync.Mutex
+	pods  map[types.UID]*list.Element // of *pod
+	// waiting and done have the pods without a node, and those that are bound or being bound. The pod with the latest attempt is first.
+	waiting, done *list.List
+	bytes         int64
+	leader        string
+	history       []QueueLengths
 }
 
 type pod struct {
@@ -108,7 +110,7 @@ func New(options Options) *Recorder {
 	}
 	return &Recorder{
 		options: options, now: time.Now, plugins: make(map[string][]Plugin),
-		pods: make(map[types.UID]*list.Element), order: list.New(), extenders: make(map[string]string),
+		pods: make(map[types.UID]*list.Element), waiting: list.New(), done: list.New(),
 		whatIfs: whatIfs{waiting: make(chan struct{}, whatIfsWaiting), place: make(chan struct{}, 1)},
 	}
 }
@@ -155,27 +157,53 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	element, found := r.pods[p.UID]
-	if !found {
-		element = r.order.PushFront(&pod{uid: p.UID, namespace: p.Namespace, name: p.Name})
-		r.pods[p.UID] = element
+	kept := &pod{uid: p.UID, namespace: p.Namespace, name: p.Name}
+	if element, found := r.pods[p.UID]; found {
+		kept = element.Value.(*pod)
 	}
-	r.order.MoveToFront(element)
-	kept := element.Value.(*pod)
-	if len(kept.attempts) == attemptsOfPod {
+	r.move(kept, a)
+	most := attemptsOfPod
+	if r.waiting.Len() > r.options.Pods {
+		most = 1
+	}
+	for len(kept.attempts) >= most {
 		r.bytes -= kept.attempts[0].bytes
-		copy(kept.attempts, kept.attempts[1:])
-		kept.attempts = kept.attempts[:attemptsOfPod-1]
+		kept.attempts = append([]*Attempt(nil), kept.attempts[1:]...)
 	}
 	kept.attempts = append(kept.attempts, a)
 	r.bytes += a.bytes
 	r.makeRoom()
 }
 
-// makeRoom removes pods until the limits are met; the latest pod stays.
+// move moves a pod to the front of the list where its last attempt belongs.
+func (r *Recorder) move(p *pod, last *Attempt) {
+	if element, found := r.pods[p.uid]; found {
+		// Only one of them has it.
+		r.waiting.Remove(element)
+		r.done.Remove(element)
+	}
+	if last.node != "" && !last.failed {
+		r.pods[p.uid] = r.done.PushFront(p)
+	} else {
+		r.pods[p.uid] = r.waiting.PushFront(p)
+	}
+}
+
+// makeRoom removes pods until the limits are met; one always stays.
 func (r *Recorder) makeRoom() {
-	for r.order.Len() > r.options.Pods || r.bytes > r.options.Bytes && r.order.Len() > 1 {
-		gone := r.order.Remove(r.order.Back()).(*pod)
+	for {
+		from := r.done
+		switch {
+		case r.done.Len() > r.options.Pods:
+		case r.bytes <= r.options.Bytes || r.done.Len()+r.waiting.Len() == 1:
+			if r.waiting.Len() <= waitingPods*r.options.Pods {
+				return
+			}
+			from = r.waiting
+		case r.done.Len() == 0:
+			from = r.waiting
+		}
+		gone := from.Remove(from.Back()).(*pod)
 		delete(r.pods, gone.uid)
 		for _, a := range gone.attempts {
 			r.bytes -= a.bytes
@@ -214,6 +242,7 @@ func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 			changed.bytes = changed.size()
 			attempts[len(attempts)-1] = &changed
 			r.bytes += changed.bytes - last.bytes
+			r.move(element.Value.(*pod), &changed)
 			r.makeRoom()
 		}
 	}

@@ -147,7 +147,7 @@ func TestSummaries(t *testing.T) {
 		name, want string
 		attempt    func(r *Recorder, p *v1.Pod)
 	}{
-		{"PreFilter", "None of 100 nodes fits; 100: unbound claim.", func(r *Recorder, p *v1.Pod) {
+		{"PreFilter", "It is rejected before any node is evaluated: unbound claim.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			a.Reject("node", rejectedBy("Fit", "Insufficient cpu"))
 			a.RejectAll(rejectedBy("VolumeBinding", "unbound claim"))
@@ -200,12 +200,28 @@ func TestSummaries(t *testing.T) {
 			bound.Spec.NodeName = "y"
 			r.Sources.Pods = existing(bound)
 		}},
-		{"deleted", "It no longer exists. Its last attempt: None of 1 node fits; 1: no.", func(r *Recorder, p *v1.Pod) {
+		{"bound and deleted", "It was bound to node y, and has ended or no longer exists.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "y", 1, 1, nil)
+			r.Bound(p)
+			r.Sources.Pods = existing()
+		}},
+		{"bound, deleted and created again", "It was bound to node y, and has ended or no longer exists. " +
+			"A newer pod of this name waits and has not been tried.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "y", 1, 1, nil)
+			r.Bound(p)
+			again := podNamed("pod")
+			again.UID = "another"
+			r.Sources.Pods = existing(again)
+		}},
+		{"deleted", "It no longer exists. Its last attempt: None of 1 node fits; 1: no. " +
+			"A newer pod of this name is bound to node z.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 1)
 			a.Reject("node", rejectedBy("Fit", "no"))
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 			again := podNamed("pod")
-			again.UID = "another"
+			again.UID, again.Spec.NodeName = "another", "z"
 			r.Sources.Pods = existing(again)
 		}},
 		{"a failed binding", "Node x was chosen, and then: binding rejected.", func(r *Recorder, p *v1.Pod) {
@@ -255,20 +271,39 @@ func TestRank(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	r := newRecorder(Options{Pods: 3, Bytes: 1 << 20})
-	for i := 0; i < 10; i++ {
+	bind := func(name string) {
+		p := podNamed(name)
+		a := r.Begin(framework.NewCycleState(), p, "", 1)
+		r.End(a, p, "x", 1, 1, nil)
+		r.Bound(p)
+	}
+	for i := 0; i < 40; i++ {
 		for attempt := 0; attempt <= attemptsOfPod; attempt++ {
 			unschedulable(r, podNamed(fmt.Sprint("pod-", i)), []int{1}, rejectedBy("Fit", fmt.Sprint("reason ", attempt)))
 		}
+		bind(fmt.Sprint("bound-", i))
 	}
-	if len(r.pods) != 3 || r.order.Len() != 3 {
-		t.Errorf("%d and %d pods are kept, want 3", len(r.pods), r.order.Len())
+	if len(r.pods) != 33 || r.waiting.Len() != 30 || r.done.Len() != 3 {
+		t.Errorf("%d pods that wait and %d bound ones are kept, want 30 and 3", r.waiting.Len(), r.done.Len())
 	}
-	last, found := r.Get("default", "pod-9")
-	if !found || len(last.Attempts) != attemptsOfPod || last.Attempts[0].Rejections[0].Reasons[0] != fmt.Sprint("reason ", attemptsOfPod) {
-		t.Errorf("of the last pod: %+v", last)
+	// Of the first pods all attempts are kept, of the others only the last one.
+	for name, want := range map[string]int{"pod-9": 0, "pod-10": 1, "pod-39": 1, "bound-36": 0, "bound-37": 1} {
+		got, _ := r.Get("default", name)
+		if len(got.Attempts) != want || want == 1 && name[0] == 'p' && got.Attempts[0].Rejections[0].Reasons[0] != fmt.Sprint("reason ", attemptsOfPod) {
+			t.Errorf("of %s: %+v, want %d attempts", name, got.Attempts, want)
+		}
 	}
-	if _, found := r.Get("default", "pod-6"); found {
-		t.Error("a pod that had to give way is still there")
+	bind("pod-39")
+	if r.waiting.Len() != 29 || r.done.Len() != 3 {
+		t.Errorf("after a binding, %d pods that wait and %d bound ones are kept", r.waiting.Len(), r.done.Len())
+	}
+	equalBytes(t, r)
+	r = newRecorder(Options{Pods: 3, Bytes: 1 << 20})
+	for attempt := 0; attempt <= attemptsOfPod; attempt++ {
+		unschedulable(r, podNamed("pod"), []int{1}, rejectedBy("Fit", fmt.Sprint("reason ", attempt)))
+	}
+	if got, _ := r.Get("default", "pod"); len(got.Attempts) != attemptsOfPod {
+		t.Errorf("%d attempts of the only pod are kept, want %d", len(got.Attempts), attemptsOfPod)
 	}
 
 	r = newRecorder(Options{Pods: 1000, Bytes: 10000})

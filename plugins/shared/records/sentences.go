@@ -5,6 +5,8 @@ package records
 import (
 	"fmt"
 	"strings"
+
+	v1 "k8s.io/api/core/v1"
 )
 
 // This file has the sentences of the answers' summaries.
@@ -19,14 +21,19 @@ func (r *Recorder) summary(p pod) PodSummary {
 	if summary.Result == Bound || summary.Result == Binding {
 		summary.Node = last.node
 	}
-	if summary.Result == Bound {
-		return summary
-	}
 	seen, err := r.Sources.Pods.Pods(p.namespace).Get(p.name)
 	switch {
 	case err != nil || seen.UID != p.uid:
+		if summary.Result == Bound {
+			summary.Summary = fmt.Sprintf("It was bound to node %s, and has ended or no longer exists.", last.node)
+		} else {
+			summary.Summary = "It no longer exists. Its last attempt: " + summary.Summary
+		}
 		summary.Result, summary.Node = Gone, ""
-		summary.Summary = "It no longer exists. Its last attempt: " + summary.Summary
+		if err == nil {
+			summary.Summary += " " + r.newer(seen)
+		}
+	case summary.Result == Bound:
 	case seen.Spec.NodeName != "":
 		summary.Result, summary.Node, summary.Summary = Bound, seen.Spec.NodeName, bound(seen.Spec.NodeName)
 	case seen.Status.NominatedNodeName != "":
@@ -34,6 +41,20 @@ func (r *Recorder) summary(p pod) PodSummary {
 		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)
 	}
 	return summary
+}
+
+// newer returns a sentence about a pod with the name of a recorded one.
+func (r *Recorder) newer(seen *v1.Pod) string {
+	r.mutex.Lock()
+	_, tried := r.pods[seen.UID]
+	r.mutex.Unlock()
+	switch {
+	case seen.Spec.NodeName != "":
+		return fmt.Sprintf("A newer pod of this name is bound to node %s.", seen.Spec.NodeName)
+	case tried:
+		return "A newer pod of this name waits."
+	}
+	return "A newer pod of this name waits and has not been tried."
 }
 
 func bound(node string) string { return fmt.Sprintf("It is bound to node %s.", node) }
@@ -72,15 +93,22 @@ func noneFits(nodes, evaluated int, rejections []RejectionRecord) string {
 	if nodes == 0 {
 		return "The cluster has no nodes."
 	}
-	of := counted(nodes, "node")
-	if evaluated < nodes {
-		of = fmt.Sprintf("the %d evaluated nodes", evaluated)
-	}
 	reasons := make([]string, 0, len(rejections))
 	for _, r := range rejections {
-		reasons = append(reasons, fmt.Sprintf("%d: %s", r.Nodes, strings.Join(r.Reasons, ", ")))
+		reason := strings.Join(r.Reasons, ", ")
+		if evaluated > 0 {
+			reason = fmt.Sprintf("%d: %s", r.Nodes, reason)
+		}
+		reasons = append(reasons, reason)
 	}
-	return fmt.Sprintf("None of %s fits; %s.", of, strings.TrimSuffix(strings.Join(reasons, "; "), "."))
+	why := strings.TrimSuffix(strings.Join(reasons, "; "), ".")
+	switch {
+	case evaluated == 0:
+		return fmt.Sprintf("It is rejected before any node is evaluated: %s.", why)
+	case evaluated < nodes:
+		return fmt.Sprintf("None of the %d evaluated nodes fits; %s.", evaluated, why)
+	}
+	return fmt.Sprintf("None of %s fits; %s.", counted(nodes, "node"), why)
 }
 
 // Summarize sets the summary of a dry run.
@@ -89,7 +117,7 @@ func (w *WhatIf) Summarize() {
 	case w.Result == Failed:
 		return
 	case w.Result != Fits:
-		w.Summary = noneFits(w.Nodes, w.Nodes, w.Rejections)
+		w.Summary = noneFits(w.Nodes, w.Evaluated, w.Rejections)
 		if p := w.Preemption; p != nil && p.Node != "" {
 			w.Summary += fmt.Sprintf(" Preemption would evict %s from node %s.", counted(p.VictimCount, "pod"), p.Node)
 		}

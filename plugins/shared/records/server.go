@@ -5,17 +5,25 @@ package records
 import (
 	_ "embed" // for the schema
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/url"
+	"sort"
 	"strings"
+	"sync"
 
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
 
 const (
-	// encodedAtOnce and sentAtOnce limit concurrent answers, so that many or slow readers cost little.
+	// encodedAtOnce and sentAtOnce limit concurrent answers, so that many or slow readers cost little. ofUserAtOnce
+	// limits the requests of one user, from their beginning, so that no user locks out others.
 	encodedAtOnce = 4
 	sentAtOnce    = 64
+	ofUserAtOnce  = 8
 )
 
 // schema describes all answers, in OpenAPI 2. TestOpenAPI generates it from api.go.
@@ -28,6 +36,30 @@ type server struct {
 	*Recorder
 	leads             func() bool
 	encoding, sending chan struct{}
+
+	mutex  sync.Mutex
+	ofUser map[string]int
+}
+
+// enter counts a request of a user, and reports whether the user may have one more. leave ends it.
+func (s *server) enter(request *http.Request) (leave func(), ok bool) {
+	name := ""
+	if user, known := apirequest.UserFrom(request.Context()); known {
+		name = user.GetName()
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.ofUser[name] == ofUserAtOnce {
+		return nil, false
+	}
+	s.ofUser[name]++
+	return func() {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		if s.ofUser[name]--; s.ofUser[name] == 0 {
+			delete(s.ofUser, name)
+		}
+	}, true
 }
 
 // Serve returns a handler that serves the records, and passes all other requests to others. leads reports whether this
@@ -36,7 +68,10 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 	if r == nil {
 		return others
 	}
-	s := &server{r, leads, make(chan struct{}, encodedAtOnce), make(chan struct{}, sentAtOnce)}
+	s := &server{
+		Recorder: r, leads: leads, encoding: make(chan struct{}, encodedAtOnce), sending: make(chan struct{}, sentAtOnce),
+		ofUser: make(map[string]int),
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		path := strings.TrimSuffix(request.URL.Path, "/")
 		switch {
@@ -46,17 +81,31 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 			others.ServeHTTP(w, request)
 			return
 		}
+		leave, ok := s.enter(request)
+		if !ok {
+			answers.Send(w, nil, tooManyOfUser)
+			return
+		}
+		defer leave()
+		pod, err := s.readRequest(w, request, path)
+		if err != nil {
+			answers.Send(w, nil, err)
+			return
+		}
 		if !take(s.sending) {
 			answers.Send(w, nil, tooMany)
 			return
 		}
 		defer func() { <-s.sending }()
-		content, err := s.answer(w, request, path)
+		content, err := s.answer(request, path, pod)
 		answers.Send(w, content, err)
 	})
 }
 
-var tooMany = answers.Refuse(http.StatusTooManyRequests, "too many requests for records at once", "ask again in a second")
+var (
+	tooMany       = answers.Refuse(http.StatusTooManyRequests, "too many requests for records at once", "ask again in a second")
+	tooManyOfUser = answers.Refuse(http.StatusTooManyRequests, "too many requests of this user at once", "ask again in a second")
+)
 
 // take takes a free place of a channel, and reports whether there was one.
 func take(places chan struct{}) bool {
@@ -68,21 +117,34 @@ func take(places chan struct{}) bool {
 	}
 }
 
+// readRequest checks a request, and reads all of it. For a dry run, it returns a function that finds or decodes the pod.
+func (s *server) readRequest(w http.ResponseWriter, request *http.Request, path string) (func() (*v1.Pod, error), error) {
+	if path != WhatIfPath {
+		return nil, answers.CheckMethod(w, request, http.MethodGet, http.MethodHead)
+	}
+	if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead, http.MethodPost); err != nil {
+		return nil, err
+	}
+	if fromElsewhere(request) {
+		return nil, answers.Refuse(http.StatusForbidden, "a page of another site has sent this request",
+			"kubectl scheduling what-if, or curl")
+	}
+	if !s.leads() {
+		return nil, s.standby()
+	}
+	return s.podOf(request)
+}
+
 // answer returns the answer to a request as JSON.
-func (s *server) answer(w http.ResponseWriter, request *http.Request, path string) ([]byte, error) {
+func (s *server) answer(request *http.Request, path string, pod func() (*v1.Pod, error)) ([]byte, error) {
 	if path == WhatIfPath {
-		if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead, http.MethodPost); err != nil {
-			return nil, err
-		}
 		// Dry runs have their own limit.
-		found, err := s.whatIf(w, request)
+		found, err := s.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all")
 		if err != nil {
 			return nil, err
 		}
+		found.Answer = s.about("WhatIf")
 		return json.Marshal(found)
-	}
-	if err := answers.CheckMethod(w, request, http.MethodGet, http.MethodHead); err != nil {
-		return nil, err
 	}
 	if path == OpenAPIPath {
 		return []byte(schema), nil
@@ -118,37 +180,66 @@ func (s *server) read(path, search string) (interface{}, error) {
 	}
 	name := path[len(PodsPath)+1:]
 	parts := strings.Split(name, "/")
-	record, known := PodRecord{}, false
-	if len(parts) == 2 {
-		record, known = s.Get(parts[0], parts[1])
+	if len(parts) != 2 {
+		return nil, answers.Refuse(http.StatusNotFound, short(name)+" is not NAMESPACE/NAME", "GET "+PodsPath+"/NAMESPACE/NAME").
+			About("pods", name)
 	}
+	record, known := s.Get(parts[0], parts[1])
 	if !known {
-		return nil, answers.Refuse(http.StatusNotFound, "no attempt to schedule this pod is recorded here",
-			"GET "+PodsPath+" lists the pods with records").About("pods", name)
+		return nil, s.missing(parts[0], parts[1])
 	}
 	record.Answer = s.about("Pod")
 	return record, nil
 }
 
-// whatIf returns the result of a dry run.
-func (s *server) whatIf(w http.ResponseWriter, request *http.Request) (*WhatIf, error) {
-	if fromElsewhere(request) {
-		return nil, answers.Refuse(http.StatusForbidden, "a page of another site has sent this request",
-			"kubectl scheduling what-if, or curl")
-	}
+// missing returns the error for a pod without records.
+func (s *server) missing(namespace, name string) error {
 	if !s.leads() {
-		return nil, s.standby()
+		return s.standby()
 	}
-	pod, err := s.podOf(w, request)
-	if err != nil {
-		return nil, err
+	named := short(namespace + "/" + name)
+	because := func(message, next string, arguments ...interface{}) error {
+		return answers.Refuse(http.StatusNotFound, fmt.Sprintf(message, arguments...), next).About("pods", named)
 	}
-	found, err := s.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all")
-	if err != nil {
-		return nil, err
+	found, err := s.Sources.Pods.Pods(namespace).Get(name)
+	switch {
+	case err != nil:
+		if others := s.namespacesOf(name); len(others) > 0 {
+			return because("there is no pod %s, or it has ended; pods of this name are in %s",
+				"GET "+PodsPath+"/"+others[0]+"/"+name, named, strings.Join(others, ", "))
+		}
+		return because("there is no pod %s, or it has ended", "kubectl get pods --all-namespaces", named)
+	case !contains(s.Sources.Profiles, found.Spec.SchedulerName):
+		return because("pod %s has the schedulerName %s, and this scheduler has the profiles %s", "ask that scheduler",
+			named, found.Spec.SchedulerName, strings.Join(s.Sources.Profiles, ", "))
+	case found.Spec.NodeName != "":
+		return because("pod %s is bound to node %s, and no attempt is recorded: it was bound before this scheduler led, "+
+			"or its record gave way to later ones", "kubectl describe pod", named, found.Spec.NodeName)
 	}
-	found.Answer = s.about("WhatIf")
-	return found, nil
+	return because("pod %s waits, and no attempt is recorded: it has not been tried yet, or its record gave way to later ones",
+		"GET "+QueuePath+"?search="+name, named)
+}
+
+// namespacesOf returns at most five namespaces with a pod of a name.
+func (s *server) namespacesOf(name string) (namespaces []string) {
+	// A lister's only error is for an invalid selector.
+	pods, _ := s.Sources.Pods.List(labels.Everything())
+	for _, p := range pods {
+		if p.Name == name && len(namespaces) < 5 {
+			namespaces = append(namespaces, p.Namespace)
+		}
+	}
+	sort.Strings(namespaces)
+	return namespaces
+}
+
+func contains(list []string, text string) bool {
+	for _, one := range list {
+		if one == text {
+			return true
+		}
+	}
+	return false
 }
 
 // standby returns the error of a scheduler that does not schedule.
@@ -172,8 +263,8 @@ func fromElsewhere(request *http.Request) bool {
 
 // about returns the fields that all answers have.
 func (s *server) about(kind string) Answer {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
+	s.Recorder.mutex.Lock()
+	defer s.Recorder.mutex.Unlock()
 	return Answer{
 		APIVersion: APIVersion, Kind: kind, Leader: s.leads(), LeaderIdentity: s.leader,
 		Version: s.Sources.Version, Configuration: s.Sources.Configuration,

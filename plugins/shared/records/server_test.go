@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,6 +16,8 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apiserver/pkg/authentication/user"
+	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -90,6 +93,10 @@ func status(t *testing.T, answer *httptest.ResponseRecorder) metav1.Status {
 
 func TestServeErrors(t *testing.T) {
 	r, send := served(true)
+	theirs, fresh, old := podNamed("theirs"), podNamed("new"), podNamed("old")
+	theirs.Spec.SchedulerName, fresh.Spec.SchedulerName, old.Spec.SchedulerName = "theirs", "default-scheduler", "default-scheduler"
+	old.Spec.NodeName = "x"
+	r.Sources.Pods, r.Sources.Profiles = existing(podNamed("waits"), theirs, fresh, old), []string{"default-scheduler"}
 	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) { return &WhatIf{}, 0, nil }
 	for _, tt := range []struct {
 		method, path, contentType string
@@ -97,9 +104,13 @@ func TestServeErrors(t *testing.T) {
 		reason                    metav1.StatusReason
 		name, message, next       string
 	}{
-		{"GET", "/scheduling/pods/default/none", "", 404, "NotFound", "default/none", "no attempt", "GET /scheduling/pods lists"},
-		{"GET", "/scheduling/pods/default", "", 404, "NotFound", "default", "no attempt", ""},
-		{"GET", "/scheduling/pods/default/waits/more", "", 404, "NotFound", "default/waits/more", "no attempt", ""},
+		{"GET", "/scheduling/pods/default/none", "", 404, "NotFound", "default/none", "there is no pod default/none, or it has ended", "kubectl get pods"},
+		{"GET", "/scheduling/pods/other/waits", "", 404, "NotFound", "other/waits", "pods of this name are in default", "GET /scheduling/pods/default/waits"},
+		{"GET", "/scheduling/pods/default/theirs", "", 404, "NotFound", "default/theirs", "has the schedulerName theirs, and this scheduler has the profiles default-scheduler", ""},
+		{"GET", "/scheduling/pods/default/new", "", 404, "NotFound", "default/new", "has not been tried yet", "GET /scheduling/queue?search=new"},
+		{"GET", "/scheduling/pods/default/old", "", 404, "NotFound", "default/old", "is bound to node x", ""},
+		{"GET", "/scheduling/pods/default", "", 404, "NotFound", "default", "is not NAMESPACE/NAME", ""},
+		{"GET", "/scheduling/pods/default/waits/more", "", 404, "NotFound", "default/waits/more", "is not NAMESPACE/NAME", ""},
 		{"POST", "/scheduling/pods", "", 405, "MethodNotAllowed", "", "POST is not allowed", "GET /scheduling/pods"},
 		{"DELETE", "/scheduling/what-if", "", 405, "MethodNotAllowed", "", "DELETE is not allowed", ""},
 		{"GET", "/scheduling/queue", "", 501, "InternalError", "", "cannot list its queue", ""},
@@ -184,10 +195,10 @@ func TestSlowReaders(t *testing.T) {
 	var readers sync.WaitGroup
 	for i := 0; i < sentAtOnce; i++ {
 		readers.Add(1)
-		go func() {
+		go func(request *http.Request) {
 			defer readers.Done()
 			handler.ServeHTTP(slow{httptest.NewRecorder(), writes, goOn}, request)
-		}()
+		}(of(fmt.Sprint("user-", i/ofUserAtOnce), request))
 		<-writes
 	}
 	answer := httptest.NewRecorder()
@@ -201,6 +212,69 @@ func TestSlowReaders(t *testing.T) {
 	handler.ServeHTTP(answer, request)
 	if answer.Code != http.StatusOK {
 		t.Errorf("after they have read, a reader gets %d", answer.Code)
+	}
+}
+
+// of returns a request of a user.
+func of(name string, request *http.Request) *http.Request {
+	return request.WithContext(apirequest.WithUser(request.Context(), &user.DefaultInfo{Name: name}))
+}
+
+// silent is a body that never ends.
+type silent struct{ asked chan struct{} }
+
+func (s silent) Read([]byte) (int, error) {
+	s.asked <- struct{}{}
+	select {}
+}
+
+// TestSilentSenders has a user with as many requests as are allowed, whose manifests never arrive: others are answered.
+func TestSilentSenders(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	handler := r.Serve(http.NotFoundHandler(), func() bool { return true })
+	ask := func(name, method, path string, body io.Reader) *httptest.ResponseRecorder {
+		request := of(name, httptest.NewRequest(method, path, body))
+		request.Header.Set("Content-Type", "application/json")
+		answer := httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer
+	}
+	codes, body := make(chan int), silent{make(chan struct{})}
+	for i := 0; i < ofUserAtOnce; i++ {
+		go func() { codes <- ask("silent", "POST", WhatIfPath, body).Code }()
+		<-body.asked
+	}
+	if answer := ask("silent", "GET", PodsPath, nil); answer.Code != http.StatusTooManyRequests {
+		t.Errorf("one more request of the user gets %d", answer.Code)
+	}
+	if answer := ask("other", "GET", PodsPath, nil); answer.Code != http.StatusOK {
+		t.Errorf("another user gets %d", answer.Code)
+	}
+	for i := 0; i < ofUserAtOnce; i++ {
+		if code := <-codes; code != http.StatusRequestTimeout {
+			t.Errorf("a manifest that does not arrive gets %d", code)
+		}
+	}
+	if answer := ask("silent", "GET", PodsPath, nil); answer.Code != http.StatusOK {
+		t.Errorf("afterwards the user gets %d", answer.Code)
+	}
+}
+
+// TestLongDryRunCountsInFull has a dry run with a plugin that ignored the limit, and paused scheduling for 3 s.
+func TestLongDryRunCountsInFull(t *testing.T) {
+	r, send := served(true)
+	r.Sources.WhatIf = func(context.Context, *v1.Pod, bool) (*WhatIf, time.Duration, error) {
+		return &WhatIf{}, 3 * time.Second, nil
+	}
+	request := httptest.NewRequest("POST", WhatIfPath, strings.NewReader(
+		`{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}`))
+	request.Header.Set("Content-Type", "application/json")
+	before := time.Now()
+	if answer := send(request); answer.Code != http.StatusOK {
+		t.Fatalf("%d: %s", answer.Code, answer.Body)
+	}
+	if pause := r.whatIfs.next.Sub(before); pause < 57*time.Second {
+		t.Errorf("the next dry run waits for %v, want 19 times 3 s", pause)
 	}
 }
 

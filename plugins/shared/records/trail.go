@@ -3,14 +3,13 @@
 package records
 
 import (
-	"net/url"
-	"strings"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/extendernodes"
 )
 
 const (
@@ -111,7 +110,7 @@ func (a *Attempt) call(call ExtenderCall, err error) {
 		return
 	}
 	if err != nil {
-		call.Error = short(a.recorder.clean(err.Error()))
+		call.Error = short(err.Error())
 	}
 	a.trail.mutex.Lock()
 	defer a.trail.mutex.Unlock()
@@ -169,29 +168,7 @@ func (r *Recorder) Extender(extender framework.Extender) framework.Extender {
 	if r == nil {
 		return extender
 	}
-	shown := short(ExtenderURL(extender))
-	if extender.Name() != "" {
-		r.extenders[extender.Name()] = shown
-	}
-	return &recordedExtender{Extender: extender, recorder: r, url: shown}
-}
-
-// ExtenderURL returns the address of an extender without parts that may be secret.
-func ExtenderURL(extender framework.Extender) string {
-	parsed, err := url.Parse(extender.Name())
-	if err != nil {
-		return "an extender whose address cannot be shown"
-	}
-	parsed.User, parsed.RawQuery = nil, ""
-	return parsed.String()
-}
-
-// clean removes the secrets in extenders' addresses from a text.
-func (r *Recorder) clean(text string) string {
-	for address, shown := range r.extenders {
-		text = strings.ReplaceAll(text, address, shown)
-	}
-	return text
+	return &recordedExtender{Extender: extender, recorder: r, url: short(extendernodes.WithoutCredentials(extender.Name()))}
 }
 
 // String is used in upstream's log.

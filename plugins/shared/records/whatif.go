@@ -21,7 +21,7 @@ const (
 	whatIfsWaiting = 8
 	// whatIfShare limits the share of time in which dry runs run: one second in whatIfShare seconds.
 	whatIfShare = 20
-	// whatIfMost limits how much of a long dry run is counted for whatIfShare, so that the pause after it stays short.
+	// whatIfMost limits how much of the time in which a dry run does not pause scheduling is counted for whatIfShare.
 	whatIfMost = time.Second / 4
 )
 
@@ -56,12 +56,16 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	case <-ctx.Done():
 		return nil, busy
 	}
-	// The whole duration counts, including decoding and failures, not only the time for which scheduling is paused.
-	began := time.Now()
+	// Decoding and failures count too. The time for which scheduling was paused counts in full, even if a plugin has
+	// exceeded the limit.
+	began, held := time.Now(), time.Duration(0)
 	defer func() {
 		took := time.Since(began)
 		if took > whatIfMost {
 			took = whatIfMost
+		}
+		if took < held {
+			took = held
 		}
 		r.whatIfs.next = time.Now().Add((whatIfShare - 1) * took)
 	}()
@@ -69,12 +73,11 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	if err != nil {
 		return nil, err
 	}
-	answer, held, err := r.Sources.WhatIf(ctx, pod, all)
-	if err != nil {
+	var answer *WhatIf
+	if answer, held, err = r.Sources.WhatIf(ctx, pod, all); err != nil {
 		return nil, err
 	}
 	answer.Seconds = held.Seconds()
-	answer.Summary = r.clean(answer.Summary)
 	return answer, nil
 }
 
@@ -82,8 +85,7 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 func (r *Recorder) Draft() *Recorder {
 	return &Recorder{
 		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
-		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), order: list.New(),
-		extenders: make(map[string]string),
+		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), waiting: list.New(), done: list.New(),
 	}
 }
 
@@ -99,7 +101,7 @@ func (r *Recorder) Try(a *Attempt, state *framework.CycleState, p *v1.Pod, profi
 }
 
 // Finish ends an attempt of a Draft and returns its decision.
-func (a *Attempt) Finish(p *v1.Pod, feasible int) Decision {
-	a.recorder.End(a, p, "", a.nodes, feasible, nil)
+func (a *Attempt) Finish(p *v1.Pod, evaluated, feasible int) Decision {
+	a.recorder.End(a, p, "", evaluated, feasible, nil)
 	return a.Decision()
 }

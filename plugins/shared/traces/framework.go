@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/extendernodes"
 )
 
 // Framework makes the spans of a profile's extension points.
@@ -104,7 +104,7 @@ func (f *Framework) RunPostBindPlugins(ctx context.Context, state *framework.Cyc
 
 // Extender makes the spans of requests to an extender.
 func (t *Tracer) Extender(extender framework.Extender) framework.Extender {
-	return &tracedExtender{extender, t, trace.WithAttributes(extenderKey.String(records.ExtenderURL(extender)))}
+	return &tracedExtender{extender, t, trace.WithAttributes(extenderKey.String(extendernodes.WithoutCredentials(extender.Name())))}
 }
 
 type tracedExtender struct {
