@@ -4,6 +4,7 @@ package scheduling
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,10 +14,14 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/resource"
+	"k8s.io/client-go/dynamic"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -165,7 +170,7 @@ func (o *options) nodesCommand() *cobra.Command {
 		Short: "Show the score of each node for a pending pod or a manifest, or why the pod does not fit there (dry run)",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			asked, err := o.whatIf(arguments, files)
+			asked, err := o.whatIf(command.Context(), arguments, files)
 			if err != nil {
 				return err
 			}
@@ -186,7 +191,7 @@ func (o *options) whatIfCommand() *cobra.Command {
 		Short: "Dry-run scheduling for a pending pod or a manifest; nothing is bound or evicted",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
-			asked, err := o.whatIf(arguments, files)
+			asked, err := o.whatIf(command.Context(), arguments, files)
 			if err != nil {
 				return err
 			}
@@ -204,7 +209,7 @@ func addFiles(command *cobra.Command, files *[]string) {
 }
 
 // whatIf builds the request for a pending pod or for a manifest.
-func (o *options) whatIf(arguments, files []string) (request, error) {
+func (o *options) whatIf(ctx context.Context, arguments, files []string) (request, error) {
 	asked := request{path: whatIfPath, query: url.Values{}}
 	switch {
 	case len(arguments)+len(files) != 1:
@@ -234,9 +239,43 @@ func (o *options) whatIf(arguments, files []string) (request, error) {
 	} else if own == "" {
 		pod.SetNamespace(namespace)
 	}
+	if err := o.admit(ctx, pod); err != nil {
+		return asked, nextstep.With(fmt.Errorf("the API server would reject the pod: %w", err),
+			"correct it, until this succeeds: kubectl create --dry-run=server --filename %s", files[0])
+	}
 	asked.contentType = "application/json"
 	asked.body, err = pod.MarshalJSON()
 	return asked, err
+}
+
+// admit makes a pod what the API server would make of it, by a dry run of its creation: that checks its namespace, its
+// service account and quotas, and sets its priority. A pod of a user who may not create pods stays as it is.
+func (o *options) admit(ctx context.Context, pod *unstructured.Unstructured) error {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return kubeconfigError(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return err
+	}
+	// A pod with that name may exist.
+	like := pod.DeepCopy()
+	like.SetName("")
+	like.SetGenerateName(cmp.Or(pod.GetName(), pod.GetGenerateName()) + "-")
+	admitted, err := client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(pod.GetNamespace()).
+		Create(ctx, like, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	switch {
+	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"):
+		return nil
+	case err != nil:
+		return err
+	}
+	admitted.SetName(pod.GetName())
+	admitted.SetGenerateName(pod.GetGenerateName())
+	admitted.SetManagedFields(nil)
+	*pod = *admitted
+	return nil
 }
 
 func (o *options) queueCommand() *cobra.Command {

@@ -171,7 +171,7 @@ func TestPageAfterTheLeaderMoves(t *testing.T) {
 	if _, got := get(podsPath); !strings.Contains(got, "kube-scheduler second") {
 		t.Errorf("got %q after the lease has moved", got)
 	}
-	if code, got := get(podsPath + "/shop/web-0"); code != http.StatusNotFound || !strings.Contains(got, "no attempt to schedule this pod") ||
+	if code, got := get(podsPath + "/shop/web-0"); code != http.StatusNotFound || !strings.Contains(got, "there is no pod shop/web-0, or it has ended") ||
 		!strings.Contains(got, "Next: kubectl --namespace shop get pod web-0") {
 		t.Errorf("without records: %d, %s", code, got)
 	}

@@ -9,6 +9,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -23,6 +24,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/httpstream"
 	"k8s.io/apimachinery/pkg/util/httpstream/spdy"
@@ -44,6 +46,8 @@ type cluster struct {
 	// forbidden lists the paths that the user may not access.
 	forbidden string
 	forwards  int
+	// create answers the dry run of a pod's creation; nil: the user may not create pods.
+	create func(pod *unstructured.Unstructured) error
 }
 
 func newCluster(t *testing.T) *cluster {
@@ -86,6 +90,21 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 			return
 		}
 		respond(http.StatusNotFound, apierrors.NewNotFound(schema.GroupResource{Resource: "pods"}, name).Status())
+	case request.Method == http.MethodPost && strings.HasSuffix(path, "/pods") && request.URL.Query().Get("dryRun") == "All":
+		pod, err := &unstructured.Unstructured{}, error(apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "",
+			errors.New(`User "u" cannot create resource "pods" in API group ""`)))
+		if c.create != nil {
+			if err = json.NewDecoder(request.Body).Decode(&pod.Object); err == nil {
+				err = c.create(pod)
+			}
+		}
+		if status := apierrors.APIStatus(nil); errors.As(err, &status) {
+			refused := status.Status()
+			refused.Kind, refused.APIVersion = "Status", "v1"
+			respond(int(refused.Code), refused)
+			return
+		}
+		respond(http.StatusCreated, pod.Object)
 	default:
 		respond(http.StatusNotFound, apierrors.NewNotFound(schema.GroupResource{}, path).Status())
 	}
@@ -202,7 +221,7 @@ func answers(texts map[string]string) http.HandlerFunc {
 			fmt.Fprintln(w, text)
 			return
 		}
-		refuse(w, http.StatusNotFound, `"reason": "NotFound", "details": {"kind": "pods", "name": "shop/web-0"}`, "no attempt to schedule this pod is recorded here")
+		refuse(w, http.StatusNotFound, `"reason": "NotFound", "details": {"kind": "pods", "name": "shop/web-0"}`, "there is no pod shop/web-0, or it has ended")
 	}
 }
 
@@ -320,7 +339,7 @@ func TestErrors(t *testing.T) {
 			"next: kubectl auth can-i get /scheduling/pods/shop/web-0; the ClusterRole read-scheduling-records of manifests/examples/records/read-scheduling-records.yaml"}},
 		{"no right to post", []string{"what-if", "-f", pod}, forbidden, "", []string{"next: kubectl auth can-i post /scheduling/what-if;"}},
 		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"cannot authenticate you", "Unauthorized"}},
-		{"no record", why, answers(nil), "", []string{"no attempt to schedule this pod is recorded here", "next: kubectl --namespace shop get pod web-0"}},
+		{"no record", why, answers(nil), "", []string{"there is no pod shop/web-0, or it has ended", "next: kubectl --namespace shop get pod web-0"}},
 		{"a pod that has a node", []string{"what-if", "web-0"}, refusal(http.StatusConflict, `"details": {"kind": "pods", "name": "shop/web-0"}`, "pod shop/web-0 is bound to node n1"), "", []string{
 			"pod shop/web-0 is bound to node n1; next: kubectl scheduling --namespace shop why web-0"}},
 		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 does not serve /scheduling/pods/shop/web-0", "--record-pods=0"}},
@@ -434,9 +453,10 @@ func TestTimeoutAndCancel(t *testing.T) {
 func TestWhatIf(t *testing.T) {
 	c := newCluster(t)
 	var asked []string
+	var pod corev1.Pod
 	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
 		body, _ := io.ReadAll(request.Body)
-		var pod corev1.Pod
+		pod = corev1.Pod{}
 		if len(body) > 0 {
 			if err := json.Unmarshal(body, &pod); err != nil {
 				t.Error(err)
@@ -474,6 +494,24 @@ func TestWhatIf(t *testing.T) {
 	}
 	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file, "-n", "a"); err == nil || !strings.Contains(err.Error(), "has the namespace own, but --namespace is a") {
 		t.Errorf("got %v", err)
+	}
+	c.create = func(created *unstructured.Unstructured) error {
+		if created.GetName() != "" || created.GetGenerateName() != "new-" || created.GetNamespace() != "own" {
+			t.Errorf("a dry run creates %v, want any name, because new may exist", created)
+		}
+		created.SetName("new-x")
+		return unstructured.SetNestedField(created.Object, int64(7), "spec", "priority")
+	}
+	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err != nil || pod.Name != "new" || pod.Spec.Priority == nil || *pod.Spec.Priority != 7 {
+		t.Errorf("the scheduler gets %+v (%v), want the priority that the API server sets", pod, err)
+	}
+	asked = nil
+	c.create = func(*unstructured.Unstructured) error {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "own")
+	}
+	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err == nil || len(asked) > 0 ||
+		!strings.Contains(err.Error(), `would reject the pod: namespaces "own" not found; next: correct it`) {
+		t.Errorf("a namespace that does not exist: got %v, and asked %q", err, asked)
 	}
 }
 

@@ -30,7 +30,7 @@ kubectl wait --namespace shop --for condition=PodScheduled --timeout `+stepTimeo
 	page.complete(t)
 	expect(t, o.run(t, "kubectl scheduling why web-1 --namespace shop --output wide"), "It is bound to node ", "Scores of ", "(chosen)", "NodeResourcesFit", "Bind ")
 	expect(t, o.refused(t, "kubectl scheduling what-if web-1 --namespace shop 2>&1"), "web-1 is bound to node", "kubectl scheduling --namespace shop why web-1")
-	expect(t, o.refused(t, "kubectl scheduling why absent --namespace shop 2>&1"), "no attempt to schedule this pod is recorded", "next:  kubectl --namespace shop get pod absent")
+	expect(t, o.refused(t, "kubectl scheduling why absent --namespace shop 2>&1"), "there is no pod shop/absent, or it has ended", "next:  kubectl --namespace shop get pod absent")
 	expect(t, o.refused(t, "kubectl scheduling queue --as jane 2>&1"), "does not support impersonation")
 	expect(t, o.refused(t, "kubectl scheduling queue --lease kube-system/absent 2>&1"), "there is no lease kube-system/absent")
 	var record struct {

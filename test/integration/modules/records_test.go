@@ -34,7 +34,7 @@ func TestTheRecordsSayWhyAGangAndATenantWait(t *testing.T) {
 	s.createGroup(t, "red")
 	scheduler := s.start(t, "gang.yaml")
 	s.awaitSummary(t, scheduler, s.CreatePod(t, member("red", "alone")),
-		"None of 2 nodes fits; 2: pod(s) of PodGroup default/red are fewer than its minMember.")
+		"It is rejected before any node is evaluated: pod(s) of PodGroup default/red are fewer than its minMember.")
 	if err := scheduler.Stop(); err != nil {
 		t.Fatal(err)
 	}

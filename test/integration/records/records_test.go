@@ -139,7 +139,7 @@ func TestWhyPodsWait(t *testing.T) {
 		{"port", "None of 4 nodes fits; 4: node(s) didn't have free ports for the requested pod ports.", func(spec *corev1.PodSpec) {
 			spec.Containers[0].Ports = []corev1.ContainerPort{{HostPort: 8080, ContainerPort: 8080}}
 		}},
-		{"volume", `None of 4 nodes fits; 4: persistentvolumeclaim "none" not found.`, func(spec *corev1.PodSpec) {
+		{"volume", `It is rejected before any node is evaluated: persistentvolumeclaim "none" not found.`, func(spec *corev1.PodSpec) {
 			spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
 				PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "none"},
 			}}}
