@@ -4,6 +4,8 @@
 package answers
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -49,7 +51,7 @@ func Answer(answer func(request *http.Request) (interface{}, error)) http.Handle
 				content, err = json.Marshal(found)
 			}
 		}
-		Send(w, content, err)
+		Send(w, request, content, err)
 	})
 }
 
@@ -64,8 +66,11 @@ func CheckMethod(w http.ResponseWriter, request *http.Request, allowed ...string
 	return Refuse(http.StatusMethodNotAllowed, request.Method+" is not allowed for "+request.URL.Path, "GET "+request.URL.Path)
 }
 
-// Send writes JSON, or an error as a metav1.Status.
-func Send(w http.ResponseWriter, content []byte, err error) {
+// bytesToCompress is the size from which compression is worth its time.
+const bytesToCompress = 8 << 10
+
+// Send writes JSON, or an error as a metav1.Status. It compresses large answers if the client accepts that.
+func Send(w http.ResponseWriter, request *http.Request, content []byte, err error) {
 	code := http.StatusOK
 	if err != nil {
 		refusal, ok := err.(*Refusal)
@@ -83,8 +88,19 @@ func Send(w http.ResponseWriter, content []byte, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Vary", "Accept-Encoding")
+	content = append(content, '\n')
+	if len(content) >= bytesToCompress && strings.Contains(request.Header.Get("Accept-Encoding"), "gzip") {
+		w.Header().Set("Content-Encoding", "gzip")
+		var compressed bytes.Buffer
+		// Neither the level nor the buffer causes an error.
+		writer, _ := gzip.NewWriterLevel(&compressed, gzip.BestSpeed)
+		_, _ = writer.Write(content)
+		_ = writer.Close()
+		content = compressed.Bytes()
+	}
 	w.WriteHeader(code)
-	if _, err := w.Write(append(content, '\n')); err != nil {
+	if _, err := w.Write(content); err != nil {
 		klog.V(4).InfoS("Failed to send an answer", "err", err)
 	}
 }

@@ -61,6 +61,9 @@ type Answer struct {
 type PodList struct {
 	Answer `json:",inline"`
 	Items  []PodSummary `json:"items"`
+	// Continue is set if the parameter limit has cut off items: the parameter continue with this value returns the next
+	// ones. A list may change between the requests.
+	Continue string `json:"continue,omitempty"`
 }
 
 // PodSummary is the result of a pod's last attempt.
@@ -258,6 +261,8 @@ type Queue struct {
 	// Lengths are the current lengths. Items are at most 5,000 of the pods.
 	Lengths QueueLengths `json:"lengths"`
 	Items   []QueuedPod  `json:"items"`
+	// Continue is as in a PodList.
+	Continue string `json:"continue,omitempty"`
 	// History has the lengths of the parts in the last hour, the oldest first.
 	History []QueueLengths `json:"history"`
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"sort"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -83,22 +84,22 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 		}
 		leave, ok := s.enter(request)
 		if !ok {
-			answers.Send(w, nil, tooManyOfUser)
+			answers.Send(w, request, nil, tooManyOfUser)
 			return
 		}
 		defer leave()
 		pod, err := s.readRequest(w, request, path)
 		if err != nil {
-			answers.Send(w, nil, err)
+			answers.Send(w, request, nil, err)
 			return
 		}
 		if !take(s.sending) {
-			answers.Send(w, nil, tooMany)
+			answers.Send(w, request, nil, tooMany)
 			return
 		}
 		defer func() { <-s.sending }()
 		content, err := s.answer(request, path, pod)
-		answers.Send(w, content, err)
+		answers.Send(w, request, content, err)
 	})
 }
 
@@ -153,7 +154,7 @@ func (s *server) answer(request *http.Request, path string, pod func() (*v1.Pod,
 		return nil, tooMany
 	}
 	defer func() { <-s.encoding }()
-	found, err := s.read(path, request.URL.Query().Get("search"))
+	found, err := s.read(path, request.URL.Query())
 	if err != nil {
 		return nil, err
 	}
@@ -161,17 +162,24 @@ func (s *server) answer(request *http.Request, path string, pod func() (*v1.Pod,
 }
 
 // read returns the records at a path.
-func (s *server) read(path, search string) (interface{}, error) {
+func (s *server) read(path string, query url.Values) (interface{}, error) {
 	switch {
 	case path == PodsPath:
 		list := s.List()
 		list.Answer = s.about("PodList")
-		list.search(search)
-		return list, nil
+		list.search(query.Get("search"))
+		from, to, next, err := page(len(list.Items), query)
+		list.Items, list.Continue = list.Items[from:to], next
+		return list, err
 	case path == QueuePath:
 		queue, err := s.queue()
+		if err != nil {
+			return nil, err
+		}
 		queue.Answer = s.about("Queue")
-		queue.search(search)
+		queue.search(query.Get("search"))
+		from, to, next, err := page(len(queue.Items), query)
+		queue.Items, queue.Continue = queue.Items[from:to], next
 		return queue, err
 	case strings.HasPrefix(path, NodesPath+"/"):
 		node := s.Node(path[len(NodesPath)+1:])
@@ -190,6 +198,29 @@ func (s *server) read(path, search string) (interface{}, error) {
 	}
 	record.Answer = s.about("Pod")
 	return record, nil
+}
+
+// page returns the range of a list that the parameters limit and continue ask for, and the value of continue for the rest.
+func page(length int, query url.Values) (from, to int, next string, err error) {
+	numbers := map[string]int{"continue": 0, "limit": length}
+	for name := range numbers {
+		text := query.Get(name)
+		if text == "" {
+			continue
+		}
+		if numbers[name], err = strconv.Atoi(text); err != nil || numbers[name] < 0 {
+			return 0, 0, "", answers.Refuse(http.StatusBadRequest, fmt.Sprintf("%s=%s is not a number from 0 on", name, short(text)),
+				"limit=500, then continue as in the answer")
+		}
+	}
+	if from = numbers["continue"]; from > length {
+		from = length
+	}
+	if to = length; numbers["limit"] < length-from {
+		to = from + numbers["limit"]
+		next = strconv.Itoa(to)
+	}
+	return from, to, next, nil
 }
 
 // missing returns the error for a pod without records.
