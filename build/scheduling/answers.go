@@ -106,6 +106,7 @@ type pluginWords struct{ Plugin, Text string }
 type whatIf struct {
 	answer
 	Namespace, Name, Profile, Result, Summary string
+	Lacks                                     []string
 	Seconds                                   float64
 	decision
 	Verdicts []verdict

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,15 +50,21 @@ lease, and reached through the API server with your own credentials.
   kubectl scheduling what-if -f pod.yaml
   kubectl scheduling queue
   kubectl scheduling load
-  kubectl scheduling page`,
-		Version:           version,
-		SilenceUsage:      true,
-		SilenceErrors:     true,
+  kubectl scheduling page
+
+The flags of kubectl that "kubectl options" lists are accepted, too.`,
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		// kubectl completes the arguments of a plugin with kubectl_complete-scheduling: docs/why.md.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 	}
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.flags.AddFlags(root.PersistentFlags())
+	root.PersistentFlags().VisitAll(func(flag *pflag.Flag) {
+		flag.Hidden = !slices.Contains([]string{"context", "kubeconfig", "namespace"}, flag.Name)
+	})
 	root.PersistentFlags().StringVar(&o.lease, "lease", schedulersLease.String(), "the scheduler's lease, as NAMESPACE/NAME: that of a second scheduler is kube-system/second-scheduler")
 	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.loadCommand(), o.pageCommand())
 	return root
@@ -120,6 +127,33 @@ func (o *options) addOutput(command *cobra.Command) {
 	command.Flags().StringVarP(&o.output, "output", "o", "", "wide, json, yaml or html")
 }
 
+// completePods completes the name of a pod.
+func (o *options) completePods(command *cobra.Command, arguments []string, _ string) ([]string, cobra.ShellCompDirective) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil || len(arguments) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	namespace, _, err := o.namespace()
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	pods, err := client.Resource(podResource).Namespace(namespace).List(command.Context(), metav1.ListOptions{})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	var names []string
+	for _, pod := range pods.Items {
+		names = append(names, pod.GetName())
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
+}
+
+var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+
 // podName parses an argument NAME or pod/NAME.
 func (o *options) podName(argument string) (namespace, name string, err error) {
 	for _, prefix := range []string{"pod/", "pods/", "po/"} {
@@ -149,7 +183,10 @@ func (o *options) whyCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "why POD",
 		Short: "Show the records of the last attempts to schedule a pod",
-		Args:  cobra.ExactArgs(1),
+		Example: `  kubectl scheduling why web-0
+  kubectl scheduling why web-0 --namespace shop --output wide`,
+		Args:              cobra.ExactArgs(1),
+		ValidArgsFunction: o.completePods,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			namespace, name, err := o.podName(arguments[0])
 			if err != nil {
@@ -168,7 +205,10 @@ func (o *options) nodesCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "nodes (POD | -f FILE)",
 		Short: "Show the score of each node for a pending pod or a manifest, or why the pod does not fit there (dry run)",
-		Args:  cobra.MaximumNArgs(1),
+		Example: `  kubectl scheduling nodes web-0
+  kubectl scheduling nodes -f pod.yaml --output wide`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completePods,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			asked, err := o.whatIf(command.Context(), arguments, files)
 			if err != nil {
@@ -189,7 +229,10 @@ func (o *options) whatIfCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "what-if (POD | -f FILE)",
 		Short: "Dry-run scheduling for a pending pod or a manifest; nothing is bound or evicted",
-		Args:  cobra.MaximumNArgs(1),
+		Example: `  kubectl scheduling what-if web-0
+  kubectl scheduling what-if -f pod.yaml`,
+		Args:              cobra.MaximumNArgs(1),
+		ValidArgsFunction: o.completePods,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			asked, err := o.whatIf(command.Context(), arguments, files)
 			if err != nil {
@@ -263,7 +306,7 @@ func (o *options) admit(ctx context.Context, pod *unstructured.Unstructured) err
 	like := pod.DeepCopy()
 	like.SetName("")
 	like.SetGenerateName(cmp.Or(pod.GetName(), pod.GetGenerateName()) + "-")
-	admitted, err := client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(pod.GetNamespace()).
+	admitted, err := client.Resource(podResource).Namespace(pod.GetNamespace()).
 		Create(ctx, like, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"):
@@ -282,7 +325,9 @@ func (o *options) queueCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "queue",
 		Short: "List the pending pods of all namespaces, or of --namespace, with the part of the scheduling queue that they are in",
-		Args:  cobra.NoArgs,
+		Example: `  kubectl scheduling queue
+  kubectl scheduling queue --namespace shop`,
+		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			var answer queue
 			return o.answer(command.Context(), request{path: queuePath}, &answer, func(p printer) { p.queue(answer, *o.flags.Namespace) })

@@ -105,6 +105,9 @@ func (p printer) pod(record podRecord) {
 		attempts = append(attempts, row)
 	}
 	p.table("Attempts", header, attempts)
+	if last.Result == "Unschedulable" {
+		p.line("\nnext: kubectl scheduling --namespace %s what-if %s shows what it lacks", record.Namespace, record.Name)
+	}
 }
 
 // decision prints the rejections and scores of nodes.
@@ -186,6 +189,9 @@ func (p printer) scores(d decision) {
 
 func (p printer) whatIf(answer whatIf) {
 	p.line("%s", answer.Summary)
+	for _, sentence := range answer.Lacks {
+		p.line("%s", sentence)
+	}
 	p.decision(answer.decision)
 	if p.wide {
 		p.line("\nScheduling paused for %s for this answer.", lasted(answer.Seconds))
@@ -193,7 +199,11 @@ func (p printer) whatIf(answer whatIf) {
 }
 
 func (p printer) nodes(answer whatIf) {
-	p.line("%s\n", answer.Summary)
+	p.line("%s", answer.Summary)
+	for _, sentence := range answer.Lacks {
+		p.line("%s", sentence)
+	}
+	p.line("")
 	var rows [][]string
 	for _, verdict := range answer.Verdicts {
 		row := []string{verdict.Node, "no", "", ""}

@@ -46,6 +46,8 @@ Attempts:
 NUMBER   AGE   WAITED   WOKEN BY   RESULT
 3        30s   30s      NodeAdd    Unschedulable
 2        2m    1ms      <none>     Unschedulable
+
+next: kubectl scheduling --namespace shop what-if web-0 shows what it lacks
 `
 	placed = `{
   "leader": true, "summary": "Node n5 is chosen, and the pod waits for Permit plugins, or is being bound.",

@@ -223,10 +223,13 @@ type WhatIf struct {
 	// Result is Fits, Unschedulable or Error.
 	Result  Result `json:"result"`
 	Summary string `json:"summary"`
+	// Lacks are sentences about what no node has for it.
+	Lacks []string `json:"lacks,omitempty"`
 	// Seconds is the time for which the request paused scheduling.
 	Seconds  float64 `json:"seconds"`
 	Decision `json:",inline"`
-	// Verdicts cover all nodes: feasible nodes first, by descending score. Only with nodes=all.
+	// Verdicts cover all nodes: feasible nodes first, by descending score, then those that fewest plugins reject. Only
+	// with nodes=all.
 	Verdicts []NodeVerdict `json:"verdicts,omitempty"`
 }
 
