@@ -73,8 +73,9 @@ type Expression struct {
 	Panel, PromQL string
 }
 
-// ReadDashboard returns the expressions of a Grafana dashboard. Variables are replaced as Grafana does for all
-// schedulers, with a rate interval that Grafana would choose.
+// ReadDashboard returns the expressions of a Grafana dashboard, and for each variable an expression with its values.
+// In the others, variables are replaced as Grafana does for all schedulers, with a rate interval that Grafana would
+// choose.
 func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 	content, err := os.ReadFile(file)
 	if err != nil {
@@ -82,7 +83,10 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 	}
 	var dashboard struct {
 		Templating struct {
-			List []struct{ Name, AllValue string }
+			List []struct {
+				Name, Type, AllValue string
+				Query                any
+			}
 		}
 		Panels []struct {
 			Title   string
@@ -92,14 +96,22 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 	if err := json.Unmarshal(content, &dashboard); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	var expressions []Expression
 	replacements := []string{"$__rate_interval", rateInterval}
 	for _, variable := range dashboard.Templating.List {
-		if variable.AllValue != "" {
-			replacements = append(replacements, "$"+variable.Name, variable.AllValue)
+		if variable.Type != "query" {
+			continue
 		}
+		replacements = append(replacements, "$"+variable.Name, variable.AllValue)
+		values := labelValues.FindStringSubmatch(fmt.Sprint(variable.Query))
+		if values == nil {
+			return nil, fmt.Errorf("%s: the variable %s asks for no label's values: %v", file, variable.Name, variable.Query)
+		}
+		expressions = append(expressions, Expression{
+			Panel: "variable " + variable.Name, PromQL: fmt.Sprintf(`%s{%s!=""}`, values[1], values[2]),
+		})
 	}
 	replace := strings.NewReplacer(replacements...)
-	var expressions []Expression
 	for _, panel := range dashboard.Panels {
 		if len(panel.Targets) == 0 {
 			return nil, fmt.Errorf("%s: the panel %q asks nothing", file, panel.Title)
@@ -112,11 +124,14 @@ func ReadDashboard(file, rateInterval string) ([]Expression, error) {
 			expressions = append(expressions, expression)
 		}
 	}
-	if len(expressions) == 0 {
+	if len(dashboard.Panels) == 0 {
 		return nil, errors.New(file + " has no panels")
 	}
 	return expressions, nil
 }
+
+// labelValues matches the query of a variable: a metric and a label.
+var labelValues = regexp.MustCompile(`label_values\((\w+), (\w+)\)`)
 
 var metric = regexp.MustCompile(`\b(scheduler|leader_election|process|rest_client)_[a-z0-9_]+`)
 
