@@ -342,6 +342,9 @@ func (t *Tool) missingPlugins(ctx context.Context) []string {
 	if err != nil {
 		return nil
 	}
+	if t.kubelet.docker {
+		n.binaries, n.configurations = strings.Split(t.kubelet.pluginFolders, ","), t.kubelet.networkFolder
+	}
 	return n.missing()
 }
 

@@ -26,6 +26,9 @@ type kubelet struct {
 	endpoint string
 	// docker reports whether kubelet uses dockershim, so that the images are Docker's.
 	docker bool
+	// pluginFolders (separated by commas) and networkFolder are the directories of the network plugins and of their
+	// configuration that dockershim uses; empty if it uses no plugins.
+	pluginFolders, networkFolder string
 	// nodeName is the name of this node's Node object.
 	nodeName string
 }
@@ -79,6 +82,9 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 	manifests := flags.String("pod-manifest-path", "", "")
 	runtime := flags.String("container-runtime", "docker", "")
 	endpoint := flags.String("container-runtime-endpoint", "", "")
+	networkPlugin := flags.String("network-plugin", "", "")
+	pluginFolders := flags.String("cni-bin-dir", "/opt/cni/bin", "")
+	networkFolder := flags.String("cni-conf-dir", "/etc/cni/net.d", "")
 	nodeName := flags.String("hostname-override", "", "")
 	if err := flags.Parse(arguments); err != nil {
 		return nil, nextstep.With(
@@ -111,6 +117,9 @@ func readKubelet(process int, arguments []string) (*kubelet, error) {
 	k.nodeName = strings.ToLower(strings.TrimSpace(k.nodeName))
 	if *runtime == "docker" {
 		k.docker = true
+		if *networkPlugin == "cni" {
+			k.pluginFolders, k.networkFolder = *pluginFolders, *networkFolder
+		}
 		if k.endpoint == "" {
 			k.endpoint = dockershim
 		}

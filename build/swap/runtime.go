@@ -146,7 +146,8 @@ func (r *runtime) save(ctx context.Context, name, archive string) error {
 		arguments = []string{"save", "--output", archive, name}
 	}
 	err := r.run(ctx, arguments...)
-	if err == nil || !strings.Contains(err.Error(), unix.ENOSPC.Error()) {
+	// Docker first writes the image to its own disk.
+	if err == nil || !strings.Contains(err.Error(), unix.ENOSPC.Error()) || strings.Contains(err.Error(), "response from daemon") {
 		return err
 	}
 	where, room := filepath.Dir(filepath.Dir(archive)), ""
@@ -154,7 +155,8 @@ func (r *runtime) save(ctx context.Context, name, archive string) error {
 	if answer, unknown := r.images.ImageStatus(ctx, asked); unknown == nil {
 		room = fmt.Sprintf(" for %d MB", answer.GetImage().GetSize_()>>20+1)
 	}
-	return nextstep.With(fmt.Errorf("cannot export the image %s into %s: %w", name, where, err),
+	what, _ := nextstep.Split(err, "")
+	return nextstep.With(fmt.Errorf("cannot export the image %s into %s: %s", name, where, what),
 		"df -h %s; make room%s there, then run this again", where, room)
 }
 
@@ -168,8 +170,31 @@ func (r *runtime) drop(ctx context.Context, name string) error {
 
 // remove removes an image with all of its names.
 func (r *runtime) remove(ctx context.Context, id string) error {
+	if r.docker {
+		if err := r.removeExited(ctx, id); err != nil {
+			return err
+		}
+	}
 	_, err := r.images.RemoveImage(ctx, &cri.RemoveImageRequest{Image: &cri.ImageSpec{Image: id}})
 	return err
+}
+
+// removeExited removes the exited containers of an image, as kubelet does later. Docker keeps an image that has one.
+func (r *runtime) removeExited(ctx context.Context, imageID string) error {
+	exited := &cri.ContainerFilter{State: &cri.ContainerStateValue{State: cri.ContainerState_CONTAINER_EXITED}}
+	answer, err := r.containers.ListContainers(ctx, &cri.ListContainersRequest{Filter: exited})
+	if err != nil {
+		return err
+	}
+	for _, c := range answer.Containers {
+		if c.ImageRef != imageID {
+			continue
+		}
+		if _, err := r.containers.RemoveContainer(ctx, &cri.RemoveContainerRequest{ContainerId: c.Id}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // removeCommand returns the command line that removes an image with all of its names.
@@ -212,8 +237,11 @@ func (r *runtime) run(ctx context.Context, arguments ...string) error {
 	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = &output, &output
 	if err := command.Run(); err != nil {
-		return nextstep.With(fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(output.String())),
-			"fix what it reports, then run this again")
+		next := "fix what it reports, then run this again"
+		if strings.Contains(output.String(), unix.ENOSPC.Error()) {
+			next = "df -h; make room on the disk of the container runtime, then run this again"
+		}
+		return nextstep.With(fmt.Errorf("%s: %w: %s", line, err, strings.TrimSpace(output.String())), "%s", next)
 	}
 	return nil
 }
@@ -382,7 +410,7 @@ type network struct {
 	configurations string
 }
 
-// network queries the runtime. With dockershim, kubelet manages the network; the defaults are kubelet's.
+// network queries the runtime. With dockershim, kubelet manages the network: its flags have the directories.
 func (r *runtime) network(ctx context.Context) (*network, error) {
 	answer, err := r.containers.Status(ctx, &cri.StatusRequest{Verbose: true})
 	if err != nil {

@@ -184,6 +184,11 @@ func TestKubeletIsReadAsItWasStarted(t *testing.T) {
 			[]string{"--config=" + config, "--hostname-override=cp1"},
 			kubelet{process: 7, manifests: "/from/config", endpoint: dockershim, docker: true, nodeName: "cp1"},
 		},
+		"kubeadm with docker": {
+			[]string{"--config=" + config, "--hostname-override=cp1", "--network-plugin=cni", "--cni-conf-dir=/etc/cni/net.mk"},
+			kubelet{process: 7, manifests: "/from/config", endpoint: dockershim, docker: true, pluginFolders: "/opt/cni/bin", networkFolder: "/etc/cni/net.mk",
+				nodeName: "cp1"},
+		},
 		"a worker has no static pods": {
 			[]string{"--container-runtime=remote", "--container-runtime-endpoint=unix:///s", "--hostname-override=w1"},
 			kubelet{process: 7, endpoint: "/s", nodeName: "w1"},

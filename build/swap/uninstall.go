@@ -96,7 +96,6 @@ func (t *Tool) removeImages(ctx context.Context, scheduler *Pod, ids map[string]
 			user, err = t.imageUser(ctx, scheduler, ids[name])
 		}
 		if err == nil && user == "" {
-			// Docker keeps an image until kubelet has removed its last container.
 			if err = t.runtime.remove(ctx, ids[name]); err == nil {
 				t.say("removed the image %s", name)
 				continue

@@ -167,6 +167,7 @@ func TestAPatchThatThisToolWroteIsNoEdit(t *testing.T) {
 func TestAFullDiskIsNamedWithTheRoomThatIsNeeded(t *testing.T) {
 	folder := t.TempDir()
 	put(t, filepath.Join(folder, "bin", "ctr"), "#!/bin/sh\necho 'ctr: write x: no space left on device'\nexit 1\n")
+	put(t, filepath.Join(folder, "bin", "docker"), "#!/bin/sh\necho 'Error response from daemon: write x: no space left on device'\nexit 1\n")
 	t.Setenv("PATH", filepath.Join(folder, "bin")+":"+os.Getenv("PATH"))
 	r := &runtime{images: &fakeRuntime{images: map[string]string{"a": "sha256:1"}}}
 	err := r.save(t.Context(), "a", filepath.Join(folder, ".scratch-1", "image.tar"))
@@ -175,6 +176,10 @@ func TestAFullDiskIsNamedWithTheRoomThatIsNeeded(t *testing.T) {
 	}
 	what, next := nextstep.Split(err, "")
 	if !strings.Contains(what, "cannot export the image a into "+folder+":") || !strings.Contains(next, "df -h "+folder+"; make room for 21 MB there") {
+		t.Errorf("%s\nnext: %s", what, next)
+	}
+	r.docker = true
+	if what, next = nextstep.Split(r.save(t.Context(), "a", filepath.Join(folder, "image.tar")), ""); !strings.Contains(next, "the disk of the container runtime") {
 		t.Errorf("%s\nnext: %s", what, next)
 	}
 }
