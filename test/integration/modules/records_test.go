@@ -43,5 +43,5 @@ func TestTheRecordsSayWhyAGangAndATenantWait(t *testing.T) {
 	scheduler = s.start(t, "quota.yaml")
 	s.place(t, "tenant", "first", "second")
 	s.awaitSummary(t, scheduler, s.CreatePod(t, newPod("tenant", "third", "1")),
-		"None of 2 nodes fits; 2: Pod tenant/third is rejected in PreFilter because ElasticQuota tenant is more than Max.")
+		"It is rejected before any node is evaluated: Pod tenant/third is rejected in PreFilter because ElasticQuota tenant is more than Max.")
 }
