@@ -118,10 +118,10 @@ build_once() {
 }
 
 # build_kubernetes NAME… compiles programs of upstream's release, unpatched, with upstream's make, as kube-scheduler is
-# compiled: so the packages that no patch changes are compiled once. Upstream's own tags leave out the cloud providers
-# and dockershim: no cluster here has them, and their clients take longer to compile than all the rest.
+# compiled: so the packages that no patch changes are compiled once. Upstream's own tag leaves out the cloud providers:
+# no cluster here has them, and their clients take longer to compile than all the rest.
 build_kubernetes() {
-  local base upstream=$OUTPUT/upstream/$VERSION sources name
+  local base upstream=$OUTPUT/upstream/$VERSION sources name tags=providerless
   base=$(recorded "base.$VERSION.tree")
   [[ -n $base ]] || fail "the source of $VERSION, from which $1 is built, does not exist yet" "make tree, then run the same command again"
   sources="$base $(git -C "$TREE" rev-parse HEAD:build HEAD:hack | xargs)"
@@ -134,7 +134,7 @@ build_kubernetes() {
   fi
   write_version_file "$upstream/_output/version.sh" "$VERSION" clean
   for name in "$@"; do
-    build_once "$name" "$GO_VERSION $sources" make_kubernetes "$name" "$upstream"
+    build_once "$name" "$GO_VERSION $tags $sources" make_kubernetes "$name" "$upstream" "$tags"
   done
 }
 
@@ -162,12 +162,12 @@ generate_openapi() {
   touch "$1/_output/openapi"
 }
 
-# make_kubernetes NAME UPSTREAM makes cmd/NAME in the directory that build_kubernetes made.
+# make_kubernetes NAME UPSTREAM TAGS makes cmd/NAME in the directory that build_kubernetes made.
 make_kubernetes() {
-  local version_file=$2/_output/version.sh tags=providerless,dockerless
+  local version_file=$2/_output/version.sh
   [[ $1 != kube-apiserver ]] || generate_openapi "$2" "$version_file" || return
-  upstream_make "$2" "$version_file" "$HOST_ARCH" "-tags=$tags" --old-file=generated_files all WHAT="-v cmd/$1" |
-    progress "tools: $1" in_gopath "$2" go list -deps -tags="selinux,notest,$tags" "./cmd/$1" >&2 || return
+  upstream_make "$2" "$version_file" "$HOST_ARCH" "-tags=$3" --old-file=generated_files all WHAT="-v cmd/$1" |
+    progress "tools: $1" in_gopath "$2" go list -deps -tags="selinux,notest,$3" "./cmd/$1" >&2 || return
   cp "$2/_output/local/bin/linux/$HOST_ARCH/$1" "$OUTPUT/tools/.$1.new"
   mv "$OUTPUT/tools/.$1.new" "$OUTPUT/tools/$1"
 }

@@ -4,6 +4,7 @@
 # files is changed, and everything ends with this script, even after kill -9.
 #
 # Usage: e2e.sh [ARGUMENT...]            runs the tests; ARGUMENT: for Go's test binary, such as -test.run NAME
+#        e2e.sh --docker                 runs the test on a node whose kubelet uses Docker
 #        e2e.sh --keep [NODES]           starts a cluster for manual work, until Ctrl-C; meanwhile:
 #        e2e.sh --in NODE COMMAND...     runs a command in a node of that cluster: cp1, cp2 and so on
 #
@@ -43,14 +44,16 @@ if [[ ${1:-} == --in ]]; then
     KUBECONFIG=/etc/kubernetes/admin.conf bash -c 'cd && exec "$@"' bash "${@:3}"
 fi
 
-package=e2e arguments=(-test.v -test.timeout 30m "$@")
+package=e2e arguments=(-test.v -test.timeout 30m -test.skip '^TestDocker$' "$@") docker=()
+[[ ${1:-} != --docker ]] || arguments=(-test.v -test.timeout 30m -test.run '^TestDocker$') docker=(docker.io)
 [[ ${1:-} != --keep ]] || package=e2e/kubeadmnode arguments=(-keep "${2:-1}")
 program=$FOLDER/${package##*/}.test logs=$FOLDER/logs/${package##*/}
 
 mkdir -p "$FOLDER"
 exec {running}> "$FOLDER/.lock"
 flock --nonblock "$running" || fail "another run is using $FOLDER" "wait for it, or set OUTPUT"
-install_packages containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace
+install_packages containerd runc containernetworking-plugins iptables conntrack socat ebtables iproute2 util-linux procps strace \
+  "${docker[@]}"
 # A network namespace does not load drivers that are kernel modules.
 [[ -e /proc/sys/net/bridge ]] || modprobe br_netfilter ||
   fail "kubeadm needs the driver br_netfilter, and this kernel has none" "run it on a kernel of Debian or Ubuntu"

@@ -11,9 +11,9 @@ test: unit patched-tree oracle verify monitoring
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
-# release, everything without a network, the tutorial for v1.23.1.
+# release, everything without a network, the tutorial for v1.23.1, a node with Docker.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial
+long: oci oracle-traps trimaran applies-all offline tutorial dockershim
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -60,9 +60,11 @@ integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/monit
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
-.PHONY: docker e2e applies applies-all full-disk oracle-traps add-module
+.PHONY: docker e2e dockershim applies applies-all full-disk oracle-traps add-module
 docker: image ; $(step) bash test/quick-release-images.sh
 e2e: servers node-servers ; $(step) bash test/e2e.sh
+# After e2e, if that runs too: they use the same directory.
+dockershim: servers node-servers $(filter e2e all,$(MAKECMDGOALS)) ; $(step) bash test/e2e.sh --docker
 applies: image ; $(step) bash test/applies.sh
 applies-all: image ; $(step) bash test/applies.sh --all
 full-disk: ; $(step) bash test/full-disk.sh

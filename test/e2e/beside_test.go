@@ -152,7 +152,7 @@ func (o *operator) roll(t *testing.T, second *kubeadmnode.Node) string {
 
 // twoNodes joins a second node, swapped from the start, and replaces the schedulers of both, the leader's last.
 func (o *operator) twoNodes(t *testing.T) {
-	second := start(t, "cp2")
+	second := start(t, kubeadmnode.NodeOptions{Name: "cp2"})
 	o.page.do(t, o.node, "before-join")
 	content := o.read(t, path.Join(o.page.folder, "swap.tar.gz"))
 	for file, content := range map[string][]byte{"/root/swap.tar.gz": content, auditPolicyFile: []byte(auditPolicy)} {

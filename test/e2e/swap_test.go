@@ -73,7 +73,7 @@ func (o *operator) measure(t *testing.T, load *load, what string, work func()) {
 }
 
 func TestControlPlane(t *testing.T) {
-	first := start(t, "cp1")
+	first := start(t, kubeadmnode.NodeOptions{Name: "cp1"})
 	if err := first.WriteFile(auditPolicyFile, []byte(auditPolicy)); err != nil {
 		t.Fatal(err)
 	}
@@ -131,9 +131,9 @@ func TestControlPlane(t *testing.T) {
 }
 
 // start starts a node, which is closed at the end of the test.
-func start(t *testing.T, name string) *kubeadmnode.Node {
+func start(t *testing.T, options kubeadmnode.NodeOptions) *kubeadmnode.Node {
 	t.Helper()
-	node, err := hub.Start(t.Context(), kubeadmnode.NodeOptions{Name: name})
+	node, err := hub.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}

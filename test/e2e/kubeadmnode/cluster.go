@@ -148,10 +148,14 @@ func (n *Node) Join(ctx context.Context, member *Node, options JoinOptions) erro
 
 // registration returns the node registration options of kubeadm.
 func (n *Node) registration() document {
+	socket, arguments := "unix:///run/containerd/containerd.sock", document{"node-ip": n.address}
+	if n.docker {
+		socket, arguments["cni-bin-dir"] = "/var/run/dockershim.sock", n.hub.plugins
+	}
 	return document{
 		"name":             n.name,
-		"criSocket":        "unix:///run/containerd/containerd.sock",
-		"kubeletExtraArgs": document{"node-ip": n.address},
+		"criSocket":        socket,
+		"kubeletExtraArgs": arguments,
 		// Pods must be able to run on the node, because there may be no other nodes.
 		"taints": []any{},
 	}
@@ -176,9 +180,10 @@ func (n *Node) kubeadm(ctx context.Context, command string, configuration ...doc
 	if err := n.WriteFile(configFile, []byte(text.String())); err != nil {
 		return err
 	}
-	// The images of kube-proxy and CoreDNS are missing. Swap belongs to the machine. The check HTTPProxyCIDR writes
-	// IPv4 addresses in brackets, which Go 1.26 and later does not parse as a URL.
-	script := fmt.Sprintf("kubeadm %s --config %s --ignore-preflight-errors=ImagePull,Swap,HTTPProxyCIDR", command, configFile)
+	// The images of kube-proxy and CoreDNS are missing. Swap belongs to the machine. There is no systemd with a service of
+	// Docker. The check HTTPProxyCIDR writes IPv4 addresses in brackets, which Go 1.26 and later does not parse as a URL.
+	script := fmt.Sprintf("kubeadm %s --config %s --ignore-preflight-errors=ImagePull,Swap,Service-Docker,HTTPProxyCIDR",
+		command, configFile)
 	if _, err := n.Run(ctx, script); err != nil {
 		return fmt.Errorf("%w\n%s", err, n.LogTail("kubelet"))
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd and static pods. Each
-// node has its own namespaces on this machine, and the machine itself is not changed.
+// Package kubeadmnode runs control-plane nodes for tests: genuine kubeadm, kubelet, containerd or Docker, and static
+// pods. Each node has its own namespaces on this machine, and the machine itself is not changed.
 //
 // The test process runs in a private "hub" that test/e2e.sh creates: namespaces with a bridge that connects the nodes,
 // and no route to any other network. So it can reach the API servers of all nodes, and two nodes can form a cluster.

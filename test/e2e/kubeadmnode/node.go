@@ -29,7 +29,7 @@ import (
 	"kube-scheduler-fork/build/logtail"
 )
 
-// bootDeadline limits the time until containerd answers: many times the duration on a slow, busy machine.
+// bootDeadline limits the time until the container runtime answers: many times the duration on a slow, busy machine.
 const bootDeadline = time.Minute
 
 //go:embed boot
@@ -39,6 +39,8 @@ var bootFiles embed.FS
 type NodeOptions struct {
 	// Name is the node's host name.
 	Name string
+	// Docker makes kubelet use Docker instead of containerd, through its dockershim.
+	Docker bool
 }
 
 // Node appears to its programs as a separate machine, with containerd,
@@ -48,6 +50,7 @@ type Node struct {
 	// number is the last part of the node's address.
 	number  int
 	name    string
+	docker  bool
 	address string
 	// folder is a directory in memory with the node's disk, which remains while the node is off. logs is a directory on
 	// disk, which is kept.
@@ -66,7 +69,7 @@ type Node struct {
 
 // Start starts a node and loads the images that kubeadm needs. If that fails, it removes everything.
 func (h *Hub) Start(ctx context.Context, options NodeOptions) (*Node, error) {
-	n := &Node{hub: h, name: options.Name}
+	n := &Node{hub: h, name: options.Name, docker: options.Docker}
 	if problems := validation.IsDNS1123Label(n.name); len(problems) > 0 {
 		return nil, fmt.Errorf("%q is not a valid node name: %s; next: use another name", n.name, strings.Join(problems, "; "))
 	}
@@ -113,6 +116,8 @@ func (n *Node) writeFiles() error {
 		"crictl":          "files/usr/bin/crictl",
 		"containerd.toml": "files/etc/containerd/config.toml",
 		"cni.conflist":    "files/etc/cni/net.d/10-pods.conflist",
+		"docker.json":     "files/etc/docker/daemon.json",
+		"runc-for-docker": "files/usr/local/sbin/runc-for-docker",
 	} {
 		content, err := bootFiles.ReadFile("boot/" + source)
 		if err != nil {
@@ -144,7 +149,7 @@ func (h *Hub) route(ctx context.Context, n *Node) error {
 	return run(ctx, "ip", "route", "replace", n.podSubnet(), "via", n.address)
 }
 
-// Boot starts a node. After PowerCut the node still has its disk. Boot returns when containerd answers; kubelet then
+// Boot starts a node. After PowerCut the node still has its disk. Boot returns when the runtime answers; kubelet then
 // starts the pods. Until kubelet has reported them, the API server has the previous state.
 func (n *Node) Boot(ctx context.Context) error {
 	n.mutex.Lock()
@@ -178,6 +183,7 @@ func (n *Node) Boot(ctx context.Context) error {
 		"NODE_BINARIES=" + n.hub.programs,
 		"NODE_SHARED=" + n.hub.checkout + " " + n.hub.output,
 		"NODE_TEMPORARY=" + n.hub.temporary,
+		fmt.Sprintf("NODE_DOCKER=%t", n.docker),
 	}
 	first.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
@@ -209,9 +215,9 @@ func (n *Node) Boot(ctx context.Context) error {
 	}
 	if err != nil || line != "ready\n" {
 		return errors.Join(fmt.Errorf("%s did not start: %v\n%snext: correct test/e2e/kubeadmnode/boot/boot.sh", n.name, err,
-			n.LogTail("boot", "containerd")), n.powerCut())
+			n.LogTail("boot", "containerd", "dockerd")), n.powerCut())
 	}
-	n.hub.report("%s: containerd answers, address %s", n.name, n.address)
+	n.hub.report("%s: the container runtime answers, address %s", n.name, n.address)
 	return nil
 }
 
@@ -284,7 +290,7 @@ func (n *Node) Name() string { return n.name }
 func (n *Node) Address() string { return n.address }
 
 // Logs returns the directory of the node's logs, its /var/log:
-// kubelet.log, containerd.log, boot.log, and those of the pods.
+// kubelet.log, containerd.log, dockerd.log, boot.log, and those of the pods.
 func (n *Node) Logs() string { return n.logs }
 
 // Root returns the path of the node's root directory as seen from outside. It changes with every Boot.
@@ -297,14 +303,18 @@ func (n *Node) Root() string {
 	return fmt.Sprintf("/proc/%d/root", pid)
 }
 
-// Import loads the images of an archive into containerd, for kubelet. The archive is a path in the hub.
+// Import loads the images of an archive into containerd or Docker, for kubelet. The archive is a path in the hub.
 func (n *Node) Import(ctx context.Context, archive string) error {
 	content, err := os.Open(archive)
 	if err != nil {
 		return fmt.Errorf("%w; next: make image", err)
 	}
 	defer content.Close()
-	load := n.Command(ctx, "ctr", "--namespace", "k8s.io", "images", "import", "-")
+	command := []string{"ctr", "--namespace", "k8s.io", "images", "import", "-"}
+	if n.docker {
+		command = []string{"docker", "load"}
+	}
+	load := n.Command(ctx, command[0], command[1:]...)
 	load.Stdin = content
 	if output, err := load.CombinedOutput(); err != nil {
 		return fmt.Errorf("%s cannot import %s: %w: %s; next: tar tf %s", n.name, archive, err, logtail.Last(string(output), tailLines), archive)

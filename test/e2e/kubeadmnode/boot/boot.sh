@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The first process of a node. It creates the node's own view of the machine, and then keeps containerd and kubelet
-# running, like systemd on a real node. All processes of the node end with it, even if it is killed.
+# running, and Docker if kubelet uses that, like systemd on a real node. All processes of the node end with it, even if
+# it is killed.
 #
 # Node.Boot of the package kubeadmnode starts it in new namespaces of all kinds except cgroups. Standard input receives
 # "wired" once the network interface exists. Standard output receives "ready" at the end.
@@ -9,7 +10,7 @@
 # Inputs (environment): NODE_NAME, NODE_ADDRESS, NODE_SERVICE (the address of the API server's service), HUB_ADDRESS,
 #   NODE_CGROUP (the cgroup to be in), NODE_FOLDER (keeps the node's disk), NODE_LOGS, NODE_BINARIES, NODE_SHARED
 #   (directories that the node sees at the same path, read-only), NODE_TEMPORARY (another one, which is writable),
-#   NODE_FILES (its initial files).
+#   NODE_FILES (its initial files), NODE_DOCKER (true or false).
 set -o errexit -o nounset -o pipefail
 umask 022
 
@@ -25,13 +26,13 @@ fi
 mount --make-rprivate /
 hostname "$NODE_NAME"
 root=$NODE_FOLDER/root
-mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd}
+mkdir -p "$root" "$NODE_FOLDER/"{upper,work,containerd,docker}
 # A new node must not see the files of a cluster that the machine itself belongs to, or of its users. Whiteouts hide
 # files of any size at once.
 new=
 if [[ ! -e $NODE_FOLDER/booted ]]; then
   new=yes
-  for path in etc/{kubernetes,cni,containerd,hosts,resolv.conf} var/lib/{kubelet,etcd,cni,kube-scheduler-swap} usr/bin/crictl \
+  for path in etc/{kubernetes,cni,containerd,docker,hosts,resolv.conf} var/lib/{kubelet,etcd,cni,kube-scheduler-swap} usr/bin/crictl \
     root home; do
     mkdir -p "$NODE_FOLDER/upper/$(dirname "$path")"
     mknod "$NODE_FOLDER/upper/$path" c 0 0
@@ -46,7 +47,7 @@ if [[ $new ]]; then
   : > "$root/etc/resolv.conf"
   for program in kubelet kubeadm kubectl; do ln -sf "$NODE_BINARIES/$program" "$root/usr/bin/$program"; done
   cp -r "$NODE_FILES/." "$root/"
-  chmod +x "$root/usr/bin/crictl"
+  chmod +x "$root/usr/bin/crictl" "$root/usr/local/sbin/runc-for-docker"
   touch "$NODE_FOLDER/booted"
 fi
 
@@ -79,9 +80,10 @@ else
   done < <(hierarchies)
 fi
 
-# containerd's files are outside the root's overlay, because the kernel does not support that many overlay layers.
-mkdir -p "$root/var/lib/containerd" "$root/var/log"
-mount --bind "$NODE_FOLDER/containerd" "$root/var/lib/containerd"
+# The files of containerd and Docker are outside the root's overlay, because the kernel does not support that many
+# overlay layers.
+mkdir -p "$root"/var/lib/{containerd,docker} "$root/var/log"
+for program in containerd docker; do mount --bind "$NODE_FOLDER/$program" "$root/var/lib/$program"; done
 mount --bind "$NODE_LOGS" "$root/var/log"
 for folder in $NODE_SHARED; do
   mkdir -p "$root$folder"
@@ -141,6 +143,10 @@ kubelet() {
 }
 keep containerd /usr/bin/containerd &
 until ctr version > /dev/null 2>&1; do sleep 0.1; done
+if [[ $NODE_DOCKER == true ]]; then
+  keep dockerd /usr/sbin/dockerd &
+  until docker version > /dev/null 2>&1; do sleep 0.1; done
+fi
 keep kubelet kubelet &
 echo ready
 exec > /dev/null
