@@ -70,20 +70,20 @@ func gather(options Options) ([]file, error) {
 		}
 	}
 	// All pages, because they link to each other, and their figures.
-	pages, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.md"))
-	if err != nil {
-		return nil, err
-	}
-	figures, err := filepath.Glob(filepath.Join(options.Project, "docs", "*.svg"))
-	if err != nil {
-		return nil, err
+	var pages []string
+	for _, suffix := range []string{"md", "svg", "png"} {
+		found, err := filepath.Glob(filepath.Join(options.Project, "docs", "*."+suffix))
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, found...)
 	}
 	for _, name := range []string{"README.md", "README.zh-CN.md"} {
 		if err := take(name, filepath.Join(options.Project, name), 0o644, "git checkout -- "+name); err != nil {
 			return nil, err
 		}
 	}
-	for _, page := range append(pages, figures...) {
+	for _, page := range pages {
 		if name := filepath.Base(page); !leftBehind(name) {
 			if err := take("docs/"+name, page, 0o644, "git checkout -- docs"); err != nil {
 				return nil, err

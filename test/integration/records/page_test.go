@@ -232,13 +232,7 @@ func TestPagesInABrowser(t *testing.T) {
 			return nil
 		})
 	}
-	client, err := rest.HTTPClientFor(&rest.Config{BearerToken: s.readerToken(t), TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := httptest.NewServer(scheduling.NewPages(client, s.scheduler.URL()))
-	t.Cleanup(served.Close)
-	b := newBrowser(t, served.URL)
+	b := s.browse(t)
 	const list = "/scheduling/pods"
 	pages := map[string]string{
 		"pods": list, "waits": list + "/default/large", "placed": list + "/default/placed", "hostile": list + "/default/hostile",
@@ -334,6 +328,62 @@ func TestPagesInABrowser(t *testing.T) {
 			t.Errorf("the list:\n%s", text)
 		}
 	})
+}
+
+// picture is the picture of a decision in README.md and docs/why.md. UPDATE=1 make test TESTS=integration makes it again.
+const picture = root + "/docs/decision.png"
+
+// TestPictureOfADecision shows a pod that two plugins kept off nodes, and whose other nodes have different scores.
+func TestPictureOfADecision(t *testing.T) {
+	s := newStand(t)
+	reserved := corev1.NodeSpec{Taints: []corev1.Taint{{Key: "reserved", Effect: corev1.TaintEffectNoSchedule}}}
+	small := corev1.NodeStatus{Allocatable: corev1.ResourceList{
+		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("4Gi"),
+		corev1.ResourcePods: resource.MustParse("110"),
+	}}
+	s.CreateNodes(t, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-5"}, Spec: reserved},
+		&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "node-6"}, Status: small})
+	for _, name := range []string{"web-0", "web-1"} {
+		web := localcluster.NewPod(name, "")
+		web.Labels = map[string]string{"app": "web"}
+		web.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("3")
+		web.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: corev1.NodeSelectorTerm{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{
+					Key: localcluster.DiskType, Operator: corev1.NodeSelectorOpIn, Values: []string{"ssd"},
+				}},
+			}}},
+		}}
+		web.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+			MaxSkew: 1, TopologyKey: corev1.LabelTopologyZone, WhenUnsatisfiable: corev1.ScheduleAnyway,
+			LabelSelector: &metav1.LabelSelector{MatchLabels: web.Labels},
+		}}
+		s.AwaitBound(t, s.CreatePod(t, web))
+	}
+	b := s.browse(t)
+	text := b.open(t, "/scheduling/pods/default/web-1")
+	for _, part := range []string{"6 nodes in the cluster", "TaintToleration rejects 1", "NodeResourcesFit rejects 1", "4 nodes fit"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the page has no %q:\n%s", part, text)
+		}
+	}
+	if os.Getenv("UPDATE") != "" {
+		// As far as the scores.
+		call(t, b, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: 1280, Height: 1290, DeviceScaleFactor: 1})
+		cluster.Write(t, picture, string(run(t, b, chromedp.CaptureScreenshot())))
+	}
+}
+
+// browse serves the pages of a reader of the records, and opens a browser for them.
+func (s *stand) browse(t *testing.T) *browser {
+	t.Helper()
+	client, err := rest.HTTPClientFor(&rest.Config{BearerToken: s.readerToken(t), TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := httptest.NewServer(scheduling.NewPages(client, s.scheduler.URL()))
+	t.Cleanup(served.Close)
+	return newBrowser(t, served.URL)
 }
 
 // readerToken returns a token of an account with all permissions of manifests/examples.
