@@ -134,6 +134,7 @@ update: ## Update all generated files
 	@bash scripts/update-generated.sh
 	@bash scripts/update-patches.sh
 	@bash scripts/update-patches-readme.sh
+	@bash scripts/update-chart.sh
 
 ##@ Test
 

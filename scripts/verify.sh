@@ -109,6 +109,7 @@ build=$(build_tool kube-scheduler-build)
 check 'patch messages' "$build" patches lint "$PATCHES_DIR"
 check 'patches/README.md' bash "$ROOT/scripts/update-patches-readme.sh" --check
 check 'patches made from plugins/ and upstream.version' bash "$ROOT/scripts/update-patches.sh" --check
+check 'docs/performance.svg' bash "$ROOT/scripts/update-chart.sh" --check
 check 'generated files' bash "$ROOT/scripts/update-generated.sh" --check
 
 for name in "${unchecked[@]}"; do say "NOT CHECKED  $name"; done
