@@ -30,14 +30,15 @@ const (
 	// DiskType is a node label for the examples, "ssd" or "hdd"; Kubernetes does not use it.
 	DiskType = "disktype"
 	// LoadAnnotation is the prefix of the annotations with which a fake node has measured load: with the suffix cpu or
-	// memory, as a share of the node from 0 to 1.
+	// memory, as a share of the node from 0 to 1. A pod with the suffix cpu adds its share to that of its node.
 	LoadAnnotation = "load.kube-scheduler-run/"
 	// metricsPath is the path of a node's metrics in KWOK.
 	metricsPath = "/metrics/nodes/%s/node-exporter"
 )
 
 // loadMetrics has the metrics of node_exporter from which NodeLoad computes the load of CPU and memory. A counter of
-// seconds is the time since 1970, times the share of it that counts.
+// seconds is the time since 1970, times the share of it that counts; from the idle time, the sum over the time of the
+// shares of the node's pods is subtracted, so that it stays a counter when pods come and go.
 const loadMetrics = `apiVersion: kwok.x-k8s.io/v1alpha1
 kind: Metric
 metadata: {name: node-exporter}
@@ -49,15 +50,23 @@ spec:
       kind: counter
       dimension: node
       labels: [{name: cpu, value: '"0"'}, {name: mode, value: '"idle"'}]
-      value: '(1.0 - %s) * UnixSecond(Now())'
+      value: '(1.0 - %s) * UnixSecond(Now()) - node.CumulativeUsage("cpu")'
     - {name: node_memory_MemTotal_bytes, kind: gauge, dimension: node, value: '1e9'}
     - {name: node_memory_MemAvailable_bytes, kind: gauge, dimension: node, value: '(1.0 - %s) * 1e9'}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: ClusterResourceUsage
+metadata: {name: load}
+spec:
+  usages:
+    - usage:
+        cpu: {expression: '%s'}
 `
 
-// loadOf returns the expression in CEL for a load of a node.
-func loadOf(resource string) string {
-	key := strconv.Quote(LoadAnnotation + resource)
-	return fmt.Sprintf("(%s in node.metadata.annotations ? double(node.metadata.annotations[%[1]s]) : 0.2)", key)
+// loadOf returns the expression in CEL for a load of a node or a pod.
+func loadOf(object, resource, without string) string {
+	key, annotations := strconv.Quote(LoadAnnotation+resource), object+".metadata.annotations"
+	return fmt.Sprintf("(%s in %s ? double(%[2]s[%[1]s]) : %[3]s)", key, annotations, without)
 }
 
 // startKWOK starts KWOK, which also serves the metrics of its nodes.
@@ -66,7 +75,8 @@ func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
 	if err != nil {
 		return err
 	}
-	config, err := c.write("kwok.yaml", fmt.Appendf(nil, loadMetrics, fmt.Sprintf(metricsPath, "{nodeName}"), loadOf("cpu"), loadOf("memory")))
+	config, err := c.write("kwok.yaml", fmt.Appendf(nil, loadMetrics, fmt.Sprintf(metricsPath, "{nodeName}"),
+		loadOf("node", "cpu", "0.2"), loadOf("node", "memory", "0.2"), loadOf("pod", "cpu", "0.0")))
 	if err != nil {
 		return err
 	}
