@@ -283,8 +283,8 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string) (reques
 		pod.SetNamespace(namespace)
 	}
 	if err := o.admit(ctx, pod); err != nil {
-		return asked, nextstep.With(fmt.Errorf("the API server would reject the pod: %w", err),
-			"correct it, until this succeeds: kubectl create --dry-run=server --filename %s", files[0])
+		return asked, nextstep.With(fmt.Errorf("the API server does not accept the pod: %w", err),
+			"correct it; kubectl --namespace %s create --dry-run=server --filename %s checks it", pod.GetNamespace(), files[0])
 	}
 	asked.contentType = "application/json"
 	asked.body, err = pod.MarshalJSON()

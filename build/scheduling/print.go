@@ -105,7 +105,7 @@ func (p printer) pod(record podRecord) {
 		attempts = append(attempts, row)
 	}
 	p.table("Attempts", header, attempts)
-	if last.Result == "Unschedulable" {
+	if record.Result == "Unschedulable" {
 		p.line("\nnext: kubectl scheduling --namespace %s what-if %s shows what it lacks", record.Namespace, record.Name)
 	}
 }

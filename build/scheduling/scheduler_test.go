@@ -510,7 +510,7 @@ func TestWhatIf(t *testing.T) {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "own")
 	}
 	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err == nil || len(asked) > 0 ||
-		!strings.Contains(err.Error(), `would reject the pod: namespaces "own" not found; next: correct it`) {
+		!strings.Contains(err.Error(), `does not accept the pod: namespaces "own" not found; next: correct it; kubectl --namespace own create`) {
 		t.Errorf("a namespace that does not exist: got %v, and asked %q", err, asked)
 	}
 }

@@ -171,6 +171,8 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	}
 	if last.Mounts != "" {
 		again += " --mount " + last.Mounts
+	} else if pod.Swap.Mounts != "" {
+		again += " --mount " + NoMount
 	}
 	again += ", and kube-scheduler-swap kubeadm-patch for the next upgrade"
 	at := last.At.Format("2006-01-02 15:04:05 MST")

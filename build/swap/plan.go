@@ -257,6 +257,12 @@ const NoMount = "none"
 func (p *plan) planMounts(requested []string) error {
 	if len(requested) == 0 {
 		p.swap.Mounts = p.pod.Swap.Mounts
+		for _, folder := range p.swap.mounts() {
+			if _, err := os.Stat(folder); err != nil {
+				return nextstep.With(fmt.Errorf("a directory of the current swap: %w", err),
+					"mkdir %s; or add --mount with the directories that are still needed, or --mount %s", folder, NoMount)
+			}
+		}
 		return nil
 	}
 	if slices.Equal(requested, []string{NoMount}) {

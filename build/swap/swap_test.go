@@ -504,8 +504,8 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 }
 
 func TestMountsAreCheckedAndStay(t *testing.T) {
-	folder := t.TempDir()
-	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Mounts: "/etc/earlier"})
+	folder, earlier := t.TempDir(), t.TempDir()
+	edit, err := Apply([]byte(stock), Swap{Image: "ours:1", Mounts: earlier})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -514,7 +514,7 @@ func TestMountsAreCheckedAndStay(t *testing.T) {
 		requested  []string
 		want, fail string
 	}{
-		{nil, "/etc/earlier", ""},
+		{nil, earlier, ""},
 		{[]string{NoMount}, "", ""},
 		{[]string{folder + "/", folder}, folder, ""},
 		{[]string{"extender"}, "", "is not an absolute path"},
@@ -531,6 +531,12 @@ func TestMountsAreCheckedAndStay(t *testing.T) {
 		case tt.fail != "" && (err == nil || !strings.Contains(err.Error(), tt.fail)):
 			t.Errorf("%q: %v, want an error that contains %q", tt.requested, err, tt.fail)
 		}
+	}
+	if err := os.Remove(earlier); err != nil {
+		t.Fatal(err)
+	}
+	if err := (&plan{pod: &pod}).planMounts(nil); err == nil || !strings.Contains(err.Error(), "or --mount none") {
+		t.Errorf("a directory of the current swap that is gone: %v", err)
 	}
 }
 

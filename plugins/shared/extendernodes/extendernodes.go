@@ -68,10 +68,11 @@ func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer m
 // WithoutCredentials returns the urlPrefix of an extender without user, password and query, for logs, errors and metrics.
 func WithoutCredentials(prefix string) string {
 	parsed, err := url.Parse(prefix)
-	if err != nil {
+	// An address without a scheme may have the password in the opaque part.
+	if err != nil || parsed.Opaque != "" {
 		return "(not a URL)"
 	}
-	parsed.User, parsed.RawQuery = nil, ""
+	parsed.User, parsed.RawQuery, parsed.Fragment = nil, "", ""
 	return parsed.String()
 }
 

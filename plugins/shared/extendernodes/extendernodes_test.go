@@ -9,9 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/component-base/metrics/testutil"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 // extenderOf is the urlPrefix of an extender that is in no other test, and what the metric calls it.
@@ -51,7 +51,7 @@ func TestKeepNodes(t *testing.T) {
 			prefix, label := extenderOf(t)
 			answer := &v1.NodeList{}
 			for _, name := range tt.answer {
-				answer.Items = append(answer.Items, *st.MakeNode().Name(name).Obj())
+				answer.Items = append(answer.Items, v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}})
 			}
 			err := KeepNodes(prefix, &v1.Pod{}, sent, answer)
 			if (err != nil) != (tt.wantErr != "") || err != nil && (!strings.Contains(err.Error(), tt.wantErr) || strings.Contains(err.Error(), "secret")) {
@@ -95,6 +95,7 @@ func TestWithoutCredentials(t *testing.T) {
 	for prefix, want := range map[string]string{
 		"http://user:secret@example.com:80/a": "http://example.com:80/a",
 		"http://example.com/a?key=secret":     "http://example.com/a",
+		"user:secret@example.com:80/a":        "(not a URL)",
 		"https://example.com":                 "https://example.com",
 		"http://user:sec ret@example.com":     "(not a URL)",
 	} {

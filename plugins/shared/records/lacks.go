@@ -15,8 +15,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// valuesOfLabel limits the named values of a label.
-const valuesOfLabel = 5
+// valuesOfLabel limits the named values of a label, and namesOfPod the resources and the labels that are compared with all
+// nodes.
+const valuesOfLabel, namesOfPod = 5, 16
 
 // Lacks returns sentences about what a pod that fits on no node lacks: the change that would open most nodes, and the
 // resources and labels that no node has. rejections are the statuses of all filters, by node.
@@ -28,13 +29,17 @@ func Lacks(pod *v1.Pod, nodes []*framework.NodeInfo, rejections [][]*framework.S
 			open = append(open, node)
 		}
 	}
+	which := " that no other plugin rejects"
 	if len(open) == 0 {
 		open = nodes
+	}
+	if len(open) == len(nodes) {
+		which = ""
 	}
 	requests, _ := podresource.PodRequestsAndLimits(pod)
 	requests[v1.ResourcePods] = *resource.NewQuantity(1, resource.DecimalSI)
 	for _, name := range sortedNames(requests) {
-		if sentence := lacksResource(name, requests[v1.ResourceName(name)], open); sentence != "" {
+		if sentence := lacksResource(name, requests[v1.ResourceName(name)], open, which); sentence != "" {
 			sentences = append(sentences, sentence)
 		}
 	}
@@ -63,17 +68,24 @@ func nearest(nodes []*framework.NodeInfo, rejections [][]*framework.Status) []st
 	return []string{fmt.Sprintf("One reason alone keeps it from %s, such as %s: %s.", counted(count[best], "node"), example[best], short(best))}
 }
 
+// sortedNames returns the names of requested resources.
 func sortedNames(requests v1.ResourceList) []string {
 	var names []string
-	for name := range requests {
-		names = append(names, string(name))
+	for name, request := range requests {
+		if !request.IsZero() {
+			names = append(names, string(name))
+		}
 	}
 	sort.Strings(names)
+	if len(names) > namesOfPod {
+		names = names[:namesOfPod]
+	}
 	return names
 }
 
-// lacksResource returns a sentence about a resource of which no node has enough free, or "".
-func lacksResource(name string, request resource.Quantity, nodes []*framework.NodeInfo) string {
+// lacksResource returns a sentence about a resource of which none of the nodes has enough free, or "". which describes
+// the nodes.
+func lacksResource(name string, request resource.Quantity, nodes []*framework.NodeInfo, which string) string {
 	var largest, most resource.Quantity
 	largestNode, mostNode := "", ""
 	for _, node := range nodes {
@@ -88,16 +100,16 @@ func lacksResource(name string, request resource.Quantity, nodes []*framework.No
 		}
 	}
 	switch {
-	case request.IsZero() || mostNode == "" || request.Cmp(most) <= 0:
+	case mostNode == "" || request.Cmp(most) <= 0:
 		return ""
 	case largest.IsZero():
-		return fmt.Sprintf("It requests %s of %s, which no node has.", request.String(), name)
+		return fmt.Sprintf("It requests %s of %s; no node%s has any.", request.String(), name, which)
 	case request.Cmp(largest) > 0:
-		return fmt.Sprintf("It requests %s of %s; the largest node, %s, has %s.", request.String(), name, largestNode, largest.String())
+		return fmt.Sprintf("It requests %s of %s; the largest node%s, %s, has %s.", request.String(), name, which, largestNode, largest.String())
 	case name == string(v1.ResourcePods):
-		return "Each node has as many pods as it may have."
+		return fmt.Sprintf("Each node%s has as many pods as it may have.", which)
 	}
-	return fmt.Sprintf("It requests %s of %s; the most that is free is %s, on %s.", request.String(), name, most.String(), mostNode)
+	return fmt.Sprintf("It requests %s of %s; the most that a node%s has free is %s, on %s.", request.String(), name, which, most.String(), mostNode)
 }
 
 // requested returns what the pods of a node request of a resource.
@@ -132,8 +144,16 @@ func lacksLabels(pod *v1.Pod, nodes []*framework.NodeInfo) (sentences []string) 
 			}
 		}
 	}
-	for key, values := range wanted {
-		known := sets.NewString()
+	var keys []string
+	for key := range wanted {
+		keys = append(keys, key)
+	}
+	sort.Strings(keys)
+	if len(keys) > namesOfPod {
+		keys = keys[:namesOfPod]
+	}
+	for _, key := range keys {
+		values, known := wanted[key], sets.NewString()
 		for _, node := range nodes {
 			if value, ok := node.Node().Labels[key]; ok {
 				known.Insert(value)
@@ -146,9 +166,8 @@ func lacksLabels(pod *v1.Pod, nodes []*framework.NodeInfo) (sentences []string) 
 			if len(some) > valuesOfLabel {
 				some = append(some[:valuesOfLabel], "…")
 			}
-			sentences = append(sentences, fmt.Sprintf("No node has %s=%s; its values are %s.", key, strings.Join(values, " or "), strings.Join(some, ", ")))
+			sentences = append(sentences, fmt.Sprintf("No node has %s=%s; its values are %s.", key, short(strings.Join(values, " or ")), strings.Join(some, ", ")))
 		}
 	}
-	sort.Strings(sentences)
 	return sentences
 }

@@ -7,23 +7,35 @@ import (
 	"testing"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
 
 func TestLacks(t *testing.T) {
+	quantities := func(name v1.ResourceName, amount string) v1.ResourceList {
+		return v1.ResourceList{name: resource.MustParse(amount)}
+	}
 	node := func(name, cpu, disk string, pods ...*v1.Pod) *framework.NodeInfo {
-		made := st.MakeNode().Name(name).Capacity(map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourcePods: "2"})
+		made := &v1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}, Status: v1.NodeStatus{Allocatable: quantities(v1.ResourceCPU, cpu)}}
+		made.Status.Allocatable[v1.ResourcePods] = resource.MustParse("2")
 		if disk != "" {
-			made.Label("disktype", disk)
+			made.Labels = map[string]string{"disktype": disk}
 		}
 		info := framework.NewNodeInfo(pods...)
-		info.SetNode(made.Obj())
+		info.SetNode(made)
 		return info
 	}
-	uses := func(cpu string) *v1.Pod {
-		return st.MakePod().Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu}).Obj()
+	requests := func(name v1.ResourceName, amount string) *v1.Pod {
+		return &v1.Pod{Spec: v1.PodSpec{Containers: []v1.Container{{Resources: v1.ResourceRequirements{Requests: quantities(name, amount)}}}}}
 	}
+	uses := func(cpu string) *v1.Pod { return requests(v1.ResourceCPU, cpu) }
+	affine := requests("example.com/gpu", "1")
+	affine.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
+		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
+			{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"x"}},
+		}}},
+	}}}
 	nodes := []*framework.NodeInfo{node("a", "8", "hdd", uses("100m")), node("b", "4", "ssd", uses("1"), uses("1")), node("c", "16", "")}
 	fit, taint := rejectedBy("NodeResourcesFit", "Insufficient cpu"), rejectedBy("TaintToleration", "a taint")
 	for name, tt := range map[string]struct {
@@ -34,24 +46,24 @@ func TestLacks(t *testing.T) {
 		// c has a taint, too, so its 16 CPUs are of no use.
 		"too large": {uses("9"), [][]*framework.Status{{fit}, {fit}, {taint, fit}}, []string{
 			"One reason alone keeps it from 2 nodes, such as a: Insufficient cpu (NodeResourcesFit).",
-			"It requests 9 of cpu; the largest node, a, has 8.",
+			"It requests 9 of cpu; the largest node that no other plugin rejects, a, has 8.",
 		}},
 		"not free": {uses("8"), [][]*framework.Status{{fit}, {fit}, {taint}}, []string{
 			"One reason alone keeps it from 2 nodes, such as a: Insufficient cpu (NodeResourcesFit).",
-			"It requests 8 of cpu; the most that is free is 7900m, on a.",
+			"It requests 8 of cpu; the most that a node that no other plugin rejects has free is 7900m, on a.",
 		}},
 		"as many pods as may be": {uses("1"), [][]*framework.Status{{taint}, {fit}, {taint}}, []string{
-			"One reason alone keeps it from 2 nodes, such as a: a taint (TaintToleration).", "Each node has as many pods as it may have.",
+			"One reason alone keeps it from 2 nodes, such as a: a taint (TaintToleration).", "Each node that no other plugin rejects has as many pods as it may have.",
 		}},
 		"a typo in a label, and another value": {
-			st.MakePod().NodeSelector(map[string]string{"disk-type": "ssd", "disktype": "nvme"}).Obj(),
+			&v1.Pod{Spec: v1.PodSpec{NodeSelector: map[string]string{"disk-type": "ssd", "disktype": "nvme"}}},
 			[][]*framework.Status{{fit, taint}, {fit, taint}, {fit, taint}},
-			[]string{"No node has disktype=nvme; its values are hdd, ssd.", "No node has the label disk-type."},
+			[]string{"No node has the label disk-type.", "No node has disktype=nvme; its values are hdd, ssd."},
 		},
 		"a resource that is nowhere, and node affinity": {
-			st.MakePod().Req(map[v1.ResourceName]string{"example.com/gpu": "1"}).NodeAffinityIn("zone", []string{"x"}).Obj(),
+			affine,
 			[][]*framework.Status{{fit, taint}, {fit, taint}, {fit, taint}},
-			[]string{"It requests 1 of example.com/gpu, which no node has.", "No node has the label zone."},
+			[]string{"It requests 1 of example.com/gpu; no node has any.", "No node has the label zone."},
 		},
 	} {
 		if got := Lacks(tt.pod, nodes, tt.rejections); !reflect.DeepEqual(got, tt.want) {

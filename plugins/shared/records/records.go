@@ -157,6 +157,7 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
+	r.dropGone()
 	kept := &pod{uid: p.UID, namespace: p.Namespace, name: p.Name}
 	if element, found := r.pods[p.UID]; found {
 		kept = element.Value.(*pod)
@@ -173,6 +174,19 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	kept.attempts = append(kept.attempts, a)
 	r.bytes += a.bytes
 	r.makeRoom()
+}
+
+// dropGone moves the two pods that have waited longest since their last attempt to those that are done, if they are gone.
+// Pods that wait are tried again, so all that are gone come to the end of the list.
+func (r *Recorder) dropGone() {
+	for i := 0; i < 2 && r.Sources.Pods != nil && r.waiting.Len() > 0; i++ {
+		oldest := r.waiting.Back().Value.(*pod)
+		if seen, err := r.Sources.Pods.Pods(oldest.namespace).Get(oldest.name); err == nil && seen.UID == oldest.uid && seen.Spec.NodeName == "" {
+			return
+		}
+		r.waiting.Remove(r.waiting.Back())
+		r.pods[oldest.uid] = r.done.PushBack(oldest)
+	}
 }
 
 // move moves a pod to the front of the list where its last attempt belongs.

@@ -277,9 +277,14 @@ func TestBounds(t *testing.T) {
 		r.End(a, p, "x", 1, 1, nil)
 		r.Bound(p)
 	}
+	var all []*v1.Pod
 	for i := 0; i < 40; i++ {
+		all = append(all, podNamed(fmt.Sprint("pod-", i)))
+	}
+	r.Sources.Pods = existing(all...)
+	for i, p := range all {
 		for attempt := 0; attempt <= attemptsOfPod; attempt++ {
-			unschedulable(r, podNamed(fmt.Sprint("pod-", i)), []int{1}, rejectedBy("Fit", fmt.Sprint("reason ", attempt)))
+			unschedulable(r, p, []int{1}, rejectedBy("Fit", fmt.Sprint("reason ", attempt)))
 		}
 		bind(fmt.Sprint("bound-", i))
 	}
@@ -296,6 +301,14 @@ func TestBounds(t *testing.T) {
 	bind("pod-39")
 	if r.waiting.Len() != 29 || r.done.Len() != 3 {
 		t.Errorf("after a binding, %d pods that wait and %d bound ones are kept", r.waiting.Len(), r.done.Len())
+	}
+	// Pods that are gone do not count as pods that wait.
+	r.Sources.Pods = existing(all[38])
+	for i := 0; i < 20; i++ {
+		unschedulable(r, all[38], []int{1}, rejectedBy("Fit", "no"))
+	}
+	if r.waiting.Len() != 1 || r.done.Len() != 3 {
+		t.Errorf("when all others are gone, %d pods that wait and %d others are kept, want 1 and 3", r.waiting.Len(), r.done.Len())
 	}
 	equalBytes(t, r)
 	r = newRecorder(Options{Pods: 3, Bytes: 1 << 20})

@@ -90,6 +90,10 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 		defer leave()
 		pod, err := s.readRequest(w, request, path)
 		if err != nil {
+			if request.Method == http.MethodPost && request.ProtoMajor == 1 {
+				// Otherwise net/http waits for the rest of the body before it answers.
+				w.Header().Set("Connection", "close")
+			}
 			answers.Send(w, request, nil, err)
 			return
 		}
@@ -202,7 +206,7 @@ func (s *server) read(path string, query url.Values) (interface{}, error) {
 
 // page returns the range of a list that the parameters limit and continue ask for, and the value of continue for the rest.
 func page(length int, query url.Values) (from, to int, next string, err error) {
-	numbers := map[string]int{"continue": 0, "limit": length}
+	numbers := map[string]int{"continue": 0, "limit": 0}
 	for name := range numbers {
 		text := query.Get(name)
 		if text == "" {
@@ -216,7 +220,7 @@ func page(length int, query url.Values) (from, to int, next string, err error) {
 	if from = numbers["continue"]; from > length {
 		from = length
 	}
-	if to = length; numbers["limit"] < length-from {
+	if to = length; numbers["limit"] > 0 && numbers["limit"] < length-from {
 		to = from + numbers["limit"]
 		next = strconv.Itoa(to)
 	}

@@ -3,10 +3,12 @@
 package records
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -261,6 +263,23 @@ func TestSilentSenders(t *testing.T) {
 	}
 	if answer := ask("silent", "GET", PodsPath, nil); answer.Code != http.StatusOK {
 		t.Errorf("afterwards the user gets %d", answer.Code)
+	}
+}
+
+// TestSilentSenderIsAnswered has a connection on which a manifest never arrives.
+func TestSilentSenderIsAnswered(t *testing.T) {
+	server := httptest.NewServer(newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true }))
+	defer server.Close()
+	conn, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", WhatIfPath)
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil || answer.StatusCode != http.StatusRequestTimeout {
+		t.Fatalf("got %v (%v), want 408", answer, err)
 	}
 }
 
