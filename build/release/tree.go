@@ -5,15 +5,20 @@ package release
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"slices"
 	"strings"
+
+	"golang.org/x/mod/modfile"
 
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/source"
@@ -56,7 +61,12 @@ type goPackage struct {
 // modules returns the modules of all packages that a command is compiled from, sorted by path. The linker omits
 // functions that are never called, so a binary may contain no code of some of them.
 func (t *tree) modules(command string) ([]Module, error) {
-	list := exec.Command("go", "list", "-mod=vendor", "-deps", "-tags=selinux,notest",
+	overlay, remove, err := t.overlay()
+	if err != nil {
+		return nil, err
+	}
+	defer remove()
+	list := exec.Command("go", "list", "-mod=vendor", "-overlay="+overlay, "-deps", "-tags=selinux,notest",
 		"-json=ImportPath,Standard,Module", command)
 	list.Dir = t.folder
 	list.Env = append(os.Environ(), "GOWORK=off", "GOFLAGS=", "GO111MODULE=on", "CGO_ENABLED=0", "GOOS=linux",
@@ -83,6 +93,45 @@ func (t *tree) modules(command string) ([]Module, error) {
 		found[module] = true
 	}
 	return slices.SortedFunc(maps.Keys(found), byPath), nil
+}
+
+// overlay writes a file for go list -overlay, with a go.mod that requires all vendored modules. The patches import
+// packages of some that upstream's go.mod does not name, and only that of the pinned release has been completed. Without
+// the line of a later Go, go list does not compare the file with vendor/modules.txt.
+func (t *tree) overlay() (file string, remove func(), err error) {
+	path := filepath.Join(t.folder, "go.mod")
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", nil, nextstep.With(err, "make tree")
+	}
+	parsed, err := modfile.ParseLax(path, content, nil)
+	if err != nil {
+		return "", nil, nextstep.With(err, "make tree")
+	}
+	required := map[string]bool{}
+	for _, require := range parsed.Require {
+		required[require.Mod.Path] = true
+	}
+	vendored, err := os.ReadFile(filepath.Join(t.folder, "vendor/modules.txt"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", nil, nextstep.With(err, "make tree")
+	}
+	completed := regexp.MustCompile(`(?m)^go [0-9.]+$`).ReplaceAllString(string(content), "go 1.13")
+	for line := range strings.Lines(string(vendored)) {
+		if fields := strings.Fields(line); len(fields) > 2 && fields[0] == "#" && fields[2] != "=>" && !required[fields[1]] {
+			required[fields[1]] = true
+			completed += "\nrequire " + fields[1] + " " + fields[2]
+		}
+	}
+	folder, err := os.MkdirTemp("", "release-*")
+	if err != nil {
+		return "", nil, err
+	}
+	replacement := filepath.Join(folder, "go.mod")
+	replaced, err := json.Marshal(map[string]map[string]string{"Replace": {path: replacement}})
+	file = filepath.Join(folder, "overlay.json")
+	err = errors.Join(err, os.WriteFile(replacement, []byte(completed+"\n"), 0o644), os.WriteFile(file, replaced, 0o644))
+	return file, func() { os.RemoveAll(folder) }, err
 }
 
 func (t *tree) moduleOf(imported goPackage) (Module, error) {
