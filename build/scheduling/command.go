@@ -129,19 +129,18 @@ func (o *options) addOutput(command *cobra.Command) {
 
 // completePods completes the name of a pod.
 func (o *options) completePods(command *cobra.Command, arguments []string, _ string) ([]string, cobra.ShellCompDirective) {
-	config, err := o.flags.ToRESTConfig()
-	if err != nil || len(arguments) > 0 {
+	if len(arguments) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	client, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveError
 	}
 	namespace, _, err := o.namespace()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	pods, err := client.Resource(podResource).Namespace(namespace).List(command.Context(), metav1.ListOptions{})
+	client, err := o.pods(namespace)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	pods, err := client.List(command.Context(), metav1.ListOptions{})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
@@ -152,7 +151,18 @@ func (o *options) completePods(command *cobra.Command, arguments []string, _ str
 	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
-var podResource = corev1.SchemeGroupVersion.WithResource("pods")
+// pods returns a client for the pods of a namespace.
+func (o *options) pods(namespace string) (dynamic.ResourceInterface, error) {
+	config, err := o.flags.ToRESTConfig()
+	if err != nil {
+		return nil, kubeconfigError(err)
+	}
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	return client.Resource(corev1.SchemeGroupVersion.WithResource("pods")).Namespace(namespace), nil
+}
 
 // podName parses an argument NAME or pod/NAME.
 func (o *options) podName(argument string) (namespace, name string, err error) {
@@ -294,11 +304,7 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string) (reques
 // admit makes a pod what the API server would make of it, by a dry run of its creation: that checks its namespace, its
 // service account and quotas, and sets its priority. A pod of a user who may not create pods stays as it is.
 func (o *options) admit(ctx context.Context, pod *unstructured.Unstructured) error {
-	config, err := o.flags.ToRESTConfig()
-	if err != nil {
-		return kubeconfigError(err)
-	}
-	client, err := dynamic.NewForConfig(config)
+	client, err := o.pods(pod.GetNamespace())
 	if err != nil {
 		return err
 	}
@@ -306,8 +312,7 @@ func (o *options) admit(ctx context.Context, pod *unstructured.Unstructured) err
 	like := pod.DeepCopy()
 	like.SetName("")
 	like.SetGenerateName(cmp.Or(pod.GetName(), pod.GetGenerateName()) + "-")
-	admitted, err := client.Resource(podResource).Namespace(pod.GetNamespace()).
-		Create(ctx, like, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+	admitted, err := client.Create(ctx, like, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 	switch {
 	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"):
 		return nil

@@ -187,11 +187,16 @@ func (p printer) scores(d decision) {
 	}
 }
 
-func (p printer) whatIf(answer whatIf) {
+// result prints the summary of a dry run, and what the pod lacks.
+func (p printer) result(answer whatIf) {
 	p.line("%s", answer.Summary)
 	for _, sentence := range answer.Lacks {
 		p.line("%s", sentence)
 	}
+}
+
+func (p printer) whatIf(answer whatIf) {
+	p.result(answer)
 	p.decision(answer.decision)
 	if p.wide {
 		p.line("\nScheduling paused for %s for this answer.", lasted(answer.Seconds))
@@ -199,10 +204,7 @@ func (p printer) whatIf(answer whatIf) {
 }
 
 func (p printer) nodes(answer whatIf) {
-	p.line("%s", answer.Summary)
-	for _, sentence := range answer.Lacks {
-		p.line("%s", sentence)
-	}
+	p.result(answer)
 	p.line("")
 	var rows [][]string
 	for _, verdict := range answer.Verdicts {
