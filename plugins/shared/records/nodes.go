@@ -59,7 +59,7 @@ func (r *Recorder) Node(name string) NodeRecord {
 		if summary := r.summary(kept); summary.Node == name {
 			node.Pods = append(node.Pods, summary)
 		}
-		attempt := kept.attempts[len(kept.attempts)-1].record()
+		attempt := kept.last().record()
 		of := PodAttempt{Namespace: kept.namespace, Name: kept.name, Time: attempt.Time, Attempt: attempt.Attempt}
 		for _, rejection := range attempt.Rejections {
 			for _, sample := range rejection.Sample {

@@ -48,7 +48,7 @@ func (r *Recorder) permit(p pod) []PermitWait {
 			return
 		}
 		for _, plugin := range waiting.GetPendingPlugins() {
-			waits = append(waits, PermitWait{Plugin: plugin, Since: p.attempts[len(p.attempts)-1].trail.permitted()})
+			waits = append(waits, PermitWait{Plugin: plugin, Since: p.last().trail.permitted()})
 		}
 	})
 	sort.Slice(waits, func(i, j int) bool { return waits[i].Plugin < waits[j].Plugin })
@@ -94,7 +94,7 @@ func (r *Recorder) makeQueue() Queue {
 	r.Sources.Permit(func(profile string, w framework.WaitingPod) {
 		p := waitingPod{where: InPermit, pod: w.GetPod(), profile: profile, attempts: 1, plugins: sets.NewString(w.GetPendingPlugins()...)}
 		if kept, found := known[p.pod.UID]; found {
-			last := kept.attempts[len(kept.attempts)-1]
+			last := kept.last()
 			p.since, p.first, p.attempts = last.trail.permitted(), last.first, last.number
 		}
 		waiting = append(waiting, p)
@@ -117,7 +117,7 @@ func (r *Recorder) makeQueue() Queue {
 			item.Until = &until
 		}
 		if kept, found := known[p.pod.UID]; found {
-			item.Summary = kept.attempts[len(kept.attempts)-1].summary()
+			item.Summary = kept.last().summary()
 		}
 		queue.Items = append(queue.Items, item)
 	}

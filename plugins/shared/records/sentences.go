@@ -13,7 +13,7 @@ import (
 
 // summary returns the result of the last attempt, updated with the current state of the pod in the cluster.
 func (r *Recorder) summary(p pod) PodSummary {
-	last := p.attempts[len(p.attempts)-1]
+	last := p.last()
 	summary := PodSummary{
 		Namespace: p.namespace, Name: p.name, UID: string(p.uid), Time: last.began, Attempt: last.number,
 		Result: last.result(), Summary: last.summary(),

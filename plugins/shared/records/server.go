@@ -15,6 +15,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
@@ -244,7 +245,7 @@ func (s *server) missing(namespace, name string) error {
 				"GET "+PodsPath+"/"+others[0]+"/"+name, named, strings.Join(others, ", "))
 		}
 		return because("there is no pod %s, or it has ended", "kubectl get pods --all-namespaces", named)
-	case !contains(s.Sources.Profiles, found.Spec.SchedulerName):
+	case !sets.NewString(s.Sources.Profiles...).Has(found.Spec.SchedulerName):
 		return because("pod %s has the schedulerName %s, and this scheduler has the profiles %s", "ask that scheduler",
 			named, found.Spec.SchedulerName, strings.Join(s.Sources.Profiles, ", "))
 	case found.Spec.NodeName != "":
@@ -266,15 +267,6 @@ func (s *server) namespacesOf(name string) (namespaces []string) {
 	}
 	sort.Strings(namespaces)
 	return namespaces
-}
-
-func contains(list []string, text string) bool {
-	for _, one := range list {
-		if one == text {
-			return true
-		}
-	}
-	return false
 }
 
 // standby returns the error of a scheduler that does not schedule.

@@ -68,8 +68,7 @@ func (r *Recorder) StepOf(p *v1.Pod, point string, status *framework.Status, beg
 	r.mutex.Lock()
 	var last *Attempt
 	if element, found := r.pods[p.UID]; found {
-		attempts := element.Value.(*pod).attempts
-		last = attempts[len(attempts)-1]
+		last = element.Value.(*pod).last()
 	}
 	r.mutex.Unlock()
 	last.Step(point, status, began)
