@@ -124,13 +124,9 @@ type queue struct {
 	Items []queuedPod
 	// Lengths also count pods that are not in Items.
 	Lengths queueLengths
-	History []queueLengths
 }
 
-type queueLengths struct {
-	Time                                   time.Time
-	Active, Backoff, Unschedulable, Permit int
-}
+type queueLengths struct{ Active, Backoff, Unschedulable, Permit int }
 
 type queuedPod struct {
 	Namespace, Name, Profile, Where, NominatedNode, Summary string

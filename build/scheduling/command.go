@@ -108,7 +108,7 @@ func (o *options) answer(ctx context.Context, request request, answer any, table
 		if err != nil {
 			return err
 		}
-		return printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(content)}, o.Out)
+		return printer.PrintObj(&runtime.Unknown{Raw: bytes.TrimSpace(content)}, Escaped{o.Out})
 	}
 	if err := decode(content, answer); err != nil {
 		return err
@@ -296,7 +296,6 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string) (reques
 		return asked, nextstep.With(fmt.Errorf("the API server does not accept the pod: %w", err),
 			"correct it; kubectl --namespace %s create --dry-run=server --filename %s checks it", pod.GetNamespace(), files[0])
 	}
-	asked.contentType = "application/json"
 	asked.body, err = pod.MarshalJSON()
 	return asked, err
 }

@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -23,30 +22,26 @@ func (m moved) Unwrap() error { return m.error }
 
 var errStandby = errors.New("does not lead")
 
-// judge returns the content of an answer, unless it is an error or is not from the leader.
-func (s *scheduler) judge(session *session, request request, response *http.Response, content []byte) ([]byte, error) {
-	leader := session.leader
-	if response.StatusCode != http.StatusOK {
-		return nil, s.failure(leader, request, response, failureOf(response, content))
-	}
+// check returns an error unless an answer is from the leader.
+func (s *scheduler) check(leader leader, request request, content []byte) error {
 	if request.path == loadPath {
-		return content, nil // a plugin's answer, which does not report the leader
+		return nil // a plugin's answer, which does not report the leader
 	}
 	var found answer
 	if err := json.Unmarshal(content, &found); err != nil {
-		return nil, nextstep.With(fmt.Errorf("the answer of the scheduler in pod %s is not JSON: %w", leader, err),
+		return nextstep.With(fmt.Errorf("the answer of the scheduler in pod %s is not JSON: %w", leader, err),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image", leader.namespace, leader.pod)
 	}
 	if !found.Leader {
-		return nil, s.standby(leader)
+		return s.standby(leader)
 	}
 	if found.LeaderIdentity != "" && found.LeaderIdentity != leader.identity {
-		return nil, moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads with another lease than %s, whose holder is %s",
-			leader, s.lease, escape(leader.identity)),
+		return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s leads with another lease than %s, whose holder is %s",
+			leader, s.lease, leader.identity),
 			"set --lease to its lease; or kubectl --namespace %s get lease %s, and if its holder stays the same, check where the holder runs",
 			s.lease.Namespace, s.lease.Name)}
 	}
-	return content, nil
+	return nil
 }
 
 func (s *scheduler) standby(leader leader) error {
@@ -54,42 +49,27 @@ func (s *scheduler) standby(leader leader) error {
 		"kubectl --namespace %s get lease %s, and if its holder stays the same, ask again", s.lease.Namespace, s.lease.Name)}
 }
 
-// failureOf returns the error in an answer: a Status, or the text of a server that sends none.
-func failureOf(response *http.Response, content []byte) *apierrors.StatusError {
-	failure := &apierrors.StatusError{}
-	status := &failure.ErrStatus
-	if json.Unmarshal(content, status) != nil || status.Kind != "Status" {
-		*status = metav1.Status{Message: string(content)}
+// failure returns the error of a request, with the next command.
+func (s *scheduler) failure(leader leader, request request, failure error) error {
+	refused := apierrors.APIStatus(nil)
+	if !errors.As(failure, &refused) {
+		return lost(leader, failure)
 	}
-	if status.Reason == "" {
-		status.Reason = apierrors.NewGenericServerResponse(response.StatusCode, "", schema.GroupResource{}, "", "", 0, false).ErrStatus.Reason
-	}
-	const longest = 2000
-	status.Code, status.Message = int32(response.StatusCode), strings.TrimSpace(status.Message[:min(len(status.Message), longest)])
-	status.Message = escape(status.Message)
-	if status.Details == nil {
-		status.Details = &metav1.StatusDetails{}
-	}
-	return failure
-}
-
-// failure returns an error with the next command.
-func (s *scheduler) failure(leader leader, request request, response *http.Response, failure *apierrors.StatusError) error {
-	status := failure.ErrStatus
+	status, verb := refused.Status(), strings.ToLower(request.verb())
 	switch {
 	case status.Reason == reasonStandby:
 		return s.standby(leader)
 	case apierrors.IsUnauthorized(failure):
 		return nextstep.With(fmt.Errorf("the scheduler in pod %s cannot authenticate you (401 Unauthorized): %w", leader, failure),
-			"kubectl auth can-i %s %s, and check that your credentials are a client certificate or a token", request.verb(), request.path)
+			"kubectl auth can-i %s %s, and check that your credentials are a client certificate or a token", verb, request.path)
 	case apierrors.IsForbidden(failure):
-		return nextstep.With(fmt.Errorf("you are not allowed to %s the path %s of the scheduler (nonResourceURLs): %w", request.verb(), request.path, failure),
+		return nextstep.With(fmt.Errorf("you are not allowed to %s the path %s of the scheduler (nonResourceURLs): %w", verb, request.path, failure),
 			"kubectl auth can-i %s %s; the ClusterRole %s of manifests/examples/records/read-scheduling-records.yaml allows it",
-			request.verb(), request.path, roleFor(request.path))
+			verb, request.path, roleFor(request.path))
 	case apierrors.IsNotFound(failure) && request.path == loadPath:
 		return nextstep.With(fmt.Errorf("no profile of the scheduler in pod %s enables NodeLoad, or it is another version or stock", leader),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image and configuration", leader.namespace, leader.pod)
-	case apierrors.IsNotFound(failure) && status.Details.Kind == "":
+	case apierrors.IsNotFound(failure) && (status.Details == nil || status.Details.Kind == ""):
 		return nextstep.With(fmt.Errorf("the scheduler in pod %s does not serve %s: its records are disabled (--record-pods=0), or it is another version or stock", leader, request.path),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image and command", leader.namespace, leader.pod)
 	case apierrors.IsNotFound(failure):
@@ -99,12 +79,25 @@ func (s *scheduler) failure(leader leader, request request, response *http.Respo
 		return nextstep.With(failure, "kubectl scheduling --namespace %s why %s", namespace, name)
 	}
 	next := "kubectl --namespace " + leader.namespace + " logs " + leader.pod
-	for _, cause := range status.Details.Causes {
-		if cause.Type == nextCommand {
-			next = escape(cause.Message)
+	if status.Details != nil {
+		for _, cause := range status.Details.Causes {
+			if cause.Type == nextCommand {
+				next = cause.Message
+			}
 		}
 	}
-	return nextstep.With(fmt.Errorf("the scheduler in pod %s returned %s: %w", leader, escape(response.Status), failure), "%s", next)
+	return nextstep.With(fmt.Errorf("the scheduler in pod %s returned %d (%s): %w", leader, status.Code, http.StatusText(int(status.Code)), failure), "%s", next)
+}
+
+// lost returns the error for a failed connection.
+func lost(leader leader, err error) error {
+	var outer *url.Error
+	if errors.As(err, &outer) {
+		// Its URL is only valid in the pod.
+		err = outer.Err
+	}
+	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", leader, err),
+		"kubectl --namespace %s get pod %s; or the same command with a longer --request-timeout", leader.namespace, leader.pod)}
 }
 
 // roleFor returns the ClusterRole that allows access to a path.
@@ -117,7 +110,7 @@ func roleFor(path string) string {
 
 // elsewhere returns a command that shows more of a pod without records.
 func elsewhere(pod, path string) string {
-	namespace, name, _ := strings.Cut(escape(pod), "/")
+	namespace, name, _ := strings.Cut(pod, "/")
 	command := fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
 	if path == whatIfPath {
 		return command

@@ -254,29 +254,6 @@ func TestFunnel(t *testing.T) {
 	}
 }
 
-func TestChart(t *testing.T) {
-	start := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	var q queue
-	for i := 0; i < 360; i++ {
-		q.History = append(q.History, queueLengths{Time: start.Add(time.Duration(i) * 10 * time.Second), Active: i % 2, Unschedulable: i})
-	}
-	got := q.Chart()
-	if len(got.Parts) != 4 || len(got.Rows) != 12 || got.Rows[0].Unschedulable != 359 {
-		t.Fatalf("%d parts, rows: %v", len(got.Parts), got.Rows)
-	}
-	waits := got.Parts[2]
-	if waits.Words != "0 at 12:00 UTC, at most 359 at 12:59 UTC, 359 at 12:59 UTC" || waits.Now != 359 || waits.Most != 359 {
-		t.Errorf("%+v", waits)
-	}
-	if !strings.HasPrefix(waits.Line, "0,100 0.0,100.0 2.8,99.7 ") || !strings.HasSuffix(waits.Line, " 1000.0,0.0 1000,100") {
-		t.Errorf("its line: %s", waits.Line)
-	}
-	q.History = q.History[:1]
-	if got := q.Chart(); got.Parts[0].Line != "0,100 1000.0,100.0 1000,100" || len(got.Rows) != 1 {
-		t.Errorf("one sample: %+v", got)
-	}
-}
-
 func TestWordsForFigures(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
 		{lasted(0), "0s"}, {lasted(0.000042), "42µs"}, {lasted(0.0032), "3.2ms"}, {lasted(119), "119s"}, {lasted(1e6), "11d"},

@@ -96,7 +96,7 @@ func TestPage(t *testing.T) {
 		{"HEAD", "/scheduling/queue", "", "GET /scheduling/queue", ""},
 		{"GET", "/scheduling/what-if", "", "", "<textarea"},
 		{"GET", "/scheduling/what-if?pod=a%2Fb&nodes=all&other=x", "", "GET /scheduling/what-if?nodes=all&pod=a%2Fb", `value="a/b"`},
-		{"POST", "/scheduling/what-if", "manifest=kind%3A+%3Cb%3E", "POST /scheduling/what-if application/yaml kind: <b>", "kind: &lt;b&gt;</textarea>"},
+		{"POST", "/scheduling/what-if", "manifest=kind%3A+%3Cb%3E", `POST /scheduling/what-if application/json {"kind":"\u003cb\u003e"}`, "kind: &lt;b&gt;</textarea>"},
 	} {
 		asked = nil
 		response, body := ask(user, tt.method, base+tt.path, tt.body, "Content-Type", "application/x-www-form-urlencoded",

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/yaml"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -27,15 +29,10 @@ type pages struct {
 
 // NewPages returns a handler for the pages of the scheduler at the URL base. client sends the reader's credentials. The
 // handler does not authenticate its own clients, unlike kubectl scheduling page.
-func NewPages(client *http.Client, base string) http.Handler {
-	s, one := &scheduler{}, &session{client: client, base: base}
-	return pages{func(ctx context.Context, question request) ([]byte, error) {
-		response, content, err := one.send(ctx, question)
-		if err != nil {
-			return nil, err
-		}
-		return s.judge(one, question, response, content)
-	}}
+func NewPages(client *http.Client, base string) (http.Handler, error) {
+	through, err := newClient(&rest.Config{Host: base}, client)
+	s, one := &scheduler{}, &session{client: through}
+	return pages{func(ctx context.Context, question request) ([]byte, error) { return s.askOne(ctx, one, question) }}, err
 }
 
 func setHeaders(header http.Header) {
@@ -115,7 +112,11 @@ func (p pages) find(from *http.Request, v *view) ([]byte, error) {
 			return nil, nextstep.With(fmt.Errorf("the form cannot be read: %w", err), "kubectl scheduling what-if --filename FILE")
 		}
 		v.Manifest = from.PostForm.Get("manifest")
-		question.body, question.contentType = []byte(v.Manifest), "application/yaml"
+		manifest, err := yaml.YAMLToJSONStrict([]byte(v.Manifest))
+		if err != nil {
+			return nil, nextstep.With(fmt.Errorf("the manifest is neither YAML nor JSON: %w", err), "correct it, and send it again")
+		}
+		question.body = manifest
 	} else if question.path == whatIfPath && v.Pod == "" {
 		return nil, nil
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
-	"time"
 )
 
 // stage is a row of the funnel: a text above a bar. The edges of the bar represent the rejected nodes.
@@ -132,78 +130,4 @@ func percent(number, of any) string {
 		return "0.5"
 	}
 	return strconv.FormatFloat(100*n/all, 'f', 2, 64)
-}
-
-// chart is the history of the queue. Rows is a selection of its lengths.
-type chart struct {
-	From, To time.Time
-	Parts    []curve
-	Rows     []queueLengths
-}
-
-// curve is the history of one part of the queue.
-type curve struct {
-	Where, About string
-	Now, Most    int
-	Words        string
-	// Line are the points of the curve, in a picture of 1,000 by 100.
-	Line string
-}
-
-// historyRows is about how many rows the table of the history has.
-const historyRows = 12
-
-var partsOfTheQueue = []struct {
-	where, about string
-	of           func(queueLengths) int
-}{
-	{"Active", "are scheduled next", func(l queueLengths) int { return l.Active }},
-	{"Backoff", "failed recently, and are retried after their backoff", func(l queueLengths) int { return l.Backoff }},
-	{"Unschedulable", "wait for an event that may make them schedulable, or for some minutes", func(l queueLengths) int { return l.Unschedulable }},
-	{"Permit", "have a node, and wait for Permit plugins", func(l queueLengths) int { return l.Permit }},
-}
-
-// Chart returns the picture of the queue's history.
-func (q queue) Chart() chart {
-	var c chart
-	history := q.History
-	if !q.Lengths.Time.IsZero() {
-		history = append(slices.Clip(history), q.Lengths)
-	}
-	if len(history) == 0 {
-		return c
-	}
-	last := len(history) - 1
-	c.From, c.To = history[0].Time, history[last].Time
-	for i := last; i >= 0; i -= 1 + last/historyRows {
-		c.Rows = append(c.Rows, history[i])
-	}
-	for _, part := range partsOfTheQueue {
-		c.Parts = append(c.Parts, newCurve(part.where, part.about, history, part.of))
-	}
-	return c
-}
-
-func newCurve(where, about string, history []queueLengths, of func(queueLengths) int) curve {
-	first, last := history[0], history[len(history)-1]
-	longest := slices.MaxFunc(history, func(a, b queueLengths) int { return of(a) - of(b) })
-	c := curve{Where: where, About: about, Now: of(last), Most: of(longest)}
-	points := []string{"0,100"}
-	span := last.Time.Sub(first.Time)
-	for i, l := range history {
-		x, y := 0.0, 100.0
-		if span > 0 {
-			x = 1000 * float64(l.Time.Sub(first.Time)) / float64(span)
-		} else if i == len(history)-1 {
-			x = 1000
-		}
-		if c.Most > 0 {
-			y = 100 - 100*float64(of(l))/float64(c.Most)
-		}
-		points = append(points, fmt.Sprintf("%.1f,%.1f", x, y))
-	}
-	c.Line = strings.Join(append(points, "1000,100"), " ")
-	c.Words = fmt.Sprintf("%d at %s, at most %d at %s, %d at %s",
-		of(first), clock(first.Time), c.Most, clock(longest.Time), c.Now, clock(last.Time))
-	return c
 }

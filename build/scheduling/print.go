@@ -17,8 +17,10 @@ import (
 const (
 	// none fills an empty cell, as in kubectl.
 	none = "<none>"
-	// fewNodes limits the nodes with scores, and the names in a list, unless all are requested.
-	fewNodes = 4
+	// fewNodes limits the nodes with scores, and the names in a list, and widthOfCell the characters of a cell, unless all
+	// are requested.
+	fewNodes    = 4
+	widthOfCell = 80
 )
 
 // printer prints an answer. It prints values from the cluster only with line and table, which escape them.
@@ -51,6 +53,9 @@ func (p printer) table(title string, header []string, rows [][]string) {
 		for i, cell := range row {
 			if i > 0 {
 				fmt.Fprint(writer, "\t")
+			}
+			if !p.wide {
+				cell = cut(cell, widthOfCell)
 			}
 			fmt.Fprint(writer, escape(cmp.Or(cell, none)))
 		}

@@ -24,12 +24,12 @@ const (
     "preemption": {"candidates": 2, "sample": ["n1", "n2"], "node": "n1", "victims": ["a/b"], "victimCount": 3},
     "words": [{"plugin": "Coscheduling", "text": "2 of 3 pods are there"}]
   }, {"time": "2024-01-01T11:58:00Z", "attempt": 2, "queuedSeconds": 0.001, "result": "Unschedulable"}]}`
-	waitsText = `None of 6 nodes fits; 5: Insufficient cpu; 1: node(s) had taint {only: \x1b[31m}, that the pod didn't tolerate.
+	waitsText = `None of 6 nodes fits; 5: Insufficient cpu; 1: node(s) had taint {only: \u001b[31m}, that the pod didn't tolerate.
 
 Rejected:
-NODES   PLUGIN             REASONS                                                            SUCH AS
-5       NodeResourcesFit   Insufficient cpu                                                   n1, n2, n3, n4, …
-1       an extender        node(s) had taint {only: \x1b[31m}, that the pod didn't tolerate   cp1
+NODES   PLUGIN             REASONS                                                              SUCH AS
+5       NodeResourcesFit   Insufficient cpu                                                     n1, n2, n3, n4, …
+1       an extender        node(s) had taint {only: \u001b[31m}, that the pod didn't tolerate   cp1
 
 Preemption:
 Evictions would make room on 2 nodes, such as n1, n2. To be evicted from node n1: 3 pods, a/b.
@@ -139,9 +139,10 @@ func TestTables(t *testing.T) {
 func TestEscape(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ‘Ünïcode’ – 世界": "plain ‘Ünïcode’ – 世界",
-		"\x1b]0;title\a\r\n\t": `\x1b]0;title\a\r\n\t`,
+		"\x1b]0;title\a\r\n\t": `\u001b]0;title\u0007\u000d\u000a\u0009`,
 		"\u202eback\u009b2J":   `\u202eback\u009b2J`,
 		"C:\\x1b \"quoted\"":   `C:\x1b "quoted"`,
+		"\U000e0041":           `\udb40\udc41`,
 	} {
 		if got := escape(text); got != want {
 			t.Errorf("%q: got %s, want %s", text, got, want)

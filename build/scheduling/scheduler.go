@@ -5,7 +5,6 @@
 package scheduling
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,8 +16,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/transport"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -28,9 +27,8 @@ const (
 	trustLease = 5 * time.Second
 	// slow is how long an operation takes before a progress line is printed.
 	slow = 2 * time.Second
-	// tries limits the attempts while the scheduler returns 429; longestPause limits each wait between them.
-	tries        = 5
-	longestPause = 10 * time.Second
+	// retries limits the attempts after the scheduler has returned 429.
+	retries = 4
 )
 
 // scheduler is the leading scheduler.
@@ -53,15 +51,13 @@ type scheduler struct {
 type session struct {
 	leader leader
 	tunnel *tunnel
-	client *http.Client
-	// base is the beginning of all URLs.
-	base string
+	client *rest.RESTClient
 }
 
 func newScheduler(config *rest.Config, lease lease, progress io.Writer) (*scheduler, error) {
 	if as := config.Impersonate; as.UserName != "" || as.UID != "" || len(as.Groups) > 0 {
 		return nil, nextstep.With(errors.New("the scheduler does not support impersonation, and would use your own permissions instead of those of --as"),
-			"leave out --as (or as: of the kubeconfig's user), or use the other user's credentials: --kubeconfig FILE, --token or --user")
+			"leave out --as (or as: of the kubeconfig's user), or use the other user's credentials: --kubeconfig FILE, --context or --user")
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
@@ -110,9 +106,7 @@ func (s *scheduler) reach(ctx context.Context) (*session, error) {
 		tunnel.close()
 		return nil, err
 	}
-	// In the pod, the scheduler is on the loopback address.
-	base := "https://localhost:" + strconv.Itoa(found.port)
-	s.session = &session{found, tunnel, &http.Client{Transport: through, Timeout: s.config.Timeout}, base}
+	s.session = &session{found, tunnel, through}
 	return s.session, nil
 }
 
@@ -131,47 +125,55 @@ func (s *scheduler) close() {
 
 func (s *scheduler) drop() {
 	if s.session != nil {
-		s.session.client.CloseIdleConnections()
+		s.session.client.Client.CloseIdleConnections()
 		s.session.tunnel.close()
 		s.session = nil
 	}
 }
 
-// through returns a transport that sends requests through a tunnel with the user's own credentials.
+// through returns a client that sends requests through a tunnel with the user's own credentials.
 //
 // The scheduler's certificate is not verified, because the scheduler signs itself a new one at each start. The API
 // server is trusted instead; its certificate is verified. It and kubelet connect to the pod, and nothing else on this
 // machine or the network is in between. So anyone who can create pods there, or is root on the node, could answer. They
 // could also replace the scheduler itself. Another pod in the node's network could answer too, if it takes the port
 // while no scheduler runs.
-func (s *scheduler) through(tunnel *tunnel) (http.RoundTripper, error) {
+func (s *scheduler) through(tunnel *tunnel) (*rest.RESTClient, error) {
 	config := rest.CopyConfig(s.config)
+	// In the pod, the scheduler is on the loopback address.
+	config.Host, config.APIPath = "https://localhost:"+strconv.Itoa(tunnel.leader.port), ""
 	config.Dial = tunnel.dial
 	config.Proxy = func(*http.Request) (*url.URL, error) { return nil, nil }
-	settings, err := config.TransportConfig()
+	// These verify the API server, not the scheduler.
+	config.CAFile, config.CAData, config.ServerName = "", nil, ""
+	config.Insecure = true
+	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err
 	}
-	// These verify the API server, not the scheduler.
-	settings.TLS.CAFile, settings.TLS.CAData, settings.TLS.ServerName = "", nil, ""
-	settings.TLS.Insecure = true
-	return transport.New(settings)
+	return newClient(config, client)
+}
+
+// newClient returns a client for a scheduler.
+func newClient(config *rest.Config, client *http.Client) (*rest.RESTClient, error) {
+	config.QPS = -1
+	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
+	return rest.UnversionedRESTClientForConfigAndClient(config, client)
 }
 
 // request is a question to a scheduler.
 type request struct {
 	path  string
 	query url.Values
-	// body is posted with contentType. If it is nil, the request is a GET.
-	body        []byte
-	contentType string
+	// body is posted as JSON. If it is nil, the request is a GET.
+	body []byte
 }
 
 func (r request) verb() string {
 	if r.body != nil {
-		return "post"
+		return http.MethodPost
 	}
-	return "get"
+	return http.MethodGet
 }
 
 // ask returns the leader's answer. If the lease has moved meanwhile, it asks the new leader once.
@@ -203,26 +205,20 @@ func (s *scheduler) ask(ctx context.Context, request request) ([]byte, error) {
 	return s.askOne(ctx, session, request)
 }
 
-// askOne returns one scheduler's answer, and retries if that returns 429.
+// askOne returns one scheduler's answer.
 func (s *scheduler) askOne(ctx context.Context, session *session, request request) ([]byte, error) {
 	defer s.waiting("the answer of the scheduler in pod %s", session.leader)()
-	for try := 1; ; try++ {
-		response, content, err := session.send(ctx, request)
-		if err != nil {
-			return nil, err
-		}
-		if response.StatusCode != http.StatusTooManyRequests || try == tries {
-			return s.judge(session, request, response, content)
-		}
-		pause := time.Second
-		if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds >= 0 {
-			pause = min(time.Duration(seconds)*time.Second, longestPause)
-		}
-		fmt.Fprintf(s.progress, "the scheduler returned 429 (too many requests): retrying in %s\n", pause)
-		if err := sleep(ctx, pause); err != nil {
-			return nil, err
-		}
+	address := url.URL{Path: request.path, RawQuery: request.query.Encode()}
+	asked := session.client.Verb(request.verb()).RequestURI(address.String()).MaxRetries(retries).SetHeader("Accept", "application/json")
+	if request.body != nil {
+		asked.Body(request.body).SetHeader("Content-Type", "application/json")
 	}
+	result := asked.Do(ctx)
+	content, err := result.Raw()
+	if err != nil {
+		return nil, s.failure(session.leader, request, result.Error())
+	}
+	return content, s.check(session.leader, request, content)
 }
 
 func sleep(ctx context.Context, pause time.Duration) error {
@@ -232,45 +228,4 @@ func sleep(ctx context.Context, pause time.Duration) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-}
-
-func (s *session) send(ctx context.Context, request request) (*http.Response, []byte, error) {
-	var body io.Reader
-	method := http.MethodGet
-	if request.body != nil {
-		method, body = http.MethodPost, bytes.NewReader(request.body)
-	}
-	address := url.URL{Path: request.path, RawQuery: request.query.Encode()}
-	sent, err := http.NewRequestWithContext(ctx, method, s.base+address.String(), body)
-	if err != nil {
-		return nil, nil, err
-	}
-	sent.Header.Set("Accept", "application/json")
-	if request.body != nil {
-		sent.Header.Set("Content-Type", request.contentType)
-	}
-	response, err := s.client.Do(sent)
-	if err != nil {
-		return nil, nil, s.lost(err)
-	}
-	defer response.Body.Close()
-	content, err := io.ReadAll(io.LimitReader(response.Body, largestAnswer))
-	if err != nil {
-		return nil, nil, s.lost(err)
-	}
-	return response, content, nil
-}
-
-// largestAnswer, in bytes, is much larger than the answers of a cluster with 15,000 nodes.
-const largestAnswer = 256 << 20
-
-// lost returns the error for a failed connection.
-func (s *session) lost(err error) error {
-	var outer *url.Error
-	if errors.As(err, &outer) {
-		// Its URL is only valid in the pod.
-		err = outer.Err
-	}
-	return moved{nextstep.With(fmt.Errorf("the scheduler in pod %s does not answer: %w", s.leader, err),
-		"kubectl --namespace %s get pod %s; or the same command with a longer --request-timeout", s.leader.namespace, s.leader.pod)}
 }

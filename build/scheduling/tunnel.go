@@ -107,7 +107,7 @@ func (t *tunnel) dial(context.Context, string, string) (net.Conn, error) {
 	go func() {
 		message, _ := io.ReadAll(errorStream)
 		if len(message) > 0 {
-			conn.refused <- nextstep.With(fmt.Errorf("kubelet cannot reach the scheduler in pod %s on its port %d: %s", t.leader, t.leader.port, escape(string(message))),
+			conn.refused <- nextstep.With(fmt.Errorf("kubelet cannot reach the scheduler in pod %s on its port %d: %s", t.leader, t.leader.port, message),
 				"kubectl --namespace %s logs %s", t.leader.namespace, t.leader.pod)
 		}
 		close(conn.refused)

@@ -5,9 +5,11 @@ package scheduling
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf16"
 
 	"k8s.io/apimachinery/pkg/util/duration"
 )
@@ -17,19 +19,31 @@ import (
 // otherPlugins is the plugin name of the rejections in an answer that exceed the limit of separate texts.
 const otherPlugins = "…"
 
-// escape quotes characters that a terminal would interpret or hide: control characters, and those that change the text
-// direction.
-func escape(text string) string {
+// escape replaces characters that a terminal would interpret or hide by their number, as in JSON: control characters, and
+// those that change the text direction.
+func escape(text string) string { return escapeBut(text, "") }
+
+// escapeBut does not replace the characters in kept.
+func escapeBut(text, kept string) string {
 	var safe strings.Builder
 	for _, r := range text {
-		if strconv.IsGraphic(r) {
+		if strconv.IsGraphic(r) || strings.ContainsRune(kept, r) {
 			safe.WriteRune(r)
-		} else {
-			quoted := strconv.QuoteRuneToASCII(r)
-			safe.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&safe, "\\u%04x", unit)
 		}
 	}
 	return safe.String()
+}
+
+// Escaped writes whole texts of several lines to a terminal, and escapes them. JSON stays the same value.
+type Escaped struct{ io.Writer }
+
+func (e Escaped) Write(content []byte) (int, error) {
+	_, err := io.WriteString(e.Writer, escapeBut(string(content), "\n\t"))
+	return len(content), err
 }
 
 // counted returns a number and a noun, which is in the plural unless the number is 1.

@@ -34,7 +34,7 @@ func main() {
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
 		os.Exit(130)
 	default:
-		nextstep.Print(os.Stderr, err, "fix the error above, then run the same command again")
+		nextstep.Print(scheduling.Escaped{Writer: os.Stderr}, err, "fix the error above, then run the same command again")
 		os.Exit(1)
 	}
 }

@@ -18,7 +18,7 @@ const (
 	// QueuePath is the path of the list of pending pods, with the plugins that they wait for.
 	QueuePath = "/scheduling/queue"
 	// WhatIfPath is the path of dry-run scheduling: GET with the parameter pod=NAMESPACE/NAME for a pending pod, POST
-	// with a manifest (JSON or YAML) as the body for another pod. With nodes=all, the answer has a verdict for each
+	// with a manifest (JSON) as the body for another pod. With nodes=all, the answer has a verdict for each
 	// node.
 	WhatIfPath = "/scheduling/what-if"
 	// OpenAPIPath has the schema of all answers, in OpenAPI 2.
@@ -266,8 +266,6 @@ type Queue struct {
 	Items   []QueuedPod  `json:"items"`
 	// Continue is as in a PodList.
 	Continue string `json:"continue,omitempty"`
-	// History has the lengths of the parts in the last hour, the oldest first.
-	History []QueueLengths `json:"history"`
 }
 
 // QueuedPod is a pending pod.
@@ -295,9 +293,8 @@ type QueuedPod struct {
 
 // QueueLengths is the number of pods in each part of the queue.
 type QueueLengths struct {
-	Time          time.Time `json:"time"`
-	Active        int       `json:"active"`
-	Backoff       int       `json:"backoff"`
-	Unschedulable int       `json:"unschedulable"`
-	Permit        int       `json:"permit"`
+	Active        int `json:"active"`
+	Backoff       int `json:"backoff"`
+	Unschedulable int `json:"unschedulable"`
+	Permit        int `json:"permit"`
 }

@@ -13,14 +13,12 @@ import (
 	"strings"
 	"time"
 
-	yamlv2 "gopkg.in/yaml.v2"
 	v1 "k8s.io/api/core/v1"
 	podutil "k8s.io/kubernetes/pkg/api/pod"
 	"k8s.io/kubernetes/pkg/apis/core"
 	corev1 "k8s.io/kubernetes/pkg/apis/core/v1"
 	"k8s.io/kubernetes/pkg/apis/core/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
-	"sigs.k8s.io/yaml"
 )
 
 const (
@@ -28,8 +26,8 @@ const (
 	bytesOfManifest = 256 << 10
 	// timeOfManifest limits the time in which a manifest must arrive.
 	timeOfManifest = 5 * time.Second
-	// sizeOfValue is added to the size of each value in a manifest, for the objects that are created and validated.
-	sizeOfValue = 64
+	// valuesOfManifest limits the objects and lists in a manifest, because each becomes larger than its text.
+	valuesOfManifest = 4096
 	// termsOfManifest limits the terms and constraints that are compared with all pods.
 	termsOfManifest = 64
 )
@@ -39,11 +37,9 @@ func (r *Recorder) podOf(request *http.Request) (func() (*v1.Pod, error), error)
 	if request.Method != http.MethodPost {
 		return func() (*v1.Pod, error) { return r.pending(request.URL.Query().Get("pod")) }, nil
 	}
-	switch kind, _, _ := mime.ParseMediaType(request.Header.Get("Content-Type")); kind {
-	case "application/json", "application/yaml":
-	default:
+	if kind, _, _ := mime.ParseMediaType(request.Header.Get("Content-Type")); kind != "application/json" {
 		return nil, answers.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
-			"send it with the header Content-Type: application/yaml, or application/json")
+			"send it as JSON, with the header Content-Type: application/json: kubectl create --dry-run=client --output json prints it")
 	}
 	content, err := readBody(request)
 	if err != nil {
@@ -108,27 +104,23 @@ func (r *Recorder) pending(named string) (*v1.Pod, error) {
 
 // decode returns the pod of a manifest.
 func decode(content []byte) (*v1.Pod, error) {
+	if values := bytes.Count(content, []byte("{")) + bytes.Count(content, []byte("[")); values > valuesOfManifest {
+		return nil, answers.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest has %d objects and lists", values),
+			fmt.Sprintf("send one with at most %d", valuesOfManifest))
+	}
 	pod := &v1.Pod{}
-	// The content selects the decoder, because almost all JSON is also YAML.
-	isJSON := json.Valid(content)
-	err := checkSize(content, isJSON)
-	switch {
-	case err != nil:
-	case isJSON:
-		decoder := json.NewDecoder(bytes.NewReader(content))
-		decoder.DisallowUnknownFields()
-		err = decoder.Decode(pod)
-	case bytes.Contains(content, []byte("\n---")):
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(pod)
+	if err == nil && decoder.More() {
 		err = errors.New("it has several documents")
-	default:
-		err = yaml.UnmarshalStrict(content, pod)
 	}
 	if err != nil || pod.Kind != "Pod" || pod.APIVersion != "v1" {
 		message := fmt.Sprintf("the manifest is of kind %q in version %q", short(pod.Kind), short(pod.APIVersion))
 		if err != nil {
 			message = "the manifest cannot be decoded: " + short(err.Error())
 		}
-		return nil, answers.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON or YAML")
+		return nil, answers.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON")
 	}
 	if pod.Spec.PriorityClassName != "" && pod.Spec.Priority == nil {
 		return nil, answers.Refuse(http.StatusBadRequest,
@@ -164,50 +156,6 @@ func termsOf(spec *v1.PodSpec) int {
 		terms += len(a.RequiredDuringSchedulingIgnoredDuringExecution) + len(a.PreferredDuringSchedulingIgnoredDuringExecution)
 	}
 	return terms
-}
-
-// checkSize returns an error if a manifest is much larger than its text, because of aliases or many small values.
-func checkSize(content []byte, isJSON bool) error {
-	var decoded interface{}
-	unmarshal := yamlv2.Unmarshal
-	if isJSON {
-		unmarshal = json.Unmarshal
-	}
-	if err := unmarshal(content, &decoded); err != nil {
-		return err
-	}
-	left := 2 * bytesOfManifest
-	var take func(value interface{}) bool
-	take = func(value interface{}) bool {
-		left -= sizeOfValue
-		switch value := value.(type) {
-		case string:
-			left -= len(value)
-		case []interface{}:
-			for _, item := range value {
-				if !take(item) {
-					return false
-				}
-			}
-		case map[interface{}]interface{}:
-			for key, item := range value {
-				if !take(key) || !take(item) {
-					return false
-				}
-			}
-		case map[string]interface{}:
-			for key, item := range value {
-				if !take(key) || !take(item) {
-					return false
-				}
-			}
-		}
-		return left >= 0
-	}
-	if !take(decoded) {
-		return errors.New("it is too large with expanded aliases and all values")
-	}
-	return nil
 }
 
 // complete sets defaults and validates the pod like the API server, because plugins rely on both.

@@ -14,31 +14,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
 )
 
-const (
-	// itemsOfQueue limits the listed pods.
-	itemsOfQueue = 5000
-	// SampleInterval is the interval between samples of the queue's length; samplesOfQueue of them are kept: an hour.
-	SampleInterval = 10 * time.Second
-	samplesOfQueue = 360
-)
-
-// Sample records the length of the queue.
-func (r *Recorder) Sample() {
-	lengths := r.lengths()
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if len(r.history) == samplesOfQueue {
-		r.history = append(r.history[:0], r.history[1:]...)
-	}
-	r.history = append(r.history, lengths)
-}
-
-func (r *Recorder) lengths() QueueLengths {
-	lengths := r.Sources.Lengths()
-	lengths.Time = r.now()
-	r.Sources.Permit(func(string, framework.WaitingPod) { lengths.Permit++ })
-	return lengths
-}
+// itemsOfQueue limits the listed pods.
+const itemsOfQueue = 5000
 
 // permit returns the plugins that a pod waits for now.
 func (r *Recorder) permit(p pod) []PermitWait {
@@ -79,7 +56,7 @@ func (r *Recorder) queue() (Queue, error) {
 }
 
 func (r *Recorder) makeQueue() Queue {
-	queue := Queue{Lengths: r.lengths(), Items: []QueuedPod{}}
+	queue := Queue{Lengths: r.Sources.Lengths(), Items: []QueuedPod{}}
 	var waiting []waitingPod
 	r.Sources.Queue(func(where Where, info *framework.QueuedPodInfo, until time.Time) {
 		waiting = append(waiting, waitingPod{
@@ -98,6 +75,7 @@ func (r *Recorder) makeQueue() Queue {
 			p.since, p.first, p.attempts = last.trail.permitted(), last.first, last.number
 		}
 		waiting = append(waiting, p)
+		queue.Lengths.Permit++
 	})
 	order := map[Where]int{InActive: 0, InBackoff: 1, InUnschedulable: 2, InPermit: 3}
 	sort.SliceStable(waiting, func(i, j int) bool {
@@ -121,9 +99,6 @@ func (r *Recorder) makeQueue() Queue {
 		}
 		queue.Items = append(queue.Items, item)
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	queue.History = append([]QueueLengths{}, r.history...)
 	return queue
 }
 

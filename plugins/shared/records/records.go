@@ -94,7 +94,6 @@ type Recorder struct {
 	waiting, done *list.List
 	bytes         int64
 	leader        string
-	history       []QueueLengths
 }
 
 type pod struct {

@@ -200,6 +200,13 @@ func TestSummaries(t *testing.T) {
 			bound.Spec.NodeName = "y"
 			r.Sources.Pods = existing(bound)
 		}},
+		{"bound by somebody else", "It is bound to node z. The recorded attempts did not bind it.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 100)
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+			bound := podNamed("pod")
+			bound.Spec.NodeName = "z"
+			r.Sources.Pods = existing(bound)
+		}},
 		{"bound and deleted", "It was bound to node y, and has ended or no longer exists.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			r.End(a, p, "y", 1, 1, nil)

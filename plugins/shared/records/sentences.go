@@ -35,7 +35,10 @@ func (r *Recorder) summary(p pod) PodSummary {
 		}
 	case summary.Result == Bound:
 	case seen.Spec.NodeName != "":
-		summary.Result, summary.Node, summary.Summary = Bound, seen.Spec.NodeName, bound(seen.Spec.NodeName)
+		summary.Result, summary.Node = Bound, seen.Spec.NodeName
+		if summary.Summary = bound(seen.Spec.NodeName); last.node != seen.Spec.NodeName {
+			summary.Summary += " The recorded attempts did not bind it."
+		}
 	case seen.Status.NominatedNodeName != "":
 		summary.NominatedNode = seen.Status.NominatedNodeName
 		summary.Summary += fmt.Sprintf(" Pods of lower priority are evicted from node %s for it.", summary.NominatedNode)

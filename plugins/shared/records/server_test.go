@@ -123,8 +123,8 @@ func TestServeErrors(t *testing.T) {
 		{"GET", "/scheduling/what-if", "", 400, "BadRequest", "", "pod= is not NAMESPACE/NAME", ""},
 		{"GET", "/scheduling/what-if?pod=default/none", "", 404, "NotFound", "default/none", "there is no pod default/none", ""},
 		{"POST", "/scheduling/what-if", "application/json", 400, "BadRequest", "", "cannot be decoded", ""},
-		{"POST", "/scheduling/what-if", "application/yaml; charset=utf-8", 400, "BadRequest", "", "cannot be decoded", ""},
-		{"POST", "/scheduling/what-if", "application/x-www-form-urlencoded", 415, "UnsupportedMediaType", "", `"application/x-www-form-urlencoded"`, "Content-Type: application/yaml"},
+		{"POST", "/scheduling/what-if", "application/json; charset=utf-8", 400, "BadRequest", "", "cannot be decoded", ""},
+		{"POST", "/scheduling/what-if", "application/x-www-form-urlencoded", 415, "UnsupportedMediaType", "", `"application/x-www-form-urlencoded"`, "Content-Type: application/json"},
 		{"POST", "/scheduling/what-if", "", 415, "UnsupportedMediaType", "", `""`, ""},
 	} {
 		request := httptest.NewRequest(tt.method, tt.path, strings.NewReader("\x00"))

@@ -246,7 +246,7 @@ func TestPagesInABrowser(t *testing.T) {
 			"placed":  {"default/placed", "It is bound to node " + node + ".", "Scores of the best nodes", "NodeResourcesBalancedAllocation", "chosen"},
 			"hostile": {"4: " + hostile},
 			"node":    {"Node " + node, "An attempt names only some of the nodes", "2 pods rejected here", "1 pod placed here"},
-			"queue":   {"The last hour", "NodeResourcesFit", "None of 4 nodes fits; 4: Insufficient cpu."},
+			"queue":   {"1 pod in Unschedulable", "NodeResourcesFit", "None of 4 nodes fits; 4: Insufficient cpu."},
 			"what-if": {"None of 4 nodes fits; 4: Insufficient cpu.", "Each node", "rejected", "NodeResourcesFit: Insufficient cpu"},
 		} {
 			text := b.open(t, pages[name])
@@ -381,7 +381,11 @@ func (s *stand) browse(t *testing.T) *browser {
 	if err != nil {
 		t.Fatal(err)
 	}
-	served := httptest.NewServer(scheduling.NewPages(client, s.scheduler.URL()))
+	pages, err := scheduling.NewPages(client, s.scheduler.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := httptest.NewServer(pages)
 	t.Cleanup(served.Close)
 	return newBrowser(t, served.URL)
 }

@@ -47,7 +47,7 @@ func (s *stand) ask(t *testing.T, method, path, token string, body io.Reader) (i
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Content-Type", "application/yaml")
+	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestWhoMayAsk(t *testing.T) {
 	s.AwaitAllowed(t, authorizationv1.SubjectAccessReviewSpec{
 		User: asker.User(), NonResourceAttributes: &authorizationv1.NonResourceAttributes{Verb: "post", Path: "/scheduling/what-if"},
 	})
-	const manifest = "{apiVersion: v1, kind: Pod, metadata: {name: new}, spec: {containers: [{name: c, image: i}]}}"
+	const manifest = `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "new"}, "spec": {"containers": [{"name": "c", "image": "i"}]}}`
 	for _, tt := range []struct {
 		who          cluster.Account
 		method, path string
