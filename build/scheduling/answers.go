@@ -8,7 +8,6 @@ import "time"
 // fields. -o json and -o yaml print the answers unchanged.
 const (
 	podsPath   = "/scheduling/pods"
-	nodesPath  = "/scheduling/nodes"
 	queuePath  = "/scheduling/queue"
 	whatIfPath = "/scheduling/what-if"
 	// reasonStandby is the reason in the Status of a scheduler that does not lead.
@@ -135,32 +134,4 @@ type queuedPod struct {
 	Until                                                   *time.Time
 	Attempts                                                int
 	WaitsFor                                                []string
-}
-
-type nodeRecord struct {
-	answer
-	Name     string
-	Rejected []nodeRejection
-	Scored   []nodeScored
-	Pods     []podSummary
-}
-
-type podAttempt struct {
-	Namespace, Name string
-	Time            time.Time
-	Attempt         int
-}
-
-type nodeRejection struct {
-	podAttempt
-	Plugin  string
-	Reasons []string
-	Nodes   int
-}
-
-type nodeScored struct {
-	podAttempt
-	Rank, Of       int
-	Total, Highest int64
-	Chosen         bool
 }

@@ -226,7 +226,10 @@ func (o *options) nodesCommand() *cobra.Command {
 			}
 			asked.query.Set("nodes", "all")
 			var answer whatIf
-			return o.answer(command.Context(), asked, &answer, func(p printer) { p.nodes(answer) })
+			return o.answer(command.Context(), asked, &answer, func(p printer) {
+				o.blockers(command.Context(), asked, &answer)
+				p.nodes(answer)
+			})
 		},
 	}
 	addFiles(command, &files)
@@ -249,7 +252,10 @@ func (o *options) whatIfCommand() *cobra.Command {
 				return err
 			}
 			var answer whatIf
-			return o.answer(command.Context(), asked, &answer, func(p printer) { p.whatIf(answer) })
+			return o.answer(command.Context(), asked, &answer, func(p printer) {
+				o.blockers(command.Context(), asked, &answer)
+				p.whatIf(answer)
+			})
 		},
 	}
 	addFiles(command, &files)

@@ -74,8 +74,6 @@ func newAnswer(path string) any {
 		return new(podList)
 	case strings.HasPrefix(path, podsPath+"/"):
 		return new(podRecord)
-	case strings.HasPrefix(path, nodesPath+"/"):
-		return new(nodeRecord)
 	case path == queuePath:
 		return new(queue)
 	case path == whatIfPath:
@@ -101,8 +99,6 @@ func (v view) render(w io.Writer) error {
 		name, v.answer, v.Page, v.Title = "pods", content.answer, "pods", "Pods"
 	case *podRecord:
 		name, v.answer, v.Page, v.Title = "pod", content.answer, "pods", content.Namespace+"/"+content.Name
-	case *nodeRecord:
-		name, v.answer, v.Title = "node", content.answer, "Node "+content.Name
 	case *queue:
 		name, v.answer, v.Page, v.Title = "queue", content.answer, "queue", "Queue"
 	case *whatIf:
@@ -120,7 +116,8 @@ func podPath(namespace, name string) string {
 	return podsPath + "/" + url.PathEscape(namespace) + "/" + url.PathEscape(name)
 }
 
-func nodePath(name string) string { return nodesPath + "/" + url.PathEscape(name) }
+// nodePath is the path of the pods whose last result names a node.
+func nodePath(name string) string { return podsPath + "?" + url.Values{"search": {name}}.Encode() }
 
 func whatIfPathOf(namespace, name string) string {
 	return whatIfPath + "?" + url.Values{"pod": {namespace + "/" + name}}.Encode()

@@ -42,7 +42,7 @@ func fill(value reflect.Value, text string) {
 }
 
 // kinds are the contents of pages.
-var kinds = []any{problem{}, podList{}, podRecord{}, nodeRecord{}, queue{}, whatIf{}}
+var kinds = []any{problem{}, podList{}, podRecord{}, queue{}, whatIf{}}
 
 // filled returns content of a kind with a text in all its fields, as newAnswer returns it.
 func filled(kind any, text string) any {

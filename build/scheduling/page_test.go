@@ -92,7 +92,6 @@ func TestPage(t *testing.T) {
 		{"GET", "/scheduling/pods?search=a", "", "GET /scheduling/pods?search=a", "0 pods found"},
 		{"GET", "/scheduling/pods/shop/web-0", "", "GET /scheduling/pods/shop/web-0", "</span> &lt;b&gt;"},
 		{"GET", "/scheduling/pods/shop/web-0?output=json", "", "GET /scheduling/pods/shop/web-0", `"summary": "<b>"`},
-		{"GET", "/scheduling/nodes/n1", "", "GET /scheduling/nodes/n1", "rejected here"},
 		{"HEAD", "/scheduling/queue", "", "GET /scheduling/queue", ""},
 		{"GET", "/scheduling/what-if", "", "", "<textarea"},
 		{"GET", "/scheduling/what-if?pod=a%2Fb&nodes=all&other=x", "", "GET /scheduling/what-if?nodes=all&pod=a%2Fb", `value="a/b"`},

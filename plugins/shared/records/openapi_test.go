@@ -34,7 +34,6 @@ func TestOpenAPI(t *testing.T) {
 		{PodsPath + "/{namespace}/{name}", "the last attempts to schedule a pod", []object{
 			parameter("path", "namespace", "of the pod"), parameter("path", "name", "of the pod"),
 		}, PodRecord{}},
-		{NodesPath + "/{name}", "a node in the last attempts", []object{parameter("path", "name", "of the node")}, NodeRecord{}},
 		{QueuePath, "the pending pods", search, Queue{}},
 		{WhatIfPath, "dry-run scheduling", []object{
 			parameter("query", "pod", "NAMESPACE/NAME of a pending pod; not with POST, whose body is a manifest"),

@@ -78,7 +78,7 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 		path := strings.TrimSuffix(request.URL.Path, "/")
 		switch {
 		case path == PodsPath, path == QueuePath, path == WhatIfPath, path == OpenAPIPath,
-			strings.HasPrefix(path, PodsPath+"/"), strings.HasPrefix(path, NodesPath+"/"):
+			strings.HasPrefix(path, PodsPath+"/"):
 		default:
 			others.ServeHTTP(w, request)
 			return
@@ -186,10 +186,6 @@ func (s *server) read(path string, query url.Values) (interface{}, error) {
 		from, to, next, err := page(len(queue.Items), query)
 		queue.Items, queue.Continue = queue.Items[from:to], next
 		return queue, err
-	case strings.HasPrefix(path, NodesPath+"/"):
-		node := s.Node(path[len(NodesPath)+1:])
-		node.Answer = s.about("Node")
-		return node, nil
 	}
 	name := path[len(PodsPath)+1:]
 	parts := strings.Split(name, "/")

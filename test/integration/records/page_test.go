@@ -236,7 +236,7 @@ func TestPagesInABrowser(t *testing.T) {
 	const list = "/scheduling/pods"
 	pages := map[string]string{
 		"pods": list, "waits": list + "/default/large", "placed": list + "/default/placed", "hostile": list + "/default/hostile",
-		"node": "/scheduling/nodes/" + node, "queue": "/scheduling/queue", "what-if": "/scheduling/what-if?pod=default/large&nodes=all",
+		"node": list + "?search=" + node, "queue": "/scheduling/queue", "what-if": "/scheduling/what-if?pod=default/large&nodes=all",
 	}
 
 	t.Run("text", func(t *testing.T) {
@@ -245,8 +245,8 @@ func TestPagesInABrowser(t *testing.T) {
 			"waits":   {"default/large", "None of 4 nodes fits; 4: Insufficient cpu.", "NodeResourcesFit", "node-1"},
 			"placed":  {"default/placed", "It is bound to node " + node + ".", "Scores of the best nodes", "NodeResourcesBalancedAllocation", "chosen"},
 			"hostile": {"4: " + hostile},
-			"node":    {"Node " + node, "An attempt names only some of the nodes", "2 pods rejected here", "1 pod placed here"},
-			"queue":   {"1 pod in Unschedulable", "NodeResourcesFit", "None of 4 nodes fits; 4: Insufficient cpu."},
+			"node":    {"1 pod found", "default/placed"},
+			"queue":   {" in Unschedulable, 0 in Permit", "NodeResourcesFit", "None of 4 nodes fits; 4: Insufficient cpu."},
 			"what-if": {"None of 4 nodes fits; 4: Insufficient cpu.", "Each node", "rejected", "NodeResourcesFit: Insufficient cpu"},
 		} {
 			text := b.open(t, pages[name])
