@@ -26,6 +26,9 @@ export ARCH ?= $(shell uname -m | sed 's/x86_64/amd64/; s/aarch64/arm64/')
 export GOFLAGS ?=
 # The part between the + and the hash in the version.
 export VERSION_SUFFIX ?= fork
+# For `make kubectl-plugin`: the address from which users get the archives, and the machines, such as "darwin/arm64".
+export DOWNLOADS ?=
+export PLATFORMS ?=
 # Your registry and project, such as registry.example.com/team: another name in the archive, and the target of `make push`.
 export REGISTRY ?=
 # The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench` and
@@ -68,6 +71,10 @@ extender-image: binary ## Build the image archive of scheduler-extender: _output
 .PHONY: release
 release: image extender-image ## Build the release bundle: images, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM
 	@ARCHES=$(ARCH) bash scripts/release.sh
+
+.PHONY: kubectl-plugin
+kubectl-plugin: ## Build kubectl-scheduling for macOS, Windows and Linux, and its krew manifest; DOWNLOADS=https://… is where users get it
+	@bash scripts/kubectl-plugin.sh
 
 .PHONY: quick-release-images
 quick-release-images: tree ## Build the image with upstream's own target, in Docker

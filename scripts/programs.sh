@@ -62,12 +62,12 @@ build_tool() {
   printf '%s\n' "$binary"
 }
 
-# compile_tool MODULE NAME ARCH VERSION compiles cmd/NAME of the module build/MODULE for an image or a bundle, into
-# _output/bin/linux/ARCH.
+# compile_tool MODULE NAME ARCH VERSION [OS] compiles cmd/NAME of the module build/MODULE for an image or a bundle, into
+# _output/bin/OS/ARCH.
 compile_tool() {
-  local directory=$OUTPUT/bin/linux/$3
+  local os=${5:-linux} directory=$OUTPUT/bin/${5:-linux}/$3
   mkdir -p "$directory"
-  GOOS=linux GOARCH=$3 go_build "$2" "$ROOT/build/$1" -ldflags "-s -w -X main.version=$4" -o "$directory/.$2.new" "./cmd/$2"
+  GOOS=$os GOARCH=$3 go_build "$2" "$ROOT/build/$1" -ldflags "-s -w -X main.version=$4" -o "$directory/.$2.new" "./cmd/$2"
   mv "$directory/.$2.new" "$directory/$2"
 }
 

@@ -78,13 +78,15 @@ kubectl apply --filename connects.yaml`)
 	expect(t, o.run(t, as("jane")), "None of 101 nodes fits")
 	// This user reads one namespace: the pod of another one is not named.
 	o.run(t, `kubectl create rolebinding jane --namespace shop --clusterrole view --user jane
+kubectl create clusterrolebinding jane --clusterrole ask-scheduling-what-if --user jane
 kubectl run taken --image none --overrides '{"spec": {"tolerations": [{"operator": "Exists"}], "containers": [{"name": "taken", "image": "none", "ports": [{"containerPort": 8080, "hostPort": 8080}]}]}}'
 kubectl wait --for condition=PodScheduled --timeout `+stepTimeout.String()+` pod taken
 kubectl run wants --namespace shop --image none --overrides '{"spec": {"nodeSelector": {"nowhere": "true"}, "containers": [{"name": "wants", "image": "none", "ports": [{"containerPort": 8080, "hostPort": 8080}]}]}}'`)
 	asks := "kubectl scheduling what-if wants --namespace shop"
 	expect(t, o.run(t, until(asks, "Host port")+"\n"+asks), "No node has the label nowhere.", "Host port 8080 is in use, for example by pod default/taken on node ")
-	expect(t, o.run(t, asks+" --kubeconfig jane.conf"), "Host port 8080 is in use, for example by a pod that you may not list.")
-	o.run(t, "kubectl delete pod taken --wait=false")
+	asks += " --kubeconfig jane.conf"
+	expect(t, o.run(t, until(asks, "Host port")+"\n"+asks), "Host port 8080 is in use, for example by a pod that you may not list.")
+	o.run(t, "kubectl delete clusterrolebinding jane\nkubectl delete pod taken --wait=false")
 
 	o.run(t, `kubectl create rolebinding asker --namespace kube-system --role reach-the-scheduler --serviceaccount shop:asker --dry-run=client --output yaml > asker.yaml
 echo --- >> asker.yaml
