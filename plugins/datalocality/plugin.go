@@ -17,6 +17,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/validation"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
 
@@ -66,6 +67,7 @@ var (
 	_ framework.PreScorePlugin      = &DataLocality{}
 	_ framework.ScorePlugin         = &DataLocality{}
 	_ framework.EnqueueExtensions   = &DataLocality{}
+	_ services.EndChecker           = &DataLocality{}
 )
 
 // New creates the plugin for one profile. It is called when the scheduler starts, and its error stops the scheduler.
@@ -138,6 +140,13 @@ func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 		events = append(events, framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.All})
 	}
 	return events
+}
+
+// EndHelps reports whether the ended pod served data: without it, a dataset may be unknown, and then it is ignored.
+func (pl *DataLocality) EndHelps(ended, _ *v1.Pod) bool {
+	served := *ended
+	served.Status.Phase, served.DeletionTimestamp = v1.PodRunning, nil
+	return pl.index.serves(&served) != ""
 }
 
 // begin begins the cycle of a pod: it parses the pod's annotation, and marks the domains of its datasets in the index.

@@ -477,6 +477,15 @@ func TestEventsToRegister(t *testing.T) {
 	}
 }
 
+func TestEndHelps(t *testing.T) {
+	pl := mustNew(t, arguments(within), newCluster(t))
+	ended := serverOn("on-1", "n1", "a")
+	ended.DeletionTimestamp, ended.Status.Phase = &metav1.Time{}, v1.PodSucceeded
+	if !pl.EndHelps(ended, reader("a")) || pl.EndHelps(st.MakePod().Name("web").UID("web").Node("n1").Obj(), reader("a")) {
+		t.Error("only the end of a pod that serves data helps")
+	}
+}
+
 func TestFilterAndScoreWithoutTheirBeginning(t *testing.T) {
 	c := newCluster(t, racks("a")...)
 	pl := mustNew(t, arguments(within), c)

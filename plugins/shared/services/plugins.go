@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strings"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/klog/v2"
@@ -56,6 +57,19 @@ func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 			mover.SetPodMover(move)
 		}
 	}
+}
+
+// EndHelps reports whether a pod that a plugin rejected may fit after the end of another pod: true for a plugin that is no
+// EndChecker.
+func (p *Plugins) EndHelps(plugin string, ended, pending *v1.Pod) bool {
+	for _, made := range p.made {
+		if made.plugin.Name() == plugin && made.profile == pending.Spec.SchedulerName {
+			if checker, ok := made.plugin.(EndChecker); ok {
+				return checker.EndHelps(ended, pending)
+			}
+		}
+	}
+	return true
 }
 
 // Pages returns the pages of all plugins by their paths. If several plugins have the same path, the first one wins,

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/server/mux"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
@@ -30,6 +32,10 @@ func (s *served) SetPodMover(move func(framework.ClusterEvent)) {
 	move(framework.ClusterEvent{Label: s.profile + " " + s.name})
 }
 func (s *served) Pages() map[string]http.Handler { return s.pages }
+
+func (s *served) EndHelps(ended, pending *v1.Pod) bool {
+	return ended.Name == s.profile+" "+s.name
+}
 
 func saying(text string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(text)) })
@@ -139,6 +145,22 @@ func TestServe(t *testing.T) {
 		handler.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, path, nil))
 		if got := answer.Body.String(); got != want {
 			t.Errorf("%s answers %q, want %q", path, got, want)
+		}
+	}
+}
+
+func TestEndHelps(t *testing.T) {
+	plugins := collected(t, nil)
+	for _, tt := range []struct {
+		plugin, profile, ended string
+		want                   bool
+	}{
+		{"First", "a", "a First", true}, {"First", "a", "b First", false}, {"First", "b", "b First", true},
+		{"Second", "a", "a First", false}, {defaultbinder.Name, "a", "any", true}, {"Unused", "a", "any", true},
+	} {
+		ended, pending := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Name: tt.ended}}, &v1.Pod{Spec: v1.PodSpec{SchedulerName: tt.profile}}
+		if got := plugins.EndHelps(tt.plugin, ended, pending); got != tt.want {
+			t.Errorf("%+v: %v", tt, got)
 		}
 	}
 }
