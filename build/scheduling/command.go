@@ -286,7 +286,7 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string) (reques
 	infos, err := resource.NewBuilder(o.flags).Unstructured().Local().
 		FilenameParam(false, &resource.FilenameOptions{Filenames: files}).Flatten().Do().Infos()
 	if err != nil {
-		return asked, nextstep.With(fmt.Errorf("the manifest of a pod: %w", err), "kubectl create --dry-run=client --filename %s", files[0])
+		return asked, nextstep.With(fmt.Errorf("the manifest of a pod: %w", err), "kubectl create --dry-run=client --filename %s", argument(files[0]))
 	}
 	if len(infos) != 1 || infos[0].Object.GetObjectKind().GroupVersionKind().Kind != "Pod" {
 		return asked, nextstep.With(fmt.Errorf("%s has %d objects; expected one Pod", files[0], len(infos)),
@@ -300,7 +300,7 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string) (reques
 	}
 	if err := o.admit(ctx, pod); err != nil {
 		return asked, nextstep.With(fmt.Errorf("the API server does not accept the pod: %w", err),
-			"correct it; kubectl --namespace %s create --dry-run=server --filename %s checks it", pod.GetNamespace(), files[0])
+			"correct it; kubectl --namespace %s create --dry-run=server --filename %s checks it", argument(pod.GetNamespace()), argument(files[0]))
 	}
 	asked.body, err = pod.MarshalJSON()
 	return asked, err

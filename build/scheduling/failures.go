@@ -76,7 +76,7 @@ func (s *scheduler) failure(leader leader, request request, failure error) error
 		return moved{nextstep.With(failure, "%s", elsewhere(status.Details.Name, request.path))}
 	case apierrors.IsConflict(failure):
 		namespace, name, _ := strings.Cut(status.Details.Name, "/")
-		return nextstep.With(failure, "kubectl scheduling --namespace %s why %s", namespace, name)
+		return nextstep.With(failure, "kubectl scheduling --namespace %s why %s", argument(namespace), argument(name))
 	}
 	next := "kubectl --namespace " + leader.namespace + " logs " + leader.pod
 	if status.Details != nil {
@@ -111,7 +111,7 @@ func roleFor(path string) string {
 // elsewhere returns a command that shows more of a pod without records.
 func elsewhere(pod, path string) string {
 	namespace, name, _ := strings.Cut(pod, "/")
-	command := fmt.Sprintf("kubectl --namespace %s get pod %s", namespace, name)
+	command := fmt.Sprintf("kubectl --namespace %s get pod %s", argument(namespace), argument(name))
 	if path == whatIfPath {
 		return command
 	}

@@ -149,3 +149,17 @@ func TestEscape(t *testing.T) {
 		}
 	}
 }
+
+func TestArgumentsAreQuotedForAShell(t *testing.T) {
+	for text, want := range map[string]string{
+		"web-0": "web-0", "./pods/web.yaml": "./pods/web.yaml", "": "''", "a b": "'a b'", "$(reboot)": "'$(reboot)'", "a;rm -rf ~": "'a;rm -rf ~'",
+		"it's": `'it'\''s'`, "a\u202eb\x1b": `'a\u202eb\u001b'`,
+	} {
+		if got := argument(text); got != want {
+			t.Errorf("%q becomes %s, want %s", text, got, want)
+		}
+	}
+	if got, want := elsewhere("shop/a;reboot", whatIfPath), "kubectl --namespace shop get pod 'a;reboot'"; got != want {
+		t.Errorf("the next command is %s, want %s", got, want)
+	}
+}

@@ -46,6 +46,15 @@ func (e Escaped) Write(content []byte) (int, error) {
 	return len(content), err
 }
 
+// argument quotes a text for a shell, unless it has only characters that no shell interprets.
+func argument(text string) string {
+	text = escape(text)
+	if strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=") == "" && text != "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}
+
 // counted returns a number and a noun, which is in the plural unless the number is 1.
 func counted(n int, noun string) string {
 	if n == 1 {
