@@ -7,9 +7,11 @@ import (
 	"bytes"
 	"compress/gzip"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,6 +68,27 @@ func CheckMethod(w http.ResponseWriter, request *http.Request, allowed ...string
 	return Refuse(http.StatusMethodNotAllowed, request.Method+" is not allowed for "+request.URL.Path, "GET "+request.URL.Path)
 }
 
+// harmless escapes what a terminal would interpret or hide in JSON: control characters, and those that change the text
+// direction. Such characters are only in strings.
+func harmless(content []byte) []byte {
+	if bytes.IndexFunc(content, isHidden) < 0 {
+		return content
+	}
+	var safe bytes.Buffer
+	for _, r := range string(content) {
+		if !isHidden(r) {
+			safe.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.Encode([]rune{r}) {
+			fmt.Fprintf(&safe, `\u%04x`, unit)
+		}
+	}
+	return safe.Bytes()
+}
+
+func isHidden(r rune) bool { return r >= 0x7f && !strconv.IsGraphic(r) }
+
 // bytesToCompress is the size from which compression is worth its time.
 const bytesToCompress = 8 << 10
 
@@ -89,7 +112,7 @@ func Send(w http.ResponseWriter, request *http.Request, content []byte, err erro
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Vary", "Accept-Encoding")
-	content = append(content, '\n')
+	content = append(harmless(content), '\n')
 	if len(content) >= bytesToCompress && strings.Contains(request.Header.Get("Accept-Encoding"), "gzip") {
 		w.Header().Set("Content-Encoding", "gzip")
 		var compressed bytes.Buffer

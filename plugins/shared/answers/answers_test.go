@@ -4,6 +4,7 @@ package answers
 
 import (
 	"compress/gzip"
+	"encoding/json"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -33,5 +34,17 @@ func TestLargeAnswersAreCompressedForClientsThatAcceptIt(t *testing.T) {
 		if content, err := io.ReadAll(body); err != nil || string(content) != `"`+tt.answer+"\"\n" {
 			t.Errorf("%q: got %d bytes (%v)", tt.accept, len(content), err)
 		}
+	}
+}
+
+func TestAnswersHaveNoHiddenCharacters(t *testing.T) {
+	const text = "ä\u009b31m\u202e\U000e0001\x1b\x7f"
+	sent := httptest.NewRecorder()
+	Answer(func(*http.Request) (interface{}, error) { return text, nil }).ServeHTTP(sent, httptest.NewRequest("GET", "/", nil))
+	const want = `"ä\u009b31m\u202e\udb40\udc01\u001b\u007f"` + "\n"
+	got := sent.Body.String()
+	var decoded string
+	if err := json.Unmarshal([]byte(got), &decoded); err != nil || got != want || decoded != text {
+		t.Errorf("%s is sent as %s, and read as %q (%v)", want, got, decoded, err)
 	}
 }
