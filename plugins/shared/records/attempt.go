@@ -3,6 +3,7 @@
 package records
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,8 +31,10 @@ type Attempt struct {
 	// passed is the number of nodes that passed all filters, before extenders.
 	passed     int
 	rejections []rejection
-	scores     scores
-	node       string
+	// others is the number of nodes that extenders rejected, in the rejection for other reasons.
+	others int
+	scores scores
+	node   string
 
 	ended                        time.Time
 	bound, failed, unschedulable bool
@@ -108,21 +111,35 @@ func short(text string) string {
 	return strings.ToValidUTF8(text[:bytesOfText], "") + "…"
 }
 
+// shortened returns the first reasons that together have at most bytesOfText, and the number of those left out.
+func shortened(reasons []string) []string {
+	left := bytesOfText
+	for i, reason := range reasons {
+		if left -= len(reason); left >= 0 {
+			continue
+		}
+		first := append([]string(nil), reasons[:i]...)
+		if i == 0 {
+			first, i = []string{short(reason)}, 1
+		}
+		if i < len(reasons) {
+			first = append(first, fmt.Sprintf("… (%d more)", len(reasons)-i))
+		}
+		return first
+	}
+	return reasons
+}
+
 // complete adds a rejection for the nodes that passed the filters and were silently left out by extenders, truncates
 // long reasons, and drops the statuses.
 func (a *Attempt) complete() {
-	left := a.passed - a.feasible
+	left := a.passed - a.feasible - a.others
 	for i := range a.rejections {
 		r := &a.rejections[i]
 		if r.status = nil; r.plugin == "" {
 			left -= r.nodes
 		}
-		for j, reason := range r.reasons {
-			if len(reason) > bytesOfText {
-				r.reasons = append([]string(nil), r.reasons...)
-				r.reasons[j] = short(reason)
-			}
-		}
+		r.reasons = shortened(r.reasons)
 	}
 	if left > 0 && (!a.failed || a.unschedulable) {
 		a.rejections = append(a.rejections, rejection{reasons: []string{LeftOut}, nodes: left})
@@ -154,7 +171,7 @@ func (a *Attempt) rejected() int {
 // that is repeated for all nodes.
 func (a *Attempt) Searched(passed int) {
 	if a != nil {
-		a.passed, a.rejections = passed, a.rejections[:0]
+		a.passed, a.others, a.rejections = passed, 0, a.rejections[:0]
 	}
 }
 
@@ -184,6 +201,12 @@ func (a *Attempt) Reject(node string, status *framework.Status) {
 	}
 	if len(a.rejections) == textsOfAttempt {
 		last := &a.rejections[textsOfAttempt-1]
+		if last.plugin == "" {
+			a.others += last.nodes
+		}
+		if status.FailedPlugin() == "" {
+			a.others++
+		}
 		last.plugin, last.reasons, last.status = otherPlugins, []string{otherReasons}, nil
 		last.nodes++
 		return

@@ -181,6 +181,25 @@ func TestSummaries(t *testing.T) {
 			}
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
+		{"many reasons of an extender", "None of 20 nodes fits; 5: other reasons; " +
+			"1: a; 1: b; 1: c; 1: d; 1: e; 1: f; 1: g; 1: h; 1: i; 1: j; 1: k; 1: l; 1: m; 1: n; 1: o.", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 20)
+			a.Searched(20)
+			for i := 0; i < 20; i++ {
+				a.Reject(fmt.Sprint(i), rejectedBy("", string(rune('a'+i))))
+			}
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+		}},
+		{"a rejection with many reasons", "None of 1 node fits; 1: " + strings.Repeat("x", bytesOfText-1) + ", … (1000 more).", func(r *Recorder, p *v1.Pod) {
+			a := r.Begin(framework.NewCycleState(), p, "", 1)
+			reasons := []string{strings.Repeat("x", bytesOfText-1)}
+			for i := 0; i < 1000; i++ {
+				reasons = append(reasons, "Insufficient something")
+			}
+			a.Reject("node", rejectedBy("Fit", reasons...))
+			r.End(a, p, "", 0, 0, &framework.FitError{})
+			equalBytes(t, r)
+		}},
 		{"a Permit plugin without a reason", "Node x was chosen, and then: no reason is given.", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 100)
 			r.End(a, p, "x", 1, 1, nil)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -26,6 +27,8 @@ const (
 	encodedAtOnce = 4
 	sentAtOnce    = 64
 	ofUserAtOnce  = 8
+	// timeOfReading is the time for which a slow reader is counted for sentAtOnce.
+	timeOfReading = 5 * time.Second
 )
 
 // schema describes all answers, in OpenAPI 2. TestOpenAPI generates it from api.go.
@@ -85,27 +88,36 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 		}
 		leave, ok := s.enter(request)
 		if !ok {
-			answers.Send(w, request, nil, tooManyOfUser)
+			refuse(w, request, tooManyOfUser)
 			return
 		}
 		defer leave()
 		pod, err := s.readRequest(w, request, path)
 		if err != nil {
-			if request.Method == http.MethodPost && request.ProtoMajor == 1 {
-				// Otherwise net/http waits for the rest of the body before it answers.
-				w.Header().Set("Connection", "close")
-			}
-			answers.Send(w, request, nil, err)
+			refuse(w, request, err)
 			return
 		}
 		if !take(s.sending) {
 			answers.Send(w, request, nil, tooMany)
 			return
 		}
-		defer func() { <-s.sending }()
+		var once sync.Once
+		free := func() { once.Do(func() { <-s.sending }) }
+		defer free()
 		content, err := s.answer(request, path, pod)
+		// A reader that is slower keeps only its user's place.
+		defer time.AfterFunc(timeOfReading, free).Stop()
 		answers.Send(w, request, content, err)
 	})
+}
+
+// refuse sends an error to a request whose body may not have arrived.
+func refuse(w http.ResponseWriter, request *http.Request, err error) {
+	if request.Method == http.MethodPost && request.ProtoMajor == 1 {
+		// Otherwise net/http waits for the rest of the body before it answers.
+		w.Header().Set("Connection", "close")
+	}
+	answers.Send(w, request, nil, err)
 }
 
 var (
@@ -191,7 +203,7 @@ func (s *server) read(path string, query url.Values) (interface{}, error) {
 	parts := strings.Split(name, "/")
 	if len(parts) != 2 {
 		return nil, answers.Refuse(http.StatusNotFound, short(name)+" is not NAMESPACE/NAME", "GET "+PodsPath+"/NAMESPACE/NAME").
-			About("pods", name)
+			About("pods", short(name))
 	}
 	record, known := s.Get(parts[0], parts[1])
 	if !known {
@@ -243,7 +255,7 @@ func (s *server) missing(namespace, name string) error {
 		return because("there is no pod %s, or it has ended", "kubectl get pods --all-namespaces", named)
 	case !sets.NewString(s.Sources.Profiles...).Has(found.Spec.SchedulerName):
 		return because("pod %s has the schedulerName %s, and this scheduler has the profiles %s", "ask that scheduler",
-			named, found.Spec.SchedulerName, strings.Join(s.Sources.Profiles, ", "))
+			named, short(found.Spec.SchedulerName), strings.Join(s.Sources.Profiles, ", "))
 	case found.Spec.NodeName != "":
 		return because("pod %s is bound to node %s, and no attempt is recorded: it was bound before this scheduler led, "+
 			"or its record gave way to later ones", "kubectl describe pod", named, found.Spec.NodeName)

@@ -18,6 +18,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apiserver/pkg/authentication/user"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -211,6 +212,15 @@ func TestSlowReaders(t *testing.T) {
 	if answer.Code != http.StatusTooManyRequests || answer.Header().Get("Retry-After") != "1" || status(t, answer).Details.RetryAfterSeconds != 1 {
 		t.Errorf("one more reader gets %d", answer.Code)
 	}
+	// Readers that are slow for long keep only their users' places.
+	err := wait.PollImmediate(100*time.Millisecond, time.Minute, func() (bool, error) {
+		answer = httptest.NewRecorder()
+		handler.ServeHTTP(answer, request)
+		return answer.Code == http.StatusOK, nil
+	})
+	if err != nil {
+		t.Errorf("while they are slow, a reader gets %d", answer.Code)
+	}
 	close(goOn)
 	readers.Wait()
 	answer = httptest.NewRecorder()
@@ -265,20 +275,31 @@ func TestSilentSenders(t *testing.T) {
 	}
 }
 
-// TestSilentSenderIsAnswered has a connection on which a manifest never arrives.
-func TestSilentSenderIsAnswered(t *testing.T) {
+// TestSilentSendersAreAnswered has connections of one user on which manifests never arrive, one more than are allowed.
+func TestSilentSendersAreAnswered(t *testing.T) {
 	server := httptest.NewServer(newRecorder(DefaultOptions).Serve(http.NotFoundHandler(), func() bool { return true }))
 	defer server.Close()
-	conn, err := net.Dial("tcp", server.Listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	codes := map[int]int{}
+	var conns []net.Conn
+	for i := 0; i <= ofUserAtOnce; i++ {
+		conn, err := net.Dial("tcp", server.Listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", WhatIfPath)
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		conns = append(conns, conn)
 	}
-	defer conn.Close()
-	fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", WhatIfPath)
-	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
-	answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-	if err != nil || answer.StatusCode != http.StatusRequestTimeout {
-		t.Fatalf("got %v (%v), want 408", answer, err)
+	for _, conn := range conns {
+		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes[answer.StatusCode]++
+	}
+	if codes[http.StatusRequestTimeout] != ofUserAtOnce || codes[http.StatusTooManyRequests] != 1 {
+		t.Errorf("got %v, want 408 for each that is allowed, and 429 for the other", codes)
 	}
 }
 

@@ -78,6 +78,11 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 		return nil, err
 	}
 	answer.Seconds = held.Seconds()
+	for _, verdict := range answer.Verdicts {
+		for i := range verdict.Rejections {
+			verdict.Rejections[i].Reasons = shortened(verdict.Rejections[i].Reasons)
+		}
+	}
 	return answer, nil
 }
 
