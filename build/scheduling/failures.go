@@ -3,14 +3,18 @@
 package scheduling
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -50,7 +54,7 @@ func (s *scheduler) standby(leader leader) error {
 }
 
 // failure returns the error of a request, with the next command.
-func (s *scheduler) failure(leader leader, request request, failure error) error {
+func (s *scheduler) failure(ctx context.Context, leader leader, request request, failure error) error {
 	refused := apierrors.APIStatus(nil)
 	if !errors.As(failure, &refused) {
 		return lost(leader, failure)
@@ -73,7 +77,7 @@ func (s *scheduler) failure(leader leader, request request, failure error) error
 		return nextstep.With(fmt.Errorf("the scheduler in pod %s does not serve %s: its records are disabled (--record-pods=0), or it is another version or stock", leader, request.path),
 			"kubectl --namespace %s get pod %s --output yaml, and check its image and command", leader.namespace, leader.pod)
 	case apierrors.IsNotFound(failure):
-		return moved{nextstep.With(failure, "%s", elsewhere(status.Details.Name, request.path))}
+		return moved{nextstep.With(failure, "%s", s.elsewhere(ctx, status.Details.Name, request.path))}
 	case apierrors.IsConflict(failure):
 		namespace, name, _ := strings.Cut(status.Details.Name, "/")
 		return nextstep.With(failure, "kubectl scheduling --namespace %s why %s", argument(namespace), argument(name))
@@ -108,9 +112,16 @@ func roleFor(path string) string {
 	return "read-scheduling-records"
 }
 
-// elsewhere returns a command that shows more of a pod without records.
-func elsewhere(pod, path string) string {
+// elsewhere returns a command that shows more of a pod without records, or one for a pod of that name in another namespace,
+// if the reader may list those.
+func (s *scheduler) elsewhere(ctx context.Context, pod, path string) string {
 	namespace, name, _ := strings.Cut(pod, "/")
+	if s.client != nil {
+		pods, err := s.client.CoreV1().Pods("").List(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+		if err == nil && len(pods.Items) > 0 && !slices.ContainsFunc(pods.Items, func(p corev1.Pod) bool { return p.Namespace == namespace }) {
+			return fmt.Sprintf("kubectl scheduling --namespace %s why %s", argument(pods.Items[0].Namespace), argument(name))
+		}
+	}
 	command := fmt.Sprintf("kubectl --namespace %s get pod %s", argument(namespace), argument(name))
 	if path == whatIfPath {
 		return command

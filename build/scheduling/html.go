@@ -106,6 +106,7 @@ func (v view) render(w io.Writer) error {
 	case problem:
 		name, v.Title, v.JSON = "problem", "No answer", ""
 	}
+	w = Escaped{w}
 	if !v.Live {
 		return saved.ExecuteTemplate(w, name, v)
 	}

@@ -159,7 +159,7 @@ func TestArgumentsAreQuotedForAShell(t *testing.T) {
 			t.Errorf("%q becomes %s, want %s", text, got, want)
 		}
 	}
-	if got, want := elsewhere("shop/a;reboot", whatIfPath), "kubectl --namespace shop get pod 'a;reboot'"; got != want {
+	if got, want := new(scheduler).elsewhere(t.Context(), "shop/a;reboot", whatIfPath), "kubectl --namespace shop get pod 'a;reboot'"; got != want {
 		t.Errorf("the next command is %s, want %s", got, want)
 	}
 }

@@ -216,7 +216,7 @@ func (s *scheduler) askOne(ctx context.Context, session *session, request reques
 	result := asked.Do(ctx)
 	content, err := result.Raw()
 	if err != nil {
-		return nil, s.failure(session.leader, request, result.Error())
+		return nil, s.failure(ctx, session.leader, request, result.Error())
 	}
 	return content, s.check(session.leader, request, content)
 }

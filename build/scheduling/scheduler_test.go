@@ -24,6 +24,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/httpstream"
@@ -82,6 +83,8 @@ func (c *cluster) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 		respond(http.StatusForbidden, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, name, nil).Status())
 	case strings.HasSuffix(path, "/leases/kube-scheduler"):
 		respond(http.StatusOK, newLease("kube-scheduler", holder))
+	case path == "/api/v1/pods" && request.URL.Query().Get("fieldSelector") == "metadata.name=moved":
+		respond(http.StatusOK, corev1.PodList{TypeMeta: metav1.TypeMeta{Kind: "PodList", APIVersion: "v1"}, Items: []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "moved"}}}})
 	case isPod && strings.HasSuffix(name, "/portforward"):
 		c.forward(w, request, strings.TrimSuffix(name, "/portforward"))
 	case isPod:
@@ -341,6 +344,8 @@ func TestErrors(t *testing.T) {
 		{"no right to post", []string{"what-if", "-f", pod}, forbidden, "", []string{"next: kubectl auth can-i post /scheduling/what-if;"}},
 		{"not known", why, status(http.StatusUnauthorized, "Unauthorized"), "", []string{"cannot authenticate you (401 Unauthorized)"}},
 		{"no record", why, answers(nil), "", []string{"there is no pod shop/web-0, or it has ended", "next: kubectl --namespace shop get pod web-0"}},
+		{"a pod of another namespace", []string{"why", "moved"}, refusal(http.StatusNotFound, `"reason": "NotFound", "details": {"kind": "pods", "name": "shop/moved"}`, "there is no pod shop/moved"), "", []string{
+			"next: kubectl scheduling --namespace other why moved"}},
 		{"a pod that has a node", []string{"what-if", "web-0"}, refusal(http.StatusConflict, `"details": {"kind": "pods", "name": "shop/web-0"}`, "pod shop/web-0 is bound to node n1"), "", []string{
 			"pod shop/web-0 is bound to node n1; next: kubectl scheduling --namespace shop why web-0"}},
 		{"no records at all", why, status(http.StatusNotFound, "404 page not found"), "", []string{"kube-scheduler-cp1 does not serve /scheduling/pods/shop/web-0", "--record-pods=0"}},

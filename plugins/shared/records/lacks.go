@@ -43,7 +43,21 @@ func Lacks(pod *v1.Pod, nodes []*framework.NodeInfo, rejections [][]*framework.S
 			sentences = append(sentences, sentence)
 		}
 	}
+	for _, statuses := range rejections {
+		if !rejectedByPlugin(statuses, names.NodeAffinity) {
+			return sentences
+		}
+	}
 	return append(sentences, lacksLabels(pod, nodes)...)
+}
+
+func rejectedByPlugin(statuses []*framework.Status, plugin string) bool {
+	for _, status := range statuses {
+		if status.FailedPlugin() == plugin {
+			return true
+		}
+	}
+	return false
 }
 
 // nearest returns a sentence about the reason without which most nodes would take the pod.
@@ -137,7 +151,7 @@ func lacksLabels(pod *v1.Pod, nodes []*framework.NodeInfo) (sentences []string) 
 		if required := affinity.NodeAffinity.RequiredDuringSchedulingIgnoredDuringExecution; required != nil {
 			for _, term := range required.NodeSelectorTerms {
 				for _, expression := range term.MatchExpressions {
-					if expression.Operator == v1.NodeSelectorOpIn {
+					if expression.Operator == v1.NodeSelectorOpIn || expression.Operator == v1.NodeSelectorOpExists {
 						wanted[expression.Key] = append(wanted[expression.Key], expression.Values...)
 					}
 				}
@@ -161,7 +175,7 @@ func lacksLabels(pod *v1.Pod, nodes []*framework.NodeInfo) (sentences []string) 
 		}
 		if known.Len() == 0 {
 			sentences = append(sentences, fmt.Sprintf("No node has the label %s.", key))
-		} else if !known.HasAny(values...) {
+		} else if len(values) > 0 && !known.HasAny(values...) {
 			some := known.List()
 			if len(some) > valuesOfLabel {
 				some = append(some[:valuesOfLabel], "…")

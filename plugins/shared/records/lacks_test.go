@@ -33,11 +33,12 @@ func TestLacks(t *testing.T) {
 	affine := requests("example.com/gpu", "1")
 	affine.Spec.Affinity = &v1.Affinity{NodeAffinity: &v1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &v1.NodeSelector{
 		NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{
-			{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"x"}},
+			{Key: "zone", Operator: v1.NodeSelectorOpIn, Values: []string{"x"}}, {Key: "gpu", Operator: v1.NodeSelectorOpExists},
+			{Key: "disktype", Operator: v1.NodeSelectorOpExists},
 		}}},
 	}}}
 	nodes := []*framework.NodeInfo{node("a", "8", "hdd", uses("100m")), node("b", "4", "ssd", uses("1"), uses("1")), node("c", "16", "")}
-	fit, taint := rejectedBy("NodeResourcesFit", "Insufficient cpu"), rejectedBy("TaintToleration", "a taint")
+	fit, taint, affinity := rejectedBy("NodeResourcesFit", "Insufficient cpu"), rejectedBy("TaintToleration", "a taint"), rejectedBy("NodeAffinity", "a selector")
 	for name, tt := range map[string]struct {
 		pod        *v1.Pod
 		rejections [][]*framework.Status
@@ -57,13 +58,16 @@ func TestLacks(t *testing.T) {
 		}},
 		"a typo in a label, and another value": {
 			&v1.Pod{Spec: v1.PodSpec{NodeSelector: map[string]string{"disk-type": "ssd", "disktype": "nvme"}}},
-			[][]*framework.Status{{fit, taint}, {fit, taint}, {fit, taint}},
+			[][]*framework.Status{{fit, affinity}, {fit, affinity}, {fit, affinity}},
 			[]string{"No node has the label disk-type.", "No node has disktype=nvme; its values are hdd, ssd."},
+		},
+		"a label of one of several terms": {
+			&v1.Pod{Spec: v1.PodSpec{NodeSelector: map[string]string{"disk-type": "ssd"}}}, [][]*framework.Status{{fit, affinity}, {fit, taint}, {fit, affinity}}, nil,
 		},
 		"a resource that is nowhere, and node affinity": {
 			affine,
-			[][]*framework.Status{{fit, taint}, {fit, taint}, {fit, taint}},
-			[]string{"It requests 1 of example.com/gpu; no node has any.", "No node has the label zone."},
+			[][]*framework.Status{{fit, affinity}, {fit, affinity}, {fit, affinity}},
+			[]string{"It requests 1 of example.com/gpu; no node has any.", "No node has the label gpu.", "No node has the label zone."},
 		},
 	} {
 		if got := Lacks(tt.pod, nodes, tt.rejections); !reflect.DeepEqual(got, tt.want) {

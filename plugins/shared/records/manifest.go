@@ -127,6 +127,7 @@ func decode(content []byte) (*v1.Pod, error) {
 			"the manifest has a priorityClassName and no priority, which the API server adds",
 			"set spec.priority to the value of the class: kubectl get priorityclass")
 	}
+	pod.Spec.SchedulerName = short(pod.Spec.SchedulerName)
 	if pod.Spec.NodeName != "" {
 		return nil, answers.Refuse(http.StatusBadRequest, "the manifest sets spec.nodeName, so no scheduler would schedule it",
 			"remove it, and send the manifest again")

@@ -128,6 +128,7 @@ func TestExtendersCalls(t *testing.T) {
 	nodes := []*v1.Node{{}, {}}
 	_, _, _, _ = extender.Filter(p, nodes)
 	_, _, _ = extender.Prioritize(p, nodes)
+	a.Reject("a", rejectedBy("Fit", "no"))
 	a.Preempts([]string{"a", "b", "c", "d", "e", "f"}, 6, "a", []*v1.Pod{podNamed("victim")}, "")
 	r.End(a, p, "", 0, 0, errAway)
 	// Outside of any attempt.
@@ -144,6 +145,13 @@ func TestExtendersCalls(t *testing.T) {
 	}
 	if p := got.Attempts[0].Preemption; p.Candidates != 6 || len(p.Sample) != sampleNodes || p.Victims[0] != "default/victim" || p.VictimCount != 1 {
 		t.Errorf("%+v", p)
+	}
+	a = r.Begin(framework.NewCycleState(), p, "default-scheduler", 2)
+	a.RejectAll(rejectedBy("Gang", "too few pods"))
+	a.Preempts(nil, 0, "", nil, "evictions would not make room")
+	r.End(a, p, "", 0, 0, &framework.FitError{})
+	if after, _ := r.Get("default", "pod"); after.Attempts[0].Preemption != nil {
+		t.Errorf("a pod that PreFilter rejects: %+v", after.Attempts[0].Preemption)
 	}
 	encoded, _ := json.Marshal(got)
 	if strings.Contains(string(encoded), "secret") {

@@ -184,7 +184,7 @@ func (r *Recorder) dropGone() {
 			return
 		}
 		r.waiting.Remove(r.waiting.Back())
-		r.pods[oldest.uid] = r.done.PushBack(oldest)
+		r.pods[oldest.uid] = r.done.PushFront(oldest)
 	}
 }
 

@@ -181,8 +181,7 @@ func TestSummaries(t *testing.T) {
 			}
 			r.End(a, p, "", 0, 0, &framework.FitError{})
 		}},
-		{"many reasons of an extender", "None of 20 nodes fits; 5: other reasons; " +
-			"1: a; 1: b; 1: c; 1: d; 1: e; 1: f; 1: g; 1: h; 1: i; 1: j; 1: k; 1: l; 1: m; 1: n; 1: o.", func(r *Recorder, p *v1.Pod) {
+		{"many reasons of an extender", "None of 20 nodes fits; 5: other reasons; 1: a; 1: b; 1: c; 1: d; … (11 more).", func(r *Recorder, p *v1.Pod) {
 			a := r.Begin(framework.NewCycleState(), p, "", 20)
 			a.Searched(20)
 			for i := 0; i < 20; i++ {
@@ -335,6 +334,9 @@ func TestBounds(t *testing.T) {
 	}
 	if r.waiting.Len() != 1 || r.done.Len() != 3 {
 		t.Errorf("when all others are gone, %d pods that wait and %d others are kept, want 1 and 3", r.waiting.Len(), r.done.Len())
+	}
+	if got, _ := r.Get("default", "pod-37"); len(got.Attempts) == 0 {
+		t.Error("of those, the last one gives way to bound pods that are older")
 	}
 	equalBytes(t, r)
 	r = newRecorder(Options{Pods: 3, Bytes: 1 << 20})

@@ -91,13 +91,20 @@ func (a *Attempt) summary() string {
 	return noneFits(a.nodes, a.evaluated, a.rejectionRecords())
 }
 
+// reasonsOfSummary limits the reasons in a summary, which is in a list of pods, too.
+const reasonsOfSummary = 5
+
 // noneFits returns a sentence with the reasons why no node fits.
 func noneFits(nodes, evaluated int, rejections []RejectionRecord) string {
 	if nodes == 0 {
 		return "The cluster has no nodes."
 	}
 	reasons := make([]string, 0, len(rejections))
-	for _, r := range rejections {
+	for i, r := range rejections {
+		if i == reasonsOfSummary {
+			reasons = append(reasons, fmt.Sprintf("… (%d more)", len(rejections)-i))
+			break
+		}
 		reason := strings.Join(r.Reasons, ", ")
 		if evaluated > 0 {
 			reason = fmt.Sprintf("%d: %s", r.Nodes, reason)

@@ -8,14 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"sort"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
@@ -188,6 +186,8 @@ func (s *server) read(path string, query url.Values) (interface{}, error) {
 		from, to, next, err := page(len(list.Items), query)
 		list.Items, list.Continue = list.Items[from:to], next
 		return list, err
+	case path == QueuePath && !s.leads():
+		return nil, s.standby()
 	case path == QueuePath:
 		queue, err := s.queue()
 		if err != nil {
@@ -248,10 +248,6 @@ func (s *server) missing(namespace, name string) error {
 	found, err := s.Sources.Pods.Pods(namespace).Get(name)
 	switch {
 	case err != nil:
-		if others := s.namespacesOf(name); len(others) > 0 {
-			return because("there is no pod %s, or it has ended; pods of this name are in %s",
-				"GET "+PodsPath+"/"+others[0]+"/"+name, named, strings.Join(others, ", "))
-		}
 		return because("there is no pod %s, or it has ended", "kubectl get pods --all-namespaces", named)
 	case !sets.NewString(s.Sources.Profiles...).Has(found.Spec.SchedulerName):
 		return because("pod %s has the schedulerName %s, and this scheduler has the profiles %s", "ask that scheduler",
@@ -262,19 +258,6 @@ func (s *server) missing(namespace, name string) error {
 	}
 	return because("pod %s waits, and no attempt is recorded: it has not been tried yet, or its record gave way to later ones",
 		"GET "+QueuePath+"?search="+name, named)
-}
-
-// namespacesOf returns at most five namespaces with a pod of a name.
-func (s *server) namespacesOf(name string) (namespaces []string) {
-	// A lister's only error is for an invalid selector.
-	pods, _ := s.Sources.Pods.List(labels.Everything())
-	for _, p := range pods {
-		if p.Name == name && len(namespaces) < 5 {
-			namespaces = append(namespaces, p.Namespace)
-		}
-	}
-	sort.Strings(namespaces)
-	return namespaces
 }
 
 // standby returns the error of a scheduler that does not schedule.

@@ -110,7 +110,7 @@ func TestServeErrors(t *testing.T) {
 		name, message, next       string
 	}{
 		{"GET", "/scheduling/pods/default/none", "", 404, "NotFound", "default/none", "there is no pod default/none, or it has ended", "kubectl get pods"},
-		{"GET", "/scheduling/pods/other/waits", "", 404, "NotFound", "other/waits", "pods of this name are in default", "GET /scheduling/pods/default/waits"},
+		{"GET", "/scheduling/pods/other/waits", "", 404, "NotFound", "other/waits", "there is no pod other/waits, or it has ended", "kubectl get pods"},
 		{"GET", "/scheduling/pods/default/theirs", "", 404, "NotFound", "default/theirs", "has the schedulerName theirs, and this scheduler has the profiles default-scheduler", ""},
 		{"GET", "/scheduling/pods/default/new", "", 404, "NotFound", "default/new", "has not been tried yet", "GET /scheduling/queue?search=new"},
 		{"GET", "/scheduling/pods/default/old", "", 404, "NotFound", "default/old", "is bound to node x", ""},

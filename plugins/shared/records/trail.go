@@ -213,7 +213,10 @@ func (t *trail) decide(decision *Decision) {
 	defer t.mutex.Unlock()
 	decision.Extenders = append([]ExtenderCall(nil), t.calls...)
 	decision.Words = append([]PluginWords(nil), t.words...)
-	decision.Preemption = t.preemption
+	if decision.Evaluated > 0 || decision.Nodes == 0 {
+		// A pod that PreFilter rejects is not helped by evictions.
+		decision.Preemption = t.preemption
+	}
 }
 
 // records returns the steps after the choice of a node.
