@@ -245,7 +245,7 @@ func TestPagesInABrowser(t *testing.T) {
 			"waits":   {"default/large", "None of 4 nodes fits; 4: Insufficient cpu.", "NodeResourcesFit", "node-1"},
 			"placed":  {"default/placed", "It is bound to node " + node + ".", "Scores of the best nodes", "NodeResourcesBalancedAllocation", "chosen"},
 			"hostile": {"4: " + hostile},
-			"node":    {"1 pod found", "default/placed"},
+			"node":    {"1 pod found", "placed"},
 			"queue":   {" in Unschedulable, 0 in Permit", "NodeResourcesFit", "None of 4 nodes fits; 4: Insufficient cpu."},
 			"what-if": {"None of 4 nodes fits; 4: Insufficient cpu.", "Each node", "rejected", "NodeResourcesFit: Insufficient cpu"},
 		} {
