@@ -121,12 +121,18 @@ func (p checkedProfile) chaosNotes(args *config.ChaosArgs, extenders []scheduler
 // restricted labels, while no later rule denies the other nodes.
 func (p checkedProfile) nodeFilterNotes(args *config.NodeFilterArgs) []string {
 	given := map[config.FilterAction]bool{}
-	var unsafe, open []string
+	limits, pulls := false, false
+	var unsafe, open, changed []string
 	for i := range args.Rules {
 		rule := &args.Rules[i]
 		given[rule.Action] = true
+		pull := rule.Action == config.FilterShare && rule.WhenUnsatisfiable != v1.DoNotSchedule
+		pulls, limits = pulls || pull, limits || rule.Action == config.FilterShare && !pull
+		if pull && rule.WhenUnsatisfiable == "" {
+			changed = append(changed, rule.Name)
+		}
 		keys := validation.KubeletLabels(rule.NodeSelector)
-		if rule.Action != config.FilterPrefer && len(keys) > 0 {
+		if rule.Action != config.FilterPrefer && !pull && len(keys) > 0 {
 			unsafe = append(unsafe, fmt.Sprintf("%s (%s)", rule.Name, strings.Join(keys, ", ")))
 		}
 		switch {
@@ -138,10 +144,15 @@ func (p checkedProfile) nodeFilterNotes(args *config.NodeFilterArgs) []string {
 	}
 	notes := p.unmet(nodeFilter, []need{
 		{"rules with the action Deny", given[config.FilterDeny], "filter", "they deny nothing"},
-		{"rules with the action Share", given[config.FilterShare], "filter", "they limit nothing"},
+		{"rules with the action Share and DoNotSchedule", limits, "filter", "they limit nothing"},
+		{"rules with the action Share and ScheduleAnyway", pulls, "score", "they prefer nothing"},
 		{"rules with the action Share", given[config.FilterShare], "preFilter", "their pods are not scheduled, because nothing is counted"},
 		{"rules with the action Prefer", given[config.FilterPrefer], "score", "they prefer nothing"},
 	})
+	if len(changed) > 0 {
+		notes = append(notes, fmt.Sprintf("note: %s: rules of %s with the action Share have no whenUnsatisfiable: %s; this has changed: they rejected nodes before, "+
+			"and only prefer nodes now; set whenUnsatisfiable to %s, or to %s to reject nodes again", p.path, nodeFilter, strings.Join(changed, ", "), v1.ScheduleAnyway, v1.DoNotSchedule))
+	}
 	if !p.points(nodeFilter).Has("filter") {
 		return notes
 	}

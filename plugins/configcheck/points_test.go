@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -57,6 +58,11 @@ func TestNotesOfPlugins(t *testing.T) {
 	chaos := &config.ChaosArgs{RejectPercent: 1, RandomScore: true, MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 1}
 	filterEverywhere := schedulerconfig.Plugins{PreFilter: enabled("NodeFilter"), Filter: enabled("NodeFilter"), Score: enabled("NodeFilter")}
 	deny, share := config.NodeFilterRule{Name: "deny", Action: config.FilterDeny, NodeNames: []string{"*"}}, rule("share", config.FilterShare, restricted)
+	share.WhenUnsatisfiable = v1.DoNotSchedule
+	pull, unsaid := rule("pull", config.FilterShare, "spot"), rule("unsaid", config.FilterShare, "spot")
+	pull.WhenUnsatisfiable = v1.ScheduleAnyway
+	onSpot := rule("spot", config.FilterShare, "node.kubernetes.io/instance-type", "spot", restricted)
+	onSpot.WhenUnsatisfiable = v1.DoNotSchedule
 	rules := []config.NodeFilterRule{rule("certified", config.FilterAllow, restricted), deny, share, rule("prefer", config.FilterPrefer, "ssd")}
 	most := int32(1)
 	topology := &config.WorkloadTopologyArgs{AvoidAbove: &most, MaxPerNode: &most, Edges: []config.WorkloadTopologyEdge{{Within: "zone"}}}
@@ -113,15 +119,25 @@ func TestNotesOfPlugins(t *testing.T) {
 			name: "at score alone", plugin: "NodeFilter", args: &config.NodeFilterArgs{Rules: rules}, enabled: schedulerconfig.Plugins{Score: enabled("NodeFilter")},
 			want: []string{
 				"NodeFilter has rules with the action Deny and is not enabled at filter: they deny nothing",
-				"NodeFilter has rules with the action Share and is not enabled at filter: they limit nothing",
+				"NodeFilter has rules with the action Share and DoNotSchedule and is not enabled at filter: they limit nothing",
 				"NodeFilter has rules with the action Share and is not enabled at preFilter: their pods are not scheduled, because nothing is counted",
 			},
 		},
 		{
+			name: "shares that pull, at filter alone", plugin: "NodeFilter", enabled: schedulerconfig.Plugins{Filter: enabled("NodeFilter"), PreFilter: enabled("NodeFilter")},
+			args: &config.NodeFilterArgs{Rules: []config.NodeFilterRule{pull}},
+			want: []string{"NodeFilter has rules with the action Share and ScheduleAnyway and is not enabled at score: they prefer nothing"},
+		},
+		{
+			name: "shares that rejected nodes in earlier versions", plugin: "NodeFilter", enabled: filterEverywhere,
+			args: &config.NodeFilterArgs{Rules: []config.NodeFilterRule{pull, unsaid, share}},
+			want: []string{"rules of NodeFilter with the action Share have no whenUnsatisfiable: unsaid; this has changed: they rejected nodes before, " +
+				"and only prefer nodes now; set whenUnsatisfiable to ScheduleAnyway, or to DoNotSchedule to reject nodes again"},
+		},
+		{
 			name: "labels that kubelets set", plugin: "NodeFilter", enabled: filterEverywhere,
 			args: &config.NodeFilterArgs{Rules: append([]config.NodeFilterRule{
-				rule("spot", config.FilterShare, "node.kubernetes.io/instance-type", "spot", restricted),
-				rule("new", config.FilterAllow, "new"), rule("masters", config.FilterDeny, "node-role.kubernetes.io/master"),
+				onSpot, pull, rule("new", config.FilterAllow, "new"), rule("masters", config.FilterDeny, "node-role.kubernetes.io/master"),
 			}, rules...)},
 			want: []string{"rules of NodeFilter keep pods off nodes by labels that a kubelet can set on its own node: " +
 				"spot (node.kubernetes.io/instance-type, spot), new (new); where a node must not be able to, use labels of node-restriction.kubernetes.io/ and restrictedLabels"},

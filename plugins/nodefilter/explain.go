@@ -24,7 +24,7 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 	}
 	var text []byte
 	explained := 0
-	for _, rule := range c.about.rules {
+	for _, rule := range append(append([]*rule(nil), c.about.rules...), c.about.scored...) {
 		if rule.share == nil || c.standings == nil {
 			continue
 		}
@@ -40,7 +40,13 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 		text = strconv.AppendInt(text, rule.share.least, 10)
 		text = append(text, " to "...)
 		text = strconv.AppendInt(text, rule.share.most, 10)
-		text = append(text, " % may be. "...)
+		text = append(text, " % should be. "...)
+		switch {
+		case now.closedInside && !now.closedOutside:
+			text = append(text, "None of its nodes is open, so others are allowed. "...)
+		case now.closedOutside && !now.closedInside:
+			text = append(text, "No other node is open, so its nodes are allowed. "...)
+		}
 	}
 	if explained > explainedRules {
 		text = strconv.AppendInt(append(text, "And "...), int64(explained-explainedRules), 10)

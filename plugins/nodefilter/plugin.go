@@ -2,7 +2,7 @@
 
 // Package nodefilter restricts pods to nodes by the nodes' names and labels, for all pods or for some, without any
 // change of the pods. Its rules are evaluated in order: the first Allow or Deny that matches a pod and a node decides,
-// unless an earlier Share rejects the node. Rules that prefer nodes make a score.
+// unless an earlier Share with DoNotSchedule rejects the node. Rules that prefer nodes, and other Shares, make a score.
 package nodefilter
 
 import (
@@ -38,10 +38,10 @@ type NodeFilter struct {
 type podRules struct {
 	// pod is compared by its address. That is safe: objects of informers are never changed in place, and an address is
 	// not reused while this points to it.
-	pod              *v1.Pod
-	rules, preferred []*rule
-	// weight is the sum of the weights of preferred.
-	weight int64
+	pod           *v1.Pod
+	rules, scored []*rule
+	// weight is the sum of the weights of scored, and pulls the number of its shares.
+	weight, pulls int64
 	// shares is set if some rule is a Share, and kept if the population has all nodes of this cycle.
 	shares, kept bool
 	// standings are the standings in state, the cycle's own state, with which most nodes are filtered.
@@ -75,7 +75,7 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 		return nil, err
 	}
 	pl := &NodeFilter{handle: handle, rules: rules, population: newPopulation(rules)}
-	if len(rules.preferred) > 0 {
+	if len(rules.scored) > 0 {
 		return &preferring{pl}, nil
 	}
 	return pl, nil
@@ -93,7 +93,9 @@ func (pl *NodeFilter) Name() string {
 // resources does. If resources and labels change at once, the scheduler has only the event for resources. A change of
 // the pod's own labels needs no event, because the scheduler retries an updated pod.
 //
-// Shares depend on the pods on nodes: on their labels, and on pods that are added and removed.
+// Shares with DoNotSchedule depend on the pods on nodes: on their labels, and on pods that are added and removed. The
+// removal of a node and a cordon, which open the other nodes, retry no pod in this release, but the removal of the
+// node's pods does.
 func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	events := []framework.ClusterEvent{
 		{
@@ -102,7 +104,7 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 				framework.UpdateNodeTaint | framework.UpdateNodeAllocatable,
 		},
 	}
-	if len(pl.rules.shares) > 0 {
+	if pl.rules.limits {
 		events = append(events, framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.Add | framework.Update | framework.Delete})
 	}
 	return events
@@ -111,14 +113,18 @@ func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 // PreFilter finds the rules that concern the pod, and computes their shares.
 func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState, pod *v1.Pod) *framework.Status {
 	c := &cycle{about: pl.newRules(state, pod)}
-	if c.about.shares || len(c.about.preferred) > 0 {
+	if c.about.shares || len(c.about.scored) > 0 {
 		var err error
 		if c.about.kept, err = pl.population.follow(pl.handle.SnapshotSharedLister(), c.about.shares); err != nil {
 			return framework.AsStatus(err)
 		}
 	}
 	if c.about.shares {
-		c.standings = append([]standing(nil), pl.population.standings...)
+		c.owner = ownerOf(pod)
+		for _, owners := range pl.population.standings {
+			c.standings = append(c.standings, owners[c.owner])
+		}
+		pl.findClosed(c)
 		c.about.state, c.about.standings = state, c.standings
 	}
 	pl.last.Store(c.about)
@@ -128,7 +134,7 @@ func (pl *NodeFilter) PreFilter(ctx context.Context, state *framework.CycleState
 
 // PreFilterExtensions returns nil if verdicts do not depend on other pods.
 func (pl *NodeFilter) PreFilterExtensions() framework.PreFilterExtensions {
-	if len(pl.rules.shares) == 0 {
+	if !pl.rules.limits {
 		return nil
 	}
 	return pl
@@ -146,9 +152,6 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 		return about.decide(&pl.rules.otherwise, 0)
 	}
 	var standings []standing
-	if about.state == state {
-		standings = about.standings
-	}
 	on, known := pl.kept(about, node)
 	for i, rule := range about.rules {
 		matches := known && on.has(rule) || !known && rule.matchesNode(node)
@@ -160,7 +163,7 @@ func (pl *NodeFilter) Filter(ctx context.Context, state *framework.CycleState, p
 		}
 		if standings == nil {
 			var err error
-			if standings, err = standingsOf(state); err != nil {
+			if standings, err = about.standingsIn(state); err != nil {
 				return framework.AsStatus(err)
 			}
 		}
@@ -205,14 +208,18 @@ func (pl *NodeFilter) about(state *framework.CycleState, pod *v1.Pod) *podRules 
 // newRules finds the rules that concern the pod.
 func (pl *NodeFilter) newRules(state *framework.CycleState, pod *v1.Pod) *podRules {
 	found := &podRules{
-		pod: pod, rules: concerning(pl.rules.rules, pod), preferred: concerning(pl.rules.preferred, pod), whatIf: whatif.Is(state),
+		pod: pod, rules: concerning(pl.rules.rules, pod), scored: concerning(pl.rules.scored, pod), whatIf: whatif.Is(state),
 	}
 	found.denied = make([]int64, len(found.rules)+1)
 	for _, rule := range found.rules {
 		found.shares = found.shares || rule.share != nil
 	}
-	for _, rule := range found.preferred {
+	for _, rule := range found.scored {
 		found.weight += rule.weight
+		if rule.share != nil {
+			found.shares = true
+			found.pulls++
+		}
 	}
 	return found
 }

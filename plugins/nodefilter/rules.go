@@ -43,10 +43,12 @@ func (r *rule) matchesPod(pod *v1.Pod) bool {
 
 // ruleSet holds all rules of the arguments, and the verdict for a node that no Allow or Deny matches.
 type ruleSet struct {
-	// rules are the rules that may reject a node, in order. preferred are the rules that make scores. shares are the
-	// shares of Share rules.
-	rules, preferred, shares []*rule
-	otherwise                filterrule.Verdict
+	// rules are the rules that may reject a node, in order. scored are the rules that make scores. shares are the Share
+	// rules of both kinds.
+	rules, scored, shares []*rule
+	// limits is set if a Share may reject a node.
+	limits    bool
+	otherwise filterrule.Verdict
 }
 
 // concerning returns the rules whose conditions the pod meets, in order.
@@ -83,11 +85,16 @@ func compile(args *config.NodeFilterArgs, rejections func(rule string) metrics.C
 		switch args.Rules[i].Action {
 		case config.FilterPrefer:
 			rule.weight = int64(args.Rules[i].Weight)
-			set.preferred = append(set.preferred, rule)
+			set.scored = append(set.scored, rule)
 			continue
 		case config.FilterShare:
 			rule.share = compileShare(&args.Rules[i], len(set.shares), rejections(rule.name))
 			set.shares = append(set.shares, rule)
+			if !rule.share.limits {
+				set.scored = append(set.scored, rule)
+				continue
+			}
+			set.limits = true
 		default:
 			rule.verdict = filterrule.NewVerdict(args.Rules[i].Action == config.FilterDeny,
 				fmt.Sprintf("node(s) were denied by rule %q of %s", rule.name, Name), rejections(rule.name))
@@ -117,7 +124,7 @@ func compileRule(from *config.NodeFilterRule) (*rule, error) {
 
 func compileShare(from *config.NodeFilterRule, place int, counter metrics.CounterMetric) *share {
 	s := &share{
-		least: 0, most: 100, place: place,
+		least: 0, most: 100, place: place, limits: from.WhenUnsatisfiable == v1.DoNotSchedule,
 		full: filterrule.NewResolvable(
 			fmt.Sprintf("node(s) had the most pods that rule %q of %s allows them", from.Name, Name), counter),
 		short: filterrule.NewResolvable(

@@ -9,8 +9,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
-// preferring is a NodeFilter with rules that prefer nodes. A NodeFilter without such rules is not a score plugin, which
-// saves the calls of Score.
+// preferring is a NodeFilter with rules that prefer nodes, or pull pods to a share. A NodeFilter without such rules is
+// not a score plugin, which saves the calls of Score.
 type preferring struct {
 	*NodeFilter
 }
@@ -26,40 +26,65 @@ func preference(matching, all int64) int64 {
 	return (framework.MaxNodeScore*matching + all/2) / all
 }
 
-// Score returns the preference of the node.
+// pull returns the score of a node that some of the pod's shares admit, 0 to 100. Each share weighs three times as much
+// as all preferences together, so that no preference outweighs a share.
+func pull(admitted, shares, preference, preferences int64) int64 {
+	if preferences > 0 {
+		preferences = 1
+	}
+	return (framework.MaxNodeScore*3*admitted + preference*preferences) / (3*shares + preferences)
+}
+
+// Score returns the preference of the node, and the pull of shares to it.
 func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	about := pl.about(state, pod)
-	if len(about.preferred) == 0 {
+	if len(about.scored) == 0 {
 		return 0, nil
+	}
+	standings, err := about.standingsIn(state)
+	if err != nil {
+		return 0, framework.AsStatus(err)
 	}
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
-	return pl.score(about, nodeInfo.Node()), nil
+	return pl.score(about, standings, nodeInfo.Node()), nil
 }
 
 // ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
 func (pl *preferring) ScoreNodes(state *framework.CycleState, pod *v1.Pod, nodes []*framework.NodeInfo, scores framework.NodeScoreList) *framework.Status {
 	about := pl.about(state, pod)
-	if len(about.preferred) == 0 {
+	if len(about.scored) == 0 {
 		return nil
 	}
+	standings, err := about.standingsIn(state)
+	if err != nil {
+		return framework.AsStatus(err)
+	}
 	for i, nodeInfo := range nodes {
-		scores[i].Score = pl.score(about, nodeInfo.Node())
+		scores[i].Score = pl.score(about, standings, nodeInfo.Node())
 	}
 	return nil
 }
 
-func (pl *preferring) score(about *podRules, node *v1.Node) int64 {
+func (pl *preferring) score(about *podRules, standings []standing, node *v1.Node) int64 {
 	on, known := pl.kept(about, node)
-	var matching int64
-	for _, rule := range about.preferred {
-		if known && on.has(rule) || !known && rule.matchesNode(node) {
+	var matching, admitted int64
+	for _, rule := range about.scored {
+		matches := known && on.has(rule) || !known && rule.matchesNode(node)
+		switch {
+		case rule.share == nil && matches:
 			matching += rule.weight
+		case rule.share != nil && rule.share.admits(standings[rule.share.place], matches):
+			admitted++
 		}
 	}
-	return preference(matching, about.weight)
+	score := preference(matching, about.weight)
+	if about.pulls > 0 {
+		score = pull(admitted, about.pulls, score, about.weight)
+	}
+	return score
 }
 
 // ScoreExtensions returns nil: scores are 0 to 100 already.

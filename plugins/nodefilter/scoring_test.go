@@ -38,6 +38,89 @@ func TestPreference(t *testing.T) {
 	}
 }
 
+func TestPull(t *testing.T) {
+	tests := []struct {
+		name                                            string
+		admitted, shares, preference, preferences, want int64
+	}{
+		{"one share", 1, 1, 0, 0, 100},
+		{"one share that does not admit the node", 0, 1, 0, 0, 0},
+		{"one of two shares", 1, 2, 0, 0, 50},
+		{"a share and all preferences: 4 of 4", 1, 1, 100, 7, 100},
+		{"a share against all preferences: 3 of 4", 1, 1, 0, 7, 75},
+		{"all preferences against a share: 1 of 4", 0, 1, 100, 7, 25},
+		{"one of three shares against all preferences: 3 of 10", 1, 3, 0, 7, 30},
+		{"all preferences against three shares: 1 of 10", 0, 3, 100, 7, 10},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := pull(tt.admitted, tt.shares, tt.preference, tt.preferences); got != tt.want {
+				t.Errorf("got %d, want %d", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestScoreByShare: 8 of 10 pods are on the spot node, where 60 to 80 % should be, and then 5 of 10, without any
+// rejection.
+func TestScoreByShare(t *testing.T) {
+	share := spotShare(60, 80)
+	share.WhenUnsatisfiable = ""
+	nodes := []*v1.Node{spot("spot-1"), onDemand("on-demand")}
+	tests := []struct {
+		name         string
+		onSpot       int
+		pod          *v1.Pod
+		rules        []config.NodeFilterRule
+		spot, others int64
+	}{
+		{"9 of 11 would be too many: 8.8", 8, web("new"), nil, 0, 100},
+		{"6 of 11 are too few: 6.6", 5, web("new"), nil, 100, 0},
+		{"7 of 11 are within the bounds, and a preference decides", 7, web("new"), []config.NodeFilterRule{prefer("spot", 1, "spot")}, 100, 75},
+		{"the share outweighs a preference", 8, web("new"), []config.NodeFilterRule{prefer("spot", 1, "spot")}, 25, 75},
+		{"a pod that the share does not concern", 8, st.MakePod().Name("other").Obj(), nil, 0, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			pods := append(at("spot-1", webs("a", tt.onSpot)...), at("on-demand", webs("b", 10-tt.onSpot)...)...)
+			f := newFramework(t, internalcache.NewSnapshot(pods, nodes), append([]config.NodeFilterRule{share}, tt.rules...)...)
+			state := framework.NewCycleState()
+			for name, said := range filter(t, f, state, tt.pod) {
+				if said != "" {
+					t.Errorf("%s is rejected: %s", name, said)
+				}
+			}
+			scores, status := f.RunScorePlugins(context.Background(), state, tt.pod, nodes)
+			if !status.IsSuccess() {
+				t.Fatal(status.AsError())
+			}
+			explanation := fmt.Sprintf("Rule spot-share: %d of 10 pods are on its nodes, and 60 to 80 %% should be.", tt.onSpot)
+			if got := f.plugin.(*preferring).Explain(state, tt.pod, nil); got != explanation && tt.pod.Labels["app"] == "web" {
+				t.Errorf("got %q, want %q", got, explanation)
+			}
+			if got := scores[Name]; got[0].Score != tt.spot || got[1].Score != tt.others {
+				t.Errorf("got %v, want %d and %d", got, tt.spot, tt.others)
+			}
+		})
+	}
+}
+
+func TestScoreByShareWithoutPreFilter(t *testing.T) {
+	share := spotShare(60, 80)
+	share.WhenUnsatisfiable = v1.ScheduleAnyway
+	f := newFramework(t, internalcache.NewSnapshot(nil, []*v1.Node{spot("spot-1")}), share)
+	plugin := f.plugin.(*preferring)
+	if _, status := plugin.Score(context.Background(), framework.NewCycleState(), web("pod"), "spot-1"); status.Code() != framework.Error {
+		t.Errorf("got %v", status)
+	}
+	if status := plugin.ScoreNodes(framework.NewCycleState(), web("pod"), nil, nil); status.Code() != framework.Error {
+		t.Errorf("many nodes: got %v", status)
+	}
+	if len(plugin.EventsToRegister()) != 1 || plugin.PreFilterExtensions() != nil {
+		t.Error("a share that rejects nothing needs no events of pods, and preemption cannot help it")
+	}
+}
+
 func prefer(name string, weight int32, nodes string, namespaces ...string) config.NodeFilterRule {
 	return config.NodeFilterRule{Name: name, Action: config.FilterPrefer, Weight: weight, NodeSelector: labelled(nodes, "true"), Namespaces: namespaces}
 }
@@ -197,7 +280,7 @@ func BenchmarkPolicy(b *testing.B) {
 	}{
 		{"share", []config.NodeFilterRule{spotShare(0, 30)}},
 		{"share for other pods", []config.NodeFilterRule{{
-			Name: "other", Action: config.FilterShare, MaxPercent: spotShare(0, 30).MaxPercent, NodeSelector: labelled("spot", "true"), Namespaces: []string{"else"},
+			Name: "other", Action: config.FilterShare, WhenUnsatisfiable: v1.DoNotSchedule, MaxPercent: spotShare(0, 30).MaxPercent, NodeSelector: labelled("spot", "true"), Namespaces: []string{"else"},
 		}}},
 		{"prefer", preferences(1)},
 		{"prefer for other pods", []config.NodeFilterRule{prefer("other", 1, "spot", "else")}},

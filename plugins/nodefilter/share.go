@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/changes"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
@@ -15,41 +17,54 @@ import (
 // share holds the bounds of a Share rule, in percent, on the part of its population that is on the nodes of the rule.
 type share struct {
 	least, most int64
+	// limits is set if the share rejects nodes, instead of giving them a lower score.
+	limits bool
 	// place is the index of its standing.
 	place int
 	// full rejects a node of the rule because of the upper bound, and short another node because of the lower bound.
 	full, short filterrule.Verdict
 }
 
-// standing is the size of a population, and of its part on the nodes of the rule.
+// standing is the size of a population, which is the pods of one controlling owner or all pods without one, and of its
+// part on the nodes of the rule.
 type standing struct {
 	pods, inside int64
+	// closedInside and closedOutside are set if no node of the rule, or no other node, is open to the pod.
+	closedInside, closedOutside bool
+}
+
+// count adds pods on nodes of the rule, or on other nodes.
+func (s *standing) count(pods int64, inside bool) {
+	s.pods += pods
+	if inside {
+		s.inside += pods
+	}
 }
 
 // admits reports whether one more pod of the population may go to a node of the rule (inside), or to another one.
 //
 // If n pods exist after that, at most most% of n, rounded down, and at least least% of n, rounded up, may be inside. If
 // no whole number is between these bounds (30 % to 60 % of one pod), the lower bound is reduced to the upper one. So at
-// least one of the two kinds of nodes is always allowed.
+// least one of the two kinds of nodes is always allowed. If no node of that kind is open, the other kind is allowed too.
 func (s *share) admits(now standing, inside bool) bool {
 	n := now.pods + 1
 	most := s.most * n / 100
 	if inside {
-		return now.inside+1 <= most
+		return now.closedOutside || now.inside+1 <= most
 	}
 	least := (s.least*n + 99) / 100
 	if least > most {
 		least = most
 	}
-	return now.inside >= least
+	return now.closedInside || now.inside >= least
 }
 
-// population counts the pods of all Share rules, and stores the rules that match each node: labels are read once for
-// each change of a node, not in each cycle. It is a changes.Observer, so it has the pods of the last snapshot, bound or
-// assumed, of all profiles. It is written at the beginning of a cycle, and then read in parallel.
+// population counts the pods of all Share rules by their owners, and stores the rules that match each node: labels are
+// read once for each change of a node, not in each cycle. It is a changes.Observer, so it has the pods of the last
+// snapshot, bound or assumed, of all profiles. It is written at the beginning of a cycle, and then read in parallel.
 type population struct {
 	rules, shares []*rule
-	standings     []standing
+	standings     []map[types.UID]standing
 	follower      changes.Follower
 	// nodes has the objects of nodes as keys, which never change in place.
 	nodes map[*v1.Node]matches
@@ -63,10 +78,21 @@ type matches [2]uint64
 func (m matches) has(rule *rule) bool { return m[rule.number/64]&(1<<(rule.number%64)) != 0 }
 
 func newPopulation(rules ruleSet) *population {
-	return &population{
-		rules: append(append([]*rule(nil), rules.rules...), rules.preferred...), shares: rules.shares,
-		standings: make([]standing, len(rules.shares)), nodes: make(map[*v1.Node]matches),
+	p := &population{
+		rules: append(append([]*rule(nil), rules.rules...), rules.scored...), shares: rules.shares, nodes: make(map[*v1.Node]matches),
 	}
+	for range rules.shares {
+		p.standings = append(p.standings, make(map[types.UID]standing))
+	}
+	return p
+}
+
+// ownerOf returns the UID of the controlling owner of a pod, or "".
+func ownerOf(pod *v1.Pod) types.UID {
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		return owner.UID
+	}
+	return ""
 }
 
 // belongs reports whether a pod counts. Like upstream's PodTopologySpread, it excludes terminating pods.
@@ -74,24 +100,27 @@ func (r *rule) belongs(pod *v1.Pod) bool {
 	return pod.DeletionTimestamp == nil && r.matchesPod(pod)
 }
 
-// add adds a pod on a node to the counts, or subtracts it with -1.
-func (p *population) add(standings []standing, node *v1.Node, pod *v1.Pod, by int64) {
-	for i, rule := range p.shares {
+// add adds a pod on a node to the counts, or subtracts it with -1. It forgets an owner with its last pod.
+func (p *population) add(node *v1.Node, pod *v1.Pod, by int64) {
+	owner := ownerOf(pod)
+	for place, rule := range p.shares {
 		if !rule.belongs(pod) {
 			continue
 		}
-		standings[i].pods += by
-		if rule.matchesNode(node) {
-			standings[i].inside += by
+		now := p.standings[place][owner]
+		if now.count(by, rule.matchesNode(node)); now.pods == 0 {
+			delete(p.standings[place], owner)
+		} else {
+			p.standings[place][owner] = now
 		}
 	}
 }
 
 // PodAdded implements changes.Observer.
-func (p *population) PodAdded(node *v1.Node, pod *v1.Pod) { p.add(p.standings, node, pod, 1) }
+func (p *population) PodAdded(node *v1.Node, pod *v1.Pod) { p.add(node, pod, 1) }
 
 // PodRemoved implements changes.Observer.
-func (p *population) PodRemoved(node *v1.Node, pod *v1.Pod) { p.add(p.standings, node, pod, -1) }
+func (p *population) PodRemoved(node *v1.Node, pod *v1.Pod) { p.add(node, pod, -1) }
 
 // NodeChanged implements changes.Observer: it finds the rules that match a node, and updates the counts of its pods.
 func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
@@ -113,13 +142,15 @@ func (p *population) NodeChanged(before, after *v1.Node, pods []*v1.Pod) {
 		if was.has(rule) == is.has(rule) {
 			continue
 		}
+		by := int64(-1)
+		if is.has(rule) {
+			by = 1
+		}
 		for _, pod := range pods {
-			switch {
-			case !rule.belongs(pod):
-			case is.has(rule):
-				p.standings[i].inside++
-			default:
-				p.standings[i].inside--
+			if rule.belongs(pod) {
+				now := p.standings[i][ownerOf(pod)]
+				now.inside += by
+				p.standings[i][ownerOf(pod)] = now
 			}
 		}
 	}
@@ -142,7 +173,9 @@ const stateKey framework.StateKey = Name
 // cycle is the plugin's state of a scheduling cycle.
 type cycle struct {
 	about *podRules
-	// standings are the standings of all Share rules, or nil if none of the rules concerns the pod.
+	// owner is the owner of the pods in standings, the standings of all Share rules, or nil if none of the rules
+	// concerns the pod.
+	owner     types.UID
 	standings []standing
 }
 
@@ -151,7 +184,7 @@ func (c *cycle) Clone() framework.StateData {
 	if c.standings == nil {
 		return c
 	}
-	return &cycle{about: c.about, standings: append([]standing(nil), c.standings...)}
+	return &cycle{about: c.about, owner: c.owner, standings: append([]standing(nil), c.standings...)}
 }
 
 func cycleOf(state *framework.CycleState) (*cycle, error) {
@@ -162,8 +195,12 @@ func cycleOf(state *framework.CycleState) (*cycle, error) {
 	return data.(*cycle), nil
 }
 
-// standingsOf returns the standings of the Share rules, with all pods that were added and removed.
-func standingsOf(state *framework.CycleState) ([]standing, error) {
+// standingsIn returns the standings of the Share rules, with all pods that were added and removed, or nil if none of
+// them concerns the pod.
+func (p *podRules) standingsIn(state *framework.CycleState) ([]standing, error) {
+	if !p.shares || p.state == state {
+		return p.standings, nil
+	}
 	c, err := cycleOf(state)
 	if err != nil {
 		return nil, err
@@ -189,8 +226,13 @@ func (pl *NodeFilter) simulate(state *framework.CycleState, pod *v1.Pod, node *v
 	if err != nil {
 		return framework.AsStatus(err)
 	}
-	if c.standings != nil && node != nil {
-		pl.population.add(c.standings, node, pod, by)
+	if c.standings == nil || node == nil || ownerOf(pod) != c.owner {
+		return nil
+	}
+	for place, rule := range pl.rules.shares {
+		if rule.belongs(pod) {
+			c.standings[place].count(by, rule.matchesNode(node))
+		}
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	clientset "k8s.io/client-go/kubernetes/fake"
 	"k8s.io/component-base/metrics/testutil"
@@ -37,32 +38,32 @@ func TestShareAdmits(t *testing.T) {
 		inside, outside bool
 	}{
 		// At most 30 %.
-		{"1 pod: 30 % of it are 0", 0, 30, standing{0, 0}, false, true},
-		{"3 pods: 0.9 are 0", 0, 30, standing{2, 0}, false, true},
-		{"4 pods: 1.2 are 1", 0, 30, standing{3, 0}, true, true},
-		{"5 pods: 1.5 are 1, which is there", 0, 30, standing{4, 1}, false, true},
-		{"10 pods: 3, and 2 are there", 0, 30, standing{9, 2}, true, true},
-		{"10 pods: 3, which are there", 0, 30, standing{9, 3}, false, true},
-		{"too many are there, since others are gone", 0, 30, standing{4, 3}, false, true},
+		{"1 pod: 30 % of it are 0", 0, 30, standing{pods: 0, inside: 0}, false, true},
+		{"3 pods: 0.9 are 0", 0, 30, standing{pods: 2, inside: 0}, false, true},
+		{"4 pods: 1.2 are 1", 0, 30, standing{pods: 3, inside: 0}, true, true},
+		{"5 pods: 1.5 are 1, which is there", 0, 30, standing{pods: 4, inside: 1}, false, true},
+		{"10 pods: 3, and 2 are there", 0, 30, standing{pods: 9, inside: 2}, true, true},
+		{"10 pods: 3, which are there", 0, 30, standing{pods: 9, inside: 3}, false, true},
+		{"too many are there, since others are gone", 0, 30, standing{pods: 4, inside: 3}, false, true},
 		// At least 70 %: at most 30 % are outside.
-		{"1 pod: 0.7 are 1", 70, 100, standing{0, 0}, true, false},
-		{"3 pods: 2.1 are 3", 70, 100, standing{2, 2}, true, false},
-		{"4 pods: 2.8 are 3, which are there", 70, 100, standing{3, 3}, true, true},
-		{"10 pods: 7, and 6 are there", 70, 100, standing{9, 6}, true, false},
-		{"10 pods: 7, which are there", 70, 100, standing{9, 7}, true, true},
-		{"all are outside, since others are gone", 70, 100, standing{5, 0}, true, false},
+		{"1 pod: 0.7 are 1", 70, 100, standing{pods: 0, inside: 0}, true, false},
+		{"3 pods: 2.1 are 3", 70, 100, standing{pods: 2, inside: 2}, true, false},
+		{"4 pods: 2.8 are 3, which are there", 70, 100, standing{pods: 3, inside: 3}, true, true},
+		{"10 pods: 7, and 6 are there", 70, 100, standing{pods: 9, inside: 6}, true, false},
+		{"10 pods: 7, which are there", 70, 100, standing{pods: 9, inside: 7}, true, true},
+		{"all are outside, since others are gone", 70, 100, standing{pods: 5, inside: 0}, true, false},
 		// Both.
-		{"30 % to 60 % of 1 pod is no whole number: 0.6 are 0, and no more are asked for", 30, 60, standing{0, 0}, false, true},
-		{"2 pods: 1.2 are 1, and 0.6 are 1", 30, 60, standing{1, 0}, true, false},
-		{"10 pods: 3 to 6, and 3 are there", 30, 60, standing{9, 3}, true, true},
-		{"10 pods: 3 to 6, and 2 are there", 30, 60, standing{9, 2}, true, false},
-		{"10 pods: 3 to 6, and 6 are there", 30, 60, standing{9, 6}, false, true},
-		{"half of 3 pods: 1.5 are 1, not 2", 50, 50, standing{2, 1}, false, true},
-		{"half of 4 pods: 2", 50, 50, standing{3, 1}, true, false},
+		{"30 % to 60 % of 1 pod is no whole number: 0.6 are 0, and no more are asked for", 30, 60, standing{pods: 0, inside: 0}, false, true},
+		{"2 pods: 1.2 are 1, and 0.6 are 1", 30, 60, standing{pods: 1, inside: 0}, true, false},
+		{"10 pods: 3 to 6, and 3 are there", 30, 60, standing{pods: 9, inside: 3}, true, true},
+		{"10 pods: 3 to 6, and 2 are there", 30, 60, standing{pods: 9, inside: 2}, true, false},
+		{"10 pods: 3 to 6, and 6 are there", 30, 60, standing{pods: 9, inside: 6}, false, true},
+		{"half of 3 pods: 1.5 are 1, not 2", 50, 50, standing{pods: 2, inside: 1}, false, true},
+		{"half of 4 pods: 2", 50, 50, standing{pods: 3, inside: 1}, true, false},
 		// What is none.
-		{"at most nothing", 0, 0, standing{1000, 0}, false, true},
-		{"at least all", 100, 100, standing{1000, 1000}, true, false},
-		{"anything", 0, 100, standing{1000, 500}, true, true},
+		{"at most nothing", 0, 0, standing{pods: 1000, inside: 0}, false, true},
+		{"at least all", 100, 100, standing{pods: 1000, inside: 1000}, true, false},
+		{"anything", 0, 100, standing{pods: 1000, inside: 500}, true, true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -81,7 +82,7 @@ func TestShareAlwaysAdmitsOneSide(t *testing.T) {
 			s := share{least: least, most: most}
 			for pods := int64(0); pods < 12; pods++ {
 				for inside := int64(0); inside <= pods; inside++ {
-					if now := (standing{pods, inside}); !s.admits(now, true) && !s.admits(now, false) {
+					if now := (standing{pods: pods, inside: inside}); !s.admits(now, true) && !s.admits(now, false) {
 						t.Fatalf("%d to %d %%, and %d of %d pods inside: no place for one more", least, most, inside, pods)
 					}
 				}
@@ -95,6 +96,7 @@ func spotShare(least, most int32) config.NodeFilterRule {
 	return config.NodeFilterRule{
 		Name: "spot-share", Action: config.FilterShare, NodeSelector: labelled("spot", "true"), Namespaces: []string{"default"},
 		PodSelector: labelled("app", "web"), MinPercent: pointer.Int32(least), MaxPercent: pointer.Int32(most),
+		WhenUnsatisfiable: v1.DoNotSchedule,
 	}
 }
 
@@ -114,6 +116,14 @@ func at(node string, pods ...*v1.Pod) []*v1.Pod {
 		placed = append(placed, pod)
 	}
 	return placed
+}
+
+// of gives a pod a controlling owner, or none.
+func of(owner types.UID, pod *v1.Pod) *v1.Pod {
+	if owner != "" {
+		pod.OwnerReferences = []metav1.OwnerReference{{UID: "other"}, {UID: owner, Controller: pointer.Bool(true)}}
+	}
+	return pod
 }
 
 func webs(prefix string, count int) []*v1.Pod {
@@ -186,7 +196,7 @@ func filter(t testing.TB, f profile, state *framework.CycleState, pod *v1.Pod) m
 	said := map[string]string{}
 	for _, node := range nodes {
 		status := f.RunFilterPlugins(context.Background(), state, pod, node).Merge()
-		if !status.IsSuccess() && status.Code() != framework.Unschedulable {
+		if !status.IsSuccess() && status.Code() != framework.Unschedulable && !strings.Contains(status.Message(), "denied by rule") {
 			t.Errorf("%s: %v", node.Node().Name, status.Code())
 		}
 		said[node.Node().Name] = status.Message()
@@ -214,6 +224,7 @@ func TestFilterByShare(t *testing.T) {
 		}
 		return pods
 	}
+	owned := join(at("spot-1", of("a", web("a")), of("a", web("b"))), at("on-demand", of("b", web("c")), of("b", web("d"))))
 	nine := join(at("spot-1", webs("a", 2)...), at("spot-2", webs("b", 1)...), at("on-demand", webs("c", 6)...))
 	tests := []struct {
 		name  string
@@ -231,6 +242,10 @@ func TestFilterByShare(t *testing.T) {
 			"pods that are deleted, and others, do not count", []config.NodeFilterRule{spotShare(0, 50)},
 			join(at("spot-1", deleted, other, elsewhere), at("on-demand", web("a"))), web("new"), all("", ""),
 		},
+		{"half of the pods of owner a, which are on spot nodes", []config.NodeFilterRule{spotShare(50, 50)}, owned, of("a", web("new")), all(full, "")},
+		{"half of the pods of owner b, which are elsewhere", []config.NodeFilterRule{spotShare(50, 50)}, owned, of("b", web("new")), all("", short)},
+		{"half of the pods of a new owner", []config.NodeFilterRule{spotShare(50, 50)}, owned, of("c", web("new")), all(full, "")},
+		{"half of the pods without an owner", []config.NodeFilterRule{spotShare(50, 50)}, join(owned, at("on-demand", web("e"))), web("new"), all("", short)},
 		{
 			"an Allow before it", []config.NodeFilterRule{
 				{Name: "allow", Action: config.FilterAllow, NodeNames: []string{"spot-2"}}, spotShare(0, 30),
@@ -243,7 +258,7 @@ func TestFilterByShare(t *testing.T) {
 		},
 		{
 			"two shares, and the first that denies", []config.NodeFilterRule{
-				{Name: "other", Action: config.FilterShare, NodeNames: []string{"spot-1"}, MaxPercent: pointer.Int32(50)}, spotShare(0, 30),
+				{Name: "other", Action: config.FilterShare, NodeNames: []string{"spot-1"}, MaxPercent: pointer.Int32(50), WhenUnsatisfiable: v1.DoNotSchedule}, spotShare(0, 30),
 			}, nine, web("new"), all(full, ""),
 		},
 	}
@@ -254,6 +269,75 @@ func TestFilterByShare(t *testing.T) {
 				t.Errorf("got %q\nwant %q", got, tt.want)
 			}
 		})
+	}
+}
+
+// TestAShareDoesNotWaitForClosedNodes has 6 of 10 pods on the spot node, at least 80 % of which must be there, or 2 of
+// 10, of which at most 10 % may be there.
+func TestAShareDoesNotWaitForClosedNodes(t *testing.T) {
+	taint := v1.Taint{Key: "for", Value: "others", Effect: v1.TaintEffectNoSchedule}
+	tolerating := web("new")
+	tolerating.Spec.Tolerations = []v1.Toleration{{Key: "for", Operator: v1.TolerationOpExists}}
+	selecting := web("new")
+	selecting.Spec.NodeSelector = map[string]string{"spot": "false"}
+	condition := func(kind v1.NodeConditionType, status v1.ConditionStatus) func(*v1.Node) {
+		return func(node *v1.Node) { node.Status.Conditions = []v1.NodeCondition{{Type: kind, Status: status}} }
+	}
+	deny := config.NodeFilterRule{Name: "deny", Action: config.FilterDeny, NodeNames: []string{"wanted"}}
+	tests := []struct {
+		name   string
+		change func(*v1.Node)
+		pod    *v1.Pod
+		rules  []config.NodeFilterRule
+		waits  bool
+	}{
+		{"an open node", func(*v1.Node) {}, web("new"), nil, true},
+		{"a ready node", condition(v1.NodeReady, v1.ConditionTrue), web("new"), nil, true},
+		{"a node with another condition", condition(v1.NodeMemoryPressure, v1.ConditionFalse), web("new"), nil, true},
+		{"a node that is not ready", condition(v1.NodeReady, v1.ConditionFalse), web("new"), nil, false},
+		{"a lost node", condition(v1.NodeReady, v1.ConditionUnknown), web("new"), nil, false},
+		{"a cordoned node", func(node *v1.Node) { node.Spec.Unschedulable = true }, web("new"), nil, false},
+		{"a node that is being deleted", func(node *v1.Node) { node.DeletionTimestamp = &metav1.Time{} }, web("new"), nil, false},
+		{"a tainted node", func(node *v1.Node) { node.Spec.Taints = []v1.Taint{taint} }, web("new"), nil, false},
+		{"a tolerated taint", func(node *v1.Node) { node.Spec.Taints = []v1.Taint{taint} }, tolerating, nil, true},
+		{"a taint that only repels", func(node *v1.Node) {
+			node.Spec.Taints = []v1.Taint{{Key: "for", Effect: v1.TaintEffectPreferNoSchedule}}
+		}, web("new"), nil, true},
+		{"a node that another rule denies", func(*v1.Node) {}, web("new"), []config.NodeFilterRule{deny}, false},
+		{"a pod that selects the others cannot override the share", func(*v1.Node) {}, selecting, nil, true},
+		{"no node", nil, web("new"), nil, false},
+	}
+	for _, tt := range tests {
+		for _, side := range []struct {
+			name           string
+			wanted, other  *v1.Node
+			share          config.NodeFilterRule
+			inside, others int
+			reason         string
+		}{
+			{"the share wants spot nodes", spot("wanted"), onDemand("other"), spotShare(80, 100), 6, 4, short},
+			{"the share wants other nodes", onDemand("wanted"), spot("other"), spotShare(0, 10), 8, 2, full},
+		} {
+			t.Run(tt.name+", "+side.name, func(t *testing.T) {
+				nodes := []*v1.Node{side.other}
+				pods := at("other", webs("other", side.others)...)
+				if tt.change != nil {
+					tt.change(side.wanted)
+					nodes, pods = append(nodes, side.wanted), append(pods, at("wanted", webs("wanted", side.inside)...)...)
+				}
+				f := newFramework(t, internalcache.NewSnapshot(pods, nodes), append([]config.NodeFilterRule{side.share}, tt.rules...)...)
+				want, state := "", framework.NewCycleState()
+				if tt.waits {
+					want = side.reason
+				}
+				if got := filter(t, f, state, tt.pod)["other"]; got != want {
+					t.Errorf("the other node: got %q, want %q", got, want)
+				}
+				if got := f.plugin.(*NodeFilter).Explain(state, tt.pod, nil); strings.Contains(got, "allowed") != !tt.waits {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
 	}
 }
 
@@ -322,7 +406,9 @@ func TestFilterAfterAddPodAndRemovePod(t *testing.T) {
 // TestPopulation changes nodes and pods at random, and counts again.
 func TestPopulation(t *testing.T) {
 	rules := []config.NodeFilterRule{
-		spotShare(0, 30), {Name: "by-name", Action: config.FilterShare, NodeNames: []string{"node-[0-4]"}, MinPercent: pointer.Int32(10)},
+		spotShare(0, 30), {
+			Name: "by-name", Action: config.FilterShare, WhenUnsatisfiable: v1.DoNotSchedule, NodeNames: []string{"node-[0-4]"}, MinPercent: pointer.Int32(10),
+		},
 	}
 	for seed := int64(1); seed <= 20; seed++ {
 		plugin := mustNew(t, "population", &config.NodeFilterArgs{DefaultAction: config.FilterAllow, Rules: rules})
@@ -350,11 +436,16 @@ func TestPopulation(t *testing.T) {
 						placed[pod] = changed
 					}
 				default:
-					placed[pod] = at(name, web(pod))[0]
+					placed[pod] = at(name, of([]types.UID{"", "a", "b"}[random.Intn(3)], web(pod)))[0]
 				}
 			}
 			snapshot := &settled{}
-			want := make([]standing, 2)
+			want := []map[types.UID]standing{{}, {}}
+			count := func(share int, pod *v1.Pod, inside bool) {
+				now := want[share][ownerOf(pod)]
+				now.count(1, inside)
+				want[share][ownerOf(pod)] = now
+			}
 			for _, node := range nodes {
 				info := framework.NewNodeInfo()
 				info.SetNode(node)
@@ -366,16 +457,9 @@ func TestPopulation(t *testing.T) {
 					if pod.DeletionTimestamp != nil {
 						continue
 					}
-					want[1].pods++
-					if strings.Contains("node-0 node-1 node-2 node-3 node-4", node.Name) {
-						want[1].inside++
-					}
-					if pod.Labels["app"] != "web" {
-						continue
-					}
-					want[0].pods++
-					if node.Labels["spot"] == "true" {
-						want[0].inside++
+					count(1, pod, strings.Contains("node-0 node-1 node-2 node-3 node-4", node.Name))
+					if pod.Labels["app"] == "web" {
+						count(0, pod, node.Labels["spot"] == "true")
 					}
 				}
 				snapshot.all = append(snapshot.all, info)
@@ -445,7 +529,7 @@ func TestExplain(t *testing.T) {
 	rule := func(name string, action config.FilterAction, nodes string) {
 		args.Rules = append(args.Rules, config.NodeFilterRule{Name: name, Action: action, NodeNames: []string{nodes}})
 		if action == config.FilterShare {
-			args.Rules[len(args.Rules)-1].MaxPercent = pointer.Int32(90)
+			args.Rules[len(args.Rules)-1].MaxPercent, args.Rules[len(args.Rules)-1].WhenUnsatisfiable = pointer.Int32(90), v1.DoNotSchedule
 		}
 	}
 	var nodes []*v1.Node
@@ -477,7 +561,7 @@ func TestExplain(t *testing.T) {
 	}
 	want := ""
 	for i := 0; i < 5; i++ {
-		want += fmt.Sprintf("Rule share-%d: 0 of 0 pods are on its nodes, and 0 to 90 %% may be. ", i)
+		want += fmt.Sprintf("Rule share-%d: 0 of 0 pods are on its nodes, and 0 to 90 %% should be. ", i)
 	}
 	want += "And 2 more with a share. " + five + ", and 3 more rules."
 	if got := explained(); got != want {
@@ -506,7 +590,7 @@ func TestExplainInADryRun(t *testing.T) {
 		state = framework.NewCycleState()
 		pod := web("new")
 		filter(t, f, state, pod)
-		want := "Rule spot-share: 3 of 9 pods are on its nodes, and 0 to 30 % may be. Nodes denied: spot-share 2."
+		want := "Rule spot-share: 3 of 9 pods are on its nodes, and 0 to 30 % should be. Nodes denied: spot-share 2."
 		if got := made.Explain(state, pod, nil); got != want {
 			t.Errorf("attempt %d: got %q, want %q", attempt, got, want)
 		}

@@ -272,11 +272,13 @@ func BenchmarkDecision(b *testing.B) {
 	}
 }
 
-// placementPolicies make NodeFilter prefer half of the nodes, or bound their share to all pods and to half of them.
+// placementPolicies make NodeFilter prefer half of the nodes, bound their share to all pods and to half of them, or pull
+// half of the pods to them.
 var placementPolicies = []struct{ name, args string }{
 	{"NodeFilter-prefer", `{rules: [{name: ssd, action: Prefer, weight: 10, nodeSelector: {matchLabels: {disktype: ssd}}}]}`},
-	{"NodeFilter-share", `{rules: [{name: ssd, action: Share, maxPercent: 100, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
-	{"NodeFilter-half", `{rules: [{name: ssd, action: Share, maxPercent: 50, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
+	{"NodeFilter-share", `{rules: [{name: ssd, action: Share, whenUnsatisfiable: DoNotSchedule, maxPercent: 100, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
+	{"NodeFilter-pull", `{rules: [{name: ssd, action: Share, maxPercent: 50, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
+	{"NodeFilter-half", `{rules: [{name: ssd, action: Share, whenUnsatisfiable: DoNotSchedule, maxPercent: 50, nodeSelector: {matchLabels: {disktype: ssd}}, podSelector: {matchLabels: {app: app}}}]}`},
 }
 
 // thirdParty are plugins of other projects. A file in testdata/ that lists them is compiled into trees that have them:

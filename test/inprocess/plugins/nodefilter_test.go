@@ -38,7 +38,7 @@ func running(node string, pod *v1.Pod) *v1.Pod {
 // shareOfSpot returns a configuration with a Share rule for the pods
 // app=web on the pool spot, with the given bounds, in two profiles.
 func shareOfSpot(bounds string) string {
-	one := with(nodefilter.Name, `{rules: [{name: spot-share, action: Share, `+bounds+`, nodeSelector: {matchLabels: {pool: spot}}, podSelector: {matchLabels: {app: web}}}]}`)
+	one := with(nodefilter.Name, `{rules: [{name: spot-share, action: Share, whenUnsatisfiable: DoNotSchedule, `+bounds+`, nodeSelector: {matchLabels: {pool: spot}}, podSelector: {matchLabels: {app: web}}}]}`)
 	_, profile, _ := strings.Cut(one, "profiles:\n")
 	return one + strings.Replace(profile, "default-scheduler", "second", 1)
 }

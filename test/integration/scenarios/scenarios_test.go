@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // stand is the control plane with the controllers that the scenarios
-// need: those of Deployments, of lost nodes, of quotas, and of disruption budgets.
+// need: those of Deployments, of lost nodes and their pods, of quotas, and of disruption budgets.
 type stand struct {
 	*cluster.Cluster
 	processes *supervisor.Supervisor
@@ -63,7 +63,7 @@ func newStand(t *testing.T) *stand {
 		s.Kubectl(t, context.Background(), "delete", "deployments,replicasets,resourcequotas,limitranges,poddisruptionbudgets", "--all", "--all-namespaces")
 	})
 	s.start(t, "kube-controller-manager", "KUBE_CONTROLLER_MANAGER", "--kubeconfig="+s.Kubeconfig(), "--leader-elect=false",
-		"--secure-port=0", "--controllers=deployment,replicaset,nodelifecycle,resourcequota,disruption")
+		"--secure-port=0", "--controllers=deployment,replicaset,nodelifecycle,podgc,resourcequota,disruption")
 	return s
 }
 

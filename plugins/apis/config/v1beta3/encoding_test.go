@@ -97,7 +97,10 @@ func TestEncodingKeepsArgs(t *testing.T) {
 				},
 				{Name: "prefer", Action: config.FilterPrefer, NodeSelector: selector, Weight: 7},
 				// A zero that is given is a bound.
-				{Name: "share", Action: config.FilterShare, NodeSelector: selector, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(30), RestrictedLabels: true},
+				{
+					Name: "share", Action: config.FilterShare, NodeSelector: selector, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(30),
+					WhenUnsatisfiable: v1.DoNotSchedule, RestrictedLabels: true,
+				},
 			},
 		},
 		"NodeLoadArgs": &config.NodeLoadArgs{

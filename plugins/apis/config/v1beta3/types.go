@@ -138,9 +138,14 @@ type NodeFilterRule struct {
 	// other actions do not allow it.
 	Weight int32 `json:"weight,omitempty"`
 	// MinPercent and MaxPercent limit the percentage of pods on matching nodes, 0 to 100, among the pods that the rule
-	// applies to. Share requires at least one of them, and other actions do not allow them.
+	// applies to and that have the same controlling owner, or none. Share requires at least one of them, and other
+	// actions do not allow them.
 	MinPercent *int32 `json:"minPercent,omitempty"`
 	MaxPercent *int32 `json:"maxPercent,omitempty"`
+	// WhenUnsatisfiable is the effect of a Share on nodes where one more pod would violate its limits: DoNotSchedule
+	// rejects them while a node that would not is open, ScheduleAnyway gives them a lower score. Other actions do not
+	// allow it. Empty is ScheduleAnyway.
+	WhenUnsatisfiable v1.UnsatisfiableConstraintAction `json:"whenUnsatisfiable,omitempty"`
 	// RestrictedLabels requires that the rule selects nodes only by labels that no kubelet can set: all keys of its
 	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow must use the operator
 	// In or Exists for them. Default: false.

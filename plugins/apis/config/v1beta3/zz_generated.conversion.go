@@ -644,6 +644,7 @@ func autoConvert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(in *NodeFilterR
 	out.Weight = in.Weight
 	out.MinPercent = (*int32)(unsafe.Pointer(in.MinPercent))
 	out.MaxPercent = (*int32)(unsafe.Pointer(in.MaxPercent))
+	out.WhenUnsatisfiable = corev1.UnsatisfiableConstraintAction(in.WhenUnsatisfiable)
 	out.RestrictedLabels = in.RestrictedLabels
 	return nil
 }
@@ -663,6 +664,7 @@ func autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.Node
 	out.Weight = in.Weight
 	out.MinPercent = (*int32)(unsafe.Pointer(in.MinPercent))
 	out.MaxPercent = (*int32)(unsafe.Pointer(in.MaxPercent))
+	out.WhenUnsatisfiable = corev1.UnsatisfiableConstraintAction(in.WhenUnsatisfiable)
 	out.RestrictedLabels = in.RestrictedLabels
 	return nil
 }

@@ -71,6 +71,14 @@ func validateShare(path *field.Path, rule *config.NodeFilterRule) field.ErrorLis
 		}
 	}
 	switch {
+	case rule.WhenUnsatisfiable == "":
+	case !isShare:
+		errs = append(errs, field.Forbidden(path.Child("whenUnsatisfiable"), "only rules with the action Share have it"))
+	case rule.WhenUnsatisfiable != v1.DoNotSchedule && rule.WhenUnsatisfiable != v1.ScheduleAnyway:
+		errs = append(errs, field.NotSupported(path.Child("whenUnsatisfiable"), rule.WhenUnsatisfiable,
+			[]string{string(v1.DoNotSchedule), string(v1.ScheduleAnyway)}))
+	}
+	switch {
 	case !isShare:
 	case rule.MinPercent == nil && rule.MaxPercent == nil:
 		errs = append(errs, field.Required(path, "at least one of minPercent and maxPercent, with the action Share"))

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"testing"
 
+	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/utils/pointer"
@@ -46,10 +47,11 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 		{
 			name: "what others have", rule: config.NodeFilterRule{
 				Action: config.FilterDeny, NodeNames: nodes, Weight: 1, MinPercent: pointer.Int32(0), MaxPercent: pointer.Int32(1),
+				WhenUnsatisfiable: v1.DoNotSchedule,
 			},
 			want: []string{
 				"args.rules[0].weight: Forbidden: only rules with the action Prefer", "args.rules[0].minPercent: Forbidden: only rules with the action Share",
-				"args.rules[0].maxPercent: Forbidden",
+				"args.rules[0].maxPercent: Forbidden", "args.rules[0].whenUnsatisfiable: Forbidden: only rules with the action Share",
 			},
 		},
 		{name: "at most nothing", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(0)}},
@@ -58,6 +60,19 @@ func TestValidateActionsOfNodeFilter(t *testing.T) {
 			name: "exactly half", rule: config.NodeFilterRule{
 				Action: config.FilterShare, NodeNames: nodes, MinPercent: pointer.Int32(50), MaxPercent: pointer.Int32(50),
 			},
+		},
+		{
+			name: "a share that rejects nodes",
+			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.DoNotSchedule},
+		},
+		{
+			name: "a share that pulls",
+			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: v1.ScheduleAnyway},
+		},
+		{
+			name: "a share with another effect",
+			rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, MaxPercent: pointer.Int32(1), WhenUnsatisfiable: "Never"},
+			want: []string{`args.rules[0].whenUnsatisfiable: Unsupported value: "Never": supported values: "DoNotSchedule", "ScheduleAnyway"`},
 		},
 		{
 			name: "no bound, and a weight", rule: config.NodeFilterRule{Action: config.FilterShare, NodeNames: nodes, Weight: 5},
