@@ -55,7 +55,7 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 			"{strategy: CheapestNode, capacityTypeLabel: disktype, prices: [{capacityType: ssd, pricePerHour: 1}, {capacityType: hdd, pricePerHour: 2}]}",
 			both, "", are(10, 5),
 		},
-		"WorkloadTopology": {"{groupBy: [app], levels: [{topologyKey: disktype, cost: 0}]}", both, "", are(10, 0)},
+		"WorkloadTopology": {"{podSelector: {}, groupBy: [app], levels: [{topologyKey: disktype, cost: 0}]}", both, "", are(10, 0)},
 		"RandScore":        {"{seed: 7}", both, "", anything},
 		"NodeFilter": {
 			"{rules: [{name: not-a, action: Deny, nodeNames: [a]}]}", both[1:], `denied by rule "not-a" of NodeFilter`, are(0, 0),

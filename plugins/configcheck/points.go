@@ -200,16 +200,13 @@ func (p checkedProfile) workloadTopologyNotes(args *config.WorkloadTopologyArgs)
 		notes = append(notes, fmt.Sprintf("note: %s: %s has avoidAbove and %s is not enabled before score: the load of nodes is not known in time",
 			p.path, workloadTopology, nodeLoad))
 	}
-	within := false
-	for i := range args.Edges {
-		within = within || args.Edges[i].Within != ""
+	if points.Len() > 0 && args.PodSelector == nil && len(args.Namespaces) == 0 {
+		notes = append(notes, fmt.Sprintf("note: %s: %s has no podSelector and no namespaces: it concerns only pods with the annotation workload-topology.scheduler/job",
+			p.path, workloadTopology))
 	}
-	filters := points.Has("filter")
 	return append(notes, p.unmet(workloadTopology, []need{
 		{"maxPerNode", args.MaxPerNode != nil, "filter", "nothing is rejected"},
-		{"maxPerNode", args.MaxPerNode != nil && filters, "preFilter", "preemption makes no room for it"},
-		{"edges with within", within, "filter", "nothing is rejected"},
-		{"edges with within", within && filters, "preFilter", "preemption makes no room for it"},
+		{"maxPerNode", args.MaxPerNode != nil && points.Has("filter"), "preFilter", "preemption makes no room for it"},
 	})...)
 }
 

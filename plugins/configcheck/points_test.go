@@ -65,7 +65,7 @@ func TestNotesOfPlugins(t *testing.T) {
 	onSpot.WhenUnsatisfiable = v1.DoNotSchedule
 	rules := []config.NodeFilterRule{rule("certified", config.FilterAllow, restricted), deny, share, rule("prefer", config.FilterPrefer, "ssd")}
 	most := int32(1)
-	topology := &config.WorkloadTopologyArgs{AvoidAbove: &most, MaxPerNode: &most, Edges: []config.WorkloadTopologyEdge{{Within: "zone"}}}
+	topology := &config.WorkloadTopologyArgs{AvoidAbove: &most, MaxPerNode: &most, PodSelector: &metav1.LabelSelector{}}
 	topologyEverywhere := schedulerconfig.Plugins{
 		PreFilter: enabled("WorkloadTopology"), Filter: enabled("WorkloadTopology"), PreScore: enabled("NodeLoad"), Score: enabled("WorkloadTopology"),
 	}
@@ -163,6 +163,7 @@ func TestNotesOfPlugins(t *testing.T) {
 		{
 			name: "asked for nothing", plugin: "WorkloadTopology", args: &config.WorkloadTopologyArgs{},
 			enabled: schedulerconfig.Plugins{Score: enabled("WorkloadTopology")},
+			want:    []string{"WorkloadTopology has no podSelector and no namespaces: it concerns only pods with the annotation workload-topology.scheduler/job"},
 		},
 		{name: "enabled everywhere", plugin: "WorkloadTopology", args: topology, enabled: topologyEverywhere},
 		{
@@ -171,7 +172,6 @@ func TestNotesOfPlugins(t *testing.T) {
 			want: []string{
 				"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 				"WorkloadTopology has maxPerNode and is not enabled at preFilter: preemption makes no room for it",
-				"WorkloadTopology has edges with within and is not enabled at preFilter: preemption makes no room for it",
 			},
 		},
 		{
@@ -179,7 +179,6 @@ func TestNotesOfPlugins(t *testing.T) {
 			want: []string{
 				"WorkloadTopology has avoidAbove and NodeLoad is not enabled before score: the load of nodes is not known in time",
 				"WorkloadTopology has maxPerNode and is not enabled at filter: nothing is rejected",
-				"WorkloadTopology has edges with within and is not enabled at filter: nothing is rejected",
 			},
 		},
 	} {

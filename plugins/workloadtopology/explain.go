@@ -12,8 +12,7 @@ import (
 // explainedNodes is the largest number of nodes in an explanation.
 const explainedNodes = 5
 
-// Explain returns, for the decision records, the weight of the pod's peers, the nearness of some nodes, and the ignored
-// parts of its annotation.
+// Explain returns, for the decision records, the pod's group, the weight of its peers, and the nearness of some nodes.
 func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod, nodes []string) string {
 	data, err := cycleState.Read(stateKey)
 	if err != nil {
@@ -24,9 +23,7 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 		return ""
 	}
 	text := make([]byte, 0, 256)
-	if c.group != "" {
-		text = append(append(append(text, "Group "...), c.group...), ". "...)
-	}
+	text = append(append(append(text, "Group "...), c.name...), ". "...)
 	text = append(strconv.AppendInt(append(text, "Weight of the placed peers: "...), c.weight, 10), '.')
 	if len(nodes) > explainedNodes {
 		nodes = nodes[:explainedNodes]
@@ -49,10 +46,6 @@ func (pl *WorkloadTopology) Explain(cycleState *framework.CycleState, _ *v1.Pod,
 			text = append(text, ", hot"...)
 		}
 		text = append(text, '.')
-	}
-	if c.read.ignored > 0 {
-		text = strconv.AppendInt(append(text, " Ignored in the annotation: "...), int64(c.read.ignored), 10)
-		text = append(strconv.AppendQuote(append(text, " of its parts, such as "...), c.read.example), '.')
 	}
 	return string(text)
 }

@@ -23,11 +23,11 @@ func labelled(key, value string) *metav1.LabelSelector {
 
 func newArgs() *config.WorkloadTopologyArgs {
 	return &config.WorkloadTopologyArgs{
-		GroupBy: []string{"app"}, PeersAnnotation: "peers", RoleLabel: "component",
+		PodSelector: &metav1.LabelSelector{}, GroupBy: []string{"app"},
 		Levels: []config.WorkloadTopologyLevel{
 			{TopologyKey: v1.LabelHostname, Cost: 0}, {TopologyKey: v1.LabelTopologyZone, Cost: 10}, {TopologyKey: v1.LabelTopologyRegion, Cost: 50},
 		},
-		Edges: []config.WorkloadTopologyEdge{{Weight: 1, Scope: config.WorkloadTopologyGroup}},
+		Edges: []config.WorkloadTopologyEdge{{Weight: 1}},
 	}
 }
 
@@ -98,17 +98,14 @@ func (x *index) counted() map[string]int64 {
 				}
 			}
 		}
+		for side := range pods.peers {
+			words[fmt.Sprintf("side %d of %s", side, group)] = pods.peers[side].total
+			for domain, n := range pods.peers[side].at {
+				words[fmt.Sprintf("side %d of %s in %d %s", side, group, domain.Level, domain.Value)] = n
+			}
+		}
 		words["nodes of the group "+group] = int64(len(pods.on))
 		words["full nodes of the group "+group] = int64(len(pods.full))
-	}
-	for key, counted := range x.peers {
-		words[fmt.Sprintf("side %d of %q", key.side, key.scope)] = counted.total
-		for level, n := range counted.in {
-			words[fmt.Sprintf("side %d of %q with level %d", key.side, key.scope, level)] = n
-		}
-		for domain, n := range counted.at {
-			words[fmt.Sprintf("side %d of %q in %d %s", key.side, key.scope, domain.Level, domain.Value)] = n
-		}
 	}
 	return words
 }
@@ -117,10 +114,10 @@ func (x *index) counted() map[string]int64 {
 func TestIndexEqualsANewOne(t *testing.T) {
 	args := newArgs()
 	args.Edges = []config.WorkloadTopologyEdge{
-		{Weight: 1, Scope: config.WorkloadTopologyGroup},
-		{From: labelled("component", "a"), To: labelled("component", "b"), Weight: 2, Scope: config.WorkloadTopologyGroup},
-		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: 3, Scope: config.WorkloadTopologyNamespace},
-		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: 3, Scope: config.WorkloadTopologyCluster},
+		{Weight: 1},
+		{From: labelled("component", "a"), To: labelled("component", "b"), Weight: 2},
+		{From: labelled("component", "a"), To: labelled("app", "app-1"), Weight: 3},
+		{From: labelled("component", "a"), To: labelled("component", "c"), Weight: 3},
 	}
 	args.MaxPerNode = pointer.Int32(2)
 	for seed := int64(1); seed <= 10; seed++ {
@@ -138,17 +135,13 @@ func TestIndexEqualsANewOne(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The marks of one group, of two, and of none; the same ones for some steps.
-			var keys []peersKey
-			for i := 0; i < step/20%3; i++ {
-				keys = append(keys, peersKey{side: 2 * i, scope: fmt.Sprintf("x/app-%d", i+1)})
+			group, weights := "", sides{}
+			if step/20%3 > 0 {
+				group, weights[step/20%3] = fmt.Sprintf("x/app-%d", step/20%3), 3+int64(step/7%2)
+				weights[0] = 5
 			}
-			weights := []int64{3 + int64(step/7%2), 5}[:len(keys)]
-			group := ""
-			if len(keys) > 0 {
-				group = keys[0].scope
-			}
-			x.mark(group, keys, weights)
-			x.marked(t, group, keys, weights)
+			x.mark(group, weights)
+			x.marked(t, group, weights)
 			if step%10 != 0 {
 				continue
 			}
@@ -164,26 +157,26 @@ func TestIndexEqualsANewOne(t *testing.T) {
 		if err := x.follower.Follow(c, x); err != nil {
 			t.Fatal(err)
 		}
-		if len(x.counted()) != 0 || len(x.nodes) != 0 || len(x.peers) != 0 || len(x.groups) != 0 {
+		if len(x.counted()) != 0 || len(x.nodes) != 0 || len(x.groups) != 0 {
 			t.Errorf("without nodes the index holds %v, %v", x.counted(), x.nodes)
 		}
 	}
 }
 
 // marked compares what is noted of all domains with a sum from nothing.
-func (x *index) marked(t *testing.T, group string, keys []peersKey, weights []int64) {
+func (x *index) marked(t *testing.T, group string, weights sides) {
 	t.Helper()
 	sums, total := map[*topology.Domain]int64{}, int64(0)
-	for i, key := range keys {
-		if counted := x.peers[key]; counted != nil {
-			total += weights[i] * counted.total
-			for domain, n := range counted.at {
-				sums[domain] += weights[i] * n
+	if counted := x.groups[group]; counted != nil {
+		for side := range counted.peers {
+			total += weights[side] * counted.peers[side].total
+			for domain, n := range counted.peers[side].at {
+				sums[domain] += weights[side] * n
 			}
 		}
 	}
 	if x.marks.total != total {
-		t.Fatalf("the peers %v weigh %d, want %d", keys, x.marks.total, total)
+		t.Fatalf("the peers of %s weigh %d, want %d", group, x.marks.total, total)
 	}
 	for _, on := range x.nodes {
 		if pods := x.groups[group]; pods != nil && on.podsIn(x.marks.round) != pods.on[on] || pods == nil && on.podsIn(x.marks.round) != 0 {
@@ -191,7 +184,7 @@ func (x *index) marked(t *testing.T, group string, keys []peersKey, weights []in
 		}
 		for _, domain := range on.domains {
 			if domain != nil && x.marks.sums[domain.Number] != sums[domain] {
-				t.Fatalf("the peers %v weigh %d in %s, want %d", keys, x.marks.sums[domain.Number], domain.Value, sums[domain])
+				t.Fatalf("the peers of %s weigh %d in %s, want %d", group, x.marks.sums[domain.Number], domain.Value, sums[domain])
 			}
 		}
 	}
@@ -237,6 +230,10 @@ func (c *cluster) change(t *testing.T, random *rand.Rand, step int) {
 		if app := pick("", "app-1", "app-2"); app != "" {
 			made.Label("app", app)
 		}
-		info.AddPod(made.Obj())
+		pod := made.Obj()
+		if random.Intn(4) == 0 {
+			pod.Annotations = map[string]string{JobAnnotation: "app-1"}
+		}
+		info.AddPod(pod)
 	}
 }

@@ -9,18 +9,13 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
-var (
-	attempts = pluginmetrics.NewCounterVec("workload_topology_attempts_total",
-		"Number of scheduling attempts, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group and an edge in WorkloadTopology.",
-		"profile", "result")
-	ignored = pluginmetrics.NewCounterVec("workload_topology_ignored_peers_total",
-		"Number of malformed parts, without a role and a weight, of pods' annotations, in scheduling attempts, by profile.",
-		"profile")
-)
+var attempts = pluginmetrics.NewCounterVec("workload_topology_attempts_total",
+	"Number of scheduling attempts, by profile and by whether any peer of the pod was placed: 'peers', 'no_peers', or 'not_concerned' for pods without a group in WorkloadTopology.",
+	"profile", "result")
 
 // counters are the metrics of one profile.
 type counters struct {
-	peers, noPeers, notConcerned, ignored metrics.CounterMetric
+	peers, noPeers, notConcerned metrics.CounterMetric
 }
 
 // newCounters returns the metrics of the handle's profile.
@@ -30,7 +25,6 @@ func newCounters(handle framework.Handle) counters {
 		peers:        attempts.WithLabelValues(profile, "peers"),
 		noPeers:      attempts.WithLabelValues(profile, "no_peers"),
 		notConcerned: attempts.WithLabelValues(profile, "not_concerned"),
-		ignored:      ignored.WithLabelValues(profile),
 	}
 }
 
@@ -42,8 +36,5 @@ func (m *counters) count(c *cycle) {
 		m.noPeers.Inc()
 	default:
 		m.peers.Inc()
-	}
-	if c.read.ignored > 0 {
-		m.ignored.Add(float64(c.read.ignored))
 	}
 }

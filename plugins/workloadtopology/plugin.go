@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package workloadtopology places the pods of a job near the pods that they communicate with, without too many of them
-// on one node, and away from hot nodes.
+// on one node, and away from hot nodes. It does nothing for pods that neither their annotation nor the arguments assign
+// to a job.
 //
-// index.go counts the peers in each domain of the topology, cycle.go finds the group and the peers of a pod,
-// filtering.go and scoring.go have the extension points, score.go has the formulas, and peers.go parses the pod's
-// annotation.
+// group.go finds the job of a pod, index.go counts its pods in each domain of the topology, cycle.go has the data of a
+// cycle, filtering.go and scoring.go have the extension points, and score.go has the formulas.
 package workloadtopology
 
 import (
@@ -29,8 +29,6 @@ type WorkloadTopology struct {
 	index    *index
 	costs    []int64
 	counters counters
-	// filters is set if any argument rejects nodes.
-	filters bool
 
 	// first ensures that only one of the workers begins a cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
@@ -60,10 +58,6 @@ func New(obj runtime.Object, handle framework.Handle) (framework.Plugin, error) 
 	for _, level := range pl.args.Levels {
 		pl.costs = append(pl.costs, int64(level.Cost))
 	}
-	pl.filters = pl.args.MaxPerNode != nil
-	for i := range pl.args.Edges {
-		pl.filters = pl.filters || pl.args.Edges[i].Within != ""
-	}
 	var err error
 	if pl.index, err = newIndex(&pl.args); err != nil {
 		return nil, fmt.Errorf("%s: %w", Name, err)
@@ -76,12 +70,10 @@ func (pl *WorkloadTopology) Name() string {
 	return Name
 }
 
-// EventsToRegister returns the events after which a rejected pod may fit: a node that is added, changes its domain or
-// becomes usable (taints and resources are needed because an event of a node retries no pod for which the node has no
-// room), and the end of a pod. After the creation or the change of a pod, upstream retries only pods with affinity to
-// it.
+// EventsToRegister returns the events after which a rejected pod may fit: a node that is added or
+// becomes usable, and the end of a pod. If labels and taints of a node change at once, the event is that of labels.
 func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
-	if !pl.filters {
+	if pl.args.MaxPerNode == nil {
 		return nil
 	}
 	return []framework.ClusterEvent{

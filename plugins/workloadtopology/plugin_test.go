@@ -130,8 +130,8 @@ func TestScore(t *testing.T) {
 			name: "edges with weights: 9 to the task manager on b1, 1 to the job manager on a1: b1 100 - (0×9 + 50×1)/10, a1 100 - (50×9)/10",
 			args: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{From: labelled("component", "taskmanager"), To: labelled("component", "taskmanager"), Weight: 9, Scope: config.WorkloadTopologyGroup},
-					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1, Scope: config.WorkloadTopologyGroup},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "taskmanager"), Weight: 9},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1},
 				}
 			},
 			place: func(c *cluster) {
@@ -145,7 +145,7 @@ func TestScore(t *testing.T) {
 			name: "an edge counts in both directions",
 			args: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1, Scope: config.WorkloadTopologyGroup},
+					{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Weight: 1},
 				}
 			},
 			place: func(c *cluster) { c.place("b1", "job", "taskmanager", 3) },
@@ -153,27 +153,33 @@ func TestScore(t *testing.T) {
 			want:  map[string]int64{"b1": 100, "a1": 50},
 		},
 		{
-			name: "an edge to a service of the namespace",
+			name:  "an annotation names the job, and the arguments do not count",
+			place: func(c *cluster) { c.node("a1").AddPod(ofJob("peer", "job")); c.place("b1", "job", "taskmanager", 1) },
+			pod:   ofJob("incoming", "job"),
+			want:  map[string]int64{"a1": 100, "b1": 50},
+		},
+		{
+			name: "a pod with the labels, which the arguments do not select",
 			args: func(args *config.WorkloadTopologyArgs) {
-				args.Edges = []config.WorkloadTopologyEdge{
-					{From: labelled("component", "taskmanager"), To: labelled("app", "kafka"), Weight: 1, Scope: config.WorkloadTopologyNamespace},
-				}
+				args.PodSelector = labelled("type", "flink-native-kubernetes")
 			},
-			place: func(c *cluster) { c.place("far", "kafka", "broker", 1) },
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 5) },
 			pod:   newPod("job", "taskmanager"),
-			want:  map[string]int64{"far": 100, "a1": 1},
+			want:  map[string]int64{"a1": 0, "far": 0},
 		},
 		{
-			name:  "the annotation replaces the edges: the one role that it names",
-			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 3); c.place("b1", "job", "jobmanager", 1) },
-			pod:   annotated(newPod("job", "taskmanager"), "jobmanager=5,nothing=x"),
-			want:  map[string]int64{"b1": 100, "a1": 50},
+			name:  "a pod of a namespace that the arguments do not select",
+			args:  func(args *config.WorkloadTopologyArgs) { args.Namespaces = []string{"streaming-*"} },
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 5) },
+			pod:   newPod("job", "taskmanager"),
+			want:  map[string]int64{"a1": 0, "far": 0},
 		},
 		{
-			name:  "an annotation that says nothing leaves the edges",
-			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 3) },
-			pod:   annotated(newPod("job", "taskmanager"), "=,=,="),
-			want:  map[string]int64{"a1": 100, "a2": 90},
+			name:  "without arguments, pods with equal labels app are no job",
+			args:  func(args *config.WorkloadTopologyArgs) { args.PodSelector, args.GroupBy = nil, nil },
+			place: func(c *cluster) { c.place("a1", "job", "taskmanager", 5) },
+			pod:   newPod("job", "taskmanager"),
+			want:  map[string]int64{"a1": 0, "far": 0},
 		},
 		{
 			name:  "half for spread: a1 (100×50 + 25×50)/100, a2 (90×50 + 100×50)/100",
@@ -210,8 +216,10 @@ func TestScore(t *testing.T) {
 	}
 }
 
-func annotated(pod *v1.Pod, peers string) *v1.Pod {
-	pod.Annotations = map[string]string{"peers": peers}
+// ofJob is a pod whose annotation names its job.
+func ofJob(name, job string) *v1.Pod {
+	pod := st.MakePod().Namespace("default").Name(name).UID(name).Label("app", name).Obj()
+	pod.Annotations = map[string]string{JobAnnotation: job}
 	return pod
 }
 
@@ -316,58 +324,6 @@ func deleted(pod *v1.Pod) *v1.Pod {
 	return pod
 }
 
-func TestWithin(t *testing.T) {
-	args, c := newArgs(), zones()
-	c.all = append(c.all, newCluster(newNode("nowhere", "", "")).all...)
-	args.Edges = []config.WorkloadTopologyEdge{
-		{From: labelled("component", "taskmanager"), To: labelled("component", "jobmanager"), Scope: config.WorkloadTopologyGroup, Within: v1.LabelTopologyZone},
-	}
-	pl := mustNew(t, args, c)
-	pod := newPod("job", "taskmanager")
-	if got := filter(t, pl, prefiltered(t, pl, pod), c, pod); len(got) != 0 {
-		t.Errorf("before a peer is placed rejected are %v", got)
-	}
-	// A peer on a node without a zone says nothing about zones.
-	c.place("nowhere", "job", "jobmanager", 1)
-	if got := filter(t, pl, prefiltered(t, pl, pod), c, pod); len(got) != 0 {
-		t.Errorf("with a peer in no zone rejected are %v", got)
-	}
-	c.place("b1", "job", "jobmanager", 1)
-	c.place("a1", "job", "taskmanager", 1)
-	state := prefiltered(t, pl, pod)
-	want := "UnschedulableAndUnresolvable: " + reasonWithin
-	rejected := filter(t, pl, state, c, pod)
-	if len(rejected) != 5 || rejected["a1"] != want || rejected["nowhere"] != want || rejected["b1"] != "" {
-		t.Errorf("rejected: %v, want all but b1", rejected)
-	}
-	if got := prepared(t, pl, state, c, pod); !reflect.DeepEqual(got, rejected) {
-		t.Errorf("prepared, the filter rejects %v, and else %v", got, rejected)
-	}
-	if first := newPod("first", "taskmanager"); pl.PrepareFilter(prefiltered(t, pl, first), newPod("", "")) == nil {
-		t.Error("a pod for which an edge requires something is not filtered")
-	}
-	manager := newPod("job", "jobmanager")
-	if got := filter(t, pl, prefiltered(t, pl, manager), c, manager); len(got) != 3 || got["b1"] == "" || got["far"] == "" {
-		t.Errorf("for the other side of the edge rejected are %v, want b1, far and nowhere", got)
-	}
-
-	// A nominated peer opens its zone, and without the last one nothing is required.
-	ctx, tried := context.Background(), state.Clone()
-	if status := pl.AddPod(ctx, tried, pod, framework.NewPodInfo(newPod("job", "jobmanager")), c.node("far")); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	if got := filter(t, pl, tried, c, pod); len(got) != 4 || got["far"] != "" {
-		t.Errorf("with a peer nominated to far rejected are %v, want far and b1 not", got)
-	}
-	tried = state.Clone()
-	if status := pl.RemovePod(ctx, tried, pod, c.node("b1").Pods[0], c.node("b1")); !status.IsSuccess() {
-		t.Fatal(status)
-	}
-	if got := filter(t, pl, tried.Clone(), c, pod); len(got) != 0 {
-		t.Errorf("without the last peer rejected are %v", got)
-	}
-}
-
 // TestScoreInParallel scores as the scheduler's workers do, where no earlier extension point is enabled; and two pods
 // in turn, so that what is kept of the one must not decide over the other.
 func TestScoreInParallel(t *testing.T) {
@@ -403,12 +359,12 @@ func TestAttemptsAreCounted(t *testing.T) {
 	c := zones()
 	c.place("a1", "job", "x", 1)
 	pl := mustNew(t, newArgs(), c)
-	prefiltered(t, pl, annotated(newPod("job", "x"), "x=1,=,="))
+	prefiltered(t, pl, newPod("job", "x"))
 	prefiltered(t, pl, newPod("first", "x"))
 	prefiltered(t, pl, newPod("", ""))
 	asked := framework.NewCycleState()
 	whatif.Mark(asked)
-	if status := pl.PreFilter(context.Background(), asked, annotated(newPod("job", "x"), "=")); !status.IsSuccess() {
+	if status := pl.PreFilter(context.Background(), asked, newPod("job", "x")); !status.IsSuccess() {
 		t.Fatal(status)
 	}
 	for result, want := range map[string]float64{"peers": 1, "no_peers": 1, "not_concerned": 1} {
@@ -416,18 +372,15 @@ func TestAttemptsAreCounted(t *testing.T) {
 			t.Errorf("counted %g attempts with %s, want %g: %v", got, result, want, err)
 		}
 	}
-	if got, err := testutil.GetCounterMetricValue(ignored.WithLabelValues(t.Name())); err != nil || got != 2 {
-		t.Errorf("counted %g parts of annotations, want 2: %v", got, err)
-	}
 }
 
 func TestExplain(t *testing.T) {
 	c := zones()
 	c.place("a1", "job", "x", 2)
 	pl := mustNew(t, newArgs(), c)
-	pod := annotated(newPod("job", "x"), "x=3,y=z")
+	pod := newPod("job", "x")
 	state := prefiltered(t, pl, pod)
-	want := `Group default/job. Weight of the placed peers: 6. a1: near 100, pods of the group 2. b1: near 50. Ignored in the annotation: 1 of its parts, such as "y=z".`
+	want := `Group default/job. Weight of the placed peers: 2. a1: near 100, pods of the group 2. b1: near 50.`
 	if got := pl.Explain(state, pod, []string{"a1", "b1"}); got != want {
 		t.Errorf("got  %q\nwant %q", got, want)
 	}
@@ -448,11 +401,6 @@ func TestEventsToRegister(t *testing.T) {
 	args.MaxPerNode = pointer.Int32(1)
 	if got := mustNew(t, args, zones()).EventsToRegister(); len(got) != 2 || got[1].ActionType&framework.Delete == 0 {
 		t.Errorf("with maxPerNode it registers %v, want those of nodes and of pods", got)
-	}
-	args = newArgs()
-	args.Edges[0].Within = v1.LabelTopologyZone
-	if got := mustNew(t, args, zones()).EventsToRegister(); len(got) != 2 {
-		t.Errorf("with an edge within a level it registers %v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ func (pl *WorkloadTopology) PreScore(_ context.Context, cycleState *framework.Cy
 	return status
 }
 
-// Score returns 0 to 100, the same for all nodes if the pod has no group and no peers.
+// Score returns 0 to 100, the same for all nodes if the pod has no group.
 func (pl *WorkloadTopology) Score(_ context.Context, cycleState *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
 	s, status := pl.state(cycleState, pod)
 	if !status.IsSuccess() || s.round == 0 {

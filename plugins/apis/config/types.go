@@ -518,24 +518,32 @@ const (
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
 
+// MaxWorkloadTopologyEdges bounds the work for each pod that is added or removed: two selectors for each edge.
+const MaxWorkloadTopologyEdges = 4
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology.
+// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology. It concerns only pods that PodSelector and
+// Namespaces select, and pods whose annotation workload-topology.scheduler/job names their job.
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace with the same values of all of these labels are a
-	// group, for example a job. A pod without one of the labels is in no group.
+	// Namespaces are patterns of path.Match for the namespaces of the selected pods. Empty matches all namespaces, if
+	// PodSelector is set.
+	Namespaces []string
+	// PodSelector must match the labels of the selected pods. Nil matches all pods, if Namespaces is set.
+	PodSelector *metav1.LabelSelector
+	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
+	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and only
+	// if, PodSelector or Namespaces is set.
 	GroupBy []string
 	// Levels are 1 to 8 levels of the cluster's topology, the nearest first.
 	Levels []WorkloadTopologyLevel
-	// Edges define which pods communicate with each other: at most 32.
+	// Edges define which pods of a group communicate with each other: at most 4.
 	Edges []WorkloadTopologyEdge
-	// PeersAnnotation is the key of a pod annotation that replaces the edges by which the pod is scored. Its value
-	// lists roles of the pod's group with weights, for example "taskmanager=10,jobmanager=1". Empty reads none.
+	// PeersAnnotation and RoleLabel were removed. They are here so that validation can say what to write instead.
 	PeersAnnotation string
-	// RoleLabel is the key of the pod label with the pod's role in its group, for that annotation.
-	RoleLabel string
+	RoleLabel       string
 	// MaxPerNode is the maximum number of pods of a group on a node, 1 to 1000, for the filter; nil is no limit.
 	MaxPerNode *int32
 	// SpreadWeight is the percentage of the score that prefers nodes with few pods of the group, 0 to 100. The rest
@@ -555,28 +563,14 @@ type WorkloadTopologyLevel struct {
 	Cost int32
 }
 
-// WorkloadTopologyScope limits the pairs of pods that an edge connects.
-type WorkloadTopologyScope string
-
-const (
-	// WorkloadTopologyGroup connects pods of the same group.
-	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
-	// WorkloadTopologyNamespace connects pods of the same namespace.
-	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
-	// WorkloadTopologyCluster connects pods of any namespaces.
-	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
-)
-
-// WorkloadTopologyEdge connects the pods that two selectors match, in both directions.
+// WorkloadTopologyEdge connects the pods of a group that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all, and is only allowed with the scope Group.
+	// From and To select the pods of the two sides; nil selects all.
 	From *metav1.LabelSelector
 	To   *metav1.LabelSelector
-	// Weight is how much two pods communicate, 0 to 100. An edge of weight 0 only filters.
+	// Weight is how much two pods communicate, 1 to 100.
 	Weight int32
-	// Scope limits the pairs of pods that the edge connects.
-	Scope WorkloadTopologyScope
-	// Within is the topology key of a level, for the filter: if any of the pod's peers are placed, a node must be in
-	// the same domain of this level as one of them. Empty disables the filter.
+	// Scope and Within were removed. They are here so that validation can say what to write instead.
+	Scope  string
 	Within string
 }

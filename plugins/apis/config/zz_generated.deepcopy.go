@@ -637,6 +637,16 @@ func (in *RunningImageLocalityArgs) DeepCopyObject() runtime.Object {
 func (in *WorkloadTopologyArgs) DeepCopyInto(out *WorkloadTopologyArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
+	if in.Namespaces != nil {
+		in, out := &in.Namespaces, &out.Namespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.PodSelector != nil {
+		in, out := &in.PodSelector, &out.PodSelector
+		*out = new(v1.LabelSelector)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.GroupBy != nil {
 		in, out := &in.GroupBy, &out.GroupBy
 		*out = make([]string, len(*in))

@@ -75,7 +75,7 @@ var byAffinity = way{
 }
 
 // byTopology is WorkloadTopology with NodeLoad, with the arguments and weights of
-// manifests/config/workload-topology.yaml; NodeLoad's times are those of the trace.
+// manifests/config/workload-topology.yaml, for all pods; NodeLoad's times are those of the trace.
 var byTopology = way{
 	name: "WorkloadTopology and NodeLoad", measures: true, refreshes: true,
 	config: func(url string) string {
@@ -86,6 +86,8 @@ profiles:
   pluginConfig:
   - name: WorkloadTopology
     args:
+      podSelector: {}
+      groupBy: [app]
       edges:
       - {from: {matchLabels: {component: taskmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 10}
       - {from: {matchLabels: {component: jobmanager}}, to: {matchLabels: {component: taskmanager}}, weight: 1}

@@ -58,7 +58,7 @@ var plugins = []struct {
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
 	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},
-	{workloadtopology.Name, workloadtopology.New, `{maxPerNode: 100, spreadWeight: 20}`},
+	{workloadtopology.Name, workloadtopology.New, `{podSelector: {}, groupBy: [app], maxPerNode: 100, spreadWeight: 20}`},
 }
 
 // registered returns all plugins by name.
@@ -118,7 +118,7 @@ func TestNewRefusesArgs(t *testing.T) {
 		nodeload.Name:             {&config.NodeLoadArgs{}, "refreshInterval"},
 		podfilter.Name:            {&config.PodFilterArgs{}, "rules"},
 		runningimagelocality.Name: {&config.RunningImageLocalityArgs{}, "count"},
-		workloadtopology.Name:     {&config.WorkloadTopologyArgs{}, "groupBy"},
+		workloadtopology.Name:     {&config.WorkloadTopologyArgs{}, "levels"},
 	}
 	for _, plugin := range plugins {
 		t.Run(plugin.name, func(t *testing.T) {

@@ -52,27 +52,49 @@ const noNodeLoad = `{prometheus: {endpoints: ["http://127.0.0.1:1"]}}`
 // TestAJobThatComesAtOnceStaysTogether checks that assumed pods count long before they are bound.
 func TestAJobThatComesAtOnceStaysTogether(t *testing.T) {
 	s := decision.New(t, decision.Options{
-		Config: topologyAlone(`{maxPerNode: 3}`, noNodeLoad), Plugins: registered(), Nodes: inZones(12, "a", "b", "c"), Seed: 1,
+		Config: topologyAlone(`{podSelector: {}, groupBy: [app], maxPerNode: 3}`, noNodeLoad), Plugins: registered(), Nodes: inZones(12, "a", "b", "c"), Seed: 1,
 	})
 	var pods []*v1.Pod
 	for i := 0; i < 12; i++ {
 		pods = append(pods, ofJob("job-1", fmt.Sprintf("task-%d", i)))
 	}
-	on, zones := map[string]int{}, map[string]bool{}
-	for _, d := range s.Schedule(pods...) {
-		if d.Node == "" {
-			t.Fatalf("%s has no node: %s", d.Pod, d.Failure)
-		}
+	decided, on := s.Schedule(pods...), map[string]int{}
+	for _, d := range decided {
 		on[d.Node]++
-		var number int
-		if _, err := fmt.Sscanf(d.Node, "node-%d", &number); err != nil {
-			t.Fatal(err)
-		}
-		zones[fmt.Sprint(number%3)] = true
 	}
+	zones := zonesOf(t, decided)
 	// Four nodes of a zone with three pods each.
 	if len(zones) != 1 || len(on) != 4 {
 		t.Errorf("the pods are in the zones %v and on %v, want four nodes of one zone", zones, on)
+	}
+}
+
+// zonesOf returns the number of pods in each of three zones.
+func zonesOf(t *testing.T, decided []decision.Decision) map[int]int {
+	t.Helper()
+	zones := map[int]int{}
+	for _, d := range decided {
+		var number int
+		if _, err := fmt.Sscanf(d.Node, "node-%d", &number); err != nil {
+			t.Fatalf("%s is on %q: %s", d.Pod, d.Node, d.Failure)
+		}
+		zones[number%3]++
+	}
+	return zones
+}
+
+// TestAnOrdinaryServiceStaysSpread has the plugin in the default profile: equal labels app do not make pods a job.
+func TestAnOrdinaryServiceStaysSpread(t *testing.T) {
+	s := decision.New(t, decision.Options{
+		Config: with("WorkloadTopology", "{}"), Plugins: registered(), Nodes: inZones(12, "a", "b", "c"), Seed: 1,
+	})
+	var pods []*v1.Pod
+	for i := 0; i < 12; i++ {
+		pods = append(pods, ofJob("web", fmt.Sprintf("web-%d", i)))
+	}
+	zones := zonesOf(t, s.Schedule(pods...))
+	if len(zones) != 3 {
+		t.Errorf("the pods are in the zones %v, want all three", zones)
 	}
 }
 
@@ -80,7 +102,7 @@ func TestAJobThatComesAtOnceStaysTogether(t *testing.T) {
 // pod of its group. Pods of another group with the same low priority must stay.
 func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 	s := decision.New(t, decision.Options{
-		Config: topologyAlone(`{maxPerNode: 1}`, noNodeLoad), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
+		Config: topologyAlone(`{podSelector: {}, groupBy: [app], maxPerNode: 1}`, noNodeLoad), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
 	})
 	for _, d := range s.Schedule(ofJob("other", "other"), ofJob("job", "low")) {
 		if d.Node == "" {
@@ -106,7 +128,7 @@ func TestPreemptionMakesRoomInAGroup(t *testing.T) {
 // TestPreemptionMakesRoomBesideANominatedPod has fewer placed pods than the maximum, but another pod is nominated.
 func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 	s := decision.New(t, decision.Options{
-		Config: with("WorkloadTopology", "{maxPerNode: 2}"), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
+		Config: with("WorkloadTopology", "{podSelector: {}, groupBy: [app], maxPerNode: 2}"), Plugins: registered(), Nodes: inZones(1, "a"), Seed: 1, NoBackoff: true,
 	})
 	if got := s.Schedule(ofJob("job", "low")); got[0].Node == "" {
 		t.Fatal(got)
@@ -127,7 +149,7 @@ func TestPreemptionMakesRoomBesideANominatedPod(t *testing.T) {
 func TestAJobKeepsAwayFromAHotNode(t *testing.T) {
 	p := newPrometheus(t, map[string]float64{"node-0": 0.75, "node-1": 0.1}, time.Time{})
 	s := decision.New(t, decision.Options{
-		Config:  topologyAlone(`{avoidAbove: 70}`, fmt.Sprintf(`{prometheus: {endpoints: [%q]}, refreshInterval: 1s, resources: [{name: cpu}]}`, p.url)),
+		Config:  topologyAlone(`{podSelector: {}, groupBy: [app], avoidAbove: 70}`, fmt.Sprintf(`{prometheus: {endpoints: [%q]}, refreshInterval: 1s, resources: [{name: cpu}]}`, p.url)),
 		Plugins: registered(), Nodes: inZones(2, "a"), Seed: 1,
 	})
 	tried := 0

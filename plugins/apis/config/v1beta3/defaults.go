@@ -276,12 +276,9 @@ func setDefaultEstimate(obj *NodeLoadEstimator) {
 	}
 }
 
-// SetDefaults_WorkloadTopologyArgs sets the defaults: jobs with the labels of Apache Flink, whose pods all communicate
-// with each other, over hosts, zones and regions.
+// SetDefaults_WorkloadTopologyArgs sets the defaults: pods of a job that all communicate with each other, over hosts,
+// zones and regions. There is no default for which pods are a job.
 func SetDefaults_WorkloadTopologyArgs(obj *WorkloadTopologyArgs) {
-	if obj.GroupBy == nil {
-		obj.GroupBy = []string{"app"}
-	}
 	if obj.Levels == nil {
 		obj.Levels = []WorkloadTopologyLevel{
 			{TopologyKey: v1.LabelHostname, Cost: 0},
@@ -296,15 +293,6 @@ func SetDefaults_WorkloadTopologyArgs(obj *WorkloadTopologyArgs) {
 		if obj.Edges[i].Weight == nil {
 			obj.Edges[i].Weight = pointer.Int32(1)
 		}
-		if obj.Edges[i].Scope == "" {
-			obj.Edges[i].Scope = WorkloadTopologyGroup
-		}
-	}
-	if obj.PeersAnnotation == nil {
-		obj.PeersAnnotation = pointer.String("workload-topology.scheduler/peers")
-	}
-	if obj.RoleLabel == "" {
-		obj.RoleLabel = "component"
 	}
 	if obj.SpreadWeight == nil {
 		obj.SpreadWeight = pointer.Int32(0)

@@ -51,12 +51,10 @@ var defaults = map[string]runtime.Object{
 	"RandScoreArgs":            &config.RandScoreArgs{},
 	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages, SpreadWeight: 100},
 	"WorkloadTopologyArgs": &config.WorkloadTopologyArgs{
-		GroupBy: []string{"app"},
 		Levels: []config.WorkloadTopologyLevel{
 			{TopologyKey: v1.LabelHostname, Cost: 0}, {TopologyKey: v1.LabelTopologyZone, Cost: 10}, {TopologyKey: v1.LabelTopologyRegion, Cost: 50},
 		},
-		Edges:           []config.WorkloadTopologyEdge{{Weight: 1, Scope: config.WorkloadTopologyGroup}},
-		PeersAnnotation: "workload-topology.scheduler/peers", RoleLabel: "component",
+		Edges: []config.WorkloadTopologyEdge{{Weight: 1}},
 	},
 }
 

@@ -138,12 +138,12 @@ func TestEncodingKeepsArgs(t *testing.T) {
 		"RandScoreArgs":            &config.RandScoreArgs{Seed: 1 << 62},
 		"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountContainers, SizeWeight: 1, SpreadWeight: 2},
 		"WorkloadTopologyArgs": &config.WorkloadTopologyArgs{
-			GroupBy: []string{"team", "job"},
-			Levels:  []config.WorkloadTopologyLevel{{TopologyKey: "rack", Cost: 3}},
+			Namespaces: []string{"n*"}, PodSelector: selector, GroupBy: []string{"team", "job"},
+			Levels: []config.WorkloadTopologyLevel{{TopologyKey: "rack", Cost: 3}},
 			Edges: []config.WorkloadTopologyEdge{
-				{From: selector, To: selector, Weight: 0, Scope: config.WorkloadTopologyCluster, Within: "rack"},
+				{From: selector, To: selector, Weight: 7, Scope: "Namespace", Within: "rack"},
 			},
-			RoleLabel: "role", MaxPerNode: pointer.Int32(2), SpreadWeight: 30, AvoidAbove: pointer.Int32(80),
+			PeersAnnotation: "peers", RoleLabel: "role", MaxPerNode: pointer.Int32(2), SpreadWeight: 30, AvoidAbove: pointer.Int32(80),
 		},
 	}
 	yaml, _ := runtime.SerializerInfoForMediaType(codecs().SupportedMediaTypes(), runtime.ContentTypeYAML)

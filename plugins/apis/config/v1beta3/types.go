@@ -562,28 +562,33 @@ const (
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
-// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology.
+// WorkloadTopologyArgs are the arguments of the plugin WorkloadTopology. It concerns only pods that PodSelector and
+// Namespaces select, and pods whose annotation workload-topology.scheduler/job names their job.
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
-	// GroupBy are 1 to 8 keys of pod labels. Pods of a namespace with the same values of all of these labels are a
-	// group, for example a job. A pod without one of the labels is in no group. Default: [app].
+	// Namespaces are patterns of path.Match for the namespaces of the selected pods. Empty matches all namespaces, if
+	// PodSelector is set.
+	// +listType=atomic
+	Namespaces []string `json:"namespaces,omitempty"`
+	// PodSelector must match the labels of the selected pods. Nil matches all pods, if Namespaces is set.
+	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
+	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
+	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and only
+	// if, PodSelector or Namespaces is set.
 	// +listType=set
 	GroupBy []string `json:"groupBy,omitempty"`
 	// Levels are 1 to 8 levels of the cluster's topology, the nearest first. Default: hosts at 0, zones at 10 and
 	// regions at 50.
 	// +listType=atomic
 	Levels []WorkloadTopologyLevel `json:"levels,omitempty"`
-	// Edges define which pods communicate with each other: at most 32. Default: one edge between all pods of a group.
-	// An empty list has no edges.
+	// Edges define which pods of a group communicate with each other: at most 4. Default: one edge between all pods of a
+	// group. An empty list has no edges.
 	// +listType=atomic
 	Edges []WorkloadTopologyEdge `json:"edges,omitempty"`
-	// PeersAnnotation is the key of a pod annotation that replaces the edges by which the pod is scored. Its value
-	// lists roles of the pod's group with weights, for example "taskmanager=10,jobmanager=1". Empty reads none.
-	// Default: workload-topology.scheduler/peers.
-	PeersAnnotation *string `json:"peersAnnotation,omitempty"`
-	// RoleLabel is the key of the pod label with the pod's role in its group, for that annotation. Default: component.
-	RoleLabel string `json:"roleLabel,omitempty"`
+	// PeersAnnotation and RoleLabel were removed. They are here so that validation can say what to write instead.
+	PeersAnnotation string `json:"peersAnnotation,omitempty"`
+	RoleLabel       string `json:"roleLabel,omitempty"`
 	// MaxPerNode is the maximum number of pods of a group on a node, 1 to 1000, for the filter; nil is no limit.
 	// Default: none.
 	MaxPerNode *int32 `json:"maxPerNode,omitempty"`
@@ -604,28 +609,14 @@ type WorkloadTopologyLevel struct {
 	Cost int32 `json:"cost"`
 }
 
-// WorkloadTopologyScope limits the pairs of pods that an edge connects.
-type WorkloadTopologyScope string
-
-const (
-	// WorkloadTopologyGroup connects pods of the same group.
-	WorkloadTopologyGroup WorkloadTopologyScope = "Group"
-	// WorkloadTopologyNamespace connects pods of the same namespace.
-	WorkloadTopologyNamespace WorkloadTopologyScope = "Namespace"
-	// WorkloadTopologyCluster connects pods of any namespaces.
-	WorkloadTopologyCluster WorkloadTopologyScope = "Cluster"
-)
-
-// WorkloadTopologyEdge connects the pods that two selectors match, in both directions.
+// WorkloadTopologyEdge connects the pods of a group that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all, and is only allowed with the scope Group.
+	// From and To select the pods of the two sides; nil selects all.
 	From *metav1.LabelSelector `json:"from,omitempty"`
 	To   *metav1.LabelSelector `json:"to,omitempty"`
-	// Weight is how much two pods communicate, 0 to 100. An edge of weight 0 only filters. Default: 1.
+	// Weight is how much two pods communicate, 1 to 100. Default: 1.
 	Weight *int32 `json:"weight,omitempty"`
-	// Scope limits the pairs of pods that the edge connects. Default: Group.
-	Scope WorkloadTopologyScope `json:"scope,omitempty"`
-	// Within is the topology key of a level, for the filter: if any of the pod's peers are placed, a node must be in
-	// the same domain of this level as one of them. Empty disables the filter.
+	// Scope and Within were removed. They are here so that validation can say what to write instead.
+	Scope  string `json:"scope,omitempty"`
 	Within string `json:"within,omitempty"`
 }

@@ -1087,6 +1087,8 @@ func Convert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs
 }
 
 func autoConvert_v1beta3_WorkloadTopologyArgs_To_config_WorkloadTopologyArgs(in *WorkloadTopologyArgs, out *config.WorkloadTopologyArgs, s conversion.Scope) error {
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
 	out.GroupBy = *(*[]string)(unsafe.Pointer(&in.GroupBy))
 	out.Levels = *(*[]config.WorkloadTopologyLevel)(unsafe.Pointer(&in.Levels))
 	if in.Edges != nil {
@@ -1100,9 +1102,7 @@ func autoConvert_v1beta3_WorkloadTopologyArgs_To_config_WorkloadTopologyArgs(in 
 	} else {
 		out.Edges = nil
 	}
-	if err := v1.Convert_Pointer_string_To_string(&in.PeersAnnotation, &out.PeersAnnotation, s); err != nil {
-		return err
-	}
+	out.PeersAnnotation = in.PeersAnnotation
 	out.RoleLabel = in.RoleLabel
 	out.MaxPerNode = (*int32)(unsafe.Pointer(in.MaxPerNode))
 	if err := v1.Convert_Pointer_int32_To_int32(&in.SpreadWeight, &out.SpreadWeight, s); err != nil {
@@ -1118,6 +1118,8 @@ func Convert_v1beta3_WorkloadTopologyArgs_To_config_WorkloadTopologyArgs(in *Wor
 }
 
 func autoConvert_config_WorkloadTopologyArgs_To_v1beta3_WorkloadTopologyArgs(in *config.WorkloadTopologyArgs, out *WorkloadTopologyArgs, s conversion.Scope) error {
+	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
+	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
 	out.GroupBy = *(*[]string)(unsafe.Pointer(&in.GroupBy))
 	out.Levels = *(*[]WorkloadTopologyLevel)(unsafe.Pointer(&in.Levels))
 	if in.Edges != nil {
@@ -1131,9 +1133,7 @@ func autoConvert_config_WorkloadTopologyArgs_To_v1beta3_WorkloadTopologyArgs(in 
 	} else {
 		out.Edges = nil
 	}
-	if err := v1.Convert_string_To_Pointer_string(&in.PeersAnnotation, &out.PeersAnnotation, s); err != nil {
-		return err
-	}
+	out.PeersAnnotation = in.PeersAnnotation
 	out.RoleLabel = in.RoleLabel
 	out.MaxPerNode = (*int32)(unsafe.Pointer(in.MaxPerNode))
 	if err := v1.Convert_int32_To_Pointer_int32(&in.SpreadWeight, &out.SpreadWeight, s); err != nil {
@@ -1154,7 +1154,7 @@ func autoConvert_v1beta3_WorkloadTopologyEdge_To_config_WorkloadTopologyEdge(in 
 	if err := v1.Convert_Pointer_int32_To_int32(&in.Weight, &out.Weight, s); err != nil {
 		return err
 	}
-	out.Scope = config.WorkloadTopologyScope(in.Scope)
+	out.Scope = in.Scope
 	out.Within = in.Within
 	return nil
 }
@@ -1170,7 +1170,7 @@ func autoConvert_config_WorkloadTopologyEdge_To_v1beta3_WorkloadTopologyEdge(in 
 	if err := v1.Convert_int32_To_Pointer_int32(&in.Weight, &out.Weight, s); err != nil {
 		return err
 	}
-	out.Scope = WorkloadTopologyScope(in.Scope)
+	out.Scope = in.Scope
 	out.Within = in.Within
 	return nil
 }

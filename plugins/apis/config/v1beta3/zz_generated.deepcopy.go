@@ -811,6 +811,16 @@ func (in *RunningImageLocalityArgs) DeepCopyObject() runtime.Object {
 func (in *WorkloadTopologyArgs) DeepCopyInto(out *WorkloadTopologyArgs) {
 	*out = *in
 	out.TypeMeta = in.TypeMeta
+	if in.Namespaces != nil {
+		in, out := &in.Namespaces, &out.Namespaces
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.PodSelector != nil {
+		in, out := &in.PodSelector, &out.PodSelector
+		*out = new(v1.LabelSelector)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.GroupBy != nil {
 		in, out := &in.GroupBy, &out.GroupBy
 		*out = make([]string, len(*in))
@@ -827,11 +837,6 @@ func (in *WorkloadTopologyArgs) DeepCopyInto(out *WorkloadTopologyArgs) {
 		for i := range *in {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
-	}
-	if in.PeersAnnotation != nil {
-		in, out := &in.PeersAnnotation, &out.PeersAnnotation
-		*out = new(string)
-		**out = **in
 	}
 	if in.MaxPerNode != nil {
 		in, out := &in.MaxPerNode, &out.MaxPerNode

@@ -263,7 +263,7 @@ func TestValidate(t *testing.T) {
 			want: []string{`args.maxPermitDelay: Invalid value: "-1ns"`},
 		},
 		{
-			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{RoleLabel: "role"},
+			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}},
 			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
 		},
 	}

@@ -3,6 +3,8 @@
 package validation
 
 import (
+	"fmt"
+
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -13,24 +15,16 @@ const (
 	// maxGroupBy and maxLevels bound the work for each pod and node.
 	maxGroupBy = 8
 	maxLevels  = 8
-	// maxEdges bounds the work for each pod that is added or removed: two selectors for each edge.
-	maxEdges = 32
 	// farthest is the cost of a peer with which a node shares no domain.
 	farthest = 100
 	// maxPerNode is far above a kubelet's limit of pods.
 	maxPerNode = 1000
 )
 
-// ValidateWorkloadTopologyArgs checks that groups and levels are unique label keys, that costs increase from level to
-// level, and that edges select pods and name existing levels.
+// ValidateWorkloadTopologyArgs checks that the arguments select pods if they group them, that groups and levels are
+// unique label keys, that costs increase from level to level, that edges select pods, and that removed fields are empty.
 func ValidateWorkloadTopologyArgs(path *field.Path, args *config.WorkloadTopologyArgs) error {
-	groupByPath := path.Child("groupBy")
-	errs := validateLength(groupByPath, len(args.GroupBy), maxGroupBy, "keys of labels")
-	seen := sets.NewString()
-	for i, key := range args.GroupBy {
-		errs = append(errs, metav1validation.ValidateLabelName(key, groupByPath.Index(i))...)
-		errs = append(errs, validateUnique(groupByPath.Index(i), key, seen)...)
-	}
+	errs := validateGroups(path, args)
 	levelsPath := path.Child("levels")
 	errs = append(errs, validateLength(levelsPath, len(args.Levels), maxLevels, "levels")...)
 	levels, least := sets.NewString(), int32(0)
@@ -44,17 +38,15 @@ func ValidateWorkloadTopologyArgs(path *field.Path, args *config.WorkloadTopolog
 		}
 	}
 	edgesPath := path.Child("edges")
-	if len(args.Edges) > maxEdges {
-		errs = append(errs, field.TooMany(edgesPath, len(args.Edges), maxEdges))
+	if len(args.Edges) > config.MaxWorkloadTopologyEdges {
+		errs = append(errs, field.Invalid(edgesPath, len(args.Edges), fmt.Sprintf(
+			"must have at most %d edges; select several roles in one edge, by matchExpressions with the operator In", config.MaxWorkloadTopologyEdges)))
 	}
 	for i := range args.Edges {
-		errs = append(errs, validateEdge(edgesPath.Index(i), &args.Edges[i], levels)...)
+		errs = append(errs, validateEdge(edgesPath.Index(i), &args.Edges[i])...)
 	}
-	if args.PeersAnnotation != "" {
-		annotationPath := path.Child("peersAnnotation")
-		errs = append(errs, metav1validation.ValidateLabelName(args.PeersAnnotation, annotationPath)...)
-	}
-	errs = append(errs, metav1validation.ValidateLabelName(args.RoleLabel, path.Child("roleLabel"))...)
+	errs = append(errs, validateRemoved(path.Child("peersAnnotation"), args.PeersAnnotation, "write edges, whose selectors select the roles")...)
+	errs = append(errs, validateRemoved(path.Child("roleLabel"), args.RoleLabel, "write the label into the selectors of edges")...)
 	if args.MaxPerNode != nil {
 		errs = append(errs, validateRange(path.Child("maxPerNode"), *args.MaxPerNode, 1, maxPerNode)...)
 	}
@@ -65,29 +57,43 @@ func ValidateWorkloadTopologyArgs(path *field.Path, args *config.WorkloadTopolog
 	return errs.ToAggregate()
 }
 
-func validateEdge(path *field.Path, edge *config.WorkloadTopologyEdge, levels sets.String) field.ErrorList {
-	errs := validateSelector(edge.From, path.Child("from"))
-	errs = append(errs, validateSelector(edge.To, path.Child("to"))...)
-	errs = append(errs, validateRange(path.Child("weight"), edge.Weight, 0, 100)...)
-	switch edge.Scope {
-	case config.WorkloadTopologyGroup:
-	case config.WorkloadTopologyNamespace, config.WorkloadTopologyCluster:
-		if edge.From == nil {
-			errs = append(errs, field.Required(path.Child("from"), "a selector, because the scope is not Group"))
-		}
-		if edge.To == nil {
-			errs = append(errs, field.Required(path.Child("to"), "a selector, because the scope is not Group"))
-		}
-	default:
-		errs = append(errs, field.NotSupported(path.Child("scope"), edge.Scope, []string{
-			string(config.WorkloadTopologyCluster), string(config.WorkloadTopologyGroup), string(config.WorkloadTopologyNamespace),
-		}))
+// validateGroups checks that GroupBy and a selector of pods are both set or both absent.
+func validateGroups(path *field.Path, args *config.WorkloadTopologyArgs) field.ErrorList {
+	groupByPath := path.Child("groupBy")
+	errs := validatePatterns(path.Child("namespaces"), args.Namespaces)
+	errs = append(errs, validateSelector(args.PodSelector, path.Child("podSelector"))...)
+	selects := len(args.Namespaces) > 0 || args.PodSelector != nil
+	switch {
+	case !selects && len(args.GroupBy) > 0:
+		errs = append(errs, field.Required(path.Child("podSelector"), "this or namespaces, because groupBy no longer concerns all pods; "+
+			"select the pods of jobs, or write podSelector: {} for all pods with the labels of groupBy"))
+	case selects:
+		errs = append(errs, validateLength(groupByPath, len(args.GroupBy), maxGroupBy, "keys of labels")...)
 	}
-	if edge.Within != "" && !levels.Has(edge.Within) {
-		errs = append(errs, field.NotSupported(path.Child("within"), edge.Within, levels.List()))
-	}
-	if edge.Weight == 0 && edge.Within == "" {
-		errs = append(errs, field.Required(path, "a weight of more than 0, or within: without both the edge has no effect"))
+	seen := sets.NewString()
+	for i, key := range args.GroupBy {
+		errs = append(errs, metav1validation.ValidateLabelName(key, groupByPath.Index(i))...)
+		errs = append(errs, validateUnique(groupByPath.Index(i), key, seen)...)
 	}
 	return errs
+}
+
+func validateEdge(path *field.Path, edge *config.WorkloadTopologyEdge) field.ErrorList {
+	errs := validateSelector(edge.From, path.Child("from"))
+	errs = append(errs, validateSelector(edge.To, path.Child("to"))...)
+	errs = append(errs, validateRange(path.Child("weight"), edge.Weight, 1, 100)...)
+	if edge.Scope != "Group" {
+		errs = append(errs, validateRemoved(path.Child("scope"), edge.Scope,
+			"edges connect pods of a group; for pods of other groups, write podAffinity into the pods' templates")...)
+	}
+	return append(errs, validateRemoved(path.Child("within"), edge.Within,
+		"write podAffinity with this topologyKey, required during scheduling, into the pods' templates")...)
+}
+
+// validateRemoved returns an error for a field that earlier versions had.
+func validateRemoved(path *field.Path, value, instead string) field.ErrorList {
+	if value == "" {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path, "was removed; "+instead)}
 }

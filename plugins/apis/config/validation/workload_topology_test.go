@@ -14,9 +14,9 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 	jobs := &metav1.LabelSelector{MatchLabels: map[string]string{"app": "job"}}
 	valid := func() *config.WorkloadTopologyArgs {
 		return &config.WorkloadTopologyArgs{
-			GroupBy: []string{"app"}, RoleLabel: "component", PeersAnnotation: "example.com/peers",
+			GroupBy: []string{"app"}, PodSelector: jobs,
 			Levels: []config.WorkloadTopologyLevel{{TopologyKey: "host", Cost: 0}, {TopologyKey: "rack", Cost: 1}, {TopologyKey: "zone", Cost: 99}},
-			Edges:  []config.WorkloadTopologyEdge{{Weight: 1, Scope: config.WorkloadTopologyGroup}},
+			Edges:  []config.WorkloadTopologyEdge{{Weight: 1}},
 		}
 	}
 	tests := []struct {
@@ -25,20 +25,50 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 		want   []string
 	}{
 		{name: "valid", change: func(*config.WorkloadTopologyArgs) {}},
-		{name: "no edges, which is for annotations alone, or for spread", change: func(args *config.WorkloadTopologyArgs) { args.Edges = nil }},
+		{name: "no edges, for spread alone", change: func(args *config.WorkloadTopologyArgs) { args.Edges = nil }},
 		{name: "all that may be", change: func(args *config.WorkloadTopologyArgs) {
-			args.PeersAnnotation = ""
 			args.MaxPerNode, args.SpreadWeight, args.AvoidAbove = pointer.Int32(1000), 100, pointer.Int32(100)
-			args.Edges = append(args.Edges, config.WorkloadTopologyEdge{From: jobs, To: jobs, Weight: 100, Scope: config.WorkloadTopologyCluster, Within: "zone"},
-				config.WorkloadTopologyEdge{Within: "host", Scope: config.WorkloadTopologyGroup})
+			args.Namespaces, args.PodSelector = []string{"streaming-*"}, nil
+			args.Edges = append(args.Edges, config.WorkloadTopologyEdge{From: jobs, To: jobs, Weight: 100, Scope: "Group"}, args.Edges[0], args.Edges[0])
 		}},
 		{
 			name: "keys that are none, twice, or too many",
 			change: func(args *config.WorkloadTopologyArgs) {
 				args.GroupBy = []string{"a b", "app", "app", "d", "e", "f", "g", "h", "i"}
-				args.PeersAnnotation = "a/b/c"
 			},
-			want: []string{"args.groupBy: Too many", "args.groupBy[0]: Invalid value", "args.groupBy[2]: Duplicate value", "args.peersAnnotation: Invalid value"},
+			want: []string{"args.groupBy: Too many", "args.groupBy[0]: Invalid value", "args.groupBy[2]: Duplicate value"},
+		},
+		{name: "only pods with the annotation", change: func(args *config.WorkloadTopologyArgs) { args.GroupBy, args.PodSelector = nil, nil }},
+		{name: "all pods with the labels", change: func(args *config.WorkloadTopologyArgs) { args.PodSelector = &metav1.LabelSelector{} }},
+		{
+			name:   "groups of all pods, as in earlier versions",
+			change: func(args *config.WorkloadTopologyArgs) { args.PodSelector = nil },
+			want: []string{"args.podSelector: Required value: this or namespaces, because groupBy no longer concerns all pods; " +
+				"select the pods of jobs, or write podSelector: {} for all pods with the labels of groupBy"},
+		},
+		{
+			name:   "pods without groups",
+			change: func(args *config.WorkloadTopologyArgs) { args.GroupBy = nil },
+			want:   []string{"args.groupBy: Required value"},
+		},
+		{
+			name: "selectors that select nothing",
+			change: func(args *config.WorkloadTopologyArgs) {
+				args.Namespaces, args.PodSelector = []string{"["}, &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}
+			},
+			want: []string{"args.namespaces[0]: Invalid value", "args.podSelector.matchLabels: Invalid value"},
+		},
+		{
+			name: "what was removed",
+			change: func(args *config.WorkloadTopologyArgs) {
+				args.PeersAnnotation, args.RoleLabel = "example.com/peers", "component"
+				args.Edges[0].Scope, args.Edges[0].Within = "Namespace", "zone"
+			},
+			want: []string{
+				"args.edges[0].scope: Forbidden: was removed; edges connect pods of a group; for pods of other groups, write podAffinity",
+				"args.edges[0].within: Forbidden: was removed; write podAffinity with this topologyKey",
+				"args.peersAnnotation: Forbidden: was removed; write edges", "args.roleLabel: Forbidden: was removed; write the label into",
+			},
 		},
 		{
 			name: "costs that do not grow, or reach that of a peer far away",
@@ -54,27 +84,21 @@ func TestValidateWorkloadTopologyArgs(t *testing.T) {
 			name: "edges",
 			change: func(args *config.WorkloadTopologyArgs) {
 				args.Edges = []config.WorkloadTopologyEdge{
-					{Weight: 101, Scope: "Everywhere"},
-					{Weight: 1, Scope: config.WorkloadTopologyNamespace},
-					{Scope: config.WorkloadTopologyGroup},
-					{Weight: 1, Scope: config.WorkloadTopologyGroup, Within: "region"},
-					{From: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}, Weight: 1, Scope: config.WorkloadTopologyGroup},
+					{Weight: 101}, {}, {From: &metav1.LabelSelector{MatchLabels: map[string]string{"a b": ""}}, Weight: 1},
 				}
 			},
 			want: []string{
-				"args.edges[0].weight: Invalid value: 101", `args.edges[0].scope: Unsupported value: "Everywhere": supported values: "Cluster", "Group", "Namespace"`,
-				"args.edges[1].from: Required value", "args.edges[1].to: Required value", "args.edges[2]: Required value: a weight of more than 0, or within",
-				`args.edges[3].within: Unsupported value: "region": supported values: "host", "rack", "zone"`, "args.edges[4].from.matchLabels: Invalid value",
+				"args.edges[0].weight: Invalid value: 101", "args.edges[1].weight: Invalid value: 0", "args.edges[2].from.matchLabels: Invalid value",
 			},
 		},
 		{
 			name: "too many edges",
 			change: func(args *config.WorkloadTopologyArgs) {
-				for len(args.Edges) < 33 {
+				for len(args.Edges) < 5 {
 					args.Edges = append(args.Edges, args.Edges[0])
 				}
 			},
-			want: []string{"args.edges: Too many: 33: must have at most 32 items"},
+			want: []string{"args.edges: Invalid value: 5: must have at most 4 edges; select several roles in one edge, by matchExpressions with the operator In"},
 		},
 		{
 			name: "numbers",
