@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // stand is the control plane with the controllers that the scenarios
-// need: those of Deployments, of lost nodes and their pods, of quotas, and of disruption budgets.
+// need: those of Deployments and Jobs, of lost nodes and their pods, of quotas, and of disruption budgets.
 type stand struct {
 	*cluster.Cluster
 	processes *supervisor.Supervisor
@@ -60,10 +60,10 @@ func newStand(t *testing.T) *stand {
 		if err := errors.Join(s.processes.Failure(), s.processes.Stop()); err != nil {
 			t.Error(err)
 		}
-		s.Kubectl(t, context.Background(), "delete", "deployments,replicasets,resourcequotas,limitranges,poddisruptionbudgets", "--all", "--all-namespaces")
+		s.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs,resourcequotas,limitranges,poddisruptionbudgets", "--all", "--all-namespaces")
 	})
 	s.start(t, "kube-controller-manager", "KUBE_CONTROLLER_MANAGER", "--kubeconfig="+s.Kubeconfig(), "--leader-elect=false",
-		"--secure-port=0", "--controllers=deployment,replicaset,nodelifecycle,podgc,resourcequota,disruption")
+		"--secure-port=0", "--controllers=deployment,replicaset,job,nodelifecycle,podgc,resourcequota,disruption")
 	return s
 }
 
@@ -84,18 +84,26 @@ func (s *stand) start(t *testing.T, name, variable string, arguments ...string) 
 // follow runs the kubectl commands of a section of the page.
 func (s *stand) follow(t *testing.T, heading string) {
 	t.Helper()
+	for _, command := range s.commands(t, page, heading) {
+		s.Kubectl(t, t.Context(), command...)
+	}
+}
+
+// commands returns the arguments of the kubectl commands in a section of a page.
+func (s *stand) commands(t *testing.T, page, heading string) (commands [][]string) {
+	t.Helper()
 	_, section, found := strings.Cut(cluster.Read(t, page), "\n## "+heading+"\n")
 	if !found {
 		t.Fatalf("%s has no heading %q", page, heading)
 	}
 	section, _, _ = strings.Cut(section, "\n## ")
-	commands := regexp.MustCompile(`(?m)^    kubectl (.+)$`).FindAllStringSubmatch(section, -1)
+	for _, command := range regexp.MustCompile(`(?m)^    kubectl (.+)$`).FindAllStringSubmatch(section, -1) {
+		commands = append(commands, strings.Fields(command[1]))
+	}
 	if len(commands) == 0 {
 		t.Fatalf("the section %q of %s has no command", heading, page)
 	}
-	for _, command := range commands {
-		s.Kubectl(t, t.Context(), strings.Fields(command[1])...)
-	}
+	return commands
 }
 
 // zonesOf returns the number of pods of an app in each zone, without those that are being deleted.
@@ -136,7 +144,7 @@ func (s *stand) awaitZones(t *testing.T, app string, want map[string]int) {
 }
 
 // startScheduler starts the scheduler with a configuration of the examples, or without a name with the default one.
-func (s *stand) startScheduler(t *testing.T, config string) {
+func (s *stand) startScheduler(t *testing.T, config string) *localcluster.Scheduler {
 	t.Helper()
 	file := examples + config
 	if config == "" {
@@ -144,7 +152,7 @@ func (s *stand) startScheduler(t *testing.T, config string) {
 		cluster.Write(t, file, "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+
 			"profiles:\n  - schedulerName: default-scheduler\n")
 	}
-	s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
+	return s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
 }
 
 // newNode describes a node with 8 CPUs. With an empty zone it has none.
