@@ -7,17 +7,26 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"kube-scheduler-fork/test/cluster"
 )
 
-// TestSpotNodesAreReclaimed: the pods of lost spot nodes run on other nodes at once, and new pods use new spot nodes.
+// TestSpotNodesAreReclaimed: the pods of lost spot nodes run on other nodes, and new pods use new spot nodes.
 func TestSpotNodesAreReclaimed(t *testing.T) {
-	const config = "manifests/config/placement-policy.yaml"
-	for _, whenUnsatisfiable := range []string{"ScheduleAnyway", "DoNotSchedule"} {
-		t.Run(whenUnsatisfiable, func(t *testing.T) {
+	for _, tt := range []struct {
+		name, whenUnsatisfiable string
+		// notice is set if the nodes are drained first.
+		notice bool
+	}{
+		{"as on the page", "ScheduleAnyway", true},
+		{"without notice", "ScheduleAnyway", false},
+		{"with DoNotSchedule", "DoNotSchedule", true},
+		{"with DoNotSchedule and without notice", "DoNotSchedule", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
 			s := newStand(t)
 			spot := func(name string) *corev1.Node {
 				node := newNode(name, "")
@@ -26,17 +35,31 @@ func TestSpotNodesAreReclaimed(t *testing.T) {
 			}
 			s.CreateNodes(t, spot("spot-1"), spot("spot-2"), newNode("on-demand-1", ""), newNode("on-demand-2", ""))
 			file := filepath.Join(t.TempDir(), "scheduler.yaml")
-			cluster.Write(t, file, strings.Replace(cluster.Read(t, config), ": ScheduleAnyway", ": "+whenUnsatisfiable, 1))
+			shipped := cluster.Read(t, "manifests/config/placement-policy.yaml")
+			cluster.Write(t, file, strings.Replace(shipped, ": ScheduleAnyway", ": "+tt.whenUnsatisfiable, 1))
 			s.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), file)
-			s.Kubectl(t, t.Context(), "apply", "-f", examples+"spot/web.yaml")
+			commands := s.commands(t, page, "Spot nodes are reclaimed")
+			if len(commands) != 5 {
+				t.Fatalf("the section has %d commands, want apply, drain, delete, scale and rollout: %q", len(commands), commands)
+			}
+			s.Kubectl(t, t.Context(), commands[0]...)
 			s.awaitOnSpot(t, 8, 2)
 
-			s.Kubectl(t, t.Context(), "delete", "nodes", "--selector", "capacity=spot")
+			began := time.Now()
+			if tt.notice {
+				s.Kubectl(t, t.Context(), commands[1]...)
+				// The nodes exist, but are cordoned.
+				s.awaitOnSpot(t, 0, 10)
+			}
+			s.Kubectl(t, t.Context(), commands[2]...)
 			s.awaitOnSpot(t, 0, 10)
+			t.Logf("%s after the nodes were reclaimed, all pods run again", time.Since(began).Round(time.Second))
 
 			s.CreateNodes(t, spot("spot-3"), spot("spot-4"))
-			s.Kubectl(t, t.Context(), "scale", "deployment", "web", "--replicas", "20")
+			s.Kubectl(t, t.Context(), commands[3]...)
 			s.awaitOnSpot(t, 10, 10)
+			s.Kubectl(t, t.Context(), commands[4]...)
+			s.awaitOnSpot(t, 16, 4)
 		})
 	}
 }
