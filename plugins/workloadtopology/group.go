@@ -9,11 +9,12 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/filterrule"
 )
 
-// JobAnnotation is the annotation of a pod with the name of its job, for pods that the arguments do not select.
+// JobAnnotation is the annotation of a pod with the name of its job. Values longer than a label's are ignored.
 const JobAnnotation = "workload-topology.scheduler/job"
 
 // grouping finds the group of a pod, and its sides of the edges.
@@ -66,7 +67,7 @@ func compile(selector *metav1.LabelSelector) (labels.Selector, error) {
 // groupOf returns the name of a pod's group, or "" without a group. Names are unique, because values of labels contain
 // no slashes and no commas.
 func (g *grouping) groupOf(pod *v1.Pod) string {
-	if job := pod.Annotations[JobAnnotation]; job != "" {
+	if job := pod.Annotations[JobAnnotation]; job != "" && len(job) <= validation.LabelValueMaxLength {
 		return pod.Namespace + "//" + job
 	}
 	if len(g.by) == 0 || !filterrule.MatchesAny(g.namespaces, pod.Namespace) || !g.podSelector.Matches(labels.Set(pod.Labels)) {

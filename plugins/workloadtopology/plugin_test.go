@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -157,6 +158,12 @@ func TestScore(t *testing.T) {
 			place: func(c *cluster) { c.node("a1").AddPod(ofJob("peer", "job")); c.place("b1", "job", "taskmanager", 1) },
 			pod:   ofJob("incoming", "job"),
 			want:  map[string]int64{"a1": 100, "b1": 50},
+		},
+		{
+			name:  "an annotation that is too long for a name is ignored",
+			place: func(c *cluster) { c.node("a1").AddPod(ofJob("peer", strings.Repeat("x", 64))) },
+			pod:   ofJob("incoming", strings.Repeat("x", 64)),
+			want:  map[string]int64{"a1": 100, "b1": 100},
 		},
 		{
 			name: "a pod with the labels, which the arguments do not select",
