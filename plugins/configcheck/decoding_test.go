@@ -168,7 +168,7 @@ profiles:
       resources: [{name: cpu, capacity: many, estimator: {default: {}}}]
 `,
 			want: []string{
-				"profiles[0].pluginConfig[0].args.prometheus: Invalid value: (not shown): must be an object with fields from bearerTokenFile, endpoints, headers, timeout, tls",
+				"profiles[0].pluginConfig[0].args.prometheus: Invalid value: (not shown): must be an object with fields from bearerTokenFile, endpoints, headers, matchers, timeout, tls",
 				"profiles[1].pluginConfig[0].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be text; put a number, true or false in quotes",
 				"profiles[1].pluginConfig[0].args.prometheus.endpoints: Invalid value: (not shown): must be a list",
 				"profiles[1].pluginConfig[0].args.prometheus.headers[0]: Invalid value: (not shown): must be an object with fields from name, value, valueFile",

@@ -45,6 +45,7 @@ func (p checkedProfile) notes(extenders []schedulerconfig.Extender) []string {
 			notes = append(notes, p.nodeFilterNotes(args)...)
 		case *config.NodeLoadArgs:
 			notes = append(notes, credentialNotes(path.Child("prometheus"), &args.Prometheus)...)
+			notes = append(notes, matcherNotes(path.Child("prometheus", "matchers"), args)...)
 		case *config.WorkloadTopologyArgs:
 			notes = append(notes, p.workloadTopologyNotes(args)...)
 		case *schedulerconfig.NodeResourcesFitArgs:
@@ -190,6 +191,21 @@ func restrictedNotes(profiles []checkedProfile) []string {
 	}
 	return []string{fmt.Sprintf("note: rules of %s with restrictedLabels are in the profiles %s, and it is not enabled at filter in %s: pods choose their profile, and can avoid the rules",
 		nodeFilter, strings.Join(with, ", "), strings.Join(without, ", "))}
+}
+
+// matcherNotes returns a note about the resources whose queries the matchers do not change.
+func matcherNotes(path *field.Path, args *config.NodeLoadArgs) []string {
+	var own []string
+	for i := range args.Resources {
+		if args.Resources[i].Query != "" {
+			own = append(own, args.Resources[i].Name)
+		}
+	}
+	if len(args.Prometheus.Matchers) == 0 || len(own) == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("note: %s: they do not change the queries in resources, of %s: "+
+		"write the matchers there, too", path, strings.Join(own, ", "))}
 }
 
 // workloadTopologyNotes returns notes about args of WorkloadTopology without effect.

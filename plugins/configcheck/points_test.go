@@ -225,3 +225,20 @@ func TestNotesOfRestrictedLabels(t *testing.T) {
 		})
 	}
 }
+
+func TestMatcherNotes(t *testing.T) {
+	args := &config.NodeLoadArgs{Resources: []config.NodeLoadResource{{Name: "a", Query: "x"}, {Name: "cpu"}, {Name: "b", Query: "y"}}}
+	if notes := notesOf("NodeLoad", args, schedulerconfig.Plugins{}); len(notes) > 0 {
+		t.Errorf("without matchers: %q", notes)
+	}
+	args.Prometheus.Matchers = []config.NodeLoadMatcher{{Label: "cluster", Operator: config.NodeLoadEqual, Value: "a"}}
+	want := []string{"note: profiles[2].pluginConfig[0].args.prometheus.matchers: " +
+		"they do not change the queries in resources, of a, b: write the matchers there, too"}
+	if diff := cmp.Diff(want, notesOf("NodeLoad", args, schedulerconfig.Plugins{})); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+	args.Resources = args.Resources[1:2]
+	if notes := notesOf("NodeLoad", args, schedulerconfig.Plugins{}); len(notes) > 0 {
+		t.Errorf("with built-in queries: %q", notes)
+	}
+}

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/services"
 )
 
@@ -54,7 +55,37 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	for _, warning := range status.Warnings {
 		fmt.Fprintf(out, "warning: %s\n", warning)
 	}
-	return pl.report(newView(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge), status.Problem, out)
+	v := newView(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge)
+	problems := append([]error{pl.report(v, status.Problem, out)}, pl.checkTargets(ctx, nodes)...)
+	return utilerrors.NewAggregate(problems)
+}
+
+// checkTargets returns an error for the built-in resources of which nodes match several scrape targets. Built-in
+// queries merge targets that have the same label, so the answers do not show them.
+func (pl *NodeLoad) checkTargets(ctx context.Context, nodes []*v1.Node) []error {
+	client, err := source.New(pl.args.Prometheus)
+	if err != nil {
+		return []error{err}
+	}
+	defer client.Close()
+	var problems []error
+	seen := map[string]bool{}
+	for i := range pl.resources {
+		expression, known := source.Targets(pl.resources[i].name, pl.args.Prometheus.Matchers)
+		if !known || pl.args.Resources[i].Query != "" {
+			continue
+		}
+		targets, err := client.Labels(ctx, expression)
+		if err != nil {
+			return []error{fmt.Errorf("the scrape targets cannot be read: %w", err)}
+		}
+		// Most resources have the same targets.
+		if text := pl.resources[i].asked.Distinguish(nodes, targets); text != "" && !seen[text] {
+			seen[text] = true
+			problems = append(problems, fmt.Errorf("%s: %s", pl.resources[i].name, text))
+		}
+	}
+	return problems
 }
 
 // report writes which nodes have a measurement of each resource, and returns the expected failures.

@@ -115,7 +115,7 @@ func queriesOf(args *config.NodeLoadArgs) ([]source.Query, error) {
 		label := matchOf(args, resource).Label
 		if resource.Query == "" {
 			known := false
-			if query, known = source.BuiltIn(resource.Name, label, resource.Window.Duration); !known {
+			if query, known = source.BuiltIn(resource.Name, label, resource.Window.Duration, args.Prometheus.Matchers); !known {
 				return nil, fmt.Errorf("no built-in query for the resource %q; next: set query and timestampQuery", resource.Name)
 			}
 		}

@@ -351,6 +351,33 @@ type NodeLoadPrometheus struct {
 	BearerTokenFile string
 	// Headers are at most 16 headers that are sent with every request, for example the tenant's name.
 	Headers []NodeLoadHeader
+	// Matchers are at most 16 matchers that select the series of this cluster, in every selector of NodeLoad's own
+	// queries. They do not change the queries of Resources.
+	Matchers []NodeLoadMatcher
+}
+
+// NodeLoadMatchOperator is an operator of PromQL that compares a label with a value.
+type NodeLoadMatchOperator string
+
+const (
+	// NodeLoadEqual selects series whose label has the value; an empty value, those without the label.
+	NodeLoadEqual NodeLoadMatchOperator = "="
+	// NodeLoadNotEqual selects all other series.
+	NodeLoadNotEqual NodeLoadMatchOperator = "!="
+	// NodeLoadMatches selects series whose whole label matches the regular expression.
+	NodeLoadMatches NodeLoadMatchOperator = "=~"
+	// NodeLoadNotMatches selects all other series.
+	NodeLoadNotMatches NodeLoadMatchOperator = "!~"
+)
+
+// NodeLoadMatcher is a label matcher of PromQL.
+type NodeLoadMatcher struct {
+	// Label is the name of a label.
+	Label string
+	// Operator compares the label with Value.
+	Operator NodeLoadMatchOperator
+	// Value is the text or the regular expression, in RE2's syntax and without quotes.
+	Value string
 }
 
 // NodeLoadTLS has the absolute paths of PEM files, which are reloaded when they change.

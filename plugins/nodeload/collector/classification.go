@@ -12,22 +12,36 @@ import (
 
 // reading has the values of the rows about one node and one resource.
 type reading struct {
+	// value and deviation are the highest ones, and timestamp the earliest: two scrape jobs for one exporter measure the
+	// same at slightly different times.
 	value, timestamp, deviation float64
-	// seen has a bit for each kind with a row, and repeated for each kind with more than one.
-	seen, repeated uint8
+	// lowest is the lowest value, and latest the latest timestamp.
+	lowest, latest float64
+	// seen has a bit for each kind with a row, repeated for each kind with more than one, and blurred for each kind with
+	// a row that may be about another node.
+	seen, repeated, blurred uint8
 }
 
 // note adds a row.
 func (r *reading) note(kind source.Kind, value float64) {
 	bit := uint8(1) << kind
-	r.repeated |= r.seen & bit
+	again := r.seen&bit != 0
 	r.seen |= bit
-	switch kind {
-	case source.Value:
-		r.value = value
-	case source.Timestamp:
-		r.timestamp = value
-	case source.Deviation:
+	if again {
+		r.repeated |= bit
+	}
+	switch {
+	case kind == source.Value && again:
+		r.value, r.lowest = math.Max(r.value, value), math.Min(r.lowest, value)
+	case kind == source.Value:
+		r.value, r.lowest = value, value
+	case kind == source.Timestamp && again:
+		r.timestamp, r.latest = math.Min(r.timestamp, value), math.Max(r.latest, value)
+	case kind == source.Timestamp:
+		r.timestamp, r.latest = value, value
+	case kind == source.Deviation && again:
+		r.deviation = math.Max(r.deviation, value)
+	case kind == source.Deviation:
 		r.deviation = value
 	}
 }
@@ -35,7 +49,23 @@ func (r *reading) note(kind source.Kind, value float64) {
 // blur adds a row that may belong to this node or to another one.
 func (r *reading) blur(kind source.Kind) {
 	r.seen |= 1 << kind
-	r.repeated |= 1 << kind
+	r.blurred |= 1 << kind
+}
+
+const (
+	// sameScrape is how far apart the newest samples of two scrape jobs may be, in seconds: Prometheus' default
+	// scrape_interval.
+	sameScrape = 60
+	// sameLoad is how far apart the means of two scrape jobs may be, as a share of a node, or of a higher value: their
+	// scrapes are up to a tenth of the default window apart, in which the load may have changed from none to full.
+	sameLoad = 0.1
+)
+
+// ambiguous reports whether the rows may be about different machines. A difference that is not a number is one.
+func (r *reading) ambiguous() bool {
+	return r.blurred&(hasValue|hasTimestamp) != 0 ||
+		r.repeated&hasValue != 0 && !(r.value-r.lowest <= sameLoad*math.Max(1, r.value)) ||
+		r.repeated&hasTimestamp != 0 && !(r.latest-r.timestamp <= sameScrape)
 }
 
 const (
@@ -61,7 +91,7 @@ func (resource *Resource) classify(r *reading, node *v1.Node, a answered) Sample
 	switch {
 	case r.seen&hasValue == 0:
 		return missing(NoSeries)
-	case r.repeated&(hasValue|hasTimestamp) != 0:
+	case r.ambiguous():
 		return missing(Ambiguous)
 	case math.IsNaN(r.value):
 		return missing(NotANumber)
@@ -81,7 +111,7 @@ func (resource *Resource) classify(r *reading, node *v1.Node, a answered) Sample
 		return missing(NoSeries)
 	}
 	// An invalid deviation does not invalidate the mean.
-	if r.seen&hasDeviation != 0 && r.repeated&hasDeviation == 0 && r.deviation >= 0 && !math.IsInf(r.deviation, 1) {
+	if r.seen&hasDeviation != 0 && r.blurred&hasDeviation == 0 && r.deviation >= 0 && !math.IsInf(r.deviation, 1) {
 		sample.Deviation, sample.HasDeviation = r.deviation, true
 	}
 	return sample

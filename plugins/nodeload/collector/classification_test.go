@@ -39,9 +39,16 @@ func TestClassify(t *testing.T) {
 		{"negative zero is zero", Capacity{}, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
 		{"no rows", Capacity{}, nil, missing(NoSeries)},
 		{"a time without a value", Capacity{}, rows{stamp, deviation(0.1)}, missing(NoSeries)},
-		{"two values", Capacity{}, rows{value(0.5), value(0.5), stamp}, missing(Ambiguous)},
-		{"two times", Capacity{}, rows{value(0.5), stamp, stamp}, missing(Ambiguous)},
+		// 0.1 and 60 s are the limits within which two series count as those of one machine.
+		{"two values", Capacity{}, rows{value(0.4), value(0.51), stamp}, missing(Ambiguous)},
+		{"two values of one machine", Capacity{}, rows{value(0.44), value(0.5), stamp}, sample(0.5, 990)},
+		{"two large values of one machine", Capacity{}, rows{value(50), value(45), stamp}, sample(50, 990)},
+		{"three values", Capacity{}, rows{value(0.4), value(0.45), value(0.51), stamp}, missing(Ambiguous)},
+		{"two times", Capacity{}, rows{value(0.5), stamp, of(source.Timestamp, 4929)}, missing(Ambiguous)},
+		{"two times of one machine", Capacity{}, rows{value(0.5), stamp, of(source.Timestamp, 4930)}, sample(0.5, 930)},
 		{"two values of which one is not a number", Capacity{}, rows{value(0.5), value(nan), stamp}, missing(Ambiguous)},
+		{"two infinite values", Capacity{}, rows{value(inf), value(inf), stamp}, missing(Ambiguous)},
+		{"two times of which one is not a number", Capacity{}, rows{value(0.5), of(source.Timestamp, nan), stamp}, missing(Ambiguous)},
 		{"not a number", Capacity{}, rows{value(nan), stamp}, missing(NotANumber)},
 		{"infinite", Capacity{}, rows{value(inf), stamp}, missing(Infinite)},
 		{"infinitely negative", Capacity{}, rows{value(-inf), stamp}, missing(Infinite)},
@@ -65,7 +72,8 @@ func TestClassify(t *testing.T) {
 		{"a deviation that is not a number", Capacity{}, rows{value(0.5), stamp, deviation(nan)}, sample(0.5, 990)},
 		{"a negative deviation", Capacity{}, rows{value(0.5), stamp, deviation(-1)}, sample(0.5, 990)},
 		{"an infinite deviation", Capacity{}, rows{value(0.5), stamp, deviation(inf)}, sample(0.5, 990)},
-		{"two deviations", Capacity{}, rows{value(0.5), stamp, deviation(0.1), deviation(0.1)}, sample(0.5, 990)},
+		{"two deviations", Capacity{}, rows{value(0.5), stamp, deviation(0.1), deviation(0.05)}, varying(0.5, 0.1)},
+		{"two deviations of which one is not a number", Capacity{}, rows{value(0.5), stamp, deviation(nan), deviation(0.1)}, sample(0.5, 990)},
 		{"a deviation in percent", Capacity{}, rows{value(50), stamp, deviation(10)}, varying(50, 10)},
 	}
 	for _, tt := range tests {

@@ -86,9 +86,13 @@ func TestAmbiguousLabels(t *testing.T) {
 
 func TestAmbiguousSeries(t *testing.T) {
 	w := newMeasuredWorld(t, spec("cpu"), makeNodes(2)...)
-	w.answer(rows(measuredRows(0, "node-1:9100", 0.1, 0), measuredRows(0, "node-1:9200", 0.1, 0), measuredRows(0, "node-2", 0.1, 0))...)
+	first, other := measuredRows(0, "node-1:9100", 0.1, 0), measuredRows(0, "node-2", 0.1, 0)
+	w.answer(rows(first, measuredRows(0, "node-1:9200", 0.5, 0), other)...)
 	expectSample(t, w.last(), "node-1", 0, missing(Ambiguous))
 	expectSample(t, w.last(), "node-2", 0, Sample{Value: 0.1, At: start.UnixNano()})
+	// Another scrape job for the same exporter.
+	w.answer(rows(first, measuredRows(0, "node-1:9200", 0.12, 15*time.Second), other)...)
+	expectSample(t, w.last(), "node-1", 0, Sample{Value: 0.12, At: start.Add(-15 * time.Second).UnixNano()})
 }
 
 func TestNodesComeAndGo(t *testing.T) {

@@ -28,7 +28,7 @@ const (
 	Infinite
 	// Negative: the value is below zero.
 	Negative
-	// Ambiguous: more than one series for the node.
+	// Ambiguous: more than one series for the node, with different values or times.
 	Ambiguous
 	// NoCapacity: an absolute value of a node whose capacity is unknown.
 	NoCapacity

@@ -6,12 +6,15 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // The expressions of the built-in resources, over raw series of node_exporter and of NVIDIA's DCGM exporter. They have
-// placeholders: LABEL is the label that identifies the node, WINDOW the time to take the mean over, STEP a tenth of it,
-// and INNER the shorter window of the means whose deviation is computed. Every value is a mean over WINDOW, because the
-// accounting of new pods relies on that: a pod enters the measurements in proportion to its age.
+// placeholders: MATCHERS are the matchers of the args, in each selector, LABEL is the label that identifies the node,
+// WINDOW the time to take the mean over, STEP a tenth of it, and INNER the shorter window of the means whose deviation
+// is computed. Every value is a mean over WINDOW, because the accounting of new pods relies on that: a pod enters the
+// measurements in proportion to its age.
 //
 // Three problems shape the expressions:
 //
@@ -30,44 +33,52 @@ import (
 // The idle share of a processor can be slightly above 1, so values just below zero are clamped to zero. Values far
 // below zero cannot be real, and are dropped.
 const (
-	covered = `(max by (LABEL) (rate(node_time_seconds[WINDOW]) > 0 <= 1.1) or on (LABEL) PRESENCE)`
+	covered = `(max by (LABEL) (rate(node_time_seconds{MATCHERS}[WINDOW]) > 0 <= 1.1) or on (LABEL) PRESENCE)`
 
 	// A processor is busy unless it is idle: waiting for I/O and time taken by the hypervisor count as busy, because
 	// neither is available to a new pod.
 	cpuValue = `clamp_min(1 - avg by (LABEL) (` +
-		`avg without (cpu, mode) (rate(node_cpu_seconds_total{mode="idle"}[WINDOW])) / ` +
-		`(rate(node_time_seconds[WINDOW]) > 0 <= 1.1 or ` + cpuPresence + `)) >= -0.05, 0)`
+		`avg without (cpu, mode) (rate(node_cpu_seconds_total{MATCHERS,mode="idle"}[WINDOW])) / ` +
+		`(rate(node_time_seconds{MATCHERS}[WINDOW]) > 0 <= 1.1 or ` + cpuPresence + `)) >= -0.05, 0)`
 	// cpuPresence is 1 for each target. Its first processor represents all, so that their rates are computed only once.
-	cpuPresence = `max without (cpu, mode) (present_over_time(node_cpu_seconds_total{mode="idle",cpu="0"}[WINDOW]))`
+	cpuPresence = `max without (cpu, mode) (` +
+		`present_over_time(node_cpu_seconds_total{MATCHERS,mode="idle",cpu="0"}[WINDOW]))`
 
 	// The kubelet evicts by the working set, which includes some memory that the kernel could reclaim, so it may evict
 	// slightly before this load is 1.
-	memoryValue     = `max by (LABEL) (1 - avg_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
-	memoryDeviation = `max by (LABEL) (stddev_over_time(node_memory_MemAvailable_bytes[WINDOW]) / last_over_time(node_memory_MemTotal_bytes[WINDOW]))`
+	memoryValue     = `max by (LABEL) (1 - avg_over_time(` + memoryAvailable + `[WINDOW]) / ` + memoryTotal + `)`
+	memoryDeviation = `max by (LABEL) (stddev_over_time(` + memoryAvailable + `[WINDOW]) / ` + memoryTotal + `)`
+	memoryAvailable = `node_memory_MemAvailable_bytes{MATCHERS}`
+	memoryTotal     = `last_over_time(node_memory_MemTotal_bytes{MATCHERS}[WINDOW])`
 
 	// The busiest direction of the busiest device counts. Devices that are only an end of another one are excluded by
 	// their names: at a nominal 10 Gbit/s, traffic between pods would count as the node's. Tunnels with any name report
 	// a meaningless 10 Mbit/s, so a speed up to that counts as unknown. A device with an unknown speed, as on many
 	// virtual machines, has no load.
 	networkValue = `max by (LABEL) (max by (LABEL, device) (` +
-		`label_replace(rate(node_network_receive_bytes_total{DEVICES}[WINDOW]), "nodeload_direction", "receive", "", "")` +
-		` or label_replace(rate(node_network_transmit_bytes_total{DEVICES}[WINDOW]), "nodeload_direction", "transmit", "", ""))` +
-		` / on (LABEL, device) max by (LABEL, device) (last_over_time(node_network_speed_bytes{DEVICES}[WINDOW]) > 10e6/8))` +
+		`label_replace(rate(node_network_receive_bytes_total{MATCHERS,DEVICES}[WINDOW]), "nodeload_direction", "receive", "", "")` +
+		` or label_replace(rate(node_network_transmit_bytes_total{MATCHERS,DEVICES}[WINDOW]), "nodeload_direction", "transmit", "", ""))` +
+		` / on (LABEL, device) max by (LABEL, device) (last_over_time(node_network_speed_bytes{MATCHERS,DEVICES}[WINDOW]) > 10e6/8))` +
 		` / on (LABEL) ` + covered
-	networkPresence = `max by (LABEL) (present_over_time(node_network_receive_bytes_total{DEVICES}[WINDOW]))`
+	networkPresence = `max by (LABEL) (present_over_time(node_network_receive_bytes_total{MATCHERS,DEVICES}[WINDOW]))`
 	// The last three are OVN-Kubernetes', Kube-OVN's and Antrea's ends of pods' devices.
 	networkDevices = `device!~"lo|veth.*|cali.*|cni.*|docker.*|flannel.*|cilium.*|lxc.*|eni.*|gke.*|azv.*|vxlan.*|genev.*|tun.*|tap.*|` +
 		`br.*|virbr.*|ovs.*|wg.*|dummy.*|ifb.*|kube-.*|nodelocaldns|podman.*|[0-9a-f]{15}|[0-9a-f]+_.*h|.*-[0-9a-f]{6}"`
 
 	// The share of time in which a disk was busy. For a disk that serves many requests in parallel it reaches 1 before
 	// the disk is at its limit.
-	diskIOValue    = `max by (LABEL) (rate(node_disk_io_time_seconds_total[WINDOW])) / on (LABEL) ` + covered
-	diskIOPresence = `max by (LABEL) (present_over_time(node_disk_io_time_seconds_total[WINDOW]))`
+	diskIOValue    = `max by (LABEL) (rate(node_disk_io_time_seconds_total{MATCHERS}[WINDOW])) / on (LABEL) ` + covered
+	diskIOPresence = `max by (LABEL) (present_over_time(node_disk_io_time_seconds_total{MATCHERS}[WINDOW]))`
+
+	// These have at least one series for each target of node_exporter.
+	cpuTargets     = `node_cpu_seconds_total{MATCHERS,mode="idle",cpu="0"}`
+	networkTargets = `node_network_receive_bytes_total{MATCHERS,DEVICES}`
+	diskIOTargets  = `node_disk_io_time_seconds_total{MATCHERS}`
 
 	// The mean over the devices is computed before the mean over time, because a device's series changes its labels
 	// with the pod that uses it.
-	gpuValue     = `avg_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL) / 100)[WINDOW:STEP])`
-	gpuDeviation = `stddev_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL) / 100)[WINDOW:STEP])`
+	gpuValue     = `avg_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL{MATCHERS}) / 100)[WINDOW:STEP])`
+	gpuDeviation = `stddev_over_time((avg by (LABEL) (DCGM_FI_DEV_GPU_UTIL{MATCHERS}) / 100)[WINDOW:STEP])`
 )
 
 // newest returns the time of a selector's newest sample. The last sample before a failed scrape is found with fewer, a
@@ -96,37 +107,38 @@ const (
 var builtIn = map[string]Query{
 	"cpu": {
 		Value:     cpuValue,
-		Timestamp: newest(`node_cpu_seconds_total{mode="idle"}`, `node_cpu_seconds_total{mode="idle",cpu="0"}`),
+		Timestamp: newest(`node_cpu_seconds_total{MATCHERS,mode="idle"}`, cpuTargets),
 		Deviation: varying(cpuValue),
 	},
 	"memory": {
 		Value:     memoryValue,
-		Timestamp: newest(`node_memory_MemAvailable_bytes`, `node_memory_MemAvailable_bytes`),
+		Timestamp: newest(memoryAvailable, memoryAvailable),
 		Deviation: memoryDeviation,
 	},
 	"network": {
 		Value:     strings.ReplaceAll(networkValue, "PRESENCE", networkPresence),
-		Timestamp: newest(`node_network_receive_bytes_total{DEVICES}`, `node_network_receive_bytes_total{DEVICES}`),
+		Timestamp: newest(networkTargets, networkTargets),
 		Deviation: varying(strings.ReplaceAll(networkValue, "PRESENCE", networkPresence)),
 	},
 	"diskIO": {
 		Value:     strings.ReplaceAll(diskIOValue, "PRESENCE", diskIOPresence),
-		Timestamp: newest(`node_disk_io_time_seconds_total`, `node_disk_io_time_seconds_total`),
+		Timestamp: newest(diskIOTargets, diskIOTargets),
 		Deviation: varying(strings.ReplaceAll(diskIOValue, "PRESENCE", diskIOPresence)),
 	},
 	"gpu": {
 		Value:     gpuValue,
-		Timestamp: newest(`DCGM_FI_DEV_GPU_UTIL`, `DCGM_FI_DEV_GPU_UTIL`),
+		Timestamp: newest(`DCGM_FI_DEV_GPU_UTIL{MATCHERS}`, `DCGM_FI_DEV_GPU_UTIL{MATCHERS}`),
 		Deviation: gpuDeviation,
 	},
 }
 
 // BuiltIn returns the queries of a built-in resource: cpu, memory, network, diskIO or gpu; false for any other name.
-// They return ratios. label identifies the node, and window is the time to take the mean over.
+// They return ratios of the series that the matchers select. label identifies the node, and window is the time to take
+// the mean over.
 //
 // The GPU's series come from a different exporter, whose targets are pods: they have the same label only if the scrape
 // configuration adds it.
-func BuiltIn(name, label string, window time.Duration) (Query, bool) {
+func BuiltIn(name, label string, window time.Duration, matchers []config.NodeLoadMatcher) (Query, bool) {
 	query, known := builtIn[name]
 	if !known {
 		return Query{}, false
@@ -148,9 +160,38 @@ func BuiltIn(name, label string, window time.Duration) (Query, bool) {
 	if inner > window {
 		inner = window
 	}
-	fill := strings.NewReplacer("DEVICES", networkDevices, "LABEL", label, "WINDOW", duration(window), "STEP", duration(step),
-		"INNER", duration(inner), "BACK", duration(back), "FINE", duration(fine)).Replace
+	// A placeholder in a matcher's value is not replaced, because what has been filled in is not read again.
+	fill := strings.NewReplacer(append(placeholders(matchers), "LABEL", label, "WINDOW", duration(window),
+		"STEP", duration(step), "INNER", duration(inner), "BACK", duration(back), "FINE", duration(fine))...).Replace
 	return Query{Name: name, Value: fill(query.Value), Timestamp: fill(query.Timestamp), Deviation: fill(query.Deviation)}, true
+}
+
+// placeholders returns the placeholders within selectors, each followed by its text.
+func placeholders(matchers []config.NodeLoadMatcher) []string {
+	var texts []string
+	for _, m := range matchers {
+		// PromQL's double-quoted strings have Go's escapes.
+		texts = append(texts, m.Label+string(m.Operator)+strconv.Quote(m.Value))
+	}
+	alone, first := "", ""
+	if text := strings.Join(texts, ","); text != "" {
+		alone, first = "{"+text+"}", text+","
+	}
+	return []string{"{MATCHERS}", alone, "MATCHERS,", first, "DEVICES", networkDevices}
+}
+
+// targets are selectors of the built-in resources with series for each scrape target. The GPU exporter's series have
+// labels of pods, so they do not tell targets apart.
+var targets = map[string]string{
+	"cpu": cpuTargets, "memory": memoryAvailable, "network": networkTargets, "diskIO": diskIOTargets,
+}
+
+// Targets returns an expression with one series for each scrape target behind a built-in resource, with all labels of
+// the target; false for gpu, and for any other name.
+func Targets(name string, matchers []config.NodeLoadMatcher) (string, bool) {
+	selector, known := targets[name]
+	selector = strings.NewReplacer(placeholders(matchers)...).Replace(selector)
+	return "group without (cpu, mode, device) (" + selector + ")", known
 }
 
 // duration formats a duration for PromQL, in the largest unit that divides it: older servers do not accept Go's 1m30s.

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 func TestBuiltIn(t *testing.T) {
 	for _, name := range []string{"cpu", "memory", "network", "diskIO", "gpu"} {
-		query, known := BuiltIn(name, "my_node", 90*time.Second)
+		query, known := BuiltIn(name, "my_node", 90*time.Second, nil)
 		if !known || query.Name != name {
 			t.Fatalf("%s: got %+v", name, query)
 		}
@@ -19,7 +21,7 @@ func TestBuiltIn(t *testing.T) {
 			if !strings.Contains(expression, "by (my_node") {
 				t.Errorf("%s %c tells no nodes apart: %s", name, letters[kind], expression)
 			}
-			for _, placeholder := range []string{"LABEL", "WINDOW", "STEP", "DEVICES", "PRESENCE", "INNER", "BACK", "FINE"} {
+			for _, placeholder := range []string{"LABEL", "WINDOW", "STEP", "DEVICES", "PRESENCE", "INNER", "BACK", "FINE", "MATCHERS"} {
 				if strings.Contains(expression, placeholder) {
 					t.Errorf("%s %c has %s left: %s", name, letters[kind], placeholder, expression)
 				}
@@ -36,8 +38,33 @@ func TestBuiltIn(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"", "CPU", "diskio", "gpu2"} {
-		if query, known := BuiltIn(name, "node", time.Minute); known || query != (Query{}) {
+		if query, known := BuiltIn(name, "node", time.Minute, nil); known || query != (Query{}) {
 			t.Errorf("%q is known as %+v", name, query)
+		}
+	}
+}
+
+// TestBuiltInMatchers checks that each selector has the matchers, quoted, and that their values are not changed by what
+// replaces placeholders. Prometheus' parser reads the queries in test/integration/nodeload.
+func TestBuiltInMatchers(t *testing.T) {
+	matchers := []config.NodeLoadMatcher{
+		{Label: "cluster", Operator: config.NodeLoadEqual, Value: "a \"b\"\\\n\u00e9 WINDOW LABEL MATCHERS,"},
+		{Label: "job", Operator: config.NodeLoadNotMatches, Value: `a\.b|c`},
+	}
+	const want = `cluster="a \"b\"\\\né WINDOW LABEL MATCHERS,",job!~"a\\.b|c"`
+	selector := regexp.MustCompile(`(node_[a-z]+_[A-Za-z_]+|DCGM_[A-Z_]+)`)
+	for name := range builtIn {
+		query, _ := BuiltIn(name, "instance", time.Minute, matchers)
+		targets, known := Targets(name, matchers)
+		if known != (name != "gpu") {
+			t.Errorf("%s: there is an expression for targets: %v", name, known)
+		}
+		for _, expression := range append([]string{targets}, query.Value, query.Timestamp, query.Deviation) {
+			for _, at := range selector.FindAllStringIndex(expression, -1) {
+				if rest := expression[at[1]:]; !strings.HasPrefix(rest, "{"+want+"}") && !strings.HasPrefix(rest, "{"+want+",") {
+					t.Errorf("%s: a selector does not begin with %s: %s", name, want, expression[at[0]:])
+				}
+			}
 		}
 	}
 }
@@ -53,12 +80,12 @@ func TestDuration(t *testing.T) {
 	}
 	// A tenth of the window, but at least a second.
 	for window, want := range map[time.Duration]string{5 * time.Minute: "[5m:30s])", 10 * time.Second: "[10s:1s])", 15 * time.Second: "[15s:1500ms])"} {
-		query, _ := BuiltIn("gpu", "node", window)
+		query, _ := BuiltIn("gpu", "node", window, nil)
 		if !strings.HasSuffix(query.Value, want) {
 			t.Errorf("got %s, want it to end in %s", query.Value, want)
 		}
 	}
-	if query, _ := BuiltIn("gpu", "node", 2*time.Second); !strings.HasSuffix(query.Value, "[2s:1s])") {
+	if query, _ := BuiltIn("gpu", "node", 2*time.Second, nil); !strings.HasSuffix(query.Value, "[2s:1s])") {
 		t.Errorf("got %s", query.Value)
 	}
 }
@@ -79,7 +106,7 @@ func TestBuiltInDevices(t *testing.T) {
 			t.Errorf("%s does not count", name)
 		}
 	}
-	network, _ := BuiltIn("network", "node", time.Minute)
+	network, _ := BuiltIn("network", "node", time.Minute, nil)
 	if want := `node_network_speed_bytes{` + networkDevices + `}[1m]) > 10e6/8)`; !strings.Contains(network.Value, want) {
 		t.Errorf("%s is not in %s", want, network.Value)
 	}
@@ -88,9 +115,9 @@ func TestBuiltInDevices(t *testing.T) {
 // The test checks the parts of the queries that were found to matter with a real Prometheus. That runs in
 // test/integration/nodeload.
 func TestBuiltInRanges(t *testing.T) {
-	cpu, _ := BuiltIn("cpu", "node", time.Hour)
-	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute)
-	short, _ := BuiltIn("diskIO", "node", 10*time.Second)
+	cpu, _ := BuiltIn("cpu", "node", time.Hour, nil)
+	disk, _ := BuiltIn("diskIO", "node", 5*time.Minute, nil)
+	short, _ := BuiltIn("diskIO", "node", 10*time.Second, nil)
 	for name, test := range map[string]struct{ expression, part string }{
 		// Each of a node's two targets covers its own part of the window and must be corrected separately.
 		"each target by its own clock": {cpu.Value,

@@ -256,19 +256,9 @@ func (c *Client) askEndpoint(ctx context.Context, endpoint url.URL, queries []Qu
 
 // ask sends one request, and fills the answer.
 func (c *Client) ask(ctx context.Context, endpoint url.URL, query Query, a *answer) error {
-	client, err := api.NewClient(api.Config{Address: endpoint.String(), RoundTripper: c.transport})
+	vector, warnings, err := c.evaluate(ctx, endpoint, query.union(a.query))
 	if err != nil {
 		return err
-	}
-	// Without a time, the server evaluates the query at its own current time.
-	value, warnings, err := promv1.NewAPI(client).Query(ctx, query.union(a.query), time.Time{})
-	if err != nil {
-		return explain(ctx, c.prometheus.Timeout.Duration, err)
-	}
-	vector, ok := value.(model.Vector)
-	if !ok {
-		return fmt.Errorf("the result is a %s, not a vector; next: make the query return one series for each node",
-			value.Type())
 	}
 	kinds := map[model.LabelValue]Kind{}
 	for _, kind := range []Kind{Value, Timestamp, Deviation} {
@@ -290,6 +280,49 @@ func (c *Client) ask(ctx context.Context, endpoint url.URL, query Query, a *answ
 	}
 	a.rows, a.warnings = rows, warnings
 	return nil
+}
+
+// evaluate sends one expression.
+func (c *Client) evaluate(ctx context.Context, endpoint url.URL, expression string) (model.Vector, []string, error) {
+	client, err := api.NewClient(api.Config{Address: endpoint.String(), RoundTripper: c.transport})
+	if err != nil {
+		return nil, nil, err
+	}
+	// Without a time, the server evaluates the query at its own current time.
+	value, warnings, err := promv1.NewAPI(client).Query(ctx, expression, time.Time{})
+	if err != nil {
+		return nil, nil, explain(ctx, c.prometheus.Timeout.Duration, err)
+	}
+	vector, ok := value.(model.Vector)
+	if !ok {
+		return nil, nil, fmt.Errorf("the result is a %s, not a vector; "+
+			"next: make the query return one series for each node", value.Type())
+	}
+	return vector, warnings, nil
+}
+
+// Labels returns the labels of the series of an expression, from the first endpoint that has any.
+func (c *Client) Labels(ctx context.Context, expression string) ([]model.Metric, error) {
+	if err := c.refreshCredentials(&Result{}); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, c.prometheus.Timeout.Duration)
+	defer cancel()
+	var metrics []model.Metric
+	var failed error
+	for _, i := range c.order() {
+		vector, _, err := c.evaluate(ctx, c.endpoints[i], expression)
+		for _, sample := range vector {
+			metrics = append(metrics, sample.Metric)
+		}
+		if len(metrics) > 0 {
+			return metrics, nil
+		}
+		if err != nil {
+			failed = err
+		}
+	}
+	return nil, failed
 }
 
 // explain returns the error of a request with its cause and the next step.

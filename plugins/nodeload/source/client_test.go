@@ -524,3 +524,20 @@ func TestAskEmptyAnswers(t *testing.T) {
 		}
 	}
 }
+
+func TestLabels(t *testing.T) {
+	empty := serve(t, answers(200, vector()))
+	full := serve(t, answers(200, vector(series("a", "0v", "1"))))
+	gone := serve(t, answers(200, vector()))
+	gone.Close()
+	got, err := client(t, prometheus(empty.URL, gone.URL, full.URL)).Labels(context.Background(), "up")
+	if err != nil || len(got) != 1 || got[0]["instance"] != "a" {
+		t.Errorf("got %v, %v", got, err)
+	}
+	if got, err := client(t, prometheus(empty.URL)).Labels(context.Background(), "up"); err != nil || len(got) > 0 {
+		t.Errorf("without series: got %v, %v", got, err)
+	}
+	if got, err := client(t, prometheus(gone.URL)).Labels(context.Background(), "up"); err == nil {
+		t.Errorf("without a server: got %v", got)
+	}
+}

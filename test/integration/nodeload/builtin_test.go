@@ -27,7 +27,7 @@ var exported = []string{"cpu", "memory", "network", "diskIO"}
 // reads files that the test writes, from which it computes the loads, and one reads this host.
 func TestBuiltInQueries(t *testing.T) {
 	t.Parallel()
-	queries, p := sentQueries(t), cluster.NewPrometheus(t)
+	queries, p := strings.Join(sentQueries(t, exported, nil), "\nor\n"), cluster.NewPrometheus(t)
 	var targets []object
 	for instance, address := range map[string]string{"files": newFiles(t), "host": startExporter(t)} {
 		targets = append(targets, object{"targets": []string{address}, "labels": object{"instance": instance}})
@@ -100,8 +100,8 @@ func compare(t *testing.T, p *cluster.Prometheus, at float64, got map[answer]flo
 	return nil
 }
 
-// sentQueries returns the queries that the scheduler sends, one for each resource, as one query.
-func sentQueries(t *testing.T) string {
+// sentQueries returns the queries that the scheduler sends for the loads of some resources, one for each.
+func sentQueries(t *testing.T, names []string, matchers []object) []string {
 	t.Helper()
 	var (
 		mutex sync.Mutex
@@ -110,22 +110,24 @@ func sentQueries(t *testing.T) string {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mutex.Lock()
 		defer mutex.Unlock()
-		sent = append(sent, r.FormValue("query"))
+		if query := r.FormValue("query"); strings.Contains(query, "nodeload_term") {
+			sent = append(sent, query)
+		}
 		fmt.Fprint(w, `{"status": "success", "data": {"resultType": "vector", "result": []}}`)
 	}))
 	defer server.Close()
 	var resources []object
-	for _, name := range exported {
+	for _, name := range names {
 		resources = append(resources, object{"name": name, "window": "10s", "strategy": "Risk"}) // Risk needs the deviation
 	}
 	config := (&stand{folder: t.TempDir()}).configuration(t, "queries", profile(corev1.DefaultSchedulerName,
-		object{"prometheus": object{"endpoints": []string{server.URL}}, "resources": resources}))
+		object{"prometheus": object{"endpoints": []string{server.URL}, "matchers": matchers}, "resources": resources}))
 	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"), "--config="+config,
 		"--validate-config").CombinedOutput()
-	if err != nil || len(sent) != len(exported) {
-		t.Fatalf("%v; want %d queries, got %d; next: see what the scheduler says:\n%s", err, len(exported), len(sent), output)
+	if err != nil || len(sent) != len(names) {
+		t.Fatalf("%v; want %d queries, got %d; next: see what the scheduler says:\n%s", err, len(names), len(sent), output)
 	}
-	return strings.Join(sent, "\nor\n")
+	return sent
 }
 
 // answer identifies a number in the answers. term is v for a value, t for its time, d for its deviation.

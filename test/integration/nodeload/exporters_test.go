@@ -49,7 +49,7 @@ type fault struct {
 	// instance renames the exporter: it replaces the target's label.
 	instance string
 	// again exposes every series a second time with these labels, such as
-	// job="other", like a second exporter or a second scrape of the same one.
+	// job="other", like a second exporter, whose machine is idle when this one is busy.
 	again string
 	// clock is the error of its clock. It then sends timestamps; otherwise Prometheus sets them.
 	clock time.Duration
@@ -126,7 +126,8 @@ func (e *exporter) serve(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "text/plain; version=0.0.4")
 	series := e.series(labels, now)
 	if e.fault.again != "" {
-		series = append(series, e.series(e.fault.again, now)...)
+		other := &exporter{node: e.node, busy: 1 - e.busy, idleSeconds: e.busySeconds, busySeconds: e.idleSeconds, fault: e.fault}
+		series = append(series, other.series(e.fault.again, now)...)
 	}
 	fmt.Fprintln(w, strings.Join(series, "\n"))
 }

@@ -92,8 +92,8 @@ func (s *faulty) exporterFaults(t *testing.T) {
 		// lasts reports whether Prometheus still finds the old samples for minutes.
 		lasts bool
 	}{
-		// The built-in queries merge the two equal series.
-		{"are scraped by two jobs", func(string) fault { return fault{again: `job="other"`} },
+		// The built-in queries merge the series of one instance; equal ones of two count as one.
+		{"have another job with other values", func(string) fault { return fault{again: `job="other"`} },
 			reasons{"pressure": {"ambiguous"}}, false},
 		{"are two on one node", func(instance string) fault { return fault{again: fmt.Sprintf("instance=%q", otherPort(instance))} },
 			all("ambiguous"), false},

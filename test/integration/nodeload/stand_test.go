@@ -57,6 +57,7 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 // TestPlacement tests NodeLoad without faults.
 func TestPlacement(t *testing.T) {
 	t.Parallel()
+	t.Run("nodes have several scrape targets", severalTargets)
 	t.Run("nodes are matched by any of their names", everyInstance)
 	t.Run("hot nodes get no pods with a real metrics-server", metricsServer)
 	t.Run("when the leader dies the standby uses its own measurements", standby)

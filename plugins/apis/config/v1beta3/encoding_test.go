@@ -110,6 +110,7 @@ func TestEncodingKeepsArgs(t *testing.T) {
 				TLS:             config.NodeLoadTLS{CAFile: "/ca", CertFile: "/cert", KeyFile: "/key", ServerName: "name", InsecureSkipVerify: true},
 				BearerTokenFile: "/token",
 				Headers:         []config.NodeLoadHeader{{Name: "X-Tenant", Value: "team"}, {Name: "X-Key", ValueFile: "/value"}},
+				Matchers:        []config.NodeLoadMatcher{{Label: "cluster", Operator: config.NodeLoadMatches, Value: "a|b"}},
 			},
 			RefreshInterval: metav1.Duration{Duration: 5 * time.Second}, MaxSampleAge: metav1.Duration{Duration: time.Minute},
 			NodeMatch: config.NodeLoadNodeMatch{Label: "node", By: config.NodeLoadMatchProviderID},

@@ -382,6 +382,34 @@ type NodeLoadPrometheus struct {
 	// +listType=map
 	// +listMapKey=name
 	Headers []NodeLoadHeader `json:"headers,omitempty"`
+	// Matchers are at most 16 matchers that select the series of this cluster, in every selector of NodeLoad's own
+	// queries. They do not change the queries of Resources.
+	// +listType=atomic
+	Matchers []NodeLoadMatcher `json:"matchers,omitempty"`
+}
+
+// NodeLoadMatchOperator is an operator of PromQL that compares a label with a value.
+type NodeLoadMatchOperator string
+
+const (
+	// NodeLoadEqual selects series whose label has the value; an empty value, those without the label.
+	NodeLoadEqual NodeLoadMatchOperator = "="
+	// NodeLoadNotEqual selects all other series.
+	NodeLoadNotEqual NodeLoadMatchOperator = "!="
+	// NodeLoadMatches selects series whose whole label matches the regular expression.
+	NodeLoadMatches NodeLoadMatchOperator = "=~"
+	// NodeLoadNotMatches selects all other series.
+	NodeLoadNotMatches NodeLoadMatchOperator = "!~"
+)
+
+// NodeLoadMatcher is a label matcher of PromQL.
+type NodeLoadMatcher struct {
+	// Label is the name of a label.
+	Label string `json:"label"`
+	// Operator compares the label with Value: =, !=, =~ or !~.
+	Operator NodeLoadMatchOperator `json:"operator"`
+	// Value is the text or the regular expression, in RE2's syntax and without quotes.
+	Value string `json:"value"`
 }
 
 // NodeLoadTLS has the absolute paths of PEM files, which are reloaded when they change.

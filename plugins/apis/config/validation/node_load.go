@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -23,12 +24,15 @@ import (
 const (
 	maxEndpoints = 8
 	maxHeaders   = 16
+	maxMatchers  = 16
 	// maxResources bounds the request for measurements, and the values of the metrics' label "resource".
 	maxResources = 16
 	// maxResourceName leaves room for "capacity-" before the name in an annotation's key.
 	maxResourceName = validation.LabelValueMaxLength - len("capacity-")
 	// termLabel is the label that NodeLoad puts on series, to tell those of different queries apart.
 	termLabel = "nodeload_term"
+	// labelNameMessage describes labelName.
+	labelNameMessage = "must be the name of a label in Prometheus: letters, digits and '_', not beginning with a digit"
 )
 
 var (
@@ -81,8 +85,8 @@ func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList
 		return append(errs, validatePrometheus(path.Child("prometheus"), &args.Prometheus)...)
 	}
 	var errs field.ErrorList
-	if given := args.Prometheus; len(given.Endpoints) > 0 || len(given.Headers) > 0 || given.BearerTokenFile != "" ||
-		given.TLS != (config.NodeLoadTLS{}) {
+	if given := args.Prometheus; len(given.Endpoints) > 0 || len(given.Headers) > 0 || len(given.Matchers) > 0 ||
+		given.BearerTokenFile != "" || given.TLS != (config.NodeLoadTLS{}) {
 		errs = append(errs, field.Forbidden(path.Child("prometheus"),
 			"the source MetricsServer queries the scheduler's own API server"))
 	}
@@ -110,7 +114,8 @@ func validatePrometheus(path *field.Path, prometheus *config.NodeLoadPrometheus)
 		errs = append(errs, field.Forbidden(path.Child("tls"), "none of the endpoints begins with https://"))
 	}
 	errs = append(errs, validateFile(path.Child("bearerTokenFile"), prometheus.BearerTokenFile)...)
-	return append(errs, validateHeaders(path.Child("headers"), prometheus.Headers, prometheus.BearerTokenFile != "")...)
+	errs = append(errs, validateHeaders(path.Child("headers"), prometheus.Headers, prometheus.BearerTokenFile != "")...)
+	return append(errs, validateMatchers(path.Child("matchers"), prometheus.Matchers)...)
 }
 
 // validateEndpoints tells, too, whether a connection may come to use TLS: not if all endpoints are right, and none is
@@ -222,11 +227,39 @@ func validateHeaders(path *field.Path, headers []config.NodeLoadHeader, withToke
 	return errs
 }
 
+func validateMatchers(path *field.Path, matchers []config.NodeLoadMatcher) field.ErrorList {
+	var errs field.ErrorList
+	if len(matchers) > maxMatchers {
+		errs = append(errs, field.TooMany(path, len(matchers), maxMatchers))
+	}
+	for i, matcher := range matchers {
+		labelPath, valuePath := path.Index(i).Child("label"), path.Index(i).Child("value")
+		switch {
+		case !labelName.MatchString(matcher.Label):
+			errs = append(errs, field.Invalid(labelPath, matcher.Label, labelNameMessage))
+		case matcher.Label == termLabel, matcher.Label == "__name__":
+			errs = append(errs, field.Invalid(labelPath, matcher.Label,
+				"must be a label that distinguishes clusters or scrape jobs, such as cluster or job"))
+		}
+		errs = append(errs, validateOneOf(path.Index(i).Child("operator"), string(matcher.Operator),
+			string(config.NodeLoadEqual), string(config.NodeLoadNotEqual),
+			string(config.NodeLoadMatches), string(config.NodeLoadNotMatches))...)
+		if !utf8.ValidString(matcher.Value) {
+			errs = append(errs, field.Invalid(valuePath, matcher.Value, "must be UTF-8"))
+		} else if matcher.Operator == config.NodeLoadMatches || matcher.Operator == config.NodeLoadNotMatches {
+			if _, err := regexp.Compile(matcher.Value); err != nil {
+				errs = append(errs, field.Invalid(valuePath, matcher.Value, "must be a regular expression of RE2: "+err.Error()))
+			}
+		}
+	}
+	return errs
+}
+
 func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.ErrorList {
 	var errs field.ErrorList
 	switch {
 	case !labelName.MatchString(match.Label):
-		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be the name of a label in Prometheus: letters, digits and '_', not beginning with a digit"))
+		errs = append(errs, field.Invalid(path.Child("label"), match.Label, labelNameMessage))
 	case match.Label == termLabel, match.Label == "__name__":
 		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that distinguishes nodes, such as instance or node"))
 	}

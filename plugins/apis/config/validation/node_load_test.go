@@ -72,6 +72,14 @@ func urls(count int) []string {
 	return urls
 }
 
+func matchers(count int) []config.NodeLoadMatcher {
+	var matchers []config.NodeLoadMatcher
+	for i := 0; i < count; i++ {
+		matchers = append(matchers, config.NodeLoadMatcher{Label: fmt.Sprintf("label_%d", i), Operator: config.NodeLoadEqual, Value: "a"})
+	}
+	return matchers
+}
+
 func headers(count int) []config.NodeLoadHeader {
 	var headers []config.NodeLoadHeader
 	for i := 0; i < count; i++ {
@@ -266,6 +274,36 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 			want: []string{
 				"args.prometheus.headers[0].name: Invalid value: (not shown)", "args.prometheus.headers[1].name: Invalid value: (not shown): must be 1 or more letters",
 				"args.prometheus.headers[2].value: Invalid value: (not shown): must be one line", "args.prometheus.headers[3].value: Invalid value: (not shown): must be one line",
+			},
+		},
+
+		{name: "as many matchers as there may be, with all operators", change: func(args *config.NodeLoadArgs) {
+			args.Prometheus.Matchers = append(matchers(12),
+				config.NodeLoadMatcher{Label: "a", Operator: "="}, config.NodeLoadMatcher{Label: "a", Operator: "!=", Value: "ä\"\n"},
+				config.NodeLoadMatcher{Label: "_b", Operator: "=~", Value: "x.*|(?i)y"}, config.NodeLoadMatcher{Label: "_b", Operator: "!~", Value: "b"})
+		}},
+		{
+			name: "a matcher more", change: func(args *config.NodeLoadArgs) { args.Prometheus.Matchers = matchers(17) },
+			want: []string{"args.prometheus.matchers: Too many: 17: must have at most 16"},
+		},
+		{
+			name: "labels, operators and values that PromQL does not have", change: func(args *config.NodeLoadArgs) {
+				args.Prometheus.Matchers = []config.NodeLoadMatcher{
+					{Label: "a-b", Operator: "=="}, {Label: "", Operator: "="}, {Label: "a\"}", Operator: "="}, {Label: "__name__", Operator: "="},
+					{Label: "nodeload_term", Operator: "="}, {Label: "a", Operator: "=~", Value: "("}, {Label: "a", Operator: "!~", Value: "(?=a)"},
+					{Label: "a", Operator: "=", Value: "("}, {Label: "a", Operator: "=", Value: "\xff"}, {Label: "a", Operator: "=~", Value: ")("},
+				}
+			},
+			want: []string{
+				`args.prometheus.matchers[0].label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+				`args.prometheus.matchers[0].operator: Unsupported value: "==": supported values: "=", "!=", "=~", "!~"`,
+				`args.prometheus.matchers[1].label: Invalid value: ""`, `args.prometheus.matchers[2].label: Invalid value`,
+				`args.prometheus.matchers[3].label: Invalid value: "__name__": must be a label that distinguishes clusters`,
+				`args.prometheus.matchers[4].label: Invalid value: "nodeload_term": must be a label that distinguishes clusters`,
+				`args.prometheus.matchers[5].value: Invalid value: "(": must be a regular expression of RE2: `,
+				`args.prometheus.matchers[6].value: Invalid value: "(?=a)": must be a regular expression of RE2: `,
+				`args.prometheus.matchers[8].value: Invalid value: "\xff": must be UTF-8`,
+				`args.prometheus.matchers[9].value: Invalid value: ")(": must be a regular expression of RE2: `,
 			},
 		},
 

@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"kube-scheduler-fork/test/cluster"
+)
+
+// target is an exporter as a scrape job of Prometheus sees it.
+type target struct {
+	exporter string
+	labels   map[string]string
+}
+
+// newTargetsStand returns a stand with a control plane, three nodes, and a Prometheus that scrapes targets.
+func newTargetsStand(t *testing.T, targets ...target) *stand {
+	t.Helper()
+	s := &stand{folder: t.TempDir(), instances: map[string]string{}, prometheus: cluster.NewPrometheus(t)}
+	for _, target := range targets {
+		s.instances[target.exporter] = ""
+	}
+	s.exporters = newExporters(t, s.instances)
+	var configs []any
+	for _, target := range targets {
+		labels := map[string]string{"__metrics_path__": "/metrics/" + target.exporter}
+		for name, value := range target.labels {
+			labels[name] = value
+		}
+		configs = append(configs, object{"targets": []string{s.exporters.address()}, "labels": labels})
+	}
+	s.prometheus.Configure(t, object{
+		"global":         object{"scrape_interval": "1s", "scrape_timeout": "1s"},
+		"scrape_configs": []any{object{"job_name": "node", "honor_labels": true, "static_configs": configs}},
+	})
+	s.prometheus.Start(t)
+	s.Cluster = shared.Get(t)
+	for i := range 3 {
+		node := newNode(i)
+		s.nodes = append(s.nodes, node.Name)
+		s.CreateNodes(t, node)
+	}
+	return s
+}
+
+// clusters are two clusters whose nodes have the same addresses. The nodes of west are busy.
+func clusters(t *testing.T) *stand {
+	t.Helper()
+	var targets []target
+	for i := range 3 {
+		for _, name := range []string{"east", "west"} {
+			targets = append(targets, target{fmt.Sprintf("%s-%d", name, i), map[string]string{
+				"instance": fmt.Sprintf("10.0.0.%d:9100", i+1), "cluster": name,
+			}})
+		}
+	}
+	s := newTargetsStand(t, targets...)
+	s.exporters.load(0.9, "west-0", "west-1", "west-2")
+	return s
+}
+
+// jobs are two scrape jobs for each exporter: one names it by its address, the other by its node.
+func jobs(t *testing.T) *stand {
+	t.Helper()
+	var targets []target
+	for i := range 3 {
+		for job, instance := range map[string]string{"addresses": fmt.Sprintf("10.0.0.%d:9100", i+1), "nodes": fmt.Sprintf("worker-%03d", i+1)} {
+			targets = append(targets, target{fmt.Sprint("node-", i), map[string]string{"instance": instance, "job": job}})
+		}
+	}
+	return newTargetsStand(t, targets...)
+}
+
+// severalTargets tests nodes that have several scrape targets each.
+func severalTargets(t *testing.T) {
+	cpu, memory := builtIn("cpu"), builtIn("memory")
+	east := object{"label": "cluster", "operator": "=", "value": "east"}
+	for _, tt := range []struct {
+		name     string
+		stand    func(t *testing.T) *stand
+		matchers []object
+		// cpu and memory are the expected loads in percent.
+		cpu, memory float64
+		// says is a warning of --validate-config; without one, there is none.
+		says string
+	}{
+		{"two clusters are mixed without a matcher", clusters, nil, 50, 90,
+			`which the label cluster tells apart: "east" on 3 nodes, "west" on 3 nodes; ` +
+				`next: add {label: cluster, operator: "=", value: "east"} to prometheus.matchers`},
+		{"the cluster of the matcher is measured", clusters, []object{east}, 10, 10, ""},
+		{"two jobs that scrape one exporter count as one", jobs, nil, 10, 10,
+			`which the label job tells apart: "addresses" on 3 nodes, "nodes" on 3 nodes; next: add `},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := tt.stand(t)
+			args := s.args(time.Second, 5*time.Minute, cpu, memory)
+			args["prometheus"].(object)["matchers"] = tt.matchers
+			config := s.configuration(t, "targets", profile(corev1.DefaultSchedulerName, args))
+			scheduler := s.startScheduler(t, "kube-scheduler", config)
+			s.await(t, "the loads of the nodes", func() error {
+				page, err := s.page(scheduler)
+				if err != nil {
+					return err
+				}
+				for _, node := range s.nodes {
+					measured := page.of[corev1.DefaultSchedulerName][node]
+					for resource, want := range map[string]float64{"cpu": tt.cpu, "memory": tt.memory} {
+						got := measured[resource]
+						if got.missing != "" || math.Abs(got.percent-want) > 1 {
+							return fmt.Errorf("%s: %s is at %.1f %% (%q), want %v", node, resource, got.percent, got.missing, want)
+						}
+					}
+				}
+				return nil
+			})
+			const several = "match several scrape targets"
+			checked := s.check(t, config)
+			if !strings.Contains(checked, "cpu: measured on 3 of 3 nodes") || strings.Count(checked, several) > 1 ||
+				!strings.Contains(checked, tt.says) || strings.Contains(checked, several) != (tt.says != "") {
+				t.Errorf("--validate-config does not say once %q:\n%s", tt.says, checked)
+			}
+		})
+	}
+}
+
+// check returns the output of --validate-config with the nodes of the cluster.
+func (s *stand) check(t *testing.T, config string) string {
+	t.Helper()
+	file := s.file("check.yaml")
+	cluster.Write(t, file, cluster.Read(t, config)+"clientConnection: {kubeconfig: "+s.Kubeconfig()+"}\n")
+	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"), "--config="+file,
+		"--validate-config").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	return string(output)
+}
+
+// TestMatchers lets Prometheus' own parser read the built-in queries with matchers, and compares the matchers that it
+// finds in each selector.
+func TestMatchers(t *testing.T) {
+	t.Parallel()
+	matchers := []object{
+		{"label": "cluster", "operator": "=", "value": "a \"quoted\" \\value\n\t\u00e9\u200b{}, WINDOW"},
+		{"label": "zone", "operator": "!=", "value": ""},
+		{"label": "job", "operator": "=~", "value": `node-exporter|dcgm\.exporter|(?i)x{1,2}"`},
+		{"label": "replica", "operator": "!~", "value": "b.*'`"},
+	}
+	p := cluster.NewPrometheus(t)
+	p.Configure(t, object{})
+	p.Start(t)
+	for _, query := range sentQueries(t, append(exported, "gpu"), matchers) {
+		response, err := http.PostForm(p.URL()+"/api/v1/parse_query", url.Values{"query": {query}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		var parsed struct {
+			Error string
+			Data  any
+		}
+		if err := json.NewDecoder(response.Body).Decode(&parsed); err != nil || parsed.Error != "" {
+			t.Fatalf("%s: %v %s", query, err, parsed.Error)
+		}
+		// A value, its time, the last one before a failed scrape, and a deviation.
+		if found := checkSelectors(t, parsed.Data, matchers); found < 4 {
+			t.Errorf("Prometheus finds only %d selectors in %s", found, query)
+		}
+	}
+}
+
+// checkSelectors checks that each selector in a parsed query begins with the matchers, and returns their number.
+func checkSelectors(t *testing.T, node any, matchers []object) (selectors int) {
+	t.Helper()
+	switch node := node.(type) {
+	case []any:
+		for _, child := range node {
+			selectors += checkSelectors(t, child, matchers)
+		}
+	case map[string]any:
+		if found, is := node["matchers"].([]any); is {
+			selectors++
+			for i, want := range matchers {
+				got := found[i].(map[string]any)
+				if got["name"] != want["label"] || got["type"] != want["operator"] || got["value"] != want["value"] {
+					t.Errorf("matcher %d of %v is %v, want %v", i, node["name"], got, want)
+				}
+			}
+		}
+		for _, child := range node {
+			selectors += checkSelectors(t, child, matchers)
+		}
+	}
+	return selectors
+}
