@@ -76,6 +76,13 @@ var checks = map[string]func(*testing.T, *outcome){
 		o.expectBound(t, map[string]int{"default-scheduler": 10})
 		o.expectCool(t, "default-scheduler")
 	},
+	"node-load-shadow.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 10, "node-load-shadow": 10})
+		o.expectCool(t, "node-load-shadow")
+		if o.onNode["node-1"]["default-scheduler"] == 0 {
+			t.Error("no pod of default-scheduler is on the hot node: NodeLoad is no shadow there")
+		}
+	},
 	// No server answers NodeLoad here. No pod may wait for it; otherwise the run itself fails.
 	"node-load-kube-prometheus.yaml": func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },
 	"node-load-metrics-server.yaml":  func(t *testing.T, o *outcome) { o.expectBound(t, map[string]int{"default-scheduler": 10}) },

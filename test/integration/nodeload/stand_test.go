@@ -58,6 +58,7 @@ func TestMain(m *testing.M) { cluster.Main(m, &shared, &sharedByFaults) }
 func TestPlacement(t *testing.T) {
 	t.Parallel()
 	t.Run("nodes have several scrape targets", severalTargets)
+	t.Run("the configuration of the first week changes no placement", shadowed)
 	t.Run("nodes are matched by any of their names", everyInstance)
 	t.Run("hot nodes get no pods with a real metrics-server", metricsServer)
 	t.Run("when the leader dies the standby uses its own measurements", standby)
