@@ -11,10 +11,10 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"kube-scheduler-fork/build/localcluster"
 	"kube-scheduler-fork/test/cluster"
 )
 
@@ -82,65 +82,102 @@ func jobs(t *testing.T) *stand {
 	return newTargetsStand(t, targets...)
 }
 
-// severalTargets tests nodes that have several scrape targets each.
+// scenario is the configuration of the page's section about several clusters, and matcher what is not in it before.
+// The path is relative to root.
+const (
+	root     = "../../../"
+	scenario = "manifests/examples/scenarios/many-clusters/scheduler.yaml"
+	matcher  = `            matchers:
+              - {label: cluster, operator: "=", value: east}
+`
+)
+
+// severalTargets tests nodes that have several scrape targets each, as the page describes it.
 func severalTargets(t *testing.T) {
-	cpu, memory := builtIn("cpu"), builtIn("memory")
-	east := object{"label": "cluster", "operator": "=", "value": "east"}
+	_, section, _ := strings.Cut(cluster.Read(t, root+"docs/scenarios.md"), "\n## One Prometheus for many clusters\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	var loads struct{ cpu, memory [3]float64 } // those of the nodes, and those measured before and after
+	for resource, of := range map[string]*[3]float64{"cpu": &loads.cpu, "memory": &loads.memory} {
+		_, row, _ := strings.Cut(section, "\n    "+resource+" ")
+		if _, err := fmt.Sscanf(row, "%f %% %f %% %f %%", &of[0], &of[1], &of[2]); err != nil {
+			t.Fatalf("the section has no loads of %s: %v", resource, err)
+		}
+	}
+	file := cluster.Read(t, root+scenario)
+	before := strings.Replace(file, matcher, "", 1)
+	if before == file || !strings.Contains(section, "kube-scheduler --config "+scenario+" --validate-config\n") {
+		t.Fatalf("%s has another matcher, or the section another command", scenario)
+	}
 	for _, tt := range []struct {
-		name     string
-		stand    func(t *testing.T) *stand
-		matchers []object
+		name   string
+		stand  func(t *testing.T) *stand
+		config string
 		// cpu and memory are the expected loads in percent.
 		cpu, memory float64
-		// says is a warning of --validate-config; without one, there is none.
-		says string
+		// warns is the label in a warning of --validate-config; without one, there is none.
+		warns string
 	}{
-		{"two clusters are mixed without a matcher", clusters, nil, 50, 90,
-			`which the label cluster tells apart: "east" on 3 nodes, "west" on 3 nodes; ` +
-				`next: add {label: cluster, operator: "=", value: "east"} to prometheus.matchers`},
-		{"the cluster of the matcher is measured", clusters, []object{east}, 10, 10, ""},
-		{"two jobs that scrape one exporter count as one", jobs, nil, 10, 10,
-			`which the label job tells apart: "addresses" on 3 nodes, "nodes" on 3 nodes; next: add `},
+		{"two clusters are mixed without a matcher", clusters, before, loads.cpu[1], loads.memory[1], "cluster"},
+		{"the cluster of the matcher is measured", clusters, file, loads.cpu[2], loads.memory[2], ""},
+		{"two jobs that scrape one exporter count as one", jobs, before, loads.cpu[0], loads.memory[0], "job"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := tt.stand(t)
-			args := s.args(time.Second, 5*time.Minute, cpu, memory)
-			args["prometheus"].(object)["matchers"] = tt.matchers
-			config := s.configuration(t, "targets", profile(corev1.DefaultSchedulerName, args))
-			scheduler := s.startScheduler(t, "kube-scheduler", config)
-			s.await(t, "the loads of the nodes", func() error {
-				page, err := s.page(scheduler)
-				if err != nil {
-					return err
+			// The file has intervals for a cluster.
+			quick := strings.NewReplacer("http://127.0.0.1:9090", s.prometheus.URL(), "5m", "10s", "30s", "1s",
+				"/etc/kubernetes/scheduler.conf", s.Kubeconfig())
+			s.write(t, "scheduler.yaml", quick.Replace(tt.config))
+			scheduler := s.startScheduler(t, "kube-scheduler", s.file("scheduler.yaml"))
+			s.awaitLoads(t, scheduler, map[string]float64{"cpu": tt.cpu, "memory": tt.memory})
+
+			checked := s.check(t, s.file("scheduler.yaml"))
+			const several = " match several scrape targets, which the label "
+			if !strings.Contains(checked, "cpu: measured on 3 of 3 nodes") || strings.Contains(checked, several) != (tt.warns != "") {
+				t.Fatalf("--validate-config says\n%s", checked)
+			}
+			for line := range strings.Lines(checked) {
+				if !strings.Contains(line, several) {
+					continue
 				}
-				for _, node := range s.nodes {
-					measured := page.of[corev1.DefaultSchedulerName][node]
-					for resource, want := range map[string]float64{"cpu": tt.cpu, "memory": tt.memory} {
-						got := measured[resource]
-						if got.missing != "" || math.Abs(got.percent-want) > 1 {
-							return fmt.Errorf("%s: %s is at %.1f %% (%q), want %v", node, resource, got.percent, got.missing, want)
-						}
-					}
+				if !strings.Contains(line, several+tt.warns+" tells apart") {
+					t.Errorf("the warning is about another label than %s: %s", tt.warns, line)
 				}
-				return nil
-			})
-			const several = "match several scrape targets"
-			checked := s.check(t, config)
-			if !strings.Contains(checked, "cpu: measured on 3 of 3 nodes") || strings.Count(checked, several) > 1 ||
-				!strings.Contains(checked, tt.says) || strings.Contains(checked, several) != (tt.says != "") {
-				t.Errorf("--validate-config does not say once %q:\n%s", tt.says, checked)
+				// The page wraps the line.
+				shown := strings.Join(strings.Fields(section), " ")
+				if tt.warns == "cluster" && !strings.Contains(shown, strings.TrimSpace(line)) {
+					t.Errorf("the section does not show %s", line)
+				}
 			}
 		})
 	}
 }
 
-// check returns the output of --validate-config with the nodes of the cluster.
+// awaitLoads waits until each node has these loads, in percent.
+func (s *stand) awaitLoads(t *testing.T, scheduler *localcluster.Scheduler, loads map[string]float64) {
+	t.Helper()
+	s.await(t, "the loads of the nodes", func() error {
+		page, err := s.page(scheduler)
+		if err != nil {
+			return err
+		}
+		for _, node := range s.nodes {
+			measured := page.of[corev1.DefaultSchedulerName][node]
+			for resource, want := range loads {
+				got := measured[resource]
+				if got.missing != "" || math.Abs(got.percent-want) > 1 {
+					return fmt.Errorf("%s: %s is at %.1f %% (%q), want %v", node, resource, got.percent, got.missing, want)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// check returns the output of --validate-config.
 func (s *stand) check(t *testing.T, config string) string {
 	t.Helper()
-	file := s.file("check.yaml")
-	cluster.Write(t, file, cluster.Read(t, config)+"clientConnection: {kubeconfig: "+s.Kubeconfig()+"}\n")
-	output, err := exec.CommandContext(t.Context(), cluster.Program(t, "KUBE_SCHEDULER"), "--config="+file,
-		"--validate-config").CombinedOutput()
+	program := cluster.Program(t, "KUBE_SCHEDULER")
+	output, err := exec.CommandContext(t.Context(), program, "--config="+config, "--validate-config").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, output)
 	}

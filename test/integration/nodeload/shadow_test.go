@@ -32,7 +32,7 @@ func shadowed(t *testing.T) {
 	s := newTargetsStand(t, targets...)
 	hot := s.nodes[0]
 	s.exporters.load(0.9, "node-0")
-	config := cluster.Read(t, "../../../manifests/config/node-load-shadow.yaml")
+	config := cluster.Read(t, root+"manifests/config/node-load-shadow.yaml")
 	soon := `"` + s.prometheus.URL() + "\"]\n          refreshInterval: 1s"
 	s.write(t, "shadow.yaml", strings.ReplaceAll(config, `"http://127.0.0.1:9090"]`, soon))
 	scheduler := s.startScheduler(t, "kube-scheduler", s.file("shadow.yaml"))
