@@ -15,10 +15,12 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/pointer"
 )
 
 const benchmarkNodes = 5000
@@ -53,11 +55,15 @@ func benchmarkWorld(b testing.TB, count int) (*world, []*framework.NodeInfo) {
 	var pods []*v1.Pod
 	for i, n := range all {
 		for j := 0; j < 10; j++ {
-			pods = append(pods, on(pod(fmt.Sprintf("pod-%d-%d", i, j), "100m"), n.Name, -50*j))
+			p := on(pod(fmt.Sprintf("pod-%d-%d", i, j), "100m"), n.Name, -50*j)
+			p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: fmt.Sprintf("job-%d-27338461", i%1000), Controller: pointer.Bool(true)}}
+			pods = append(pods, p)
 		}
 	}
 	args := arguments(five()...)
 	w := newWorld(b, args, all, pods...)
+	measureAll(w, all)
+	w.clock.Step(time.Second)
 	measureAll(w, all)
 	for _, n := range all {
 		w.names = append(w.names, n.Name)

@@ -59,8 +59,8 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 
 // estimate returns the estimated use of a pod: the value of its annotation if valid, or else the sum over its
 // containers and the overhead of its runtime class. Init containers do not count: they end before the pod reaches full
-// use.
-func (e *estimator) estimate(pod *v1.Pod) float64 {
+// use. The scale multiplies requests and limits, like the factor.
+func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 	if !e.concerns(pod) {
 		return 0
 	}
@@ -76,17 +76,17 @@ func (e *estimator) estimate(pod *v1.Pod) float64 {
 		sum /= 1000
 	}
 	for i := range pod.Spec.Containers {
-		sum += e.container(&pod.Spec.Containers[i].Resources)
+		sum += e.container(&pod.Spec.Containers[i].Resources, scale)
 	}
 	return sum
 }
 
-// container returns round(request x factor), at most the limit; with byLimits round(limit x factor). As everywhere in
+// container returns round(request x factor x scale), at most the limit; with byLimits round(limit x factor x scale). As everywhere in
 // Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else to whole
 // units.
-func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
+func (e *estimator) container(resources *v1.ResourceRequirements, scale float64) float64 {
 	if e.resource == "" {
-		return e.otherwise
+		return e.otherwise * scale
 	}
 	amount, requests := e.amount(resources.Requests)
 	limit, _ := e.amount(resources.Limits)
@@ -97,9 +97,9 @@ func (e *estimator) container(resources *v1.ResourceRequirements) float64 {
 	if e.resource == v1.ResourceCPU {
 		unit = 1000
 	}
-	estimate := math.Floor(amount*e.factor + 0.5)
+	estimate := math.Floor(amount*e.factor*scale + 0.5)
 	if amount <= 0 {
-		estimate = e.otherwise * unit
+		estimate = e.otherwise * scale * unit
 	}
 	if limit > 0 && estimate > limit {
 		estimate = limit

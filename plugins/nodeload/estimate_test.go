@@ -72,7 +72,7 @@ func TestEstimate(t *testing.T) {
 			}
 			pod.Spec.Overhead = list(test.estimator.Resource, test.overhead)
 			e := newEstimator(test.estimator)
-			if got := e.estimate(pod); math.Abs(got-test.want) > 1e-9*(1+test.want) {
+			if got := e.estimate(pod, 1); math.Abs(got-test.want) > 1e-9*(1+test.want) {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -83,14 +83,21 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 	return settled
 }
 
-// lacking returns the share of a pod, 0 to 1, that is missing in a mean over the window that ends at the time at: the
-// pod's part grows evenly from its start. All times are in nanoseconds.
-func lacking(start, at, window int64) float64 {
-	if start >= at {
-		return 1
+// lacking returns the share of a pod that is missing in a mean over the window that ends at the time at: the pod's part
+// grows evenly from its start on, to 1 after a window. All that is left of a pod that has ended is too much: the share is
+// negative. All times are in nanoseconds.
+func lacking(start, end, at, window int64) float64 {
+	lacks := 0.0
+	if start < at-window {
+		start = at - window
 	}
-	if start == settled || start <= at-window {
-		return 0
+	if end == running {
+		lacks, end = 1, at
+	} else if end > at {
+		end = at
 	}
-	return 1 - float64(at-start)/float64(window)
+	if start < end {
+		lacks -= float64(end-start) / float64(window)
+	}
+	return lacks
 }

@@ -87,21 +87,26 @@ func TestLacking(t *testing.T) {
 	const second = int64(time.Second)
 	at := epoch.UnixNano()
 	for _, test := range []struct {
-		name  string
-		start int64
-		want  float64
+		name       string
+		start, end int64
+		want       float64
 	}{
-		{"not started", notStarted, 1},
-		{"started after the measurement", at + 10*second, 1},
-		{"started at the measurement", at, 1},
-		{"a quarter of the window before", at - 75*second, 0.75},
-		{"half of the window before", at - 150*second, 0.5},
-		{"the whole window before", at - 300*second, 0},
-		{"long before", at - 3000*second, 0},
-		{"settled", settled, 0},
+		{"not started", notStarted, running, 1},
+		{"started after the measurement", at + 10*second, running, 1},
+		{"started at the measurement", at, running, 1},
+		{"a quarter of the window before", at - 75*second, running, 0.75},
+		{"half of the window before", at - 150*second, running, 0.5},
+		{"the whole window before", at - 300*second, running, 0},
+		{"long before", at - 3000*second, running, 0},
+		{"settled", settled, running, 0},
+		{"ended after the measurement, and in half of it", at - 150*second, at + 10*second, -0.5},
+		{"ran for a quarter of the window", at - 150*second, at - 75*second, -0.25},
+		{"ran before the window too", at - 3000*second, at - 75*second, -0.75},
+		{"ended before the window", at - 3000*second, at - 300*second, 0},
+		{"started after the measurement, and ended", at + 10*second, at + 20*second, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := lacking(test.start, at, 300*second); got != test.want {
+			if got := lacking(test.start, test.end, at, 300*second); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

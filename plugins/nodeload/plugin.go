@@ -3,13 +3,13 @@
 // Package nodeload filters out busy nodes, and scores the others, by Prometheus' measurements instead of pods'
 // requests.
 //
-// A node's predicted load has three parts: the measurement, the pods in flight, which came after the measurement, and
-// the estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: the args
+// A node's predicted load has three parts: the measurement, the pods in flight, which came after the measurement, less
+// those that have ended, and the estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: the args
 // decide whether it passes the filter, and it is scored by requests, but as no less loaded than the average of the
 // others.
 //
-// The files: resources.go, estimate.go and inflight.go have the parts of the prediction, view.go combines them for all
-// nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the formulas; waking.go
+// The files: resources.go, estimate.go, inflight.go, ended.go and owners.go have the parts of the prediction, view.go
+// combines them for all nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the formulas; waking.go
 // moves pending pods when a node cools; page.go and checking.go report to people. The packages source and collector
 // fetch the measurements.
 package nodeload
@@ -49,6 +49,7 @@ type NodeLoad struct {
 	args            config.NodeLoadArgs
 	resources       []resource
 	maxSampleAge    time.Duration
+	longest         int64 // window, in nanoseconds
 	minFreshPercent int
 	neutralFallback bool
 	closedOnStale   bool
@@ -61,6 +62,7 @@ type NodeLoad struct {
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
+	gone   map[string][]run // the ended pods by node
 }
 
 var (
@@ -100,12 +102,17 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		minFreshPercent: int(args.MinFreshNodesPercent),
 		neutralFallback: args.Fallback == config.NodeLoadFallbackNeutral,
 		closedOnStale:   args.FilterOnStale == config.NodeLoadFilterClosed,
+		gone:            map[string][]run{},
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
+		if window := pl.resources[i].window; window > pl.longest {
+			pl.longest = window
+		}
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
 	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
+	pl.watch(handle.SharedInformerFactory().Core().V1().Pods().Informer())
 	return pl, nil
 }
 
@@ -116,7 +123,7 @@ func (pl *NodeLoad) Name() string {
 
 // EventsToRegister returns the events of the cluster after which a rejected pod may fit: a node was added, or became
 // usable. A node is added with a taint, so the removal of the taint is the event that wakes pods. A node that cools is
-// not an event of the cluster; see waking.go. The deletion of a pod does not cool a node at once.
+// not an event of the cluster; see waking.go.
 func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 	return []framework.ClusterEvent{{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeAllocatable |
 		framework.UpdateNodeTaint | framework.UpdateNodeCondition}}
@@ -138,8 +145,11 @@ func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now(), pl.maxSampleAge), pl.current()
+	pl.inheritGone(v)
+	pods := pl.allPods()
+	v.learn(old, pods)
 	pl.viewed.Store(v)
-	pl.wake(v, v.inherit(old))
+	pl.wake(v, pods, v.inherit(old))
 	pl.awaitOutage(v)
 }
 

@@ -16,8 +16,8 @@ import (
 // A view is a snapshot converted for a profile: with the profile's resources, as shares of the nodes' capacities. It is
 // made when the snapshot arrives, and all cycles read it until the next one arrives.
 //
-// Two parts change, atomically, because several workers filter and score in parallel: kept, and the notes of rejections
-// (see waking.go).
+// Three parts change, atomically, because several workers filter and score in parallel: kept, the ended pods (see
+// ended.go), and the notes of rejections (see waking.go).
 type view struct {
 	snapshot *collector.Snapshot // nil before the first
 	// made is its time, in nanoseconds since 1970.
@@ -28,8 +28,10 @@ type view struct {
 	index map[string]int32
 	// measured has the loads of each node without pods in flight.
 	measured [][]load
-	// kept has the last computed *kept of each node.
-	kept []atomic.Value
+	// kept has the last computed *kept of each node, and gone its *[]run of ended pods.
+	kept, gone []atomic.Value
+	// owners has what is known about the pods of owners.
+	owners map[owner]*learned
 
 	// rejected is 1 for each node and resource for which a pod was rejected.
 	rejected []uint32
@@ -47,9 +49,10 @@ type view struct {
 }
 
 // kept has the loads of a node with pods in flight. They are valid until the node's pods change: each change gives a
-// NodeInfo a new, unique generation, also in the copies that preemption makes.
+// NodeInfo a new, unique generation, also in the copies that preemption makes, and each end of a pod a new pointer.
 type kept struct {
 	generation int64
+	gone       *[]run
 	loads      []load
 }
 
@@ -69,7 +72,7 @@ type average struct {
 type load struct {
 	// at is the time of the measurement, in nanoseconds since 1970; notMeasured if there is none.
 	at int64
-	// measured and inFlight are shares of the capacity.
+	// measured and inFlight are shares of the capacity. inFlight is negative if more pods have ended than started.
 	measured, inFlight float64
 	// since is the time of the measurement to which pods in flight are added: that of the other nodes if the node's is
 	// missing or was too old when the view was made; notMeasured if pods in flight cannot be added.
@@ -96,6 +99,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 		index:     make(map[string]int32, len(nodes)),
 		measured:  make([][]load, len(nodes)),
 		kept:      make([]atomic.Value, len(nodes)),
+		gone:      make([]atomic.Value, len(nodes)),
 		rejected:  make([]uint32, len(nodes)*len(resources)),
 		times:     make([][]int64, len(resources)),
 		having:    make([]int, len(resources)),
@@ -106,6 +110,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 	for i, node := range nodes {
 		v.index[node.Name] = int32(i)
 		v.measured[i] = v.measurements(node)
+		v.gone[i].Store(&[]run{})
 	}
 	for r := range resources {
 		resource := &resources[r]
@@ -258,26 +263,32 @@ func (v *view) blind(r int, oldest int64, percent int) bool {
 // loads returns the loads of a node with pods in flight. They must not be changed.
 func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 	node := nodeInfo.Node()
-	number := v.find(node.Name)
+	number, gone := v.find(node.Name), (*[]run)(nil)
 	if number >= 0 {
-		if k, ok := v.kept[number].Load().(*kept); ok && k.generation == nodeInfo.Generation {
+		gone = v.goneFrom(number)
+		if k, ok := v.kept[number].Load().(*kept); ok && k.generation == nodeInfo.Generation && k.gone == gone {
 			return k.loads
 		}
 	}
 	loads := v.loadsWithout(number, node)
 	for _, podInfo := range nodeInfo.Pods {
-		v.add(loads, podInfo.Pod, true)
+		v.add(loads, run{podInfo.Pod, running}, true)
 	}
 	if number >= 0 {
-		v.kept[number].Store(&kept{nodeInfo.Generation, loads})
+		v.kept[number].Store(&kept{nodeInfo.Generation, gone, loads})
 	}
 	return loads
 }
 
-// loadsWithout returns the loads of a node without pods in flight. A node with the index -1 is not measured.
+// loadsWithout returns the loads of a node without pods in flight, and without what is left of ended pods. A node with
+// the index -1 is not measured.
 func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	if number >= 0 {
-		return append([]load(nil), v.measured[number]...)
+		loads := append([]load(nil), v.measured[number]...)
+		for _, of := range *v.goneFrom(number) {
+			v.add(loads, of, true)
+		}
+		return loads
 	}
 	loads := make([]load, len(v.resources))
 	for r := range loads {
@@ -292,26 +303,26 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	return loads
 }
 
-// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads. Each pod counts
-// for at most the node's capacity.
-func (v *view) add(loads []load, pod *v1.Pod, sum bool) bool {
+// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads, or takes it off
+// if it has ended. Each pod counts for at most the node's capacity.
+func (v *view) add(loads []load, of run, sum bool) bool {
 	// Most pods are in all measurements.
-	first := startOf(pod, v.window, v.made)
-	if first <= v.settledAt {
+	first := startOf(of.pod, v.window, v.made)
+	if of.end == running && first <= v.settledAt {
 		return false
 	}
-	inFlight := false
+	inFlight, known := false, v.owners[ownerOf(of.pod)]
 	for r := range loads {
 		resource, l, start := &v.resources[r], &loads[r], first
-		if l.since == notMeasured {
+		if l.since == notMeasured || of.end != running && l.since != l.at {
 			continue
 		}
 		if resource.window != v.window {
-			start = startOf(pod, resource.window, v.made)
+			start = startOf(of.pod, resource.window, v.made)
 		}
-		lack := lacking(start, l.since, resource.window)
-		if lack > 0 && sum {
-			l.inFlight += lack * l.share(resource.estimator.estimate(pod))
+		lack := lacking(start, of.end, l.since, resource.window)
+		if lack != 0 && sum {
+			l.inFlight += lack * l.share(resource.estimator.estimate(of.pod, known.scale(r)))
 		}
 		inFlight = inFlight || lack > 0
 	}
@@ -331,7 +342,7 @@ func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 		if !wanted {
 			loads = v.measured[node]
 		}
-		if v.add(loads, pod, wanted) {
+		if v.add(loads, run{pod, running}, wanted) {
 			count++
 		}
 	}
@@ -345,7 +356,7 @@ func (l *load) share(estimate float64) float64 {
 
 // now returns the load without the pod that is being scheduled.
 func (l *load) now() float64 {
-	return l.measured + l.inFlight
+	return math.Max(0, l.measured+l.inFlight)
 }
 
 // with returns the load with a pod of the given estimate.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
@@ -61,7 +62,7 @@ func (v *view) inherit(before *view) (unknown bool) {
 
 // wake moves the pending pods if one of them may fit according to the notes, or always if surely is true. pl.mu is
 // held.
-func (pl *NodeLoad) wake(v *view, surely bool) {
+func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 	// noted has the loads of nodes with notes.
 	noted := map[int][]load{}
 	for i := range v.rejected {
@@ -69,7 +70,7 @@ func (pl *NodeLoad) wake(v *view, surely bool) {
 			noted[node] = v.loadsWithout(node, nil)
 		}
 	}
-	pl.counters.inFlight.Set(float64(v.addAll(pl.allPods(), noted)))
+	pl.counters.inFlight.Set(float64(v.addAll(pods, noted)))
 	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for node, loads := range noted {
 		for r := range loads {
@@ -100,7 +101,7 @@ func (pl *NodeLoad) awaitOutage(v *view) {
 			pl.mu.Lock()
 			defer pl.mu.Unlock()
 			if pl.current() == v {
-				pl.wake(v, atomic.LoadUint32(&v.rejectedUnknown) != 0)
+				pl.wake(v, pl.allPods(), atomic.LoadUint32(&v.rejectedUnknown) != 0)
 			}
 		}()
 	})

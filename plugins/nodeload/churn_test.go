@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+)
+
+// job is a pod of a trace. Times are in seconds.
+type job struct {
+	owner string
+	// request is in thousandths of a core.
+	request       int64
+	arrives, ends int
+	// use is the share of the request that is used at an age.
+	use func(age int) float64
+}
+
+// played is a pod on a node of a trace.
+type played struct {
+	*v1.Pod
+	job
+}
+
+// deviations are the differences between predictions and the true load of the node, in shares of the capacity.
+type deviations struct {
+	count, closed, closedCool int
+	absolute, sum, load       float64
+	// lowest is the lowest true load at which the prediction is above the threshold.
+	lowest float64
+}
+
+func (e *deviations) add(predicted, actual, threshold float64) {
+	e.count++
+	e.absolute += math.Abs(predicted - actual)
+	e.sum += predicted - actual
+	e.load += actual
+	if predicted > threshold {
+		e.closed++
+		if e.closed == 1 || actual < e.lowest {
+			e.lowest = actual
+		}
+		if actual < threshold-0.1 {
+			e.closedCool++
+		}
+	}
+}
+
+func (e *deviations) String() string {
+	lowest := "never"
+	if e.closed > 0 {
+		lowest = fmt.Sprintf("%.0f %%", 100*e.lowest)
+	}
+	return fmt.Sprintf("%.1f | %+.1f | %.1f %% | %s", 100*e.absolute/float64(e.count), 100*e.sum/float64(e.count),
+		100*float64(e.closedCool)/float64(e.count), lowest)
+}
+
+// play places the jobs of a trace on nodes, each on the one with the least requests, in virtual time. Every 30 seconds
+// the plugin gets the true means over 5 minutes. It returns the deviations of the plugin's predictions, and those of
+// predictions that only add new pods, with the factor.
+func play(t *testing.T, jobs []job, count int, cores float64) (before, after deviations) {
+	const step, refresh, window = 5, 30, 300
+	resource := cpu(80)
+	resource.Estimator.Factor = 85
+	all := nodes(count)
+	for _, n := range all {
+		n.Status.Capacity[v1.ResourceCPU] = *apiresource.NewMilliQuantity(int64(1000*cores), apiresource.DecimalSI)
+		n.Status.Allocatable = n.Status.Capacity
+	}
+	w := newWorld(t, arguments(resource), all)
+	random := rand.New(rand.NewSource(1))
+	placed, requested := make([][]played, count), make([]int64, count)
+	// history has the true loads of each node for each step.
+	history := make([][]float64, count)
+	length := 0
+	for _, j := range jobs {
+		if j.arrives > length {
+			length = j.arrives
+		}
+	}
+	for now, next := 0, 0; now < length; now += step {
+		w.clock.SetTime(epoch.Add(time.Duration(now) * time.Second))
+		for n := range placed {
+			var left []played
+			for _, p := range placed[n] {
+				if p.ends > now {
+					left = append(left, p)
+					continue
+				}
+				requested[n] -= p.request
+				w.plugin.ended(p.Pod)
+			}
+			placed[n] = left
+		}
+		for ; next < len(jobs) && jobs[next].arrives <= now; next++ {
+			least := 0
+			for n := range requested {
+				if requested[n] < requested[least] {
+					least = n
+				}
+			}
+			requested[least] += jobs[next].request
+			placed[least] = append(placed[least], played{podOf(jobs[next], next, all[least].Name, now), jobs[next]})
+		}
+		for n := range placed {
+			// What runs outside of pods uses 5 %, with a standard deviation of 2 %.
+			load := math.Max(0, 0.05+0.02*random.NormFloat64())
+			for _, p := range placed[n] {
+				load += float64(p.request) / 1000 * p.use(now-p.arrives) / cores
+			}
+			history[n] = append(history[n], load)
+		}
+		if now%refresh == 0 && now >= window+20 {
+			w.refresh(placed, history, window/step, random.Intn(4), step)
+		}
+		if now < 2*window {
+			continue
+		}
+		v := w.plugin.current()
+		for n := range placed {
+			info := framework.NewNodeInfo()
+			info.SetNode(all[n])
+			old := v.measured[n][0].now()
+			for _, p := range placed[n] {
+				info.AddPod(p.Pod)
+				old += lacking(startOf(p.Pod, v.window, v.made), running, v.measured[n][0].at, v.window) * float64(p.request) / 1000 * 0.85 / cores
+			}
+			actual := history[n][len(history[n])-1]
+			before.add(old, actual, 0.8)
+			after.add(v.loads(info)[0].now(), actual, 0.8)
+		}
+	}
+	return before, after
+}
+
+// refresh measures the means over some steps until some steps ago.
+func (w *world) refresh(placed [][]played, history [][]float64, steps, ago, step int) {
+	samples := map[string][]collector.Sample{}
+	pods := cache.NewIndexer(cache.MetaNamespaceKeyFunc, nil)
+	for n := range placed {
+		mean := 0.0
+		last := len(history[n]) - ago
+		for _, load := range history[n][last-steps : last] {
+			mean += load / float64(steps)
+		}
+		samples[fmt.Sprintf("node-%d", n)] = []collector.Sample{w.sample(mean, time.Duration(ago*step)*time.Second)}
+		for _, p := range placed[n] {
+			_ = pods.Add(p.Pod)
+		}
+	}
+	w.plugin.pods = corelisters.NewPodLister(pods)
+	w.measure(samples)
+}
+
+// podOf returns the pod of a job's trace that runs on a node.
+func podOf(j job, number int, node string, since int) *v1.Pod {
+	p := on(pod(fmt.Sprint(j.owner, "-", number), fmt.Sprintf("%dm", j.request)), node, since)
+	controller := true
+	p.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: fmt.Sprint(j.owner, "-", number), Controller: &controller}}
+	return p
+}
+
+// shortJobs returns jobs of some owners that run for 20 to 120 s, and together use a share of some nodes' cores.
+func shortJobs(load, used, cores float64) (jobs []job) {
+	random := rand.New(rand.NewSource(1))
+	shares := []float64{0.5 * used, used, 1.5 * used}
+	for at := 0.0; at < 3600; {
+		owner, lives := random.Intn(len(shares)), 20+random.Intn(101)
+		request, share := int64(500+500*random.Intn(3)), math.Max(0, shares[owner]*(1+0.3*random.NormFloat64()))
+		jobs = append(jobs, job{owner: fmt.Sprint("owner-", owner), request: request, arrives: int(at), ends: int(at) + lives,
+			use: func(int) float64 { return share }})
+		// On average a job uses one core times the share for 70 s.
+		at += random.ExpFloat64() * 70 * used / (load * cores)
+	}
+	return jobs
+}
+
+// TestChurn checks that nodes with short jobs are hardly ever closed far below the threshold, whatever the pods use of
+// their requests. Jobs that have just started use 30 % more or less than the owner's others, so it can happen.
+func TestChurn(t *testing.T) {
+	for _, used := range []float64{0.85, 0.3} {
+		t.Run(fmt.Sprintf("used %.0f %%", 100*used), func(t *testing.T) {
+			before, after := play(t, shortJobs(0.45, used, 100), 10, 10)
+			t.Logf("before: %v; after: %v", &before, &after)
+			if before.closedCool < before.count/2 {
+				t.Errorf("without the correction, nodes are closed at less than 70 %% only %d times of %d", before.closedCool, before.count)
+			}
+			if after.closedCool > after.count/100 {
+				t.Errorf("nodes are closed at less than 70 %% %d times of %d", after.closedCool, after.count)
+			}
+		})
+	}
+}
+
+// TestEndedPod checks that a pod that ends is taken off from the next cycle on, until the mean no longer contains it.
+func TestEndedPod(t *testing.T) {
+	// Each pod has run for longer than a window before the measurement, and counts with its request in it: 20 %.
+	deleted, succeeded := on(pod("deleted", "2"), "node-0", -1000), on(pod("succeeded", "2"), "node-0", -1000)
+	w := newWorld(t, arguments(cpu(0)), nodes(1), deleted, succeeded)
+	info := framework.NewNodeInfo()
+	info.SetNode(node("node-0"))
+	predicted := func() string { return fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()) }
+	want := func(load string) {
+		t.Helper()
+		if err := wait.PollImmediate(time.Millisecond, wait.ForeverTestTimeout, func() (bool, error) {
+			return predicted() == load, nil
+		}); err != nil {
+			t.Fatalf("predicted %s, want %s", predicted(), load)
+		}
+	}
+	measure := func(load float64) { w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}}) }
+	measure(0.5)
+	want("50 %")
+
+	api := w.client.CoreV1().Pods("test")
+	if err := api.Delete(context.Background(), "deleted", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want("30 %")
+	over := succeeded.DeepCopy()
+	over.Status.Phase = v1.PodSucceeded
+	if _, err := api.UpdateStatus(context.Background(), over, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	want("10 %")
+	// Its deletion after that changes nothing: both are taken off once.
+	if err := api.Delete(context.Background(), "succeeded", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// Two of five minutes later the mean still contains 60 % of both, which is 24 %.
+	w.clock.SetTime(epoch.Add(2 * time.Minute))
+	measure(0.34)
+	want("10 %")
+	w.clock.SetTime(epoch.Add(5 * time.Minute))
+	measure(0.1)
+	want("10 %")
+	w.clock.SetTime(epoch.Add(time.Hour))
+	measure(0.1)
+	if got := len(w.plugin.gone); got != 0 {
+		t.Errorf("ended pods of %d nodes are remembered after an hour", got)
+	}
+	// What ended pods are estimated to have used is not more than what was measured.
+	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
+	want("0 %")
+}

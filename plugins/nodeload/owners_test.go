@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package nodeload
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/utils/pointer"
+)
+
+// of sets the controlling owner of a pod.
+func of(pod *v1.Pod, kind, name string) *v1.Pod {
+	pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: name, Controller: pointer.Bool(true)}}
+	return pod
+}
+
+func TestOwnerOf(t *testing.T) {
+	for _, test := range []struct{ kind, name, hash, want string }{
+		{"ReplicaSet", "web-6d4cf56db6", "6d4cf56db6", "web"},
+		{"ReplicaSet", "web-6d4cf56db6", "", "web-6d4cf56db6"},
+		{"Job", "nightly-27338461", "", "nightly"},
+		{"Job", "build-x7k2p", "", "build"},
+		{"Job", "build-linux", "", "build-linux"},
+		{"Job", "build", "", "build"},
+		{"StatefulSet", "db-1", "", "db-1"},
+		{"DaemonSet", "agent", "", "agent"},
+	} {
+		p := of(pod("p", "1"), test.kind, test.name)
+		p.Labels = map[string]string{"pod-template-hash": test.hash}
+		if got, want := ownerOf(p), (owner{"test", test.kind, test.want}); got != want {
+			t.Errorf("%s %s: got %v, want %v", test.kind, test.name, got, want)
+		}
+	}
+	if got := ownerOf(pod("p", "1")); got != (owner{}) {
+		t.Errorf("without an owner: got %v", got)
+	}
+}
+
+// learning measures a node at 20 % while a pod starts on it, and again a minute later at another load.
+func learning(t *testing.T, load float64, pods ...*v1.Pod) *world {
+	t.Helper()
+	w := newWorld(t, arguments(cpu(0)), nodes(1), pods...)
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+	w.clock.SetTime(epoch.Add(time.Minute))
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}})
+	return w
+}
+
+// estimated returns the estimated use of a pod that comes.
+func (w *world) estimated(pod *v1.Pod) float64 {
+	return w.plugin.cycleOf(pod, w.plugin.current()).estimates[0]
+}
+
+// TestLearning checks the estimate of an owner's next pod after one that requests 5 of 10 cores ran for one of five
+// minutes: if it used all it requested, the mean would rise by 10 %.
+func TestLearning(t *testing.T) {
+	started := func() *v1.Pod { return of(on(pod("a", "5"), "node-0", 0), "Job", "etl-27338461") }
+	next := of(pod("b", "1"), "Job", "etl-27338462")
+	limited := of(pod("c", "1"), "Job", "etl-27338463")
+	limited.Spec.Containers[0].Resources.Limits = v1.ResourceList{v1.ResourceCPU: apiresource.MustParse("1500m")}
+	for _, test := range []struct {
+		name        string
+		load        float64
+		low, high   float64
+		lowL, highL float64
+	}{
+		{"as requested", 0.3, 0.99, 1.01, 0.99, 1.01},
+		{"a third of it", 0.2333, 0.33, 0.45, 0.33, 0.45},
+		{"nothing", 0.2, 0, 0.1, 0, 0.1},
+		{"less than nothing: something else ended", 0.1, 0, 0, 0, 0},
+		{"three times as much: at most the limit", 0.5, 2.5, 3, 1.5, 1.5},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := learning(t, test.load, started())
+			if got := w.estimated(next); got < test.low || got > test.high {
+				t.Errorf("1 core requested: estimated %v, want %v to %v", got, test.low, test.high)
+			}
+			if got := w.estimated(limited); got < test.lowL || got > test.highL {
+				t.Errorf("with a limit: estimated %v, want %v to %v", got, test.lowL, test.highL)
+			}
+			if got := w.estimated(of(pod("d", "1"), "Job", "other")); got != 1 {
+				t.Errorf("another owner's: estimated %v, want 1", got)
+			}
+		})
+	}
+}
+
+// TestLearningFromMeasurementsOnly checks that nothing is learned from a node whose second measurement is missing, is
+// the same as before, or follows a missing one.
+func TestLearningFromMeasurementsOnly(t *testing.T) {
+	next := of(pod("b", "1"), "Job", "etl")
+	for name, samples := range map[string][]collector.Sample{
+		"missing": {{Missing: collector.NotANumber}},
+		"older":   {{Value: 0.9, At: epoch.UnixNano()}},
+	} {
+		w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "5"), "node-0", 0), "Job", "etl"))
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.clock.SetTime(epoch.Add(time.Minute))
+		w.measure(map[string][]collector.Sample{"node-0": samples})
+		if got := w.estimated(next); got != 1 {
+			t.Errorf("%s: estimated %v, want 1", name, got)
+		}
+		w.clock.SetTime(epoch.Add(2 * time.Minute))
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(math.Inf(1), 0)}})
+		if got := w.estimated(next); name == "missing" && got != 1 {
+			t.Errorf("after a missing one: estimated %v, want 1", got)
+		}
+	}
+}
+
+// TestForgetting checks that owners are forgotten: a Job's a day after its last pod, others earlier, and that there is a
+// maximum.
+func TestForgetting(t *testing.T) {
+	const job, deployment = "Job", "ReplicaSet"
+	w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "1"), "node-0", -1000), deployment, "runs"))
+	v := w.plugin.current()
+	v.owners = map[owner]*learned{}
+	add := func(kind, name string, ago time.Duration) {
+		v.known(owner{"test", kind, name}).seen = v.made - int64(ago)
+	}
+	add(deployment, "runs", 0)
+	add(deployment, "is gone", time.Hour)
+	add(job, "nightly", 24*time.Hour)
+	add(job, "weekly", 7*24*time.Hour)
+	w.clock.Step(time.Minute)
+	w.measure(nil)
+	v = w.plugin.current()
+	for of, want := range map[owner]bool{
+		{"test", deployment, "runs"}: true, {"test", deployment, "is gone"}: false,
+		{"test", job, "nightly"}: true, {"test", job, "weekly"}: false,
+	} {
+		if got := v.owners[of] != nil; got != want {
+			t.Errorf("%v: known is %v", of, got)
+		}
+	}
+	if got := v.owners[owner{"test", deployment, "runs"}].seen; got != w.clock.Now().UnixNano() {
+		t.Error("the owner of a pod that runs was not seen")
+	}
+	for i := 0; i < 2*mostOwners; i++ {
+		v.known(owner{"test", job, fmt.Sprint("job", i)})
+	}
+	if got := len(v.owners); got != mostOwners {
+		t.Errorf("%d owners are known, want %d", got, mostOwners)
+	}
+}
