@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"sync"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
@@ -41,6 +42,7 @@ var (
 	_ framework.PreScorePlugin      = &WorkloadTopology{}
 	_ framework.ScorePlugin         = &WorkloadTopology{}
 	_ framework.EnqueueExtensions   = &WorkloadTopology{}
+	_ services.EndChecker           = &WorkloadTopology{}
 	_ services.PreparedFilter       = &WorkloadTopology{}
 	_ services.BatchScorer          = &WorkloadTopology{}
 )
@@ -80,4 +82,9 @@ func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
 		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable},
 		{Resource: framework.Pod, ActionType: framework.Delete},
 	}
+}
+
+// EndHelps reports whether the ended pod was of the pending pod's group: only then maxPerNode allows another pod.
+func (pl *WorkloadTopology) EndHelps(ended, pending *v1.Pod) bool {
+	return pl.index.groupOf(ended) == pl.index.groupOf(pending)
 }

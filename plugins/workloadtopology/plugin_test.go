@@ -409,6 +409,10 @@ func TestEventsToRegister(t *testing.T) {
 	if got := mustNew(t, args, zones()).EventsToRegister(); len(got) != 2 || got[1].ActionType&framework.Delete == 0 {
 		t.Errorf("with maxPerNode it registers %v, want those of nodes and of pods", got)
 	}
+	of := func(namespace string) *v1.Pod { return st.MakePod().Namespace(namespace).Label("app", "job").Obj() }
+	if pl := mustNew(t, args, zones()); !pl.EndHelps(of("a"), of("a")) || pl.EndHelps(of("b"), of("a")) {
+		t.Error("the end of a pod of the group helps, and no other")
+	}
 }
 
 // BenchmarkCycle is what a cycle costs that scores 500 of 5,000 nodes, with one pod placed between two cycles, by the
