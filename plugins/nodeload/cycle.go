@@ -18,6 +18,8 @@ type cycle struct {
 	view *view
 	// oldest is the time, in nanoseconds since 1970, before which a measurement is too old.
 	oldest int64
+	// removed are the pods that preemption removed from the node that it tries.
+	removed []run
 	// exempt reports whether the pod always passes the filter.
 	exempt bool
 	// filters and scores are the indices of the resources that take part.
@@ -27,7 +29,7 @@ type cycle struct {
 	blind     []bool
 }
 
-// Clone returns the cycle itself: the pods that preemption adds and removes are in the NodeInfo.
+// Clone returns the cycle itself: AddPod and RemovePod replace it.
 func (c *cycle) Clone() framework.StateData {
 	return c
 }

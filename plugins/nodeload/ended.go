@@ -14,8 +14,11 @@ import (
 // before the scheduler started are unknown.
 
 const (
-	// running is the end of a pod that has not ended.
+	// running is the end of a pod that has not ended, and leaving of one that is being deleted, or might be.
 	running int64 = math.MaxInt64
+	leaving       = running - 1
+	// leastMeasured is the least share of a window for which a pod must have run before its use is taken as measured.
+	leastMeasured = 0.2
 	// mostEnded is the maximum number of ended pods of a node; the newest count.
 	mostEnded = 1000
 )
@@ -24,6 +27,34 @@ const (
 type run struct {
 	pod *v1.Pod
 	end int64
+	// used is the measured use by resource, negative if it is unknown; nil if the pod runs.
+	used []float64
+}
+
+// now returns the run of a pod that is on a node. What is known of the use of a deleted pod counts as gone at once.
+func (v *view) now(pod *v1.Pod) run {
+	if pod.DeletionTimestamp != nil {
+		return v.until(pod, leaving)
+	}
+	return run{pod: pod, end: running}
+}
+
+// until returns the run of a pod with an end.
+func (v *view) until(pod *v1.Pod, end int64) run {
+	of := run{pod, end, make([]float64, len(v.resources))}
+	for r := range of.used {
+		of.used[r] = -1
+		if v.snapshot == nil || !v.resources[r].askedOfPods.Pods {
+			continue
+		}
+		window := v.resources[r].window
+		sample, found := v.snapshot.Pod(v.resources[r].askedOfPods, pod.Namespace, pod.Name)
+		share := 1 - lacking(startOf(pod, window, v.made), running, sample.At, window)
+		if found && sample.At >= v.oldest && share >= leastMeasured {
+			of.used[r] = sample.Value / share
+		}
+	}
+	return of
 }
 
 // watch remembers the pods that end from now on.
@@ -55,8 +86,13 @@ func (pl *NodeLoad) ended(obj interface{}) {
 	if len(known) >= mostEnded {
 		known = known[1:]
 	}
-	pl.gone[node] = append(known[:len(known):len(known)], run{pod, pl.clock.Now().UnixNano()})
-	pl.current().setGone(node, pl.gone[node])
+	v := pl.current()
+	pl.gone[node] = append(known[:len(known):len(known)], v.until(pod, pl.clock.Now().UnixNano()))
+	v.setGone(node, pl.gone[node])
+	// A preemptor waits for this, and not for the next refresh.
+	if pl.PreFilterExtensions() != nil && pl.move != nil && v.noted(v.find(node)) {
+		pl.move(moved)
+	}
 }
 
 // setGone sets the ended pods of a node. Each change gives another pointer.

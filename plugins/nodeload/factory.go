@@ -75,6 +75,9 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 			resource.asked.Capacity = resource.capacity
 		}
 		spec.Resources = append(spec.Resources, resource.asked)
+		if resource.askedOfPods.Pods {
+			spec.Resources = append(spec.Resources, resource.askedOfPods)
+		}
 	}
 	return spec, nil
 }

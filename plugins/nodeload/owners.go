@@ -87,7 +87,7 @@ func (v *view) learn(before *view, pods []*v1.Pod) {
 			known.seen = v.made
 		}
 		if number := v.find(pod.Spec.NodeName); number >= 0 && startOf(pod, v.window, v.made) > before.settledAt {
-			v.expect(before, number, run{pod, running}, changes)
+			v.expect(before, number, run{pod: pod, end: running}, changes)
 		}
 	}
 	for number := range v.nodes {

@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 )
 
 // capacityAnnotation is the prefix of the annotation with a node's capacity; the name of the resource follows.
@@ -36,6 +37,8 @@ type resource struct {
 
 	// asked is the resource as the collector measures it.
 	asked collector.Resource
+	// askedOfPods is the use of pods as the collector measures it; empty if it does not.
+	askedOfPods collector.Resource
 }
 
 func newResource(args *config.NodeLoadResource) resource {
@@ -57,6 +60,9 @@ func newResource(args *config.NodeLoadResource) resource {
 		r.thresholdPercent = int64(*args.Threshold)
 		r.threshold = float64(*args.Threshold) / 100
 		r.hot = fmt.Sprintf("node(s) had %s above %d %% of capacity", args.Name, *args.Threshold)
+	}
+	if args.PodQuery != "" {
+		r.askedOfPods.Query = source.Query{Name: args.Name + " of pods", Value: args.PodQuery, Timestamp: args.PodTimestampQuery, Pods: true}
 	}
 	if args.Capacity != nil {
 		r.capacity.Default = args.Capacity.AsApproximateFloat64()

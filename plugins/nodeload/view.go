@@ -20,10 +20,10 @@ import (
 // ended.go), and the notes of rejections (see waking.go).
 type view struct {
 	snapshot *collector.Snapshot // nil before the first
-	// made is its time, in nanoseconds since 1970.
-	made      int64
-	resources []resource
-	nodes     []*v1.Node
+	// made is its time, in nanoseconds since 1970. Measurements from before oldest were too old then.
+	made, oldest int64
+	resources    []resource
+	nodes        []*v1.Node
 	// index maps node names to indices.
 	index map[string]int32
 	// measured has the loads of each node without pods in flight.
@@ -94,6 +94,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 	v := &view{
 		snapshot:  snapshot,
 		made:      now.UnixNano(),
+		oldest:    oldest,
 		resources: resources,
 		nodes:     nodes,
 		index:     make(map[string]int32, len(nodes)),
@@ -272,7 +273,7 @@ func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 	}
 	loads := v.loadsWithout(number, node)
 	for _, podInfo := range nodeInfo.Pods {
-		v.add(loads, run{podInfo.Pod, running}, true)
+		v.add(loads, v.now(podInfo.Pod), 1)
 	}
 	if number >= 0 {
 		v.kept[number].Store(&kept{nodeInfo.Generation, gone, loads})
@@ -286,7 +287,7 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	if number >= 0 {
 		loads := append([]load(nil), v.measured[number]...)
 		for _, of := range *v.goneFrom(number) {
-			v.add(loads, of, true)
+			v.add(loads, of, 1)
 		}
 		return loads
 	}
@@ -303,9 +304,10 @@ func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	return loads
 }
 
-// add reports whether a pod is in flight on its node and, if sum is true, adds it to the node's loads, or takes it off
-// if it has ended. Each pod counts for at most the node's capacity.
-func (v *view) add(loads []load, of run, sum bool) bool {
+// add reports whether a pod is in flight on its node. It adds the pod times a factor to the node's loads; if it has
+// ended, it takes it off. Each pod counts for at most the node's capacity. A pod that leaves, and whose use of a resource
+// was not measured, counts as one that stays.
+func (v *view) add(loads []load, of run, times float64) bool {
 	// Most pods are in all measurements.
 	first := startOf(of.pod, v.window, v.made)
 	if of.end == running && first <= v.settledAt {
@@ -313,18 +315,26 @@ func (v *view) add(loads []load, of run, sum bool) bool {
 	}
 	inFlight, known := false, v.owners[ownerOf(of.pod)]
 	for r := range loads {
-		resource, l, start := &v.resources[r], &loads[r], first
-		if l.since == notMeasured || of.end != running && l.since != l.at {
+		resource, l, start, end := &v.resources[r], &loads[r], first, of.end
+		if end == leaving && of.used[r] < 0 {
+			end = running
+		}
+		if l.since == notMeasured || end != running && l.since != l.at {
 			continue
 		}
 		if resource.window != v.window {
 			start = startOf(of.pod, resource.window, v.made)
 		}
-		lack := lacking(start, of.end, l.since, resource.window)
-		if lack != 0 && sum {
-			l.inFlight += lack * l.share(resource.estimator.estimate(of.pod, known.scale(r)))
-		}
+		lack := lacking(start, end, l.since, resource.window)
 		inFlight = inFlight || lack > 0
+		if lack == 0 || times == 0 {
+			continue
+		}
+		if end != running && of.used[r] >= 0 {
+			l.inFlight += times * lack * l.share(of.used[r])
+		} else {
+			l.inFlight += times * lack * l.share(resource.estimator.estimate(of.pod, known.scale(r)))
+		}
 	}
 	return inFlight
 }
@@ -338,11 +348,11 @@ func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 		if node < 0 {
 			continue
 		}
-		loads, wanted := to[node]
-		if !wanted {
-			loads = v.measured[node]
+		loads, times := to[node], 1.0
+		if loads == nil {
+			loads, times = v.measured[node], 0
 		}
-		if v.add(loads, run{pod, running}, wanted) {
+		if v.add(loads, v.now(pod), times) {
 			count++
 		}
 	}

@@ -35,6 +35,16 @@ func (v *view) reject(node string, r int) {
 	}
 }
 
+// noted reports whether a pod was rejected on a node.
+func (v *view) noted(number int) bool {
+	for r := range v.resources {
+		if number >= 0 && atomic.LoadUint32(&v.rejected[number*len(v.resources)+r]) != 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // reject notes a rejection in the current view, and in a view that replaces it meanwhile.
 func (pl *NodeLoad) reject(node string, r int) {
 	for v := pl.current(); ; {

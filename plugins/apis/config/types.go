@@ -325,7 +325,23 @@ type NodeLoadArgs struct {
 	ExemptDaemonSets bool
 	// ExemptPriorityAbove exempts pods of a higher priority than this from the filter; nil exempts none.
 	ExemptPriorityAbove *int32
+	// LowerPriorityLoad selects how the filter treats the load of pods of a lower priority than the pod. Other values
+	// than Counts need a resource with a threshold and a PodQuery.
+	LowerPriorityLoad NodeLoadLowerPriorityLoad
 }
+
+// NodeLoadLowerPriorityLoad selects how the filter treats the load of pods of a lower priority.
+type NodeLoadLowerPriorityLoad string
+
+const (
+	// NodeLoadLowerPriorityCounts rejects a node above a threshold, whoever causes the load.
+	NodeLoadLowerPriorityCounts NodeLoadLowerPriorityLoad = "Counts"
+	// NodeLoadLowerPriorityPreemptible rejects the node too, but lets preemption evict pods of a lower priority if the
+	// node would not be above a threshold without what PodQuery returns for them.
+	NodeLoadLowerPriorityPreemptible NodeLoadLowerPriorityLoad = "Preemptible"
+	// NodeLoadLowerPriorityIgnored passes such a node.
+	NodeLoadLowerPriorityIgnored NodeLoadLowerPriorityLoad = "Ignored"
+)
 
 // NodeLoadSource is a source of measurements.
 type NodeLoadSource string
@@ -470,6 +486,12 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
 	// requires it if Query is given.
 	DeviationQuery string
+	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a mean
+	// over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
+	PodQuery string
+	// PodTimestampQuery is the TimestampQuery of PodQuery, for each pod. It is required with PodQuery, and not allowed
+	// without.
+	PodTimestampQuery string
 	// NodeMatch maps series of this resource to nodes, if its exporter labels them differently.
 	NodeMatch *NodeLoadNodeMatch
 	// Unit is the unit of the values of Query and DeviationQuery. NodeLoad's own queries return a Ratio.

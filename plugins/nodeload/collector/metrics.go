@@ -91,6 +91,9 @@ func (c *collector) setMetrics(o *outcome, t *tally) {
 		responseBytes.WithLabelValues(c.number).Set(float64(o.result.Bytes))
 	}
 	for i := range o.labels {
+		if o.resources[i].Pods {
+			continue
+		}
 		resource, of := o.labels[i], &t.resources[i]
 		if of.states[Present]+of.states[TooOld] > 0 {
 			sampleAge.WithLabelValues(c.number, resource).Set(of.oldest.Seconds())

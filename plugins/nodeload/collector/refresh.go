@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
@@ -139,6 +140,11 @@ func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 		}
 	}
 	snapshot := NewSnapshot(id, o.result.Received, o.resources, byNode)
+	for key, of := range t.pods {
+		if sample := o.resources[key.column].classify(of, &v1.Node{}, at); sample.Missing == Present {
+			snapshot.pods[key] = sample
+		}
+	}
 	snapshot.Unmatched, snapshot.UnmatchedLabel, snapshot.UnmatchedExample = t.unmatched.rows, t.unmatched.label, t.unmatched.text()
 	return snapshot
 }

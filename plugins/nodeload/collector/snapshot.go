@@ -80,11 +80,25 @@ type Snapshot struct {
 	UnmatchedLabel, UnmatchedExample string
 
 	columns map[Resource]int
+	pods    map[podKey]Sample // those that are not missing
+}
+
+// podKey is the column of a resource whose query is about pods, and NAMESPACE/NAME.
+type podKey struct {
+	column int
+	name   string
+}
+
+// Pod returns the sample of a pod; false if it is missing.
+func (s *Snapshot) Pod(resource Resource, namespace, name string) (Sample, bool) {
+	column, known := s.Column(resource)
+	sample, found := s.pods[podKey{column, namespace + "/" + name}]
+	return sample, known && found
 }
 
 // NewSnapshot returns a snapshot of nodes with a sample for each of the resources. Its arguments must not change.
 func NewSnapshot(id uint64, taken time.Time, resources []Resource, nodes map[string][]Sample) *Snapshot {
-	s := &Snapshot{ID: id, Taken: taken, Nodes: nodes, columns: make(map[Resource]int, len(resources))}
+	s := &Snapshot{ID: id, Taken: taken, Nodes: nodes, columns: make(map[Resource]int, len(resources)), pods: map[podKey]Sample{}}
 	for i := range resources {
 		s.columns[resources[i].key()] = i
 	}

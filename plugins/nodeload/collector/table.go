@@ -19,12 +19,14 @@ type table struct {
 	readings []reading
 	// unmatched has the rows that match no node, ambiguous those that match several.
 	unmatched, ambiguous refused
+	pods                 map[podKey]*reading
 	// unmatchedOf is the number of unmatched rows of each resource.
 	unmatchedOf []int
 }
 
 func newTable(nodes []*v1.Node, resources []Resource) *table {
-	t := &table{nodes: nodes, resources: resources, readings: make([]reading, len(nodes)*len(resources)), unmatchedOf: make([]int, len(resources))}
+	t := &table{nodes: nodes, resources: resources, readings: make([]reading, len(nodes)*len(resources)), unmatchedOf: make([]int, len(resources)),
+		pods: map[podKey]*reading{}}
 	made := map[config.NodeLoadMatchBy]*directory{}
 	for i := range resources {
 		by := resources[i].By
@@ -59,6 +61,14 @@ func (r *refused) text() string { return strings.ToValidUTF8(r.example, "\uFFFD"
 
 // add adds a row.
 func (t *table) add(row *source.Row) {
+	if t.resources[row.Query].Pods {
+		key := podKey{row.Query, row.Label}
+		if t.pods[key] == nil {
+			t.pods[key] = &reading{}
+		}
+		t.pods[key].note(row.Kind, row.Value)
+		return
+	}
 	width, label := len(t.resources), t.resources[row.Query].Label
 	switch nodes := t.directories[row.Query].find(row.Label); len(nodes) {
 	case 0:

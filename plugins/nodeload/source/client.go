@@ -275,6 +275,9 @@ func (c *Client) ask(ctx context.Context, endpoint url.URL, query Query, a *answ
 			continue // it has a histogram, and no value
 		}
 		label := string(sample.Metric[model.LabelName(query.Label)])
+		if query.Pods {
+			label = string(sample.Metric["namespace"] + "/" + sample.Metric["pod"])
+		}
 		rows = append(rows, Row{Query: a.query, Kind: kind, Label: label, Value: float64(sample.Value)})
 		a.evaluated, a.valued = float64(sample.Timestamp)/1000, a.valued || kind == Value
 	}

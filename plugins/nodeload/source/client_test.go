@@ -115,6 +115,15 @@ func TestAskUsesTheLabelOfEachQuery(t *testing.T) {
 	}
 }
 
+func TestAskUsesThePodOfASeries(t *testing.T) {
+	s := serve(t, answers(200, vector(
+		`{"metric":{"namespace":"team","pod":"a","nodeload_term":"0v"},"value":[1700000000,"0.5"]}`)))
+	result, err := ask(client(t, prometheus(s.URL)), Query{Name: "cpu of pods", Value: "x", Pods: true})
+	if diff := cmp.Diff([]Row{{0, Value, "team/a", 0.5}}, result.Rows); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
 // Two endpoints whose clocks differ by an hour each answer for one of the resources.
 func TestAskConvertsTimesToOneClock(t *testing.T) {
 	first := serve(t, doesIf(answers(503, refused("timeout", "query timed out")), "mine"))

@@ -22,8 +22,10 @@ type Source interface {
 type Query struct {
 	// Name is the name of the resource, for messages.
 	Name string
-	// Label is the label of the series that names the node.
+	// Label is the label of the series that names the node. With Pods, a series is about a pod instead: its labels are
+	// namespace and pod, and the label of its rows is NAMESPACE/NAME.
 	Label string
+	Pods  bool
 	// Value returns the load, Timestamp the time of the newest raw sample behind it, Deviation its standard deviation.
 	Value, Timestamp, Deviation string
 }

@@ -60,6 +60,7 @@ func arguments() *config.NodeLoadArgs {
 		FilterOnStale:        config.NodeLoadFilterOpen,
 		MinFreshNodesPercent: 50,
 		ExemptDaemonSets:     true,
+		LowerPriorityLoad:    config.NodeLoadLowerPriorityCounts,
 	}
 }
 
@@ -114,7 +115,8 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 
 // profilePage has the fields of NodeLoad's status that the tests need.
 type profilePage struct {
-	Nodes []struct {
+	Snapshot int `json:"snapshot"`
+	Nodes    []struct {
 		Node      string `json:"node"`
 		Resources []struct {
 			Measured *float64 `json:"measuredPercent"`
@@ -280,4 +282,107 @@ func TestNodeLoadHotNodes(t *testing.T) {
 		t.Errorf("got %v, want node-3", made)
 	}
 	s.Settle()
+}
+
+// bronze returns pods of priority 0 that have run on node-0 for an hour, and of which the last are being deleted.
+func bronze(count, deleted int) []*v1.Pod {
+	var pods []*v1.Pod
+	for i := 0; i < count; i++ {
+		pod := st.MakePod().Name(fmt.Sprintf("bronze-%d", i)).UID(fmt.Sprintf("bronze-%d", i)).Priority(0).Node("node-0").
+			Req(map[v1.ResourceName]string{v1.ResourceCPU: "500m"}).Obj()
+		pod.Status.Phase = v1.PodRunning
+		pod.Status.ContainerStatuses = []v1.ContainerStatus{{
+			State: v1.ContainerState{Running: &v1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Now().Add(-time.Hour))}},
+		}}
+		if i >= count-deleted {
+			now := metav1.Now()
+			pod.DeletionTimestamp = &now
+		}
+		pods = append(pods, pod)
+	}
+	return pods
+}
+
+func gold(name string) *v1.Pod {
+	return st.MakePod().Name(name).UID(name).Priority(1000).Req(map[v1.ResourceName]string{v1.ResourceCPU: "100m"}).Obj()
+}
+
+// TestNodeLoadLowerPriorityLoad has a node with 10 cores at 90 %, and a threshold of 80 %. Six pods of a lower priority
+// run on it.
+func TestNodeLoadLowerPriorityLoad(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		mode config.NodeLoadLowerPriorityLoad
+		// use is what each of the six uses, in cores; not measured if negative.
+		use float64
+		// deleted is how many of them are being deleted from the start.
+		deleted   int
+		evicted   int
+		scheduled bool
+	}{
+		// 90 % less 2 x 5 % is 80 %, which is not below it by the margin.
+		{"three evictions suffice", config.NodeLoadLowerPriorityPreemptible, 0.5, 0, 3, true},
+		{"one eviction suffices", config.NodeLoadLowerPriorityPreemptible, 2, 0, 1, true},
+		{"six evictions do not suffice: 84 %", config.NodeLoadLowerPriorityPreemptible, 0.1, 0, 0, false},
+		{"their use is not measured", config.NodeLoadLowerPriorityPreemptible, -1, 0, 0, false},
+		{"three are being deleted, which is enough: 75 %", config.NodeLoadLowerPriorityPreemptible, 0.5, 3, 0, true},
+		{"three are being deleted, and are not measured", config.NodeLoadLowerPriorityPreemptible, -1, 3, 0, false},
+		{"all load counts", config.NodeLoadLowerPriorityCounts, 2, 0, 0, false},
+		{"theirs does not count", config.NodeLoadLowerPriorityIgnored, 0.5, 0, 0, true},
+		{"theirs does not count, and is too little", config.NodeLoadLowerPriorityIgnored, 0.1, 0, 0, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			nodes, args := nodesOf(1, "10"), arguments()
+			args.LowerPriorityLoad = test.mode
+			args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = podUse, "timestamp("+podUse+")"
+			s := newNodeLoad(t, args, nodes, evenly(nodes, 0.5), time.Time{}, true)
+			s.Create(bronze(6, test.deleted)...)
+			uses := map[string]float64{}
+			for i := 0; i < 6 && test.use >= 0; i++ {
+				uses[fmt.Sprintf("bronze-%d", i)] = test.use
+			}
+			s.mutex.Lock()
+			s.pods = uses
+			s.mutex.Unlock()
+			s.set("node-0", 0.9, time.Time{})
+			measured := func() { s.awaitMeasured("node-0", 90) }
+			measured()
+
+			made := s.Schedule(gold("gold"))[0]
+			if test.evicted > 0 {
+				if made.Node != "" {
+					t.Fatalf("the pod is scheduled without an eviction: %v", made)
+				}
+				// The end of the victims wakes it.
+				made = s.Next(1)[0]
+			}
+			if (made.Node != "") != test.scheduled {
+				t.Errorf("scheduled to %q: %s", made.Node, made.Failure)
+			}
+			s.Settle()
+			if names := deleted(s.Scheduler); len(names) != test.evicted {
+				t.Errorf("%v were evicted, want %d", names, test.evicted)
+			}
+			// The mean still contains the victims.
+			measured()
+			if made := s.Schedule(gold("next"))[0]; (made.Node != "") != test.scheduled {
+				t.Errorf("the next pod is scheduled to %q: %s", made.Node, made.Failure)
+			}
+			s.Settle()
+			if names := deleted(s.Scheduler); len(names) != test.evicted {
+				t.Errorf("%v were evicted in the end, want %d", names, test.evicted)
+			}
+		})
+	}
+}
+
+// awaitMeasured waits for a refresh that begins from now on, and shows a load.
+func (s *nodeLoadScheduler) awaitMeasured(node string, percent float64) {
+	s.t.Helper()
+	before := s.page()[0].Snapshot
+	waitFor(s.t, "NodeLoad has measured the node", func() bool {
+		page := s.page()[0]
+		// The first of two refreshes may have been answered before.
+		return page.Snapshot >= before+2 && *page.Nodes[0].Resources[0].Measured == percent
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"regexp"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,12 +20,17 @@ type prometheus struct {
 
 	mutex sync.Mutex
 	loads map[string]float64
-	at    time.Time
+	// pods are the uses of pods of the default namespace, which the query podUse returns.
+	pods map[string]float64
+	at   time.Time
 }
 
 // term matches NodeLoad's names for the expressions in a query: a
 // number, and v, t or d for value, timestamp and deviation.
 var term = regexp.MustCompile(`"nodeload_term", "([0-9]+)([vtd])"`)
+
+// podUse is the query for the use of pods.
+const podUse = "pod_use"
 
 // newPrometheus serves the loads of nodes, measured at the given time, or at the time of the request if that is zero.
 func newPrometheus(tb testing.TB, loads map[string]float64, at time.Time) *prometheus {
@@ -54,13 +60,17 @@ func (p *prometheus) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer out.Flush()
 	fmt.Fprint(out, `{"status":"success","data":{"resultType":"vector","result":[`)
 	comma := ""
-	for _, found := range term.FindAllStringSubmatch(r.FormValue("query"), -1) {
-		for node, value := range p.loads {
+	query, values, labels := r.FormValue("query"), p.loads, `"instance":%q`
+	if strings.Contains(query, podUse) {
+		values, labels = p.pods, `"namespace":"default","pod":%q`
+	}
+	for _, found := range term.FindAllStringSubmatch(query, -1) {
+		for name, value := range values {
 			if found[2] == "t" {
 				value = seconds(at)
 			}
-			fmt.Fprintf(out, `%s{"metric":{"instance":%q,"nodeload_term":%q},"value":[%.3f,"%f"]}`,
-				comma, node, found[1]+found[2], seconds(now), value)
+			fmt.Fprintf(out, `%s{"metric":{`+labels+`,"nodeload_term":%q},"value":[%.3f,"%f"]}`,
+				comma, name, found[1]+found[2], seconds(now), value)
 			comma = ","
 		}
 	}

@@ -198,6 +198,9 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.ExemptPriorityAbove == nil {
 		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
 	}
+	if obj.LowerPriorityLoad == "" {
+		obj.LowerPriorityLoad = NodeLoadLowerPriorityCounts
+	}
 }
 
 // setDefaultsOfMetricsServer sets the defaults for a metrics-server, which reports cores and bytes as means over

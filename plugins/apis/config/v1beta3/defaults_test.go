@@ -45,7 +45,7 @@ var defaults = map[string]runtime.Object{
 			defaultResource("memory", config.NodeLoadEstimator{Resource: v1.ResourceMemory, Factor: 70, Default: resource.MustParse("200M")}),
 		},
 		Fallback: config.NodeLoadFallbackRequests, FilterOnStale: config.NodeLoadFilterOpen, MinFreshNodesPercent: 50, ExemptDaemonSets: true,
-		ExemptPriorityAbove: pointer.Int32(1999999999),
+		ExemptPriorityAbove: pointer.Int32(1999999999), LowerPriorityLoad: config.NodeLoadLowerPriorityCounts,
 	},
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},

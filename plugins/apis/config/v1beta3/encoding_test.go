@@ -118,7 +118,8 @@ func TestEncodingKeepsArgs(t *testing.T) {
 				{
 					Name: "cpu", Query: "a", TimestampQuery: "b", DeviationQuery: "c", Unit: config.NodeLoadAbsolute, Capacity: &capacity,
 					NodeMatch: &config.NodeLoadNodeMatch{Label: "Hostname", By: config.NodeLoadMatchName},
-					Window:    metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
+					PodQuery:  "d", PodTimestampQuery: "e",
+					Window: metav1.Duration{Duration: time.Minute}, Threshold: pointer.Int32(80), Weight: 3, Strategy: config.NodeLoadRisk, Target: 50,
 					Margin: 0.5, Sensitivity: 2,
 					Estimator: config.NodeLoadEstimator{Resource: "example.com/cpu", By: config.NodeLoadEstimateLimits, Factor: 90, Default: resource.MustParse("1"), Annotation: "example.com/use"},
 				},
@@ -129,6 +130,7 @@ func TestEncodingKeepsArgs(t *testing.T) {
 				},
 			},
 			Fallback: config.NodeLoadFallbackNeutral, FilterOnStale: config.NodeLoadFilterClosed, ExemptPriorityAbove: pointer.Int32(-1),
+			LowerPriorityLoad: config.NodeLoadLowerPriorityIgnored,
 		},
 		"PodFilterArgs": &config.PodFilterArgs{
 			DefaultAction: config.FilterDeny,

@@ -353,7 +353,23 @@ type NodeLoadArgs struct {
 	// ExemptPriorityAbove exempts pods of a higher priority than this from the filter; 2147483647 exempts none.
 	// Default: 1999999999, which exempts system-critical pods.
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
+	// LowerPriorityLoad selects how the filter treats the load of pods of a lower priority than the pod. Other values
+	// than Counts need a resource with a threshold and a PodQuery. Default: Counts.
+	LowerPriorityLoad NodeLoadLowerPriorityLoad `json:"lowerPriorityLoad,omitempty"`
 }
+
+// NodeLoadLowerPriorityLoad selects how the filter treats the load of pods of a lower priority.
+type NodeLoadLowerPriorityLoad string
+
+const (
+	// NodeLoadLowerPriorityCounts rejects a node above a threshold, whoever causes the load.
+	NodeLoadLowerPriorityCounts NodeLoadLowerPriorityLoad = "Counts"
+	// NodeLoadLowerPriorityPreemptible rejects the node too, but lets preemption evict pods of a lower priority if the
+	// node would not be above a threshold without what PodQuery returns for them.
+	NodeLoadLowerPriorityPreemptible NodeLoadLowerPriorityLoad = "Preemptible"
+	// NodeLoadLowerPriorityIgnored passes such a node.
+	NodeLoadLowerPriorityIgnored NodeLoadLowerPriorityLoad = "Ignored"
+)
 
 // NodeLoadSource is a source of measurements.
 type NodeLoadSource string
@@ -506,6 +522,12 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
 	// requires it if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
+	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a mean
+	// over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
+	PodQuery string `json:"podQuery,omitempty"`
+	// PodTimestampQuery is the TimestampQuery of PodQuery, for each pod. It is required with PodQuery, and not allowed
+	// without.
+	PodTimestampQuery string `json:"podTimestampQuery,omitempty"`
 	// NodeMatch maps series of this resource to nodes, if its exporter labels them differently. Default of each of its
 	// fields: that of NodeMatch in the arguments.
 	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`

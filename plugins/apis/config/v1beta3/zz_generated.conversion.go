@@ -718,6 +718,7 @@ func autoConvert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, o
 		return err
 	}
 	out.ExemptPriorityAbove = (*int32)(unsafe.Pointer(in.ExemptPriorityAbove))
+	out.LowerPriorityLoad = config.NodeLoadLowerPriorityLoad(in.LowerPriorityLoad)
 	return nil
 }
 
@@ -760,6 +761,7 @@ func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoad
 		return err
 	}
 	out.ExemptPriorityAbove = (*int32)(unsafe.Pointer(in.ExemptPriorityAbove))
+	out.LowerPriorityLoad = NodeLoadLowerPriorityLoad(in.LowerPriorityLoad)
 	return nil
 }
 
@@ -917,6 +919,8 @@ func autoConvert_v1beta3_NodeLoadResource_To_config_NodeLoadResource(in *NodeLoa
 	out.Query = in.Query
 	out.TimestampQuery = in.TimestampQuery
 	out.DeviationQuery = in.DeviationQuery
+	out.PodQuery = in.PodQuery
+	out.PodTimestampQuery = in.PodTimestampQuery
 	out.NodeMatch = (*config.NodeLoadNodeMatch)(unsafe.Pointer(in.NodeMatch))
 	out.Unit = config.NodeLoadUnit(in.Unit)
 	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
@@ -953,6 +957,8 @@ func autoConvert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in *config.
 	out.Query = in.Query
 	out.TimestampQuery = in.TimestampQuery
 	out.DeviationQuery = in.DeviationQuery
+	out.PodQuery = in.PodQuery
+	out.PodTimestampQuery = in.PodTimestampQuery
 	out.NodeMatch = (*NodeLoadNodeMatch)(unsafe.Pointer(in.NodeMatch))
 	out.Unit = NodeLoadUnit(in.Unit)
 	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))

@@ -71,7 +71,24 @@ func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 	errs = append(errs, validateOneOf(path.Child("filterOnStale"), string(args.FilterOnStale),
 		string(config.NodeLoadFilterOpen), string(config.NodeLoadFilterClosed))...)
 	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), args.MinFreshNodesPercent, 0, 100)...)
-	return errs.ToAggregate()
+	return append(errs, validateLowerPriorityLoad(path, args)...).ToAggregate()
+}
+
+// validateLowerPriorityLoad checks that there is a resource whose load is split by pods if it must be.
+func validateLowerPriorityLoad(path *field.Path, args *config.NodeLoadArgs) field.ErrorList {
+	switch args.LowerPriorityLoad {
+	case "", config.NodeLoadLowerPriorityCounts:
+		return nil
+	}
+	errs := validateOneOf(path.Child("lowerPriorityLoad"), string(args.LowerPriorityLoad), string(config.NodeLoadLowerPriorityCounts),
+		string(config.NodeLoadLowerPriorityPreemptible), string(config.NodeLoadLowerPriorityIgnored))
+	for i := range args.Resources {
+		if args.Resources[i].Threshold != nil && args.Resources[i].PodQuery != "" {
+			return errs
+		}
+	}
+	return append(errs, field.Required(path.Child("resources"), "with lowerPriorityLoad "+string(args.LowerPriorityLoad)+
+		", at least one with a threshold and podQuery: the load of pods must be measured"))
 }
 
 // validateSource checks what depends on the source: the metrics API takes no queries, and has no deviations.
@@ -94,7 +111,8 @@ func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList
 		resource, resourcePath := &args.Resources[i], path.Child("resources").Index(i)
 		errs = append(errs, validateOneOf(resourcePath.Child("name"), resource.Name, string(v1.ResourceCPU),
 			string(v1.ResourceMemory))...)
-		if resource.Query != "" || resource.TimestampQuery != "" || resource.DeviationQuery != "" {
+		if resource.Query != "" || resource.TimestampQuery != "" || resource.DeviationQuery != "" || resource.PodQuery != "" ||
+			resource.PodTimestampQuery != "" {
 			errs = append(errs, field.Forbidden(resourcePath.Child("query"),
 				"the source MetricsServer takes no queries"))
 		}
@@ -332,6 +350,7 @@ func validateQueries(path *field.Path, resource *config.NodeLoadResource) field.
 	var errs field.ErrorList
 	for _, query := range []struct{ name, text string }{
 		{"query", resource.Query}, {"timestampQuery", resource.TimestampQuery}, {"deviationQuery", resource.DeviationQuery},
+		{"podQuery", resource.PodQuery}, {"podTimestampQuery", resource.PodTimestampQuery},
 	} {
 		if query.text != "" && strings.TrimSpace(query.text) == "" {
 			errs = append(errs, field.Invalid(path.Child(query.name), query.text, "must not be blank"))
@@ -345,6 +364,13 @@ func validateQueries(path *field.Path, resource *config.NodeLoadResource) field.
 	case resource.Query != "" && resource.TimestampQuery == "":
 		errs = append(errs, field.Required(path.Child("timestampQuery"), "with query, the time of its newest raw samples, such as "+
 			"max by (instance) (timestamp(node_load1)): what has no age does not count"))
+	}
+	if resource.PodQuery != "" && resource.PodTimestampQuery == "" {
+		errs = append(errs, field.Required(path.Child("podTimestampQuery"), "with podQuery, the time of its newest raw samples, such as "+
+			"max by (namespace, pod) (timestamp(container_cpu_usage_seconds_total))"))
+	}
+	if resource.PodQuery == "" && resource.PodTimestampQuery != "" {
+		errs = append(errs, field.Required(path.Child("podQuery"), "podTimestampQuery refers to it"))
 	}
 	if resource.Query != "" && resource.DeviationQuery == "" && resource.Strategy == config.NodeLoadRisk {
 		errs = append(errs, field.Required(path.Child("deviationQuery"), "the strategy Risk scores by the standard deviation of query"))

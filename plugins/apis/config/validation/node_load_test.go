@@ -105,6 +105,35 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		{name: "the shortest times", change: func(args *config.NodeLoadArgs) {
 			args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(100*time.Millisecond), lasting(time.Second), lasting(time.Second+1)
 		}},
+		{name: "the load of pods of a lower priority can be evicted", change: func(args *config.NodeLoadArgs) {
+			args.LowerPriorityLoad = config.NodeLoadLowerPriorityPreemptible
+			args.Resources[0].Threshold, args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = pointer.Int32(80), "use", "time"
+		}},
+		{
+			name: "it is not measured", change: func(args *config.NodeLoadArgs) {
+				args.LowerPriorityLoad = config.NodeLoadLowerPriorityIgnored
+				args.Resources[0].Threshold = pointer.Int32(80)
+			},
+			want: []string{"args.resources: Required value: with lowerPriorityLoad Ignored, at least one with a threshold and podQuery"},
+		},
+		{
+			name: "it is measured, and there is no threshold", change: func(args *config.NodeLoadArgs) {
+				args.LowerPriorityLoad = "Evicted"
+				args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = "use", "time"
+			},
+			want: []string{
+				`args.lowerPriorityLoad: Unsupported value: "Evicted": supported values: "Counts", "Preemptible", "Ignored"`,
+				"args.resources: Required value: with lowerPriorityLoad Evicted, at least one with a threshold and podQuery",
+			},
+		},
+		{
+			name: "a query for pods without a time", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodQuery = "use" },
+			want: []string{"args.resources[0].podTimestampQuery: Required value: with podQuery, the time of its newest raw samples"},
+		},
+		{
+			name: "a time without a query for pods", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodTimestampQuery = "time" },
+			want: []string{"args.resources[0].podQuery: Required value: podTimestampQuery refers to it"},
+		},
 		{name: "the longest times", change: func(args *config.NodeLoadArgs) {
 			args.Prometheus.Timeout, args.RefreshInterval, args.MaxSampleAge = lasting(time.Minute), lasting(10*time.Minute), lasting(time.Hour)
 		}},
