@@ -110,6 +110,22 @@ var checks = map[string]func(*testing.T, *outcome){
 			o.expect(t, name, "default-scheduler", want)
 		}
 	},
+	"gpu.yaml": func(t *testing.T, o *outcome) {
+		packed, free := "gpu-1", "gpu-2"
+		if o.pods["single-1"].node == free {
+			packed, free = free, packed
+		}
+		o.expect(t, "training", "default-scheduler", free)
+		for name := range o.pods {
+			if strings.HasPrefix(name, "single-") {
+				o.expect(t, name, "default-scheduler", packed)
+			}
+			if strings.HasPrefix(name, "pod-") {
+				o.expect(t, name, "default-scheduler", "node-1", "node-2", "node-3", "node-4", "node-5")
+			}
+		}
+		o.expectBound(t, map[string]int{"default-scheduler": 19})
+	},
 	"node-filter.yaml": func(t *testing.T, o *outcome) {
 		for _, name := range []string{"database-1", "database-2", "database-3"} {
 			o.expect(t, name, "default-scheduler", "node-1", "node-3", "node-5")
