@@ -30,7 +30,11 @@ const wrong = `
   - {name: ExtensionPointLogger, args: {samplerate: 1, redact: 1, sampleRate: 1.5, namespaces: [A]}}
   - name: NodeLoad
     args:
-      prometheus: {endpoints: ["https://user:PASSWORD@example.com"], bearerTokenFile: PASSWORD, headers: [{name: X-Key, value: 7}]}
+      prometheus:
+        endpoints: ["https://user:PASSWORD@example.com"]
+        bearerTokenFile: PASSWORD
+        headers: [{name: X-Key, value: 7}]
+        matchers: [{label: a-b, operator: "=="}, {label: a, operator: =~, value: "("}]
       refreshInterval: 15
 `
 
@@ -44,6 +48,9 @@ var wrongErrors = []string{
 	".pluginConfig[1].args.refreshInterval: Invalid value: 15: must be a duration with its unit, such as 30s or 5m",
 	".pluginConfig[1].args.prometheus.endpoints[0]: Forbidden: a user and a password in a URL are not kept secret",
 	".pluginConfig[1].args.prometheus.bearerTokenFile: Invalid value: (not shown): must be the absolute path of a file",
+	`.pluginConfig[1].args.prometheus.matchers[0].label: Invalid value: "a-b": must be the name of a label in Prometheus`,
+	`.pluginConfig[1].args.prometheus.matchers[0].operator: Unsupported value: "==": supported values: "=", "!=", "=~", "!~"`,
+	`.pluginConfig[1].args.prometheus.matchers[1].value: Invalid value: "(": must be a regular expression of RE2: `,
 }
 
 // result holds the output and the exit code of a command.
