@@ -70,13 +70,13 @@ func loadOf(object, resource, without string) string {
 }
 
 // startKWOK starts KWOK, which also serves the metrics of its nodes.
-func (c *ControlPlane) startKWOK(ctx context.Context, executable string) error {
+func (c *ControlPlane) startKWOK(ctx context.Context, executable, objects string) error {
 	kubeconfig, err := c.writeKubeconfig("kwok.kubeconfig", "kwok", adminGroup)
 	if err != nil {
 		return err
 	}
-	config, err := c.write("kwok.yaml", fmt.Appendf(nil, loadMetrics, fmt.Sprintf(metricsPath, "{nodeName}"),
-		loadOf("node", "cpu", "0.2"), loadOf("node", "memory", "0.2"), loadOf("pod", "cpu", "0.0")))
+	config, err := c.write("kwok.yaml", []byte(fmt.Sprintf(loadMetrics, fmt.Sprintf(metricsPath, "{nodeName}"),
+		loadOf("node", "cpu", "0.2"), loadOf("node", "memory", "0.2"), loadOf("pod", "cpu", "0.0"))+objects))
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ type Options struct {
 	Etcd, KubeAPIServer, KWOK string
 	// APIServerArguments follow the API server's own, which they override.
 	APIServerArguments []string
+	// KWOKConfig are further objects for KWOK, as YAML, such as the stages of pods instead of KWOK's own.
+	KWOKConfig string
 	// Parent is the directory for that of the run; empty is the system's directory for temporary files.
 	Parent string
 	// Progress receives a line for each start; it may be nil.
@@ -127,7 +129,7 @@ func (c *ControlPlane) start(ctx context.Context, options Options) error {
 	if err := c.startAPIServer(ctx, options.KubeAPIServer, etcd, options.APIServerArguments); err != nil {
 		return err
 	}
-	return c.startKWOK(ctx, options.KWOK)
+	return c.startKWOK(ctx, options.KWOK, options.KWOKConfig)
 }
 
 // connect creates the administrator's kubeconfig and client.

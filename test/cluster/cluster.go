@@ -31,6 +31,8 @@ type Shared struct {
 	AuditPolicy string
 	// Aggregation enables the API server to forward requests to the API servers of APIServices.
 	Aggregation bool
+	// KWOKConfig is as in localcluster.Options.
+	KWOKConfig string
 	// AdmissionConfiguration is a file that configures the API server's admission plugins, or empty.
 	AdmissionConfiguration string
 
@@ -87,7 +89,7 @@ func (s *Shared) start(t testing.TB) {
 	t.Helper()
 	options := localcluster.Options{
 		Etcd: Program(t, "ETCD"), KubeAPIServer: Program(t, "KUBE_APISERVER"), KWOK: Program(t, "KWOK"),
-		Progress: os.Stdout,
+		KWOKConfig: s.KWOKConfig, Progress: os.Stdout,
 	}
 	var err error
 	// Other tests need it too, so it is not the test's directory.

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package badday runs a cluster with Kubernetes' controllers while spot nodes come and go, Deployments roll and jobs end.
+package badday
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/informers"
+	corelisters "k8s.io/client-go/listers/core/v1"
+
+	"kube-scheduler-fork/build/localcluster"
+	"kube-scheduler-fork/build/localcluster/supervisor"
+	"kube-scheduler-fork/test/cluster"
+)
+
+var duration = flag.Duration("duration", 10*time.Minute, "how long the day is")
+
+const (
+	// onDemand and spot are the numbers of nodes; half of the spot nodes go at once.
+	onDemand, spot = 120, 80
+	// tick is the interval of the checks, and patience the number of checks in which a pod is Pending although a node
+	// has room for it, after which it should have been bound: longer than the longest back-off.
+	tick, patience = 5 * time.Second, 5
+	// lasts is the annotation of a job's pods with their duration.
+	lasts = "badday/lasts"
+)
+
+// podStages are those of KWOK's pods: pods of a Job run for as long as their annotation says.
+const podStages = `---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: runs}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+      - {key: .status.phase, operator: In, values: [Pending]}
+  next:
+    statusTemplate: |
+      phase: Running
+      startTime: {{ Now | Quote }}
+      conditions:
+        - {type: Ready, status: "True", lastTransitionTime: {{ Now | Quote }}}
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: ends}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+      - {key: .metadata.deletionTimestamp, operator: DoesNotExist}
+      - {key: .status.phase, operator: In, values: [Running]}
+      - {key: '.metadata.annotations["` + lasts + `"]', operator: Exists}
+  delay:
+    durationMilliseconds: 60000
+    durationFrom: {expressionFrom: '.metadata.annotations["` + lasts + `"]'}
+  next:
+    statusTemplate: |
+      phase: Succeeded
+---
+apiVersion: kwok.x-k8s.io/v1alpha1
+kind: Stage
+metadata: {name: goes}
+spec:
+  resourceRef: {apiGroup: v1, kind: Pod}
+  selector:
+    matchExpressions:
+      - {key: .metadata.deletionTimestamp, operator: Exists}
+  next: {delete: true}
+`
+
+var shared = cluster.Shared{KWOKConfig: podStages}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	cluster.Main(m, &shared)
+}
+
+// day is the state of the checks.
+type day struct {
+	*cluster.Cluster
+	pods  corelisters.PodLister
+	nodes corelisters.NodeLister
+	// late counts the checks in a row in which a node had room for a pending pod.
+	late map[types.UID]int
+	// preemptors are pods for which others were evicted.
+	preemptors map[string]bool
+	random     *rand.Rand
+	jobs       int
+}
+
+func TestBadDay(t *testing.T) {
+	t.Chdir("../../..")
+	d := &day{Cluster: shared.Get(t), late: map[types.UID]int{}, preemptors: map[string]bool{}, random: rand.New(rand.NewPCG(1, 2))}
+	d.addNodes(t, "on-demand", onDemand)
+	d.addNodes(t, "spot", spot)
+	d.startControllers(t)
+	scheduler := d.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), d.configuration(t))
+	d.deploy(t)
+	began, measured, steps := time.Now(), []usage(nil), 0
+	for time.Since(began) < *duration {
+		next := time.Now().Add(tick)
+		d.step(t, steps)
+		steps++
+		d.check(t)
+		measured = append(measured, d.measure(t, scheduler))
+		time.Sleep(time.Until(next))
+	}
+	d.checkEvictions(t)
+	for _, line := range strings.Split(d.metrics(t, scheduler), "\n") {
+		if strings.HasPrefix(line, "scheduler_queue_incoming_pods_total") || strings.HasPrefix(line, "scheduler_schedule_attempts_total") {
+			t.Log(line)
+		}
+	}
+	// In the first quarter, caches fill.
+	second, last := least(measured[len(measured)/4:len(measured)/2]), least(measured[len(measured)*3/4:])
+	t.Logf("in the second and in the last quarter: %+v and %+v", second, last)
+	if last.heap > 1.3*second.heap+10<<20 || last.goroutines > second.goroutines+20 || last.files > second.files+20 {
+		t.Errorf("it grows: from %+v to %+v", second, last)
+	}
+}
+
+// addNodes creates nodes with 8 CPUs of a kind, with names that no earlier node had.
+func (d *day) addNodes(t *testing.T, kind string, count int) {
+	t.Helper()
+	var nodes []*corev1.Node
+	for range count {
+		nodes = append(nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprintf("%s-%08x", kind, d.random.Uint32()), Labels: map[string]string{"capacity": kind},
+		}})
+	}
+	d.CreateNodes(t, nodes...)
+}
+
+func (d *day) startControllers(t *testing.T) {
+	t.Helper()
+	processes, err := supervisor.New(t.TempDir(), &tls.Config{MinVersion: tls.VersionTLS12}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(processes.Failure(), processes.Stop()); err != nil {
+			t.Error(err)
+		}
+		d.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs,priorityclasses", "--all", "--wait=false")
+	})
+	_, _, err = processes.Start(t.Context(), supervisor.Component{
+		Name: "kube-controller-manager", Executable: cluster.Program(t, "KUBE_CONTROLLER_MANAGER"), Next: "read what its log says",
+		Environment: []string{"HOME=" + processes.Folder()},
+		Arguments: func(int) []string {
+			return []string{"--kubeconfig=" + d.Kubeconfig(), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400",
+				"--controllers=deployment,replicaset,job,ttl-after-finished,nodelifecycle,podgc"}
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	factory := informers.NewSharedInformerFactory(d.Client(), 0)
+	d.pods, d.nodes = factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister()
+	factory.Start(t.Context().Done())
+	factory.WaitForCacheSync(t.Context().Done())
+}
+
+// configuration writes one with a share of pods on spot nodes, groups with one pod on a node, and measured load.
+func (d *day) configuration(t *testing.T) string {
+	t.Helper()
+	endpoint := "http://" + cluster.FreeAddress(t, "127.0.0.1")
+	prometheus, err := d.StartPrometheus(t.Context(), cluster.Program(t, "PROMETHEUS"), endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := prometheus.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "scheduler.yaml")
+	cluster.Write(t, file, `apiVersion: kubescheduler.config.k8s.io/v1beta3
+kind: KubeSchedulerConfiguration
+clientConnection: {qps: 200, burst: 400}
+profiles:
+  - schedulerName: default-scheduler
+    plugins:
+      multiPoint:
+        enabled: [{name: NodeFilter, weight: 20}, {name: WorkloadTopology}, {name: NodeLoad, weight: 5}]
+    pluginConfig:
+      - name: NodeFilter
+        args:
+          defaultAction: Allow
+          rules:
+            - {name: web-on-spot, action: Share, minPercent: 60, maxPercent: 80, whenUnsatisfiable: DoNotSchedule,
+               nodeSelector: {matchLabels: {capacity: spot}}, podSelector: {matchLabels: {app: web}}}
+      - name: WorkloadTopology
+        args: {maxPerNode: 1}
+      - name: NodeLoad
+        args: {prometheus: {endpoints: ["`+endpoint+`"]}, resources: [{name: cpu}, {name: memory}]}
+`)
+	return file
+}
+
+// newPod describes a pod that requests CPUs.
+func newPod(app, cpu string, annotations ...string) corev1.PodTemplateSpec {
+	pod := localcluster.NewPod("", corev1.DefaultSchedulerName)
+	pod.Labels, pod.Annotations = map[string]string{"app": app}, map[string]string{}
+	for i := 0; i < len(annotations); i += 2 {
+		pod.Annotations[annotations[i]] = annotations[i+1]
+	}
+	pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse(cpu)
+	return corev1.PodTemplateSpec{ObjectMeta: pod.ObjectMeta, Spec: pod.Spec}
+}
+
+// deploy creates the Deployments. One has 220 pods that exclude each other on a node, so some always wait.
+func (d *day) deploy(t *testing.T) {
+	t.Helper()
+	_, err := d.Client().SchedulingV1().PriorityClasses().Create(t.Context(), &schedulingv1.PriorityClass{
+		ObjectMeta: metav1.ObjectMeta{Name: "high"}, Value: 1000,
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for app, of := range map[string]struct {
+		replicas int32
+		pod      corev1.PodTemplateSpec
+	}{
+		"web": {120, newPod("web", "1")}, "api": {200, newPod("api", "1")}, "apart": {220, newPod("apart", "100m", "workload-topology.scheduler/job", "apart")},
+	} {
+		if _, err := d.Client().AppsV1().Deployments("default").Create(t.Context(), newDeployment(app, of.replicas, of.pod), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// step does what is due: jobs all the time, a roll every minute, and half of the spot nodes go for one of two minutes.
+func (d *day) step(t *testing.T, number int) {
+	t.Helper()
+	every := func(interval time.Duration, at time.Duration) bool {
+		return time.Duration(number)*tick%interval == at
+	}
+	if every(10*time.Second, 0) {
+		d.run(t, "job", "3", "", time.Duration(20+d.random.IntN(281))*time.Second)
+	}
+	if every(30*time.Second, 0) {
+		d.run(t, "high", "4", "high", time.Minute)
+	}
+	if every(time.Minute, 0) {
+		d.Kubectl(t, t.Context(), "rollout", "restart", "deployment/api")
+	}
+	if every(2*time.Minute, time.Minute) {
+		nodes, err := d.nodes.List(labels.SelectorFromSet(labels.Set{"capacity": "spot"}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, node := range nodes[:spot/2] {
+			if err := d.Client().CoreV1().Nodes().Delete(t.Context(), node.Name, metav1.DeleteOptions{}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if number > 0 && every(2*time.Minute, 0) {
+		d.addNodes(t, "spot", spot/2)
+	}
+}
+
+// run creates a Job with ten pods.
+func (d *day) run(t *testing.T, kind, cpu, class string, last time.Duration) {
+	t.Helper()
+	pods, kept := int32(10), int32(10)
+	d.jobs++
+	pod := newPod(kind, cpu, lasts, last.String())
+	pod.Spec.RestartPolicy, pod.Spec.PriorityClassName = corev1.RestartPolicyNever, class
+	_, err := d.Client().BatchV1().Jobs("default").Create(t.Context(), &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("%s-%d", kind, d.jobs)},
+		Spec:       batchv1.JobSpec{Parallelism: &pods, Completions: &pods, TTLSecondsAfterFinished: &kept, Template: pod},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// check fails the test if a pod stays Pending although a node has had room for it for long.
+func (d *day) check(t *testing.T) {
+	t.Helper()
+	pods, err := d.pods.List(labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes, err := d.nodes.List(labels.Everything())
+	if err != nil {
+		t.Fatal(err)
+	}
+	free, apart := map[string]int64{}, map[string]bool{}
+	for _, node := range nodes {
+		if localcluster.NodeReady(node) && len(node.Spec.Taints) == 0 && node.DeletionTimestamp == nil {
+			free[node.Name] = node.Status.Allocatable.Cpu().MilliValue()
+		}
+	}
+	pending, seen := 0, map[types.UID]bool{}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded {
+			free[pod.Spec.NodeName] -= cpuOf(pod)
+			apart[pod.Spec.NodeName] = apart[pod.Spec.NodeName] || pod.Labels["app"] == "apart"
+		}
+	}
+	for _, pod := range pods {
+		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil {
+			continue
+		}
+		pending++
+		for node, cpu := range free {
+			if cpu >= cpuOf(pod) && !(pod.Labels["app"] == "apart" && apart[node]) {
+				seen[pod.UID] = true
+				if d.late[pod.UID]++; d.late[pod.UID] == patience {
+					t.Errorf("pod %s is Pending although node %s has room: %s", pod.Name, node, cluster.WhyPending(pod))
+				}
+				break
+			}
+		}
+	}
+	maps.DeleteFunc(d.late, func(uid types.UID, _ int) bool { return !seen[uid] })
+	t.Logf("%d nodes, %d pods, %d Pending, of which nodes have room for %d", len(nodes), len(pods), pending, len(seen))
+}
+
+func cpuOf(pod *corev1.Pod) int64 {
+	return pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue()
+}
+
+// checkEvictions fails the test if a pod was evicted for one of no higher priority, or for one that was not bound.
+func (d *day) checkEvictions(t *testing.T) {
+	t.Helper()
+	events, err := d.Client().CoreV1().Events("default").List(t.Context(), metav1.ListOptions{FieldSelector: "reason=Preempted"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range events.Items {
+		by := strings.Fields(strings.TrimPrefix(event.Message, "Preempted by default/"))[0]
+		d.preemptors[by] = true
+		if !strings.HasPrefix(by, "high-") || strings.HasPrefix(event.InvolvedObject.Name, "high-") {
+			t.Errorf("%s: %s", event.InvolvedObject.Name, event.Message)
+		}
+	}
+	for name := range d.preemptors {
+		if pod, err := d.pods.Pods("default").Get(name); err == nil && pod.Spec.NodeName == "" {
+			t.Logf("%s, for which pods were evicted, is Pending: %s", name, cluster.WhyPending(pod))
+		}
+	}
+	t.Logf("%d pods were evicted for %d", len(events.Items), len(d.preemptors))
+}
+
+// usage is what the scheduler holds.
+type usage struct{ heap, goroutines, files float64 }
+
+func (d *day) metrics(t *testing.T, scheduler *localcluster.Scheduler) string {
+	t.Helper()
+	content, err := d.Get(t.Context(), scheduler.URL()+"/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (d *day) measure(t *testing.T, scheduler *localcluster.Scheduler) (u usage) {
+	t.Helper()
+	for _, line := range strings.Split(d.metrics(t, scheduler), "\n") {
+		for name, to := range map[string]*float64{"go_memstats_heap_inuse_bytes": &u.heap, "go_goroutines": &u.goroutines, "process_open_fds": &u.files} {
+			if value, found := strings.CutPrefix(line, name+" "); found {
+				if _, err := fmt.Sscan(value, to); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	return u
+}
+
+// least returns the least of each value: garbage is in the others.
+func least(of []usage) usage {
+	u := of[0]
+	for _, other := range of {
+		u = usage{min(u.heap, other.heap), min(u.goroutines, other.goroutines), min(u.files, other.files)}
+	}
+	return u
+}
+
+func newDeployment(app string, replicas int32, pod corev1.PodTemplateSpec) *appsv1.Deployment {
+	return &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: app},
+		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod},
+	}
+}
