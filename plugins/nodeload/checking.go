@@ -115,6 +115,14 @@ func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 		if found == 0 && len(v.nodes) > 0 {
 			problems = append(problems, fmt.Errorf("%s is not measured on any node; next: check the query's answer in Prometheus, and nodeMatch", name))
 		}
+		if pods := pl.resources[r].askedOfPods; pods.Pods {
+			count := len(v.snapshot.Pods(pods))
+			fmt.Fprintf(out, "%s: measured for %d pods\n", name, count)
+			if count == 0 {
+				problems = append(problems, fmt.Errorf("%s is not measured for any pod; next: check the answers to podQuery and "+
+					"podTimestampQuery in Prometheus: their series need the labels namespace and pod", name))
+			}
+		}
 	}
 	if s := v.snapshot; s.Unmatched > 0 && len(v.nodes) > 0 {
 		problems = append(problems, fmt.Errorf("%d series match no node, for example the one with %s=%q; next: check nodeMatch",

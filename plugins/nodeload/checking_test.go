@@ -55,6 +55,26 @@ func TestCheckSources(t *testing.T) {
 	}
 }
 
+// TestCheckSourcesOfPods checks that a query for pods without an answer is a problem although the nodes are measured.
+func TestCheckSourcesOfPods(t *testing.T) {
+	server := httptest.NewServer(prometheus("node-0", "node-1"))
+	defer server.Close()
+	resource := cpu(80)
+	resource.PodQuery, resource.PodTimestampQuery = "use", "time"
+	args := arguments(resource)
+	args.Prometheus.Endpoints = []string{server.URL}
+	w := newWorld(t, args, nil)
+	var out strings.Builder
+	// The server's answer is one to the first query only.
+	err := w.plugin.CheckSources(context.Background(), nodes(2), &out)
+	if want := "cpu: measured for 0 pods\n"; !strings.Contains(out.String(), want) {
+		t.Errorf("there is no %q in\n%s", want, out.String())
+	}
+	if want := "cpu is not measured for any pod; next: check the answers to podQuery"; err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 func TestCheckSourcesErrors(t *testing.T) {
 	server := httptest.NewServer(http.NotFoundHandler())
 	server.Close()

@@ -250,6 +250,8 @@ func TestEndedPod(t *testing.T) {
 	want("10 %")
 	w.clock.SetTime(epoch.Add(time.Hour))
 	measure(0.1)
+	w.clock.Step(time.Minute)
+	measure(0.1)
 	if got := len(w.plugin.gone); got != 0 {
 		t.Errorf("ended pods of %d nodes are remembered after an hour", got)
 	}

@@ -41,13 +41,13 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 		estimates: make([]float64, len(pl.resources)), blind: make([]bool, len(pl.resources)),
 	}
 	c.oldest = v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
-	known := v.owners[ownerOf(pod)]
+	owner := ownerOf(pod)
 	for r := range pl.resources {
 		resource := &pl.resources[r]
 		if !resource.filters && resource.weight == 0 || !resource.estimator.concerns(pod) {
 			continue
 		}
-		c.estimates[r] = resource.estimator.estimate(pod, known.scale(r))
+		c.estimates[r] = resource.estimator.estimate(pod, v.scale(owner, r))
 		c.blind[r] = v.blind(r, c.oldest, pl.minFreshPercent)
 		if resource.filters && !c.exempt {
 			c.filters = append(c.filters, r)

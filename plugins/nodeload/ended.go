@@ -19,8 +19,6 @@ const (
 	leaving       = running - 1
 	// leastMeasured is the least share of a window for which a pod must have run before its use is taken as measured.
 	leastMeasured = 0.2
-	// mostEnded is the maximum number of ended pods of a node; the newest count.
-	mostEnded = 1000
 )
 
 // run is a pod with its end, in nanoseconds since 1970.
@@ -48,7 +46,7 @@ func (v *view) until(pod *v1.Pod, end int64) run {
 			continue
 		}
 		window := v.resources[r].window
-		sample, found := v.snapshot.Pod(v.resources[r].askedOfPods, pod.Namespace, pod.Name)
+		sample, found := v.snapshot.Pods(v.resources[r].askedOfPods)[pod.Namespace+"/"+pod.Name]
 		share := 1 - lacking(startOf(pod, window, v.made), running, sample.At, window)
 		if found && sample.At >= v.oldest && share >= leastMeasured {
 			of.used[r] = sample.Value / share
@@ -59,37 +57,23 @@ func (v *view) until(pod *v1.Pod, end int64) run {
 
 // watch remembers the pods that end from now on.
 func (pl *NodeLoad) watch(pods cache.SharedInformer) {
-	pods.AddEventHandler(cache.ResourceEventHandlerFuncs{
-		UpdateFunc: func(before, after interface{}) {
-			if after.(*v1.Pod).Status.Phase != v1.PodRunning {
-				pl.ended(before)
-			}
+	pods.AddEventHandler(cache.FilteringResourceEventHandler{
+		FilterFunc: func(obj interface{}) bool {
+			pod, is := obj.(*v1.Pod)
+			return is && pod.Spec.NodeName != "" && pod.Status.Phase == v1.PodRunning
 		},
-		DeleteFunc: func(obj interface{}) {
-			if unknown, is := obj.(cache.DeletedFinalStateUnknown); is {
-				obj = unknown.Obj
-			}
-			pl.ended(obj)
-		},
+		Handler: cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj interface{}) { pl.ended(obj.(*v1.Pod)) }},
 	})
 }
 
-// ended remembers a pod that ran until now.
-func (pl *NodeLoad) ended(obj interface{}) {
-	pod, is := obj.(*v1.Pod)
-	if !is || pod.Status.Phase != v1.PodRunning || pod.Spec.NodeName == "" {
-		return
-	}
+// ended remembers a pod that ran until now. In the mode Preemptible, a preemptor may wait for this.
+func (pl *NodeLoad) ended(pod *v1.Pod) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	known, node := pl.gone[pod.Spec.NodeName], pod.Spec.NodeName
-	if len(known) >= mostEnded {
-		known = known[1:]
-	}
-	v := pl.current()
+	v, node := pl.current(), pod.Spec.NodeName
+	known := pl.gone[node]
 	pl.gone[node] = append(known[:len(known):len(known)], v.until(pod, pl.clock.Now().UnixNano()))
 	v.setGone(node, pl.gone[node])
-	// A preemptor waits for this, and not for the next refresh.
 	if pl.PreFilterExtensions() != nil && pl.move != nil && v.noted(v.find(node)) {
 		pl.move(moved)
 	}
@@ -102,10 +86,11 @@ func (v *view) setGone(node string, runs []run) {
 	}
 }
 
-// inheritGone sets the ended pods that a view needs, and forgets those that no measurement contains. pl.mu is held.
-func (pl *NodeLoad) inheritGone(v *view) {
+// inheritGone sets the ended pods of a view, and forgets those that neither it nor the previous one measured. pl.mu is
+// held.
+func (pl *NodeLoad) inheritGone(v, before *view) {
 	for node, known := range pl.gone {
-		for len(known) > 0 && known[0].end < v.made-int64(pl.maxSampleAge)-2*pl.longest {
+		for len(known) > 0 && known[0].end < v.settledAt && known[0].end < before.settledAt {
 			known = known[1:]
 		}
 		if pl.gone[node] = known; len(known) == 0 {

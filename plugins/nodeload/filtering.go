@@ -12,7 +12,8 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// margin is the share of the capacity by which preemption must cool a node below a threshold.
+// margin is the share of the capacity by which preemption must cool a node below a threshold: the next measurement may be
+// a little higher, and must not evict more pods.
 const margin = 0.01
 
 // PreFilter begins the cycle with the view that Filter and Score use.
@@ -67,13 +68,14 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 		return nil
 	}
 	loads := c.view.loads(nodeInfo)
+	less := 0.0
 	if len(c.removed) > 0 {
-		loads = pl.cooled(loads)
+		less, loads = margin, append([]load(nil), loads...)
 		for _, of := range c.removed {
 			c.view.add(loads, of, 1)
 		}
 	}
-	r, why := pl.verdict(c, loads)
+	r, why := pl.verdict(c, loads, less)
 	if why == "" {
 		return nil
 	}
@@ -92,36 +94,29 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 
 // opens reports whether a node would pass without the use of the pods of a lower priority, as far as it is measured.
 func (pl *NodeLoad) opens(c *cycle, pod *v1.Pod, nodeInfo *framework.NodeInfo, loads []load) bool {
-	loads = pl.cooled(loads)
+	less := 0.0
+	if pl.PreFilterExtensions() != nil {
+		less = margin
+	}
+	loads = append([]load(nil), loads...)
 	for _, podInfo := range nodeInfo.Pods {
 		if pointer.Int32Deref(podInfo.Pod.Spec.Priority, 0) < pointer.Int32Deref(pod.Spec.Priority, 0) {
 			c.view.add(loads, c.view.now(podInfo.Pod), -1)
 			c.view.add(loads, c.view.until(podInfo.Pod, leaving), 1)
 		}
 	}
-	_, why := pl.verdict(c, loads)
+	_, why := pl.verdict(c, loads, less)
 	return why == ""
 }
 
-// cooled returns a copy of loads for a node from which pods are removed. Preemption must cool it by the margin more than
-// to the threshold: the next measurement may be a little higher, and must not evict more pods.
-func (pl *NodeLoad) cooled(loads []load) []load {
-	loads = append([]load(nil), loads...)
-	for r := range loads {
-		if pl.PreFilterExtensions() != nil {
-			loads[r].inFlight += margin
-		}
-	}
-	return loads
-}
-
-// verdict returns the resource for which a node is rejected, and the reason; empty if it passes.
-func (pl *NodeLoad) verdict(c *cycle, loads []load) (r int, why string) {
+// verdict returns the resource for which a node is rejected, and the reason; empty if it passes. The thresholds are lower
+// by less.
+func (pl *NodeLoad) verdict(c *cycle, loads []load, less float64) (r int, why string) {
 	for _, r := range c.filters {
 		if c.blind[r] {
 			continue
 		}
-		if why := pl.closed(r, &loads[r], c.oldest); why != "" {
+		if why := pl.closed(r, &loads[r], c.oldest, less); why != "" {
 			return r, why
 		}
 	}
@@ -130,14 +125,14 @@ func (pl *NodeLoad) verdict(c *cycle, loads []load) (r int, why string) {
 
 // closed returns the reason why a load closes a node; empty if it does not. The texts are constant: the scheduler
 // writes them to the condition of a pending pod, and sends an update whenever they differ from the last attempt's.
-func (pl *NodeLoad) closed(r int, known *load, oldest int64) string {
+func (pl *NodeLoad) closed(r int, known *load, oldest int64, less float64) string {
 	resource := &pl.resources[r]
 	switch {
 	case known.at < oldest:
 		if pl.closedOnStale {
 			return resource.unmeasured
 		}
-	case exceeds(known.now(), resource.threshold):
+	case exceeds(known.now()+less, resource.threshold):
 		return resource.hot
 	}
 	return ""

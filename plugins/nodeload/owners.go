@@ -23,8 +23,8 @@ const (
 	noise = 0.03 * 0.03
 	// uncertain is the variance of a scale of which nothing is known, and drift the variance that a refresh adds.
 	uncertain, drift = 1.0, 0.001
-	// mostOwners is the maximum number of owners with a scale.
-	mostOwners = 10000
+	// mostScales is the maximum number of scales that are remembered.
+	mostScales = 20000
 	// jobsAge and othersAge are how long an owner is remembered without a pod: jobs may run once a day.
 	jobsAge, othersAge = int64(25 * time.Hour), int64(time.Hour)
 )
@@ -50,105 +50,82 @@ func ownerOf(pod *v1.Pod) owner {
 	return owner{pod.Namespace, controller.Kind, name}
 }
 
-// learned has what is known about the pods of an owner. It never changes once its view is in use.
-type learned struct {
-	scales []scale // by resource
+// scaleKey is an owner and the index of a resource.
+type scaleKey struct {
+	owner
+	resource int
+}
+
+// scale never changes once its view is in use.
+type scale struct {
+	value, variance float64
 	// seen is the time of the last view with a pod of the owner, in nanoseconds since 1970.
 	seen int64
 }
 
-type scale struct{ value, variance float64 }
-
-// scale returns the scale of a resource; 1 if nothing is known.
-func (known *learned) scale(r int) float64 {
-	if known == nil {
-		return 1
+// scale returns the scale of a resource for the pods of an owner; 1 if nothing is known.
+func (v *view) scale(of owner, r int) float64 {
+	if known := v.scales[scaleKey{of, r}]; known != nil {
+		return known.value
 	}
-	return known.scales[r].value
+	return 1
 }
 
-// change is the expected change of a node's measurement, as a share of the capacity: parts to be multiplied by scales.
-type change map[*scale]float64
-
-// learn sets the owners of a view, from those of the previous one and from the changes of the measurements since.
+// learn sets the scales of a view, from those of the previous one and from the changes of the measurements since.
 func (v *view) learn(before *view, pods []*v1.Pod) {
-	v.owners = make(map[owner]*learned, len(before.owners))
-	for of, known := range before.owners {
-		if unseen := v.made - known.seen; unseen < othersAge || of.kind == "Job" && unseen < jobsAge {
-			v.owners[of] = &learned{append([]scale(nil), known.scales...), known.seen}
-			for r := range known.scales {
-				v.owners[of].scales[r].variance = math.Min(uncertain, known.scales[r].variance+drift)
-			}
+	v.scales = make(map[scaleKey]*scale, len(before.scales))
+	for key, s := range before.scales {
+		if unseen := v.made - s.seen; unseen < othersAge || key.kind == "Job" && unseen < jobsAge {
+			v.scales[key] = &scale{s.value, math.Min(uncertain, s.variance+drift), s.seen}
 		}
 	}
-	changes := make([]change, len(v.nodes)*len(v.resources)) // by node, then by resource
+	runs := make([][]run, len(v.nodes))
 	for _, pod := range pods {
-		if known := v.owners[ownerOf(pod)]; known != nil {
-			known.seen = v.made
+		for r, of := 0, ownerOf(pod); r < len(v.resources); r++ {
+			if known := v.scales[scaleKey{of, r}]; known != nil {
+				known.seen = v.made
+			}
 		}
 		if number := v.find(pod.Spec.NodeName); number >= 0 && startOf(pod, v.window, v.made) > before.settledAt {
-			v.expect(before, number, run{pod: pod, end: running}, changes)
+			runs[number] = append(runs[number], run{pod: pod, end: running})
 		}
 	}
-	for number := range v.nodes {
-		for _, of := range *v.goneFrom(number) {
-			v.expect(before, number, of, changes)
-		}
-	}
-	for i := range changes {
-		if number, r := i/len(v.resources), i%len(v.resources); len(changes[i]) > 0 {
-			old := before.measured[before.find(v.nodes[number].Name)][r].measured
-			changes[i].correct(v.measured[number][r].measured - old)
-		}
-	}
-}
-
-// expect adds the change that is expected from a pod to those of its node.
-func (v *view) expect(before *view, number int, of run, changes []change) {
-	earlier, known := before.find(v.nodes[number].Name), v.known(ownerOf(of.pod))
-	for r := range v.resources {
-		l, resource, c := &v.measured[number][r], &v.resources[r], &changes[number*len(v.resources)+r]
-		if earlier < 0 || l.perUnit == 0 || before.measured[earlier][r].at == notMeasured || l.at <= before.measured[earlier][r].at {
-			continue
-		}
-		start := startOf(of.pod, resource.window, v.made)
-		share := lacking(start, of.end, before.measured[earlier][r].at, resource.window) - lacking(start, of.end, l.at, resource.window)
-		if by := share * l.share(resource.estimator.estimate(of.pod, 1)); by != 0 {
-			if *c == nil {
-				*c = change{}
+	for number, node := range v.nodes {
+		earlier, runs := before.find(node.Name), append(runs[number], *v.goneFrom(number)...)
+		for r := 0; r < len(v.resources) && len(runs) > 0 && earlier >= 0; r++ {
+			if from, to := &before.measured[earlier][r], &v.measured[number][r]; from.at != notMeasured && to.at > from.at {
+				v.correct(r, from, to, runs)
 			}
-			(*c)[&known.scales[r]] += by
 		}
 	}
 }
 
-// known returns what is known about an owner. Nothing is learned about pods without one, or if there are too many.
-func (v *view) known(of owner) *learned {
-	known, variance := v.owners[of], uncertain
-	if known != nil {
-		return known
+// correct corrects the scales of the owners of pods that ran on a node by the change of its load between two times.
+func (v *view) correct(r int, from, to *load, runs []run) {
+	resource, wrong, variance := &v.resources[r], to.measured-from.measured, noise
+	expected := map[*scale]float64{} // with the scale 1
+	for _, of := range runs {
+		start := startOf(of.pod, resource.window, v.made)
+		share := lacking(start, of.end, from.at, resource.window) - lacking(start, of.end, to.at, resource.window)
+		if s := v.known(scaleKey{ownerOf(of.pod), r}); share != 0 && s != nil {
+			expected[s] += share * to.share(resource.estimator.estimate(of.pod, 1))
+		}
 	}
-	if known = (&learned{make([]scale, len(v.resources)), v.made}); of != (owner{}) && len(v.owners) < mostOwners {
-		v.owners[of] = known
-	} else {
-		variance = 0
+	for s, change := range expected {
+		wrong -= change * s.value
+		variance += change * change * s.variance
 	}
-	for r := range known.scales {
-		known.scales[r] = scale{1, variance}
+	for s, change := range expected {
+		gain := change * s.variance / variance
+		s.value = math.Min(mostScale, math.Max(0, s.value+gain*wrong))
+		s.variance -= gain * change * s.variance
 	}
-	return known
 }
 
-// correct corrects the scales by the measured change.
-func (c change) correct(measured float64) {
-	variance := noise
-	for s, by := range c {
-		measured -= by * s.value
-		variance += by * by * s.variance
+// known returns a scale that can be corrected; nil without an owner, or if there are too many.
+func (v *view) known(key scaleKey) *scale {
+	if v.scales[key] == nil && key.owner != (owner{}) && len(v.scales) < mostScales {
+		v.scales[key] = &scale{1, uncertain, v.made}
 	}
-	for s, by := range c {
-		gain := by * s.variance / variance
-		s.value = math.Min(mostScale, math.Max(0, s.value+gain*measured))
-		s.variance -= gain * by * s.variance
-	}
+	return v.scales[key]
 }

@@ -118,35 +118,28 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 // TestForgetting checks that owners are forgotten: a Job's a day after its last pod, others earlier, and that there is a
 // maximum.
 func TestForgetting(t *testing.T) {
-	const job, deployment = "Job", "ReplicaSet"
-	w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "1"), "node-0", -1000), deployment, "runs"))
+	key := func(kind, name string) scaleKey { return scaleKey{owner{"test", kind, name}, 0} }
+	w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "1"), "node-0", -1000), "ReplicaSet", "runs"))
 	v := w.plugin.current()
-	v.owners = map[owner]*learned{}
-	add := func(kind, name string, ago time.Duration) {
-		v.known(owner{"test", kind, name}).seen = v.made - int64(ago)
+	v.scales = map[scaleKey]*scale{}
+	for key, unseen := range map[scaleKey]time.Duration{
+		key("ReplicaSet", "runs"): 0, key("ReplicaSet", "is gone"): time.Hour, key("Job", "nightly"): 24 * time.Hour,
+		key("Job", "weekly"): 7 * 24 * time.Hour,
+	} {
+		v.known(key).seen = v.made - int64(unseen)
 	}
-	add(deployment, "runs", 0)
-	add(deployment, "is gone", time.Hour)
-	add(job, "nightly", 24*time.Hour)
-	add(job, "weekly", 7*24*time.Hour)
 	w.clock.Step(time.Minute)
 	w.measure(nil)
 	v = w.plugin.current()
-	for of, want := range map[owner]bool{
-		{"test", deployment, "runs"}: true, {"test", deployment, "is gone"}: false,
-		{"test", job, "nightly"}: true, {"test", job, "weekly"}: false,
-	} {
-		if got := v.owners[of] != nil; got != want {
-			t.Errorf("%v: known is %v", of, got)
-		}
-	}
-	if got := v.owners[owner{"test", deployment, "runs"}].seen; got != w.clock.Now().UnixNano() {
+	if len(v.scales) != 2 || v.scales[key("Job", "nightly")] == nil || v.scales[key("ReplicaSet", "runs")] == nil {
+		t.Errorf("known are %v, want the Job that runs daily, and the ReplicaSet with a pod", v.scales)
+	} else if got := v.scales[key("ReplicaSet", "runs")].seen; got != w.clock.Now().UnixNano() {
 		t.Error("the owner of a pod that runs was not seen")
 	}
-	for i := 0; i < 2*mostOwners; i++ {
-		v.known(owner{"test", job, fmt.Sprint("job", i)})
+	for i := 0; i < 2*mostScales; i++ {
+		v.known(key("Job", fmt.Sprint("job", i)))
 	}
-	if got := len(v.owners); got != mostOwners {
-		t.Errorf("%d owners are known, want %d", got, mostOwners)
+	if got := len(v.scales); got != mostScales {
+		t.Errorf("%d owners are known, want %d", got, mostScales)
 	}
 }

@@ -49,7 +49,6 @@ type NodeLoad struct {
 	args            config.NodeLoadArgs
 	resources       []resource
 	maxSampleAge    time.Duration
-	longest         int64 // window, in nanoseconds
 	minFreshPercent int
 	neutralFallback bool
 	closedOnStale   bool
@@ -106,9 +105,6 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
-		if window := pl.resources[i].window; window > pl.longest {
-			pl.longest = window
-		}
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
 	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
@@ -145,7 +141,7 @@ func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now(), pl.maxSampleAge), pl.current()
-	pl.inheritGone(v)
+	pl.inheritGone(v, old)
 	pods := pl.allPods()
 	v.learn(old, pods)
 	pl.viewed.Store(v)

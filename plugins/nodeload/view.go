@@ -30,8 +30,8 @@ type view struct {
 	measured [][]load
 	// kept has the last computed *kept of each node, and gone its *[]run of ended pods.
 	kept, gone []atomic.Value
-	// owners has what is known about the pods of owners.
-	owners map[owner]*learned
+	// scales are those of the estimates of owners' pods.
+	scales map[scaleKey]*scale
 
 	// rejected is 1 for each node and resource for which a pod was rejected.
 	rejected []uint32
@@ -313,7 +313,7 @@ func (v *view) add(loads []load, of run, times float64) bool {
 	if of.end == running && first <= v.settledAt {
 		return false
 	}
-	inFlight, known := false, v.owners[ownerOf(of.pod)]
+	inFlight, owner := false, ownerOf(of.pod)
 	for r := range loads {
 		resource, l, start, end := &v.resources[r], &loads[r], first, of.end
 		if end == leaving && of.used[r] < 0 {
@@ -330,11 +330,11 @@ func (v *view) add(loads []load, of run, times float64) bool {
 		if lack == 0 || times == 0 {
 			continue
 		}
+		use := resource.estimator.estimate(of.pod, v.scale(owner, r))
 		if end != running && of.used[r] >= 0 {
-			l.inFlight += times * lack * l.share(of.used[r])
-		} else {
-			l.inFlight += times * lack * l.share(resource.estimator.estimate(of.pod, known.scale(r)))
+			use = of.used[r]
 		}
+		l.inFlight += times * lack * l.share(use)
 	}
 	return inFlight
 }

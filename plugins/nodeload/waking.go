@@ -88,7 +88,7 @@ func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 			if atomic.LoadUint32(note) == 0 {
 				continue
 			}
-			if v.blind(r, oldest, pl.minFreshPercent) || pl.closed(r, &loads[r], oldest) == "" {
+			if v.blind(r, oldest, pl.minFreshPercent) || pl.closed(r, &loads[r], oldest, 0) == "" {
 				atomic.StoreUint32(note, 0)
 				surely = true
 			}

@@ -140,9 +140,12 @@ func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 		}
 	}
 	snapshot := NewSnapshot(id, o.result.Received, o.resources, byNode)
-	for key, of := range t.pods {
-		if sample := o.resources[key.column].classify(of, &v1.Node{}, at); sample.Missing == Present {
-			snapshot.pods[key] = sample
+	for r, readings := range t.pods {
+		snapshot.pods = append(snapshot.pods, map[string]Sample{})
+		for pod, of := range readings {
+			if sample := o.resources[r].classify(of, &v1.Node{}, at); sample.Missing == Present {
+				snapshot.pods[r][pod] = sample
+			}
 		}
 	}
 	snapshot.Unmatched, snapshot.UnmatchedLabel, snapshot.UnmatchedExample = t.unmatched.rows, t.unmatched.label, t.unmatched.text()

@@ -80,25 +80,20 @@ type Snapshot struct {
 	UnmatchedLabel, UnmatchedExample string
 
 	columns map[Resource]int
-	pods    map[podKey]Sample // those that are not missing
+	pods    []map[string]Sample // by column
 }
 
-// podKey is the column of a resource whose query is about pods, and NAMESPACE/NAME.
-type podKey struct {
-	column int
-	name   string
-}
-
-// Pod returns the sample of a pod; false if it is missing.
-func (s *Snapshot) Pod(resource Resource, namespace, name string) (Sample, bool) {
-	column, known := s.Column(resource)
-	sample, found := s.pods[podKey{column, namespace + "/" + name}]
-	return sample, known && found
+// Pods returns the samples of a resource whose query is about pods, by NAMESPACE/NAME. None is missing.
+func (s *Snapshot) Pods(resource Resource) map[string]Sample {
+	if column, known := s.Column(resource); known && len(s.pods) > 0 {
+		return s.pods[column]
+	}
+	return nil
 }
 
 // NewSnapshot returns a snapshot of nodes with a sample for each of the resources. Its arguments must not change.
 func NewSnapshot(id uint64, taken time.Time, resources []Resource, nodes map[string][]Sample) *Snapshot {
-	s := &Snapshot{ID: id, Taken: taken, Nodes: nodes, columns: make(map[Resource]int, len(resources)), pods: map[podKey]Sample{}}
+	s := &Snapshot{ID: id, Taken: taken, Nodes: nodes, columns: make(map[Resource]int, len(resources))}
 	for i := range resources {
 		s.columns[resources[i].key()] = i
 	}

@@ -39,22 +39,22 @@ func TestPods(t *testing.T) {
 		[]source.Row{{Query: 1, Label: "team/timeless", Value: 1}},
 	)...)
 	want := Sample{Value: 2, At: start.Add(-10 * time.Second).UnixNano()}
-	if got, found := w.last().Pod(*pods, "team", "a"); !found || got != want {
+	if got, found := w.last().Pods(*pods)["team/a"]; !found || got != want {
 		t.Errorf("got %+v, %v, want %+v", got, found, want)
 	}
 	for _, name := range []string{"nan", "twice", "timeless", "other"} {
-		if got, found := w.last().Pod(*pods, "team", name); found {
+		if got, found := w.last().Pods(*pods)["team/"+name]; found {
 			t.Errorf("%s: got %+v, want none", name, got)
 		}
 	}
-	if _, found := w.last().Pod(s.Resources[0], "team", "a"); found {
+	if _, found := w.last().Pods(s.Resources[0])["team/a"]; found {
 		t.Error("a query for nodes returned a pod")
 	}
 	if got := w.last().Unmatched; got != 0 {
 		t.Errorf("%d series match no node, want 0", got)
 	}
 	w.answerWith(func(result *source.Result) { result.Failed = map[int]error{1: errDown} }, measuredRows(0, "node-1", 0.5, 0)...)
-	if _, found := w.last().Pod(*pods, "team", "a"); found || w.state().State != Degraded {
+	if _, found := w.last().Pods(*pods)["team/a"]; found || w.state().State != Degraded {
 		t.Errorf("after a failed query, the sample is still used, or the state is %s", w.state().State)
 	}
 }

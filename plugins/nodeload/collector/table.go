@@ -19,14 +19,14 @@ type table struct {
 	readings []reading
 	// unmatched has the rows that match no node, ambiguous those that match several.
 	unmatched, ambiguous refused
-	pods                 map[podKey]*reading
+	// pods has the readings of pods by NAMESPACE/NAME, for each resource.
+	pods []map[string]*reading
 	// unmatchedOf is the number of unmatched rows of each resource.
 	unmatchedOf []int
 }
 
 func newTable(nodes []*v1.Node, resources []Resource) *table {
-	t := &table{nodes: nodes, resources: resources, readings: make([]reading, len(nodes)*len(resources)), unmatchedOf: make([]int, len(resources)),
-		pods: map[podKey]*reading{}}
+	t := &table{nodes: nodes, resources: resources, readings: make([]reading, len(nodes)*len(resources)), unmatchedOf: make([]int, len(resources))}
 	made := map[config.NodeLoadMatchBy]*directory{}
 	for i := range resources {
 		by := resources[i].By
@@ -34,6 +34,7 @@ func newTable(nodes []*v1.Node, resources []Resource) *table {
 			made[by] = newDirectory(by, nodes)
 		}
 		t.directories = append(t.directories, made[by])
+		t.pods = append(t.pods, map[string]*reading{})
 	}
 	return t
 }
@@ -62,11 +63,11 @@ func (r *refused) text() string { return strings.ToValidUTF8(r.example, "\uFFFD"
 // add adds a row.
 func (t *table) add(row *source.Row) {
 	if t.resources[row.Query].Pods {
-		key := podKey{row.Query, row.Label}
-		if t.pods[key] == nil {
-			t.pods[key] = &reading{}
+		of := t.pods[row.Query]
+		if of[row.Label] == nil {
+			of[row.Label] = &reading{}
 		}
-		t.pods[key].note(row.Kind, row.Value)
+		of[row.Label].note(row.Kind, row.Value)
 		return
 	}
 	width, label := len(t.resources), t.resources[row.Query].Label
