@@ -163,7 +163,8 @@ func (d *day) startControllers(t *testing.T) {
 		if err := errors.Join(processes.Failure(), processes.Stop()); err != nil {
 			t.Error(err)
 		}
-		d.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs,priorityclasses", "--all", "--wait=false")
+		d.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs", "--all", "--wait=false")
+		d.Kubectl(t, context.Background(), "delete", "priorityclass", "high")
 	})
 	_, _, err = processes.Start(t.Context(), supervisor.Component{
 		Name: "kube-controller-manager", Executable: cluster.Program(t, "KUBE_CONTROLLER_MANAGER"), Next: "read what its log says",
@@ -258,7 +259,7 @@ func (d *day) step(t *testing.T, number int) {
 		return time.Duration(number)*tick%interval == at
 	}
 	if every(10*time.Second, 0) {
-		d.run(t, "job", "3", "", time.Duration(20+d.random.IntN(281))*time.Second)
+		d.run(t, "job", "4", "", time.Duration(20+d.random.IntN(281))*time.Second)
 	}
 	if every(30*time.Second, 0) {
 		d.run(t, "high", "4", "high", time.Minute)
