@@ -354,7 +354,10 @@ func (d *day) checkEvictions(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, event := range events.Items {
-		by := strings.Fields(strings.TrimPrefix(event.Message, "Preempted by default/"))[0]
+		by := ""
+		if event.Related != nil {
+			by = event.Related.Name
+		}
 		d.preemptors[by] = true
 		if !strings.HasPrefix(by, "high-") || strings.HasPrefix(event.InvolvedObject.Name, "high-") {
 			t.Errorf("%s: %s", event.InvolvedObject.Name, event.Message)
