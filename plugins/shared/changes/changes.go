@@ -24,7 +24,8 @@ type Observer interface {
 	PodRemoved(node *v1.Node, pod *v1.Pod)
 }
 
-// Follower holds the nodes and pods that an observer has received. It must not be used in parallel: a plugin calls
+// Follower holds the nodes and pods that an observer has received. After the first call of Follow, the snapshot makes it
+// follow larger changes even if no cycle does, so that it holds few nodes and pods that are gone. It must not be used in parallel: a plugin calls
 // Follow at the beginning of a cycle, and cycles do not run in parallel, neither in the scheduler nor in an extender.
 type Follower struct {
 	position int64
@@ -47,11 +48,21 @@ type teller interface {
 	ChangedSince(position int64) (changed []*framework.NodeInfo, now int64, ok bool)
 }
 
+// caller is a teller that calls a function after each of its updates.
+type caller interface {
+	framework.SharedLister
+	teller
+	OnUpdate(call func())
+}
+
 // Follow reports the changes since the last call to an observer, which must be the same each time. After an error,
 // nothing has changed.
 func (f *Follower) Follow(lister framework.SharedLister, observer Observer) error {
 	if f.nodes == nil {
 		f.nodes = make(map[string]*node)
+		if snapshot, calls := lister.(caller); calls {
+			snapshot.OnUpdate(func() { f.tend(snapshot, observer) })
+		}
 	}
 	var now int64
 	if teller, tells := lister.(teller); tells {
@@ -78,6 +89,17 @@ func (f *Follower) Follow(lister framework.SharedLister, observer Observer) erro
 		f.forget(observer)
 	}
 	return nil
+}
+
+// mostBehind is the number of changed nodes from which tend follows.
+const mostBehind = 16
+
+// tend follows if many nodes have changed since the last cycle that did.
+func (f *Follower) tend(snapshot caller, observer Observer) {
+	if changed, _, ok := snapshot.ChangedSince(f.position); !ok || len(changed) >= mostBehind {
+		// A cycle that follows gets the error.
+		_ = f.Follow(snapshot, observer)
+	}
 }
 
 // look reports the changes of a node.

@@ -217,3 +217,42 @@ func TestFollowAfterAnError(t *testing.T) {
 		t.Errorf("after an error it asked for the changes since %d, want 0: all nodes", s.asked[1])
 	}
 }
+
+// updating is a snapshot that calls after its updates.
+type updating struct {
+	telling
+	calls []func()
+}
+
+func (s *updating) OnUpdate(call func()) { s.calls = append(s.calls, call) }
+
+// TestFollowsLargeChangesByItself has a plugin that no cycle asks any more.
+func TestFollowsLargeChangesByItself(t *testing.T) {
+	s, f, o := &updating{}, &Follower{}, newTold(t)
+	for i := 0; i < 2*mostBehind; i++ {
+		node := framework.NewNodeInfo(st.MakePod().Name("pod").UID(fmt.Sprint(i)).Obj())
+		node.SetNode(st.MakeNode().Name(fmt.Sprint("node-", i)).Obj())
+		s.all = append(s.all, node)
+	}
+	for i := 0; i < 2; i++ {
+		if err := f.Follow(s, o); err != nil || len(s.calls) != 1 {
+			t.Fatalf("%v, with %d calls", err, len(s.calls))
+		}
+	}
+	s.ok = true
+	for i, node := range s.all[:mostBehind] {
+		if err := node.RemovePod(node.Pods[0].Pod); err != nil {
+			t.Fatal(err)
+		}
+		s.changed = s.all[:i+1]
+		before := len(f.nodes["node-0"].pods)
+		s.calls[0]()
+		if after := len(f.nodes["node-0"].pods); after != before && i < mostBehind-1 {
+			t.Fatalf("it follows %d changed nodes", i+1)
+		}
+	}
+	o.holds(s.all)
+	s.ok, s.all = false, s.all[1:]
+	s.calls[0]()
+	o.holds(s.all)
+}
