@@ -4,6 +4,7 @@ package nodeload
 
 import (
 	"math"
+	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/tools/cache"
@@ -29,8 +30,8 @@ type run struct {
 	used []float64
 }
 
-// now returns the run of a pod that is on a node. What is known of the use of a deleted pod counts as gone at once.
-func (v *view) now(pod *v1.Pod) run {
+// runOf returns the run of a pod that is on a node. What is known of the use of a deleted pod counts as gone at once.
+func (v *view) runOf(pod *v1.Pod) run {
 	if pod.DeletionTimestamp != nil {
 		return v.until(pod, leaving)
 	}
@@ -79,10 +80,11 @@ func (pl *NodeLoad) ended(pod *v1.Pod) {
 	}
 }
 
-// setGone sets the ended pods of a node. Each change gives another pointer.
+// setGone sets the ended pods of a node.
 func (v *view) setGone(node string, runs []run) {
 	if number := v.find(node); number >= 0 {
-		v.gone[number].Store(&runs)
+		v.gone[number].Store(runs)
+		atomic.AddUint32(&v.goings[number], 1)
 	}
 }
 
@@ -99,5 +101,3 @@ func (pl *NodeLoad) inheritGone(v, before *view) {
 		v.setGone(node, known)
 	}
 }
-
-func (v *view) goneFrom(number int) *[]run { return v.gone[number].Load().(*[]run) }

@@ -101,7 +101,7 @@ func (pl *NodeLoad) opens(c *cycle, pod *v1.Pod, nodeInfo *framework.NodeInfo, l
 	loads = append([]load(nil), loads...)
 	for _, podInfo := range nodeInfo.Pods {
 		if pointer.Int32Deref(podInfo.Pod.Spec.Priority, 0) < pointer.Int32Deref(pod.Spec.Priority, 0) {
-			c.view.add(loads, c.view.now(podInfo.Pod), -1)
+			c.view.add(loads, c.view.runOf(podInfo.Pod), -1)
 			c.view.add(loads, c.view.until(podInfo.Pod, leaving), 1)
 		}
 	}

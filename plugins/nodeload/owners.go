@@ -91,7 +91,7 @@ func (v *view) learn(before *view, pods []*v1.Pod) {
 		}
 	}
 	for number, node := range v.nodes {
-		earlier, runs := before.find(node.Name), append(runs[number], *v.goneFrom(number)...)
+		earlier, runs := before.find(node.Name), append(runs[number], v.gone[number].Load().([]run)...)
 		for r := 0; r < len(v.resources) && len(runs) > 0 && earlier >= 0; r++ {
 			if from, to := &before.measured[earlier][r], &v.measured[number][r]; from.at != notMeasured && to.at > from.at {
 				v.correct(r, from, to, runs)

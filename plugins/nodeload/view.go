@@ -28,8 +28,9 @@ type view struct {
 	index map[string]int32
 	// measured has the loads of each node without pods in flight.
 	measured [][]load
-	// kept has the last computed *kept of each node, and gone its *[]run of ended pods.
+	// kept has the last computed *kept of each node, and gone its []run of ended pods, after goings changes.
 	kept, gone []atomic.Value
+	goings     []uint32
 	// scales are those of the estimates of owners' pods.
 	scales map[scaleKey]*scale
 
@@ -49,10 +50,10 @@ type view struct {
 }
 
 // kept has the loads of a node with pods in flight. They are valid until the node's pods change: each change gives a
-// NodeInfo a new, unique generation, also in the copies that preemption makes, and each end of a pod a new pointer.
+// NodeInfo a new, unique generation, also in the copies that preemption makes, and each end of a pod another number of goings.
 type kept struct {
 	generation int64
-	gone       *[]run
+	goings     uint32
 	loads      []load
 }
 
@@ -101,6 +102,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 		measured:  make([][]load, len(nodes)),
 		kept:      make([]atomic.Value, len(nodes)),
 		gone:      make([]atomic.Value, len(nodes)),
+		goings:    make([]uint32, len(nodes)),
 		rejected:  make([]uint32, len(nodes)*len(resources)),
 		times:     make([][]int64, len(resources)),
 		having:    make([]int, len(resources)),
@@ -111,7 +113,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 	for i, node := range nodes {
 		v.index[node.Name] = int32(i)
 		v.measured[i] = v.measurements(node)
-		v.gone[i].Store(&[]run{})
+		v.gone[i].Store([]run(nil))
 	}
 	for r := range resources {
 		resource := &resources[r]
@@ -264,19 +266,19 @@ func (v *view) blind(r int, oldest int64, percent int) bool {
 // loads returns the loads of a node with pods in flight. They must not be changed.
 func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 	node := nodeInfo.Node()
-	number, gone := v.find(node.Name), (*[]run)(nil)
+	number, goings := v.find(node.Name), uint32(0)
 	if number >= 0 {
-		gone = v.goneFrom(number)
-		if k, ok := v.kept[number].Load().(*kept); ok && k.generation == nodeInfo.Generation && k.gone == gone {
+		goings = atomic.LoadUint32(&v.goings[number])
+		if k, ok := v.kept[number].Load().(*kept); ok && k.generation == nodeInfo.Generation && k.goings == goings {
 			return k.loads
 		}
 	}
 	loads := v.loadsWithout(number, node)
 	for _, podInfo := range nodeInfo.Pods {
-		v.add(loads, v.now(podInfo.Pod), 1)
+		v.add(loads, v.runOf(podInfo.Pod), 1)
 	}
 	if number >= 0 {
-		v.kept[number].Store(&kept{nodeInfo.Generation, gone, loads})
+		v.kept[number].Store(&kept{nodeInfo.Generation, goings, loads})
 	}
 	return loads
 }
@@ -286,7 +288,7 @@ func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
 func (v *view) loadsWithout(number int, node *v1.Node) []load {
 	if number >= 0 {
 		loads := append([]load(nil), v.measured[number]...)
-		for _, of := range *v.goneFrom(number) {
+		for _, of := range v.gone[number].Load().([]run) {
 			v.add(loads, of, 1)
 		}
 		return loads
@@ -352,7 +354,7 @@ func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
 		if loads == nil {
 			loads, times = v.measured[node], 0
 		}
-		if v.add(loads, v.now(pod), times) {
+		if v.add(loads, v.runOf(pod), times) {
 			count++
 		}
 	}
@@ -366,7 +368,10 @@ func (l *load) share(estimate float64) float64 {
 
 // now returns the load without the pod that is being scheduled.
 func (l *load) now() float64 {
-	return math.Max(0, l.measured+l.inFlight)
+	if load := l.measured + l.inFlight; load > 0 {
+		return load
+	}
+	return 0
 }
 
 // with returns the load with a pod of the given estimate.
