@@ -255,6 +255,12 @@ func TestEndedPod(t *testing.T) {
 	if got := len(w.plugin.gone); got != 0 {
 		t.Errorf("ended pods of %d nodes are remembered after an hour", got)
 	}
+	for i := 0; i < 2*mostEnded; i++ {
+		w.plugin.ended(on(pod("small", "0"), "node-0", 0))
+	}
+	if got := len(w.plugin.gone["node-0"]); got != mostEnded {
+		t.Errorf("%d ended pods are remembered, want %d", got, mostEnded)
+	}
 	// What ended pods are estimated to have used is not more than what was measured.
 	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
 	want("0 %")

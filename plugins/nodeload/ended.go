@@ -20,6 +20,8 @@ const (
 	leaving       = running - 1
 	// leastMeasured is the least share of a window for which a pod must have run before its use is taken as measured.
 	leastMeasured = 0.2
+	// mostEnded is the maximum number of ended pods of a node, also while nothing is measured; the newest count.
+	mostEnded = 1000
 )
 
 // run is a pod with its end, in nanoseconds since 1970.
@@ -73,6 +75,9 @@ func (pl *NodeLoad) ended(pod *v1.Pod) {
 	defer pl.mu.Unlock()
 	v, node := pl.current(), pod.Spec.NodeName
 	known := pl.gone[node]
+	if len(known) >= mostEnded {
+		known = known[1:]
+	}
 	pl.gone[node] = append(known[:len(known):len(known)], v.until(pod, pl.clock.Now().UnixNano()))
 	v.setGone(node, pl.gone[node])
 	if pl.PreFilterExtensions() != nil && pl.move != nil && v.noted(v.find(node)) {
