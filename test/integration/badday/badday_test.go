@@ -37,8 +37,8 @@ var duration = flag.Duration("duration", 10*time.Minute, "how long the day is")
 const (
 	// onDemand and spot are the numbers of nodes; half of the spot nodes go at once.
 	onDemand, spot = 120, 80
-	// tick is the interval of the checks, and patience the number of checks in which a pod is Pending although a node
-	// has room for it, after which it should have been bound: longer than the longest back-off.
+	// tick is the interval of the checks, and patience the number of checks in a row in which a pod is Pending and one
+	// node has room for it, after which it should have been bound: longer than the longest back-off.
 	tick, patience = 5 * time.Second, 5
 	// lasts is the annotation of a job's pods with their duration.
 	lasts = "badday/lasts"
@@ -103,16 +103,22 @@ type day struct {
 	pods  corelisters.PodLister
 	nodes corelisters.NodeLister
 	// late counts the checks in a row in which a node had room for a pending pod.
-	late map[types.UID]int
+	late map[place]int
 	// preemptors are pods for which others were evicted.
 	preemptors map[string]bool
 	random     *rand.Rand
 	jobs       int
 }
 
+// place is a pending pod and a node.
+type place struct {
+	pod  types.UID
+	node string
+}
+
 func TestBadDay(t *testing.T) {
 	t.Chdir("../../..")
-	d := &day{Cluster: shared.Get(t), late: map[types.UID]int{}, preemptors: map[string]bool{}, random: rand.New(rand.NewPCG(1, 2))}
+	d := &day{Cluster: shared.Get(t), late: map[place]int{}, preemptors: map[string]bool{}, random: rand.New(rand.NewPCG(1, 2))}
 	d.addNodes(t, "on-demand", onDemand)
 	d.addNodes(t, "spot", spot)
 	d.startControllers(t)
@@ -259,7 +265,7 @@ func (d *day) step(t *testing.T, number int) {
 		return time.Duration(number)*tick%interval == at
 	}
 	if every(10*time.Second, 0) {
-		d.run(t, "job", "4", "", time.Duration(20+d.random.IntN(281))*time.Second)
+		d.run(t, "job", "3", "", time.Duration(20+d.random.IntN(281))*time.Second)
 	}
 	if every(30*time.Second, 0) {
 		d.run(t, "high", "4", "high", time.Minute)
@@ -316,7 +322,7 @@ func (d *day) check(t *testing.T) {
 			free[node.Name] = node.Status.Allocatable.Cpu().MilliValue()
 		}
 	}
-	pending, seen := 0, map[types.UID]bool{}
+	pending, seen := 0, map[place]bool{}
 	for _, pod := range pods {
 		if pod.Spec.NodeName != "" && pod.Status.Phase != corev1.PodSucceeded {
 			free[pod.Spec.NodeName] -= cpuOf(pod)
@@ -329,17 +335,18 @@ func (d *day) check(t *testing.T) {
 		}
 		pending++
 		for node, cpu := range free {
-			if cpu >= cpuOf(pod) && !(pod.Labels["app"] == "apart" && apart[node]) {
-				seen[pod.UID] = true
-				if d.late[pod.UID]++; d.late[pod.UID] == patience {
-					t.Errorf("pod %s is Pending although node %s has room: %s", pod.Name, node, cluster.WhyPending(pod))
-				}
-				break
+			if cpu < cpuOf(pod) || pod.Labels["app"] == "apart" && apart[node] {
+				continue
+			}
+			at := place{pod.UID, node}
+			seen[at] = true
+			if d.late[at]++; d.late[at] == patience {
+				t.Errorf("pod %s is Pending although node %s has room: %s", pod.Name, node, cluster.WhyPending(pod))
 			}
 		}
 	}
-	maps.DeleteFunc(d.late, func(uid types.UID, _ int) bool { return !seen[uid] })
-	t.Logf("%d nodes, %d pods, %d Pending, of which nodes have room for %d", len(nodes), len(pods), pending, len(seen))
+	maps.DeleteFunc(d.late, func(at place, _ int) bool { return !seen[at] })
+	t.Logf("%d nodes, %d pods, %d Pending; nodes have room in %d ways", len(nodes), len(pods), pending, len(seen))
 }
 
 func cpuOf(pod *corev1.Pod) int64 {
