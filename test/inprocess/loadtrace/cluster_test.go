@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
@@ -242,6 +243,10 @@ func newPod(j job) *corev1.Pod {
 	})
 	if j.component != "" {
 		pod.Label("app", j.owner).Label("component", j.component)
+		return pod.Obj()
 	}
-	return pod.Obj()
+	// Pods with equal requests come from one CronJob.
+	made := pod.Obj()
+	made.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: fmt.Sprintf("requests-%d-1", j.request), Controller: pointer.Bool(true)}}
+	return made
 }
