@@ -209,7 +209,12 @@ func TestChurn(t *testing.T) {
 // TestEndedPod checks that a pod that ends is taken off from the next cycle on, until the mean no longer contains it.
 func TestEndedPod(t *testing.T) {
 	// Each pod has run for longer than a window before the measurement, and counts with its request in it: 20 %.
-	deleted, succeeded := on(pod("deleted", "2"), "node-0", -1000), on(pod("succeeded", "2"), "node-0", -1000)
+	controlled := func(pod *v1.Pod) *v1.Pod {
+		is := true
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: "Job", Name: "job", Controller: &is}}
+		return pod
+	}
+	deleted, succeeded := controlled(on(pod("deleted", "2"), "node-0", -1000)), controlled(on(pod("succeeded", "2"), "node-0", -1000))
 	w := newWorld(t, arguments(cpu(0)), nodes(1), deleted, succeeded)
 	info := framework.NewNodeInfo()
 	info.SetNode(node("node-0"))
@@ -256,12 +261,15 @@ func TestEndedPod(t *testing.T) {
 		t.Errorf("ended pods of %d nodes are remembered after an hour", got)
 	}
 	for i := 0; i < 2*mostEnded; i++ {
-		w.plugin.ended(on(pod("small", "0"), "node-0", 0))
+		w.plugin.ended(controlled(on(pod("small", "0"), "node-0", 0)))
 	}
 	if got := len(w.plugin.gone["node-0"]); got != mostEnded {
 		t.Errorf("%d ended pods are remembered, want %d", got, mostEnded)
 	}
-	// What ended pods are estimated to have used is not more than what was measured.
+	// Nothing corrects the estimate of a pod without a controller.
 	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
+	want("10 %")
+	// What ended pods are estimated to have used is not more than what was measured.
+	w.plugin.ended(controlled(on(pod("large", "9"), "node-0", 0)))
 	want("0 %")
 }

@@ -58,6 +58,16 @@ func (v *view) until(pod *v1.Pod, end int64) run {
 	return of
 }
 
+// measured reports whether the use of any resource is known.
+func (of *run) measured() bool {
+	for _, used := range of.used {
+		if used >= 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // watch remembers the pods that end from now on.
 func (pl *NodeLoad) watch(pods cache.SharedInformer) {
 	pods.AddEventHandler(cache.FilteringResourceEventHandler{
@@ -69,16 +79,21 @@ func (pl *NodeLoad) watch(pods cache.SharedInformer) {
 	})
 }
 
-// ended remembers a pod that ran until now. In the mode Preemptible, a preemptor may wait for this.
+// ended remembers a pod that ran until now, unless nothing corrects the estimate of its use: if that is too high, nodes
+// would seem cooler than they are. In the mode Preemptible, a preemptor may wait for this.
 func (pl *NodeLoad) ended(pod *v1.Pod) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	v, node := pl.current(), pod.Spec.NodeName
+	of := v.until(pod, pl.clock.Now().UnixNano())
+	if ownerOf(pod) == (owner{}) && !of.measured() {
+		return
+	}
 	known := pl.gone[node]
 	if len(known) >= mostEnded {
 		known = known[1:]
 	}
-	pl.gone[node] = append(known[:len(known):len(known)], v.until(pod, pl.clock.Now().UnixNano()))
+	pl.gone[node] = append(known[:len(known):len(known)], of)
 	v.setGone(node, pl.gone[node])
 	if pl.PreFilterExtensions() != nil && pl.move != nil && v.noted(v.find(node)) {
 		pl.move(moved)
