@@ -211,52 +211,37 @@ func (o *options) whyCommand() *cobra.Command {
 }
 
 func (o *options) nodesCommand() *cobra.Command {
-	var files []string
-	command := &cobra.Command{
+	return o.dryRunCommand(&cobra.Command{
 		Use:   "nodes (POD | -f FILE)",
 		Short: "Show the score of each node for a pending pod or a manifest, or why the pod does not fit there (dry run)",
 		Example: `  kubectl scheduling nodes web-0
   kubectl scheduling nodes -f pod.yaml --output wide`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: o.completePods,
-		RunE: func(command *cobra.Command, arguments []string) error {
-			asked, err := o.whatIf(command.Context(), arguments, files)
-			if err != nil {
-				return err
-			}
-			asked.query.Set("nodes", "all")
-			var answer whatIf
-			return o.answer(command.Context(), asked, &answer, func(p printer) {
-				o.blockers(command.Context(), asked, &answer)
-				p.nodes(answer)
-			})
-		},
-	}
-	addFiles(command, &files)
-	o.addOutput(command)
-	return command
+	}, url.Values{"nodes": {"all"}}, printer.nodes)
 }
 
 func (o *options) whatIfCommand() *cobra.Command {
-	var files []string
-	command := &cobra.Command{
+	return o.dryRunCommand(&cobra.Command{
 		Use:   "what-if (POD | -f FILE)",
 		Short: "Dry-run scheduling for a pending pod or a manifest; nothing is bound or evicted",
 		Example: `  kubectl scheduling what-if web-0
   kubectl scheduling what-if -f pod.yaml`,
-		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: o.completePods,
-		RunE: func(command *cobra.Command, arguments []string) error {
-			asked, err := o.whatIf(command.Context(), arguments, files)
-			if err != nil {
-				return err
-			}
-			var answer whatIf
-			return o.answer(command.Context(), asked, &answer, func(p printer) {
-				o.blockers(command.Context(), asked, &answer)
-				p.whatIf(answer)
-			})
-		},
+	}, url.Values{}, printer.whatIf)
+}
+
+// dryRunCommand completes a command that asks for a dry run with parameters, and prints it.
+func (o *options) dryRunCommand(command *cobra.Command, parameters url.Values, print func(printer, whatIf)) *cobra.Command {
+	var files []string
+	command.Args, command.ValidArgsFunction = cobra.MaximumNArgs(1), o.completePods
+	command.RunE = func(command *cobra.Command, arguments []string) error {
+		asked, err := o.whatIf(command.Context(), arguments, files, parameters)
+		if err != nil {
+			return err
+		}
+		var answer whatIf
+		return o.answer(command.Context(), asked, &answer, func(p printer) {
+			o.blockers(command.Context(), asked, &answer)
+			print(p, answer)
+		})
 	}
 	addFiles(command, &files)
 	o.addOutput(command)
@@ -267,9 +252,9 @@ func addFiles(command *cobra.Command, files *[]string) {
 	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod, or - for standard input")
 }
 
-// whatIf builds the request for a pending pod or for a manifest.
-func (o *options) whatIf(ctx context.Context, arguments, files []string) (request, error) {
-	asked := request{path: whatIfPath, query: url.Values{}}
+// whatIf builds the request for a pending pod or for a manifest, with parameters.
+func (o *options) whatIf(ctx context.Context, arguments, files []string, parameters url.Values) (request, error) {
+	asked := request{path: whatIfPath, query: parameters}
 	switch {
 	case len(arguments)+len(files) != 1:
 		return asked, nextstep.With(errors.New("expected one pod: the name of a pending pod, or a file"),

@@ -40,7 +40,7 @@ var contentPolicy = func() string {
 
 // templates are the templates of the pages. html/template escapes all values from the cluster.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"ago": ago, "badge": badge, "clock": clock, "counted": counted, "join": strings.Join, "lasted": lasted,
+	"ago": ago, "badge": badge, "counted": counted, "join": strings.Join, "lasted": lasted,
 	"nodePath": nodePath, "percent": percent, "plugin": plugin, "podPath": podPath, "stamp": stamp, "until": until,
 	"live": func() bool { return true }, "style": func() template.CSS { return template.CSS(style) }, "whatIfPath": whatIfPathOf,
 }).ParseFS(files, "templates/*.html"))

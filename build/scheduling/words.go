@@ -89,7 +89,6 @@ func since(now, then time.Time) string { return duration.HumanDuration(max(0, no
 func ago(now, then time.Time) string   { return since(now, then) + " ago" }
 func until(now, then time.Time) string { return "in " + since(then, now) }
 func stamp(t time.Time) string         { return t.UTC().Format("2006-01-02 15:04:05") + " UTC" }
-func clock(t time.Time) string         { return t.UTC().Format("15:04") + " UTC" }
 
 // Tie returns a sentence about nodes that share the highest score, or "" if only one has it.
 func (d decision) Tie() string {

@@ -290,11 +290,18 @@ func (x *index) PodRemoved(on *v1.Node, pod *v1.Pod) {
 
 // serves returns the dataset that a pod serves, or "" if it serves none, does not run yet, or is terminating.
 func (x *index) serves(pod *v1.Pod) string {
+	if pod.Status.Phase != v1.PodRunning || pod.DeletionTimestamp != nil {
+		return ""
+	}
+	return x.datasetOf(pod)
+}
+
+// datasetOf returns the dataset that a pod serves while it runs, or "".
+func (x *index) datasetOf(pod *v1.Pod) string {
 	for i := range x.servers {
 		server := &x.servers[i]
 		name := pod.Labels[server.label]
-		if name != "" && pod.Status.Phase == v1.PodRunning && pod.DeletionTimestamp == nil &&
-			(server.namespaces == nil || server.namespaces.Has(pod.Namespace)) &&
+		if name != "" && (server.namespaces == nil || server.namespaces.Has(pod.Namespace)) &&
 			(server.selector == nil || server.selector.Matches(labels.Set(pod.Labels))) {
 			return name
 		}

@@ -144,9 +144,7 @@ func (pl *DataLocality) EventsToRegister() []framework.ClusterEvent {
 
 // EndHelps reports whether the ended pod served data: without it, a dataset may be unknown, and then it is ignored.
 func (pl *DataLocality) EndHelps(ended, _ *v1.Pod) bool {
-	served := *ended
-	served.Status.Phase, served.DeletionTimestamp = v1.PodRunning, nil
-	return pl.index.serves(&served) != ""
+	return pl.index.datasetOf(ended) != ""
 }
 
 // begin begins the cycle of a pod: it parses the pod's annotation, and marks the domains of its datasets in the index.

@@ -19,7 +19,12 @@ import (
 // that multiPoint enables and that are disabled at each extension point; Plugins has them too.
 type Plugins struct {
 	made []made
+	// endCheckers are those of the plugins, without which each end of a pod would search for them.
+	endCheckers map[pluginOf]EndChecker
 }
+
+// pluginOf is the name of a plugin in a profile.
+type pluginOf struct{ profile, name string }
 
 type made struct {
 	profile string
@@ -29,13 +34,17 @@ type made struct {
 // Collect wraps the registry's factories, so that Plugins has each plugin that they create. They must not be called in
 // parallel.
 func Collect(registry frameworkruntime.Registry) *Plugins {
-	p := &Plugins{}
+	p := &Plugins{endCheckers: map[pluginOf]EndChecker{}}
 	for name, factory := range registry {
 		factory := factory
 		registry[name] = func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 			plugin, err := factory(args, handle)
 			if err == nil {
-				p.made = append(p.made, made{ProfileOf(handle), plugin})
+				of := made{ProfileOf(handle), plugin}
+				p.made = append(p.made, of)
+				if checker, ok := plugin.(EndChecker); ok {
+					p.endCheckers[pluginOf{of.profile, plugin.Name()}] = checker
+				}
 			}
 			return plugin, err
 		}
@@ -62,14 +71,8 @@ func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 // EndHelps reports whether a pod that a plugin rejected may fit after the end of another pod: true for a plugin that is no
 // EndChecker.
 func (p *Plugins) EndHelps(plugin string, ended, pending *v1.Pod) bool {
-	for _, made := range p.made {
-		if made.plugin.Name() == plugin && made.profile == pending.Spec.SchedulerName {
-			if checker, ok := made.plugin.(EndChecker); ok {
-				return checker.EndHelps(ended, pending)
-			}
-		}
-	}
-	return true
+	checker, ok := p.endCheckers[pluginOf{pending.Spec.SchedulerName, plugin}]
+	return !ok || checker.EndHelps(ended, pending)
 }
 
 // Pages returns the pages of all plugins by their paths. If several plugins have the same path, the first one wins,

@@ -5,8 +5,6 @@ package badday
 
 import (
 	"context"
-	"crypto/tls"
-	"errors"
 	"flag"
 	"fmt"
 	"maps"
@@ -16,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -28,7 +25,6 @@ import (
 	corelisters "k8s.io/client-go/listers/core/v1"
 
 	"kube-scheduler-fork/build/localcluster"
-	"kube-scheduler-fork/build/localcluster/supervisor"
 	"kube-scheduler-fork/test/cluster"
 )
 
@@ -103,11 +99,9 @@ type day struct {
 	pods  corelisters.PodLister
 	nodes corelisters.NodeLister
 	// late counts the checks in a row in which a node had room for a pending pod.
-	late map[place]int
-	// preemptors are pods for which others were evicted.
-	preemptors map[string]bool
-	random     *rand.Rand
-	jobs       int
+	late   map[place]int
+	random *rand.Rand
+	jobs   int
 }
 
 // place is a pending pod and a node.
@@ -118,7 +112,7 @@ type place struct {
 
 func TestBadDay(t *testing.T) {
 	t.Chdir("../../..")
-	d := &day{Cluster: shared.Get(t), late: map[place]int{}, preemptors: map[string]bool{}, random: rand.New(rand.NewPCG(1, 2))}
+	d := &day{Cluster: shared.Get(t), late: map[place]int{}, random: rand.New(rand.NewPCG(1, 2))}
 	d.addNodes(t, "on-demand", onDemand)
 	d.addNodes(t, "spot", spot)
 	d.startControllers(t)
@@ -161,28 +155,9 @@ func (d *day) addNodes(t *testing.T, kind string, count int) {
 
 func (d *day) startControllers(t *testing.T) {
 	t.Helper()
-	processes, err := supervisor.New(t.TempDir(), &tls.Config{MinVersion: tls.VersionTLS12}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(processes.Failure(), processes.Stop()); err != nil {
-			t.Error(err)
-		}
-		d.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs", "--all", "--wait=false")
-		d.Kubectl(t, context.Background(), "delete", "priorityclass", "high")
-	})
-	_, _, err = processes.Start(t.Context(), supervisor.Component{
-		Name: "kube-controller-manager", Executable: cluster.Program(t, "KUBE_CONTROLLER_MANAGER"), Next: "read what its log says",
-		Environment: []string{"HOME=" + processes.Folder()},
-		Arguments: func(int) []string {
-			return []string{"--kubeconfig=" + d.Kubeconfig(), "--leader-elect=false", "--secure-port=0", "--kube-api-qps=200", "--kube-api-burst=400",
-				"--controllers=deployment,replicaset,job,ttl-after-finished,nodelifecycle,podgc"}
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	t.Cleanup(func() { d.Kubectl(t, context.Background(), "delete", "priorityclass", "high") })
+	d.StartControllers(t, "deployment,replicaset,job,ttl-after-finished,nodelifecycle,podgc", "deployments,replicasets,jobs",
+		"--kube-api-qps=200", "--kube-api-burst=400")
 	factory := informers.NewSharedInformerFactory(d.Client(), 0)
 	d.pods, d.nodes = factory.Core().V1().Pods().Lister(), factory.Core().V1().Nodes().Lister()
 	factory.Start(t.Context().Done())
@@ -252,7 +227,7 @@ func (d *day) deploy(t *testing.T) {
 	}{
 		"web": {120, newPod("web", "1")}, "api": {200, newPod("api", "1")}, "apart": {220, newPod("apart", "100m", "workload-topology.scheduler/job", "apart")},
 	} {
-		if _, err := d.Client().AppsV1().Deployments("default").Create(t.Context(), newDeployment(app, of.replicas, of.pod), metav1.CreateOptions{}); err != nil {
+		if _, err := d.Client().AppsV1().Deployments("default").Create(t.Context(), cluster.NewDeployment(app, of.replicas, of.pod), metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -360,22 +335,23 @@ func (d *day) checkEvictions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	preemptors := map[string]bool{}
 	for _, event := range events.Items {
 		by := ""
 		if event.Related != nil {
 			by = event.Related.Name
 		}
-		d.preemptors[by] = true
+		preemptors[by] = true
 		if !strings.HasPrefix(by, "high-") || strings.HasPrefix(event.InvolvedObject.Name, "high-") {
 			t.Errorf("%s: %s", event.InvolvedObject.Name, event.Message)
 		}
 	}
-	for name := range d.preemptors {
+	for name := range preemptors {
 		if pod, err := d.pods.Pods("default").Get(name); err == nil && pod.Spec.NodeName == "" {
 			t.Logf("%s, for which pods were evicted, is Pending: %s", name, cluster.WhyPending(pod))
 		}
 	}
-	t.Logf("%d pods were evicted for %d", len(events.Items), len(d.preemptors))
+	t.Logf("%d pods were evicted for %d", len(events.Items), len(preemptors))
 }
 
 // usage is what the scheduler holds.
@@ -411,11 +387,4 @@ func least(of []usage) usage {
 		u = usage{min(u.heap, other.heap), min(u.goroutines, other.goroutines), min(u.files, other.files)}
 	}
 	return u
-}
-
-func newDeployment(app string, replicas int32, pod corev1.PodTemplateSpec) *appsv1.Deployment {
-	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: pod.Labels}, Template: pod},
-	}
 }

@@ -5,9 +5,6 @@
 package scenarios
 
 import (
-	"context"
-	"crypto/tls"
-	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -16,7 +13,6 @@ import (
 	"strings"
 	"testing"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,33 +48,9 @@ func newStand(t *testing.T) *stand {
 	// The paths in the page's commands are relative to this directory.
 	t.Chdir(root)
 	s := &stand{Cluster: shared.Get(t)}
-	var err error
-	if s.processes, err = supervisor.New(t.TempDir(), &tls.Config{MinVersion: tls.VersionTLS12}, nil); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := errors.Join(s.processes.Failure(), s.processes.Stop()); err != nil {
-			t.Error(err)
-		}
-		s.Kubectl(t, context.Background(), "delete", "deployments,replicasets,jobs,resourcequotas,limitranges,poddisruptionbudgets", "--all", "--all-namespaces")
-	})
-	s.start(t, "kube-controller-manager", "KUBE_CONTROLLER_MANAGER", "--kubeconfig="+s.Kubeconfig(), "--leader-elect=false",
-		"--secure-port=0", "--controllers=deployment,replicaset,job,nodelifecycle,podgc,resourcequota,disruption")
+	s.processes = s.StartControllers(t, "deployment,replicaset,job,nodelifecycle,podgc,resourcequota,disruption",
+		"deployments,replicasets,jobs,resourcequotas,limitranges,poddisruptionbudgets")
 	return s
-}
-
-// start starts a program without a readiness check: the tests wait for its effects.
-func (s *stand) start(t *testing.T, name, variable string, arguments ...string) *supervisor.Process {
-	t.Helper()
-	process, _, err := s.processes.Start(t.Context(), supervisor.Component{
-		Name: name, Executable: cluster.Program(t, variable), Next: "read what its log says",
-		Environment: []string{"HOME=" + s.processes.Folder()},
-		Arguments:   func(int) []string { return arguments },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return process
 }
 
 // follow runs the kubectl commands of a section of the page.
@@ -181,13 +153,8 @@ func (s *stand) deploy(t *testing.T, namespace, app string, replicas int32, chan
 	t.Helper()
 	pod := newPod(namespace, app, app)
 	change(&pod.Spec)
-	_, err := s.Client().AppsV1().Deployments(namespace).Create(t.Context(), &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: app},
-		Spec: appsv1.DeploymentSpec{
-			Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: pod.Labels},
-			Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec},
-		},
-	}, metav1.CreateOptions{})
+	deployment := cluster.NewDeployment(app, replicas, corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: pod.Labels}, Spec: pod.Spec})
+	_, err := s.Client().AppsV1().Deployments(namespace).Create(t.Context(), deployment, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

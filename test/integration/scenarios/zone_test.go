@@ -108,7 +108,7 @@ func (s *stand) deschedule(t *testing.T) {
 	arguments := strings.Fields(command)[1:]
 	arguments[slices.Index(arguments, kubeconfig)] = s.Kubeconfig()
 	// Without an interval it would exit after its first pass, which the supervisor treats as a failure.
-	process := s.start(t, "descheduler", "DESCHEDULER", append(arguments, "--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
+	process := cluster.StartProgram(t, s.processes, "descheduler", "DESCHEDULER", append(arguments, "--secure-port=0", "--descheduling-interval=1h", "--v=1")...)
 	s.Await(t, "descheduler to have evicted pods", func() error {
 		evicted := strings.Count(cluster.Read(t, process.LogFile()), `"Evicted pod"`)
 		return cluster.Unless(evicted > 0, "it has evicted none")
@@ -150,7 +150,7 @@ func (s *stand) create(t *testing.T, nodes ...*corev1.Node) {
 // startKubelets starts a kwok for those nodes, and waits until they are ready.
 func (s *stand) startKubelets(t *testing.T) *supervisor.Process {
 	t.Helper()
-	process := s.start(t, "kubelets", "KWOK", "--kubeconfig="+s.Kubeconfig(), "--manage-all-nodes=false",
+	process := cluster.StartProgram(t, s.processes, "kubelets", "KWOK", "--kubeconfig="+s.Kubeconfig(), "--manage-all-nodes=false",
 		"--manage-nodes-with-annotation-selector="+ownKubelets+"=own", "--node-lease-duration-seconds=40",
 		"--cidr=10.245.0.0/16", "--node-ip="+supervisor.Loopback)
 	s.Await(t, "the nodes to be ready", func() error {

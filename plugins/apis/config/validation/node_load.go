@@ -31,8 +31,6 @@ const (
 	maxResourceName = validation.LabelValueMaxLength - len("capacity-")
 	// termLabel is the label that NodeLoad puts on series, to tell those of different queries apart.
 	termLabel = "nodeload_term"
-	// labelNameMessage describes labelName.
-	labelNameMessage = "must be the name of a label in Prometheus: letters, digits and '_', not beginning with a digit"
 )
 
 var (
@@ -252,13 +250,7 @@ func validateMatchers(path *field.Path, matchers []config.NodeLoadMatcher) field
 	}
 	for i, matcher := range matchers {
 		labelPath, valuePath := path.Index(i).Child("label"), path.Index(i).Child("value")
-		switch {
-		case !labelName.MatchString(matcher.Label):
-			errs = append(errs, field.Invalid(labelPath, matcher.Label, labelNameMessage))
-		case matcher.Label == termLabel, matcher.Label == "__name__":
-			errs = append(errs, field.Invalid(labelPath, matcher.Label,
-				"must be a label that distinguishes clusters or scrape jobs, such as cluster or job"))
-		}
+		errs = append(errs, validateLabel(labelPath, matcher.Label, "clusters or scrape jobs, such as cluster or job")...)
 		errs = append(errs, validateOneOf(path.Index(i).Child("operator"), string(matcher.Operator),
 			string(config.NodeLoadEqual), string(config.NodeLoadNotEqual),
 			string(config.NodeLoadMatches), string(config.NodeLoadNotMatches))...)
@@ -273,14 +265,19 @@ func validateMatchers(path *field.Path, matchers []config.NodeLoadMatcher) field
 	return errs
 }
 
-func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.ErrorList {
-	var errs field.ErrorList
+// validateLabel checks a label of series, which must distinguish something.
+func validateLabel(path *field.Path, label, what string) field.ErrorList {
 	switch {
-	case !labelName.MatchString(match.Label):
-		errs = append(errs, field.Invalid(path.Child("label"), match.Label, labelNameMessage))
-	case match.Label == termLabel, match.Label == "__name__":
-		errs = append(errs, field.Invalid(path.Child("label"), match.Label, "must be a label that distinguishes nodes, such as instance or node"))
+	case !labelName.MatchString(label):
+		return field.ErrorList{field.Invalid(path, label, "must be the name of a label in Prometheus: letters, digits and '_', not beginning with a digit")}
+	case label == termLabel, label == "__name__":
+		return field.ErrorList{field.Invalid(path, label, "must be a label that distinguishes "+what)}
 	}
+	return nil
+}
+
+func validateNodeMatch(path *field.Path, match config.NodeLoadNodeMatch) field.ErrorList {
+	errs := validateLabel(path.Child("label"), match.Label, "nodes, such as instance or node")
 	return append(errs, validateOneOf(path.Child("by"), string(match.By), string(config.NodeLoadMatchAuto), string(config.NodeLoadMatchName),
 		string(config.NodeLoadMatchInternalIP), string(config.NodeLoadMatchHostname), string(config.NodeLoadMatchProviderID))...)
 }
