@@ -84,7 +84,7 @@ func flock(file *os.File, how int) error {
 // removeLeftFolders removes the directories of crashed runs from parent, and returns their paths. It skips those in use
 // and those of other users. The error names those that could not be removed.
 func removeLeftFolders(parent string) (removed []string, err error) {
-	candidates, err := filepath.Glob(filepath.Join(parent, folderPrefix+"*"))
+	candidates, err := filepath.Glob(filepath.Join(parent, folderPrefix+"[0-9]*"))
 	if err != nil {
 		return nil, err
 	}

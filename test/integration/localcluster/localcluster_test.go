@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 
 // build compiles the command with the flags of scripts/environment.sh, so that most of it comes from the cache.
 func build(run func() int) (code int, err error) {
-	if programs, err = os.MkdirTemp("", "kube-scheduler-run-test-"); err != nil {
+	if programs, err = os.MkdirTemp("", "localcluster-"); err != nil {
 		return 1, err
 	}
 	defer os.RemoveAll(programs)
