@@ -199,7 +199,11 @@ bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf
 
 .PHONY: bench-schedulers
 bench-schedulers: binary ## Measure the throughput of one, two and three schedulers at once, stock and ours (ROUNDS=)
-	@bash scripts/bench-schedulers.sh
+	@bash scripts/bench-schedulers.sh Throughput
+
+.PHONY: bench-queue
+bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that do not, stock and ours (ROUNDS=)
+	@bash scripts/bench-schedulers.sh Queue
 
 .PHONY: measure-plugins
 measure-plugins: tree ## Time a decision at 5,000 nodes, with and without each plugin
