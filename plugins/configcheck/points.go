@@ -197,7 +197,7 @@ func restrictedNotes(profiles []checkedProfile) []string {
 func matcherNotes(path *field.Path, args *config.NodeLoadArgs) []string {
 	var own []string
 	for i := range args.Resources {
-		if args.Resources[i].Query != "" {
+		if args.Resources[i].Query != "" || args.Resources[i].PodQuery != "" {
 			own = append(own, args.Resources[i].Name)
 		}
 	}

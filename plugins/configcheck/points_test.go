@@ -227,13 +227,13 @@ func TestNotesOfRestrictedLabels(t *testing.T) {
 }
 
 func TestMatcherNotes(t *testing.T) {
-	args := &config.NodeLoadArgs{Resources: []config.NodeLoadResource{{Name: "a", Query: "x"}, {Name: "cpu"}, {Name: "b", Query: "y"}}}
+	args := &config.NodeLoadArgs{Resources: []config.NodeLoadResource{{Name: "a", Query: "x"}, {Name: "cpu"}, {Name: "b", Query: "y"}, {Name: "memory", PodQuery: "z"}}}
 	if notes := notesOf("NodeLoad", args, schedulerconfig.Plugins{}); len(notes) > 0 {
 		t.Errorf("without matchers: %q", notes)
 	}
 	args.Prometheus.Matchers = []config.NodeLoadMatcher{{Label: "cluster", Operator: config.NodeLoadEqual, Value: "a"}}
 	want := []string{"note: profiles[2].pluginConfig[0].args.prometheus.matchers: " +
-		"they do not change the queries in resources, of a, b: write the matchers there, too"}
+		"they do not change the queries in resources, of a, b, memory: write the matchers there, too"}
 	if diff := cmp.Diff(want, notesOf("NodeLoad", args, schedulerconfig.Plugins{})); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

@@ -77,16 +77,18 @@ func validateLowerPriorityLoad(path *field.Path, args *config.NodeLoadArgs) fiel
 	switch args.LowerPriorityLoad {
 	case "", config.NodeLoadLowerPriorityCounts:
 		return nil
+	case config.NodeLoadLowerPriorityPreemptible, config.NodeLoadLowerPriorityIgnored:
+	default:
+		return validateOneOf(path.Child("lowerPriorityLoad"), string(args.LowerPriorityLoad), string(config.NodeLoadLowerPriorityCounts),
+			string(config.NodeLoadLowerPriorityPreemptible), string(config.NodeLoadLowerPriorityIgnored))
 	}
-	errs := validateOneOf(path.Child("lowerPriorityLoad"), string(args.LowerPriorityLoad), string(config.NodeLoadLowerPriorityCounts),
-		string(config.NodeLoadLowerPriorityPreemptible), string(config.NodeLoadLowerPriorityIgnored))
 	for i := range args.Resources {
 		if args.Resources[i].Threshold != nil && args.Resources[i].PodQuery != "" {
-			return errs
+			return nil
 		}
 	}
-	return append(errs, field.Required(path.Child("resources"), "with lowerPriorityLoad "+string(args.LowerPriorityLoad)+
-		", at least one with a threshold and podQuery: the load of pods must be measured"))
+	return field.ErrorList{field.Required(path.Child("resources"), "with lowerPriorityLoad "+string(args.LowerPriorityLoad)+
+		", at least one with a threshold and podQuery: the load of pods must be measured")}
 }
 
 // validateSource checks what depends on the source: the metrics API takes no queries, and has no deviations.
@@ -109,10 +111,10 @@ func validateSource(path *field.Path, args *config.NodeLoadArgs) field.ErrorList
 		resource, resourcePath := &args.Resources[i], path.Child("resources").Index(i)
 		errs = append(errs, validateOneOf(resourcePath.Child("name"), resource.Name, string(v1.ResourceCPU),
 			string(v1.ResourceMemory))...)
-		if resource.Query != "" || resource.TimestampQuery != "" || resource.DeviationQuery != "" || resource.PodQuery != "" ||
-			resource.PodTimestampQuery != "" {
-			errs = append(errs, field.Forbidden(resourcePath.Child("query"),
-				"the source MetricsServer takes no queries"))
+		for _, query := range queriesOf(resource) {
+			if query.text != "" {
+				errs = append(errs, field.Forbidden(resourcePath.Child(query.name), "the source MetricsServer takes no queries"))
+			}
 		}
 		if resource.Strategy == config.NodeLoadRisk {
 			errs = append(errs, field.Invalid(resourcePath.Child("strategy"), string(resource.Strategy),
@@ -342,13 +344,18 @@ func validateResource(
 	return append(errs, validateEstimator(path.Child("estimator"), &resource.Estimator)...)
 }
 
+// queriesOf returns the names and texts of a resource's queries.
+func queriesOf(resource *config.NodeLoadResource) []struct{ name, text string } {
+	return []struct{ name, text string }{
+		{"query", resource.Query}, {"timestampQuery", resource.TimestampQuery}, {"deviationQuery", resource.DeviationQuery},
+		{"podQuery", resource.PodQuery}, {"podTimestampQuery", resource.PodTimestampQuery},
+	}
+}
+
 // validateQueries checks which queries are given; whether they are right PromQL, only Prometheus knows.
 func validateQueries(path *field.Path, resource *config.NodeLoadResource) field.ErrorList {
 	var errs field.ErrorList
-	for _, query := range []struct{ name, text string }{
-		{"query", resource.Query}, {"timestampQuery", resource.TimestampQuery}, {"deviationQuery", resource.DeviationQuery},
-		{"podQuery", resource.PodQuery}, {"podTimestampQuery", resource.PodTimestampQuery},
-	} {
+	for _, query := range queriesOf(resource) {
 		if query.text != "" && strings.TrimSpace(query.text) == "" {
 			errs = append(errs, field.Invalid(path.Child(query.name), query.text, "must not be blank"))
 		}

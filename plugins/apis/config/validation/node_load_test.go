@@ -118,13 +118,14 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 		},
 		{
 			name: "it is measured, and there is no threshold", change: func(args *config.NodeLoadArgs) {
-				args.LowerPriorityLoad = "Evicted"
+				args.LowerPriorityLoad = config.NodeLoadLowerPriorityPreemptible
 				args.Resources[0].PodQuery, args.Resources[0].PodTimestampQuery = "use", "time"
 			},
-			want: []string{
-				`args.lowerPriorityLoad: Unsupported value: "Evicted": supported values: "Counts", "Preemptible", "Ignored"`,
-				"args.resources: Required value: with lowerPriorityLoad Evicted, at least one with a threshold and podQuery",
-			},
+			want: []string{"args.resources: Required value: with lowerPriorityLoad Preemptible, at least one with a threshold and podQuery"},
+		},
+		{
+			name: "a treatment that there is not", change: func(args *config.NodeLoadArgs) { args.LowerPriorityLoad = "Evicted" },
+			want: []string{`args.lowerPriorityLoad: Unsupported value: "Evicted": supported values: "Counts", "Preemptible", "Ignored"`},
 		},
 		{
 			name: "a query for pods without a time", change: func(args *config.NodeLoadArgs) { args.Resources[0].PodQuery = "use" },
@@ -388,12 +389,15 @@ func TestValidateNodeLoadArgs(t *testing.T) {
 				*args = *fromMetricsServer(func(args *config.NodeLoadArgs) {
 					args.Resources = []config.NodeLoadResource{measured("gpu"), asked("cpu"), measured("memory")}
 					args.Resources[1].Unit, args.Resources[1].Strategy = config.NodeLoadAbsolute, config.NodeLoadRisk
+					args.Resources[2].PodQuery = "use"
 				})
 			},
 			want: []string{
 				`args.resources[0].name: Unsupported value: "gpu": supported values: "cpu", "memory"`,
 				"args.resources[1].query: Forbidden: the source MetricsServer takes no queries",
+				"args.resources[1].timestampQuery: Forbidden: the source MetricsServer takes no queries",
 				`args.resources[1].strategy: Invalid value: "Risk": must be LeastUsed or TargetUtilization`,
+				"args.resources[2].podQuery: Forbidden: the source MetricsServer takes no queries",
 				`args.resources[0].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
 				`args.resources[2].unit: Invalid value: "Ratio": must be Absolute, which the source MetricsServer returns`,
 			},
