@@ -71,6 +71,7 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 	for i := range queries {
 		resource := &pl.resources[i]
 		resource.asked = collector.Resource{Query: queries[i], By: matchOf(&pl.args, &pl.args.Resources[i]).By}
+		resource.asked.Percent = resource.unit == config.NodeLoadPercent
 		if resource.unit == config.NodeLoadAbsolute {
 			resource.asked.Capacity = resource.capacity
 		}

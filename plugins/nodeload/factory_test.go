@@ -35,3 +35,19 @@ func TestQueriesOfNodeMatch(t *testing.T) {
 		t.Errorf("gpu is matched by %v, want by %v", got, gpu)
 	}
 }
+
+// TestSpecHasUnits checks that the collector knows the value of a fully used node in each unit.
+func TestSpecHasUnits(t *testing.T) {
+	for _, unit := range []config.NodeLoadUnit{config.NodeLoadRatio, config.NodeLoadPercent, config.NodeLoadAbsolute} {
+		pl := &NodeLoad{args: config.NodeLoadArgs{Resources: []config.NodeLoadResource{{Name: "a", Query: "a", TimestampQuery: "t", Unit: unit}}}}
+		pl.resources = []resource{newResource(&pl.args.Resources[0])}
+		spec, err := pl.spec()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := spec.Resources[0]
+		if got.Percent != (unit == config.NodeLoadPercent) || (got.Capacity.Annotation != "") != (unit == config.NodeLoadAbsolute) {
+			t.Errorf("with the unit %s, the collector has %+v", unit, got)
+		}
+	}
+}

@@ -12,38 +12,24 @@ import (
 
 // reading has the values of the rows about one node and one resource.
 type reading struct {
-	// value and deviation are the highest ones, and timestamp the earliest: two scrape jobs for one exporter measure the
+	// lowest and highest have the lowest and the highest value of each kind: two scrape jobs for one exporter measure the
 	// same at slightly different times.
-	value, timestamp, deviation float64
-	// lowest is the lowest value, and latest the latest timestamp.
-	lowest, latest float64
-	// seen has a bit for each kind with a row, repeated for each kind with more than one, and blurred for each kind with
-	// a row that may be about another node.
+	lowest, highest [source.Deviation + 1]float64
+	// seen has a bit for each kind with a row, repeated for each kind with several, and blurred for each kind with a row
+	// that may be about another node.
 	seen, repeated, blurred uint8
 }
 
 // note adds a row.
 func (r *reading) note(kind source.Kind, value float64) {
 	bit := uint8(1) << kind
-	again := r.seen&bit != 0
-	r.seen |= bit
-	if again {
-		r.repeated |= bit
+	if r.seen&bit == 0 {
+		r.seen |= bit
+		r.lowest[kind], r.highest[kind] = value, value
+		return
 	}
-	switch {
-	case kind == source.Value && again:
-		r.value, r.lowest = math.Max(r.value, value), math.Min(r.lowest, value)
-	case kind == source.Value:
-		r.value, r.lowest = value, value
-	case kind == source.Timestamp && again:
-		r.timestamp, r.latest = math.Min(r.timestamp, value), math.Max(r.latest, value)
-	case kind == source.Timestamp:
-		r.timestamp, r.latest = value, value
-	case kind == source.Deviation && again:
-		r.deviation = math.Max(r.deviation, value)
-	case kind == source.Deviation:
-		r.deviation = value
-	}
+	r.repeated |= bit
+	r.lowest[kind], r.highest[kind] = math.Min(r.lowest[kind], value), math.Max(r.highest[kind], value)
 }
 
 // blur adds a row that may belong to this node or to another one.
@@ -56,16 +42,18 @@ const (
 	// sameScrape is how far apart the newest samples of two scrape jobs may be, in seconds: Prometheus' default
 	// scrape_interval.
 	sameScrape = 60
-	// sameLoad is how far apart the means of two scrape jobs may be, as a share of a node, or of a higher value: their
-	// scrapes are up to a tenth of the default window apart, in which the load may have changed from none to full.
-	sameLoad = 0.1
+	// sameLoad is how far apart the means of two scrape jobs may be, as a share of a node, or of a higher value. Means
+	// over five minutes, a minute apart, differ by 2 % if the load has changed by 10 % of a node.
+	sameLoad = 0.02
 )
 
-// ambiguous reports whether the rows may be about different machines. A difference that is not a number is one.
-func (r *reading) ambiguous() bool {
+// ambiguous reports whether the rows may be about different machines; full is the value of a fully used one. A
+// difference that is not a number is one.
+func (r *reading) ambiguous(full float64) bool {
+	apart := func(kind source.Kind, limit float64) bool { return !(r.highest[kind]-r.lowest[kind] <= limit) }
 	return r.blurred&(hasValue|hasTimestamp) != 0 ||
-		r.repeated&hasValue != 0 && !(r.value-r.lowest <= sameLoad*math.Max(1, r.value)) ||
-		r.repeated&hasTimestamp != 0 && !(r.latest-r.timestamp <= sameScrape)
+		r.repeated&hasValue != 0 && apart(source.Value, sameLoad*math.Max(full, r.highest[source.Value])) ||
+		r.repeated&hasTimestamp != 0 && apart(source.Timestamp, sameScrape)
 }
 
 const (
@@ -88,42 +76,46 @@ type answered struct {
 // above the capacity is valid: the node is overloaded.
 func (resource *Resource) classify(r *reading, node *v1.Node, a answered) Sample {
 	missing := func(why Missing) Sample { return Sample{Missing: why} }
+	full, known := resource.full(node)
+	value, timestamp, deviation := r.highest[source.Value], r.lowest[source.Timestamp], r.highest[source.Deviation]
 	switch {
 	case r.seen&hasValue == 0:
 		return missing(NoSeries)
-	case r.ambiguous():
+	case r.ambiguous(full):
 		return missing(Ambiguous)
-	case math.IsNaN(r.value):
+	case math.IsNaN(value):
 		return missing(NotANumber)
-	case math.IsInf(r.value, 0):
+	case math.IsInf(value, 0):
 		return missing(Infinite)
-	case r.value < 0:
+	case value < 0:
 		return missing(Negative)
-	case resource.lacksCapacity(node):
+	case !known:
 		return missing(NoCapacity)
-	case r.seen&hasTimestamp == 0, !(r.timestamp > 0), math.IsInf(r.timestamp, 0):
+	case r.seen&hasTimestamp == 0, !(timestamp > 0), math.IsInf(timestamp, 0):
 		return missing(NoTimestamp)
-	case r.timestamp > a.evaluated+Ahead.Seconds():
+	case timestamp > a.evaluated+Ahead.Seconds():
 		return missing(Future)
 	}
-	sample := Sample{Value: r.value, At: a.taken(r.timestamp)}
+	sample := Sample{Value: value, At: a.taken(timestamp)}
 	if predates(sample.At, node, a.local) {
 		return missing(NoSeries)
 	}
 	// An invalid deviation does not invalidate the mean.
-	if r.seen&hasDeviation != 0 && r.blurred&hasDeviation == 0 && r.deviation >= 0 && !math.IsInf(r.deviation, 1) {
-		sample.Deviation, sample.HasDeviation = r.deviation, true
+	if r.seen&hasDeviation != 0 && r.blurred&hasDeviation == 0 && deviation >= 0 && !math.IsInf(deviation, 1) {
+		sample.Deviation, sample.HasDeviation = deviation, true
 	}
 	return sample
 }
 
-// lacksCapacity reports whether the node's capacity is required and unknown.
-func (resource *Resource) lacksCapacity(node *v1.Node) bool {
-	if resource.Capacity == (Capacity{}) {
-		return false
+// full returns the value of a fully used node; false if it is the node's capacity, which is unknown.
+func (resource *Resource) full(node *v1.Node) (float64, bool) {
+	switch {
+	case resource.Capacity != (Capacity{}):
+		return resource.Capacity.Of(node)
+	case resource.Percent:
+		return 100, true
 	}
-	_, known := resource.Capacity.Of(node)
-	return !known
+	return 1, true
 }
 
 // taken returns when a raw sample was taken by this process' clock, in nanoseconds since 1970: the time of the request

@@ -39,11 +39,13 @@ func TestClassify(t *testing.T) {
 		{"negative zero is zero", Capacity{}, rows{value(math.Copysign(0, -1)), stamp}, sample(0, 990)},
 		{"no rows", Capacity{}, nil, missing(NoSeries)},
 		{"a time without a value", Capacity{}, rows{stamp, deviation(0.1)}, missing(NoSeries)},
-		// 0.1 and 60 s are the limits within which two series count as those of one machine.
-		{"two values", Capacity{}, rows{value(0.4), value(0.51), stamp}, missing(Ambiguous)},
-		{"two values of one machine", Capacity{}, rows{value(0.44), value(0.5), stamp}, sample(0.5, 990)},
-		{"two large values of one machine", Capacity{}, rows{value(50), value(45), stamp}, sample(50, 990)},
-		{"three values", Capacity{}, rows{value(0.4), value(0.45), value(0.51), stamp}, missing(Ambiguous)},
+		// 2 % of a node and 60 s are the limits within which two series count as those of one machine.
+		{"two values", Capacity{}, rows{value(0.48), value(0.501), stamp}, missing(Ambiguous)},
+		{"two values of one machine", Capacity{}, rows{value(0.482), value(0.5), stamp}, sample(0.5, 990)},
+		{"two values of an overloaded machine", Capacity{}, rows{value(50), value(49.1), stamp}, sample(50, 990)},
+		{"two values in cores of four", known, rows{value(1.9), value(2), stamp}, missing(Ambiguous)},
+		{"two values in cores of one machine", known, rows{value(1.93), value(2), stamp}, sample(2, 990)},
+		{"three values", Capacity{}, rows{value(0.48), value(0.49), value(0.501), stamp}, missing(Ambiguous)},
 		{"two times", Capacity{}, rows{value(0.5), stamp, of(source.Timestamp, 4929)}, missing(Ambiguous)},
 		{"two times of one machine", Capacity{}, rows{value(0.5), stamp, of(source.Timestamp, 4930)}, sample(0.5, 930)},
 		{"two values of which one is not a number", Capacity{}, rows{value(0.5), value(nan), stamp}, missing(Ambiguous)},
@@ -90,6 +92,25 @@ func TestClassify(t *testing.T) {
 	}
 }
 
+func TestClassifyPercentages(t *testing.T) {
+	for _, tt := range []struct {
+		lowest float64
+		want   Sample
+	}{
+		{47.9, missing(Ambiguous)},
+		{48.1, Sample{Value: 50, At: 990 * int64(time.Second)}},
+	} {
+		var r reading
+		r.note(source.Value, 50)
+		r.note(source.Value, tt.lowest)
+		r.note(source.Timestamp, 4990)
+		s := Resource{Percent: true}
+		if got := s.classify(&r, makeNode("node"), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
+			t.Errorf("with 50 and %v %%, the sample is %+v, want %+v", tt.lowest, got, tt.want)
+		}
+	}
+}
+
 // TestClassifyRecreatedNode checks that samples older than the node are ignored. The sample was taken at this process'
 // second 990.
 func TestClassifyRecreatedNode(t *testing.T) {
@@ -105,7 +126,9 @@ func TestClassifyRecreatedNode(t *testing.T) {
 		{"made by a clock that is ahead", 1001, Sample{Value: 0.5, At: 990 * int64(time.Second)}},
 	} {
 		s := Resource{}
-		r := reading{value: 0.5, timestamp: 4990, seen: hasValue | hasTimestamp}
+		var r reading
+		r.note(source.Value, 0.5)
+		r.note(source.Timestamp, 4990)
 		if got := s.classify(&r, madeAt("node", time.Unix(tt.made, 0)), answered{evaluated: 5000, local: time.Unix(1000, 0)}); got != tt.want {
 			t.Errorf("%s: sample is %+v, want %+v", tt.name, got, tt.want)
 		}
@@ -116,7 +139,9 @@ func TestClassifyRecreatedNode(t *testing.T) {
 func TestClassifyAbsurdServerTimes(t *testing.T) {
 	s := Resource{}
 	for _, evaluated := range []float64{nan, inf, 1e300, 1e18} {
-		r := reading{value: 0.5, timestamp: 1, seen: hasValue | hasTimestamp}
+		var r reading
+		r.note(source.Value, 0.5)
+		r.note(source.Timestamp, 1)
 		got := s.classify(&r, makeNode("node"), answered{evaluated: evaluated, local: start})
 		if want := start.Add(-oldest * time.Second).UnixNano(); got.Missing != Present || got.At != want {
 			t.Errorf("with a server's time of %v, the sample is %+v, want one taken at %d", evaluated, got, want)

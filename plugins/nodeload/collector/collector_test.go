@@ -90,9 +90,21 @@ func TestAmbiguousSeries(t *testing.T) {
 	w.answer(rows(first, measuredRows(0, "node-1:9200", 0.5, 0), other)...)
 	expectSample(t, w.last(), "node-1", 0, missing(Ambiguous))
 	expectSample(t, w.last(), "node-2", 0, Sample{Value: 0.1, At: start.UnixNano()})
+	const warning = "cpu: 1 nodes have several series each"
+	if got := w.state().Warnings; len(got) != 1 || !strings.Contains(got[0], warning) {
+		t.Errorf("the warnings are %q, want %q", got, warning)
+	}
+	logged := w.warned
 	// Another scrape job for the same exporter.
-	w.answer(rows(first, measuredRows(0, "node-1:9200", 0.12, 15*time.Second), other)...)
-	expectSample(t, w.last(), "node-1", 0, Sample{Value: 0.12, At: start.Add(-15 * time.Second).UnixNano()})
+	w.answer(rows(first, measuredRows(0, "node-1:9200", 0.11, 15*time.Second), other)...)
+	expectSample(t, w.last(), "node-1", 0, Sample{Value: 0.11, At: start.Add(-15 * time.Second).UnixNano()})
+	if w.warned != logged {
+		t.Errorf("logged %q after %q: what is logged depends on values, which change with each refresh", w.warned, logged)
+	}
+	w.answer(rows(first, other)...)
+	if got := w.state().Warnings; len(got) > 0 {
+		t.Errorf("with one series each, the warnings are %q", got)
+	}
 }
 
 func TestNodesComeAndGo(t *testing.T) {

@@ -32,8 +32,9 @@ type Resource struct {
 	source.Query
 	// By is the property of a node that the series' label contains.
 	By config.NodeLoadMatchBy
-	// Capacity is required for absolute values, and empty for shares of the capacity.
+	// Capacity is required for absolute values, and empty for shares of the capacity, which Percent multiplies by 100.
 	Capacity Capacity
+	Percent  bool
 }
 
 func (r Resource) key() Resource {

@@ -86,6 +86,7 @@ func (c *collector) ask(ctx context.Context, o *outcome) error {
 	for i := range o.result.Rows {
 		t.add(&o.result.Rows[i])
 	}
+	o.result.Warnings = append(o.result.Warnings, t.severalSeries()...)
 	if t.ambiguous.rows > 0 {
 		o.result.Warnings = append(o.result.Warnings, fmt.Sprintf("%d series match more than one node each, for example the one with %s=%q, "+
 			"and are ignored; next: set nodeMatch.by or another nodeMatch.label", t.ambiguous.rows, t.ambiguous.label, t.ambiguous.text()))

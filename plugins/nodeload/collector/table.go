@@ -3,6 +3,7 @@
 package collector
 
 import (
+	"fmt"
 	"strings"
 
 	v1 "k8s.io/api/core/v1"
@@ -83,4 +84,27 @@ func (t *table) add(row *source.Row) {
 			t.readings[int(node)*width+row.Query].blur(row.Kind)
 		}
 	}
+}
+
+// severalSeries returns a warning for each resource with several series for a node or pod. It does not depend on their
+// values, so that it stays the same from refresh to refresh, and is logged once.
+func (t *table) severalSeries() (warnings []string) {
+	for r := range t.resources {
+		count, what := 0, "nodes"
+		for i := r; i < len(t.readings); i += len(t.resources) {
+			if t.readings[i].repeated&hasValue != 0 {
+				count++
+			}
+		}
+		for _, of := range t.pods[r] {
+			if of.repeated&hasValue != 0 {
+				count, what = count+1, "pods"
+			}
+		}
+		if count > 0 {
+			warnings = append(warnings, fmt.Sprintf("%s: %d %s have several series each, which count as one if they differ by at most %g %% of a node; "+
+				"next: if they are those of several clusters, select one in the query", t.resources[r].Name, count, what, 100*sameLoad))
+		}
+	}
+	return warnings
 }
