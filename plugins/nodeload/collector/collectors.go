@@ -100,7 +100,7 @@ func (cs *Collectors) Join(spec Spec) (*Handle, error) {
 		}
 		cs.sources++
 		cs.running[spec.Source] = c
-		registerMetrics(c.number)
+		initMetrics(c.number)
 		var ctx context.Context
 		ctx, c.cancel = context.WithCancel(context.Background())
 		go c.run(ctx)

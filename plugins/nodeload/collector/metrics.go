@@ -3,60 +3,31 @@
 package collector
 
 import (
-	"sync"
-
 	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
-	schedulermetrics "k8s.io/kubernetes/pkg/scheduler/metrics"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/pluginmetrics"
 )
 
-// The vectors are package variables because the registry is the process'. A source is identified by its number: an
-// address would add a label value with each change of the configuration.
+// A source is identified by its number: an address would add a label value with each change of the configuration.
 var (
-	sampleAge = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_sample_age_seconds",
-			Help:           "Age of NodeLoad's oldest measurement of a resource at the last refresh, by the timestamp of its raw sample.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source", "resource"})
-	nodeStates = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_nodes",
-			Help:           "Number of nodes at NodeLoad's last refresh by the state of their measurement: 'fresh', or the reason why it is not used.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source", "resource", "state"})
-	refreshDuration = metrics.NewHistogramVec(
-		&metrics.HistogramOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_refresh_duration_seconds",
-			Help:           "Time that NodeLoad's refreshes took, from the first request to the finished snapshot.",
-			Buckets:        metrics.ExponentialBuckets(0.001, 2, 16), // to 33 s
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source"})
-	refreshes = metrics.NewCounterVec(
-		&metrics.CounterOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_refresh_total",
-			Help:           "Number of NodeLoad's refreshes by result: 'success', 'partial' if some of the queries failed, or 'failure'.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source", "result"})
-	unmatchedSeries = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_unmatched_series",
-			Help:           "Number of series in the last answer to NodeLoad that matched no node.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source", "resource"})
-	responseBytes = metrics.NewGaugeVec(
-		&metrics.GaugeOpts{
-			Subsystem:      schedulermetrics.SchedulerSubsystem,
-			Name:           "node_load_response_bytes",
-			Help:           "Number of bytes, uncompressed, that NodeLoad received for all requests of its last refresh with an answer.",
-			StabilityLevel: metrics.ALPHA,
-		}, []string{"source"})
-	registered sync.Once
+	sampleAge = pluginmetrics.NewGaugeVec("node_load_sample_age_seconds",
+		"Age of NodeLoad's oldest measurement of a resource at the last refresh, by the timestamp of its raw sample.",
+		"source", "resource")
+	nodeStates = pluginmetrics.NewGaugeVec("node_load_nodes",
+		"Number of nodes at NodeLoad's last refresh by the state of their measurement: 'fresh', or the reason why it is not used.",
+		"source", "resource", "state")
+	refreshDuration = pluginmetrics.NewHistogramVec("node_load_refresh_duration_seconds",
+		"Time that NodeLoad's refreshes took, from the first request to the finished snapshot.",
+		metrics.ExponentialBuckets(0.001, 2, 16), // to 33 s
+		"source")
+	refreshes = pluginmetrics.NewCounterVec("node_load_refresh_total",
+		"Number of NodeLoad's refreshes by result: 'success', 'partial' if some of the queries failed, or 'failure'.",
+		"source", "result")
+	unmatchedSeries = pluginmetrics.NewGaugeVec("node_load_unmatched_series",
+		"Number of series in the last answer to NodeLoad that matched no node.",
+		"source", "resource")
+	responseBytes = pluginmetrics.NewGaugeVec("node_load_response_bytes",
+		"Number of bytes, uncompressed, that NodeLoad received for all requests of its last refresh with an answer.",
+		"source")
 )
 
 const (
@@ -66,11 +37,8 @@ const (
 	stateFresh    = "fresh"
 )
 
-// registerMetrics registers the metrics, and initializes the counters of a source: the first failure is an increase.
-func registerMetrics(source string) {
-	registered.Do(func() {
-		legacyregistry.MustRegister(sampleAge, nodeStates, refreshDuration, refreshes, unmatchedSeries, responseBytes)
-	})
+// initMetrics initializes the counters of a source: the first failure is an increase.
+func initMetrics(source string) {
 	for _, result := range []string{resultSuccess, resultPartial, resultFailure} {
 		refreshes.WithLabelValues(source, result)
 	}

@@ -57,7 +57,7 @@ func newWorld(t testing.TB, nodes ...*v1.Node) *world {
 	for _, node := range nodes {
 		w.add(node)
 	}
-	registerMetrics("0")
+	initMetrics("0")
 	return w
 }
 

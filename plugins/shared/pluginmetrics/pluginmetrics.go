@@ -27,3 +27,12 @@ func NewGaugeVec(name, help string, labels ...string) *metrics.GaugeVec {
 	legacyregistry.MustRegister(vector)
 	return vector
 }
+
+// NewHistogramVec returns a registered histogram of the scheduler.
+func NewHistogramVec(name, help string, buckets []float64, labels ...string) *metrics.HistogramVec {
+	vector := metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem: schedulermetrics.SchedulerSubsystem, Name: name, Help: help, Buckets: buckets, StabilityLevel: metrics.ALPHA,
+	}, labels)
+	legacyregistry.MustRegister(vector)
+	return vector
+}
