@@ -33,6 +33,11 @@ type WorkloadTopology struct {
 
 	// first ensures that only one of the workers begins a cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
+
+	// ended is the last pod of EndHelps, which the queue calls for all waiting pods while it is locked, and endedGroup its
+	// group.
+	ended      *v1.Pod
+	endedGroup string
 }
 
 var (
@@ -86,5 +91,8 @@ func (pl *WorkloadTopology) EventsToRegister() []framework.ClusterEvent {
 
 // EndHelps reports whether the ended pod was of the pending pod's group: only then maxPerNode allows another pod.
 func (pl *WorkloadTopology) EndHelps(ended, pending *v1.Pod) bool {
-	return pl.index.groupOf(ended) == pl.index.groupOf(pending)
+	if pl.ended != ended {
+		pl.ended, pl.endedGroup = ended, pl.index.groupOf(ended)
+	}
+	return pl.endedGroup != "" && pl.index.groupOf(pending) == pl.endedGroup
 }

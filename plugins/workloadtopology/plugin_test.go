@@ -410,8 +410,12 @@ func TestEventsToRegister(t *testing.T) {
 		t.Errorf("with maxPerNode it registers %v, want those of nodes and of pods", got)
 	}
 	of := func(namespace string) *v1.Pod { return st.MakePod().Namespace(namespace).Label("app", "job").Obj() }
-	if pl := mustNew(t, args, zones()); !pl.EndHelps(of("a"), of("a")) || pl.EndHelps(of("b"), of("a")) {
+	pl, pending := mustNew(t, args, zones()), of("a")
+	if !pl.EndHelps(of("a"), pending) || pl.EndHelps(of("b"), pending) || !pl.EndHelps(of("a"), pending) {
 		t.Error("the end of a pod of the group helps, and no other")
+	}
+	if ended := st.MakePod().Obj(); pl.EndHelps(ended, st.MakePod().Obj()) {
+		t.Error("the end of a pod without a group helps none")
 	}
 }
 
