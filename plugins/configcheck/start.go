@@ -217,8 +217,8 @@ type failedPlugin string
 
 func (f failedPlugin) Name() string { return string(f) }
 
-// tryProfile creates the framework of a profile. It returns the plugins that read from a server, and the errors of those
-// that could not be created. Without such errors, it returns the framework's first error about the profile as a whole.
+// tryProfile creates the framework of a profile. It returns the plugins that read from a server, and the errors of
+// those that could not be created. Without such errors, it returns the framework's first error about the profile.
 func (o *offline) tryProfile(path *field.Path, p *schedulerconfig.KubeSchedulerProfile, registry frameworkruntime.Registry) ([]source, []error) {
 	var sources []source
 	errs := wrongPlugins(path.Child("plugins"), p.Plugins, registry)

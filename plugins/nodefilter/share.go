@@ -45,7 +45,7 @@ func (s *standing) count(pods int64, inside bool) {
 //
 // If n pods exist after that, at most most% of n, rounded down, and at least least% of n, rounded up, may be inside. If
 // no whole number is between these bounds (30 % to 60 % of one pod), the lower bound is reduced to the upper one. So at
-// least one of the two kinds of nodes is always allowed. If no node of that kind is open, the other kind is allowed too.
+// least one of the two kinds of nodes is always allowed. If no node of that kind is open, the other kind is, too.
 func (s *share) admits(now standing, inside bool) bool {
 	n := now.pods + 1
 	most := s.most * n / 100

@@ -34,7 +34,8 @@ func newValuation(args *config.RunningImageLocalityArgs) valuation {
 
 // worth returns the worth of each match of an image, 0 to fullWorth:
 //
-//	fullWorth × (1 - sizeWeight/100 + sizeWeight/100 × size/maxSize) × (1 - spreadWeight/100 + spreadWeight/100 × running/nodes)
+//	fullWorth × (1 - sizeWeight/100 + sizeWeight/100 × size/maxSize)
+//	          × (1 - spreadWeight/100 + spreadWeight/100 × running/nodes)
 //
 // size is the image's size in bytes, limited to maxSize. running is the number of nodes that run the image, and nodes
 // the number of all nodes: ImageLocality has the same factor, so that the pods of an image on few nodes do not all go

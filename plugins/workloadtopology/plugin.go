@@ -34,8 +34,8 @@ type WorkloadTopology struct {
 	// first ensures that only one of the workers begins a cycle, if neither PreFilter nor PreScore is enabled.
 	first sync.Mutex
 
-	// ended is the last pod of EndHelps, which the queue calls for all waiting pods while it is locked, and endedGroup its
-	// group.
+	// ended is the last pod of EndHelps, which the queue calls for all waiting pods while it is locked, and endedGroup
+	// its group.
 	ended      *v1.Pod
 	endedGroup string
 }

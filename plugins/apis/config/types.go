@@ -486,8 +486,8 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
 	// requires it if Query is given.
 	DeviationQuery string
-	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a mean
-	// over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
+	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a
+	// mean over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
 	PodQuery string
 	// PodTimestampQuery is the TimestampQuery of PodQuery, for each pod. It is required with PodQuery, and not allowed
 	// without.
@@ -583,8 +583,8 @@ type WorkloadTopologyArgs struct {
 	// PodSelector must match the labels of the selected pods. Nil matches all pods, if Namespaces is set.
 	PodSelector *metav1.LabelSelector
 	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
-	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and only
-	// if, PodSelector or Namespaces is set.
+	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and
+	// only if, PodSelector or Namespaces is set.
 	GroupBy []string
 	// Levels are 1 to 8 levels of the cluster's topology, the nearest first.
 	Levels []WorkloadTopologyLevel

@@ -12,11 +12,11 @@ import (
 
 // reading has the values of the rows about one node and one resource.
 type reading struct {
-	// lowest and highest have the lowest and the highest value of each kind: two scrape jobs for one exporter measure the
-	// same at slightly different times.
+	// lowest and highest have the lowest and the highest value of each kind: two scrape jobs for one exporter measure
+	// the same at slightly different times.
 	lowest, highest [source.Deviation + 1]float64
-	// seen has a bit for each kind with a row, repeated for each kind with several, and blurred for each kind with a row
-	// that may be about another node.
+	// seen has a bit for each kind with a row, repeated for each kind with several, and blurred for each kind with a
+	// row that may be about another node.
 	seen, repeated, blurred uint8
 }
 

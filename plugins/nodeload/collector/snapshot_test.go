@@ -27,7 +27,8 @@ func TestReasons(t *testing.T) {
 	}
 }
 
-// TestPods checks that samples of pods are in the snapshot if they are valid, and that they are no measurements of nodes.
+// TestPods checks that samples of pods are in the snapshot if they are valid, and that they are no measurements of
+// nodes.
 func TestPods(t *testing.T) {
 	s := spec("cpu", "cpu of pods")
 	pods := &s.Resources[1]

@@ -57,7 +57,7 @@ func Answer(answer func(request *http.Request) (interface{}, error)) http.Handle
 	})
 }
 
-// CheckMethod returns an error for a request with another method, and sets the header that names those that are allowed.
+// CheckMethod returns an error for a request with another method, and sets the header with the allowed ones.
 func CheckMethod(w http.ResponseWriter, request *http.Request, allowed ...string) error {
 	for _, method := range allowed {
 		if request.Method == method {

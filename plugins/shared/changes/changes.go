@@ -24,9 +24,10 @@ type Observer interface {
 	PodRemoved(node *v1.Node, pod *v1.Pod)
 }
 
-// Follower holds the nodes and pods that an observer has received. After the first call of Follow, the snapshot makes it
-// follow larger changes even if no cycle does, so that it holds few nodes and pods that are gone. It must not be used in parallel: a plugin calls
-// Follow at the beginning of a cycle, and cycles do not run in parallel, neither in the scheduler nor in an extender.
+// Follower holds the nodes and pods that an observer has received. After the first call of Follow, the snapshot makes
+// it follow larger changes even if no cycle does, so that it holds few nodes and pods that are gone. It must not be
+// used in parallel: a plugin calls Follow at the beginning of a cycle, and cycles do not run in parallel, neither in
+// the scheduler nor in an extender.
 type Follower struct {
 	position int64
 	nodes    map[string]*node

@@ -65,7 +65,7 @@ func CheckVictims(extender string, sent map[string]*extenderv1.Victims, answer m
 	return nil
 }
 
-// WithoutCredentials returns the urlPrefix of an extender without user, password and query, for logs, errors and metrics.
+// WithoutCredentials returns the urlPrefix of an extender without user, password and query, as it may be shown.
 func WithoutCredentials(prefix string) string {
 	parsed, err := url.Parse(prefix)
 	// An address without a scheme may have the password in the opaque part.

@@ -15,8 +15,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 )
 
-// valuesOfLabel limits the named values of a label, and namesOfPod the resources and the labels that are compared with all
-// nodes.
+// valuesOfLabel limits the named values of a label, and namesOfPod the resources and the labels that are compared with
+// all nodes.
 const valuesOfLabel, namesOfPod = 5, 16
 
 // Lacks returns sentences about what a pod that fits on no node lacks: the change that would open most nodes, and the

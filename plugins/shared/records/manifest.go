@@ -48,8 +48,8 @@ func (r *Recorder) podOf(request *http.Request) (func() (*v1.Pod, error), error)
 	return func() (*v1.Pod, error) { return decode(content) }, nil
 }
 
-// readBody reads a manifest within timeOfManifest. The connection of a slow sender stays open until it leaves, like an idle
-// one.
+// readBody reads a manifest within timeOfManifest. The connection of a slow sender stays open until it leaves, like an
+// idle one.
 func readBody(request *http.Request) ([]byte, error) {
 	type body struct {
 		content []byte

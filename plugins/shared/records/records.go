@@ -35,8 +35,8 @@ const (
 
 // Options are the limits of a Recorder.
 type Options struct {
-	// Pods is the number of bound pods to keep. Ten times as many pods that wait are kept, and of those beyond Pods only
-	// the last attempt. If a limit is exceeded, bound pods give way first, then those whose last attempt is the oldest.
+	// Pods is the number of bound pods to keep. Ten times as many pods that wait are kept, and of those beyond Pods
+	// only the last attempt. If a limit is exceeded, bound pods give way first, then those with the oldest attempt.
 	Pods int
 	// Bytes limits the estimated memory of the attempts.
 	Bytes int64
@@ -90,7 +90,8 @@ type Recorder struct {
 
 	mutex sync.Mutex
 	pods  map[types.UID]*list.Element // of *pod
-	// waiting and done have the pods without a node, and those that are bound or being bound. The pod with the latest attempt is first.
+	// waiting and done have the pods without a node, and those that are bound or being bound. The pod with the latest
+	// attempt is first.
 	waiting, done *list.List
 	bytes         int64
 	leader        string
@@ -175,8 +176,8 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	r.makeRoom()
 }
 
-// dropGone moves the two pods that have waited longest since their last attempt to those that are done, if they are gone.
-// Pods that wait are tried again, so all that are gone come to the end of the list.
+// dropGone moves the two pods that have waited longest since their last attempt to those that are done, if they are
+// gone. Pods that wait are tried again, so all that are gone come to the end of the list.
 func (r *Recorder) dropGone() {
 	for i := 0; i < 2 && r.Sources.Pods != nil && r.waiting.Len() > 0; i++ {
 		oldest := r.waiting.Back().Value.(*pod)

@@ -133,7 +133,7 @@ func take(places chan struct{}) bool {
 	}
 }
 
-// readRequest checks a request, and reads all of it. For a dry run, it returns a function that finds or decodes the pod.
+// readRequest checks a request, and reads all of it. For a dry run, it returns a function that finds the pod.
 func (s *server) readRequest(w http.ResponseWriter, request *http.Request, path string) (func() (*v1.Pod, error), error) {
 	if path != WhatIfPath {
 		return nil, answers.CheckMethod(w, request, http.MethodGet, http.MethodHead)
@@ -213,7 +213,7 @@ func (s *server) read(path string, query url.Values) (interface{}, error) {
 	return record, nil
 }
 
-// page returns the range of a list that the parameters limit and continue ask for, and the value of continue for the rest.
+// page returns the range of a list for the parameters limit and continue, and the value of continue for the rest.
 func page(length int, query url.Values) (from, to int, next string, err error) {
 	numbers := map[string]int{"continue": 0, "limit": 0}
 	for name := range numbers {

@@ -68,8 +68,8 @@ func (p *Plugins) SetPodMover(move func(event framework.ClusterEvent)) {
 	}
 }
 
-// EndHelps reports whether a pod that a plugin rejected may fit after the end of another pod: true for a plugin that is no
-// EndChecker.
+// EndHelps reports whether a pod that a plugin rejected may fit after the end of another pod. It is true for a plugin
+// that is not an EndChecker.
 func (p *Plugins) EndHelps(plugin string, ended, pending *v1.Pod) bool {
 	checker, ok := p.endCheckers[pluginOf{pending.Spec.SchedulerName, plugin}]
 	return !ok || checker.EndHelps(ended, pending)

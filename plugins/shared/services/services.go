@@ -28,9 +28,9 @@ type PodMover interface {
 	SetPodMover(move func(event framework.ClusterEvent))
 }
 
-// EndChecker is a plugin that registers the deletion of pods as an event, and can tell from the deleted pod whether a pod
-// that it rejected may fit now. Pods end by the thousand, and each end that may help retries all pods that the plugin
-// rejected.
+// EndChecker is a plugin that registers the deletion of pods as an event, and can tell from the deleted pod whether a
+// pod that it rejected may fit now. Pods end by the thousand, and each end that may help retries all pods that the
+// plugin rejected.
 //
 // The scheduler calls EndHelps with the queue locked, so it must be fast, and must not call the queue. In doubt it
 // returns true: a pod that is not retried waits for another event, or for the queue's flush after a minute.

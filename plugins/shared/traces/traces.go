@@ -91,7 +91,7 @@ func (t *Tracer) Begin(ctx context.Context, pod *v1.Pod, profile string) context
 	return ctx
 }
 
-// Searched notes what the search for a node has found; node is empty if that is none.
+// Searched notes what the search for a node has found; node is empty without one.
 func (t *Tracer) Searched(pod *v1.Pod, node string, evaluated, feasible int) {
 	a := t.of(pod.UID)
 	if a == nil {

@@ -522,8 +522,8 @@ type NodeLoadResource struct {
 	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
 	// requires it if Query is given.
 	DeviationQuery string `json:"deviationQuery,omitempty"`
-	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a mean
-	// over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
+	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a
+	// mean over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
 	PodQuery string `json:"podQuery,omitempty"`
 	// PodTimestampQuery is the TimestampQuery of PodQuery, for each pod. It is required with PodQuery, and not allowed
 	// without.
@@ -624,17 +624,15 @@ type WorkloadTopologyArgs struct {
 	// PodSelector must match the labels of the selected pods. Nil matches all pods, if Namespaces is set.
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
-	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and only
-	// if, PodSelector or Namespaces is set.
-	// +listType=set
+	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and
+	// only if, PodSelector or Namespaces is set. +listType=set
 	GroupBy []string `json:"groupBy,omitempty"`
 	// Levels are 1 to 8 levels of the cluster's topology, the nearest first. Default: hosts at 0, zones at 10 and
 	// regions at 50.
 	// +listType=atomic
 	Levels []WorkloadTopologyLevel `json:"levels,omitempty"`
-	// Edges define which pods of a group communicate with each other: at most 4. Default: one edge between all pods of a
-	// group. An empty list has no edges.
-	// +listType=atomic
+	// Edges define which pods of a group communicate with each other: at most 4. Default: one edge between all pods of
+	// a group. An empty list has no edges. +listType=atomic
 	Edges []WorkloadTopologyEdge `json:"edges,omitempty"`
 	// PeersAnnotation and RoleLabel were removed. They are here so that validation can say what to write instead.
 	PeersAnnotation string `json:"peersAnnotation,omitempty"`

@@ -39,22 +39,20 @@ var (
 	labelName = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_]*$`)
 	// builtIn are the resources for which NodeLoad has queries.
 	builtIn = sets.NewString("cpu", "diskIO", "gpu", "memory", "network")
-	// ownHeaders are what the client says about itself, the connection and the request's body.
+	// ownHeaders are the headers that the client itself sets.
 	ownHeaders = sets.NewString("Accept", "Accept-Encoding", "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Expect", "Host",
 		"Keep-Alive", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade")
-	// secretHeaders have no other purpose than to say who may.
+	// secretHeaders contain only credentials.
 	secretHeaders = sets.NewString("Authorization", "Cookie", "Proxy-Authorization")
 )
 
-// notShown takes the place of a value in an error where the value may be a secret, or where one may have been put by
-// mistake.
+// notShown replaces a value in an error that may be a secret, or may contain one by mistake.
 type notShown struct{}
 
 func (notShown) String() string { return "(not shown)" }
 
-// ValidateNodeLoadArgs checks that there are servers to ask and resources to ask them about, each with what its unit
-// and strategy need, and the ranges. No error holds the value of a header, a user, a password, or what is given for a
-// file.
+// ValidateNodeLoadArgs checks that there are servers and resources to query, each with what its unit and strategy need,
+// and the ranges. No error contains the value of a header, a user, a password, or the path of a file.
 func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 	errs := validateSource(path, args)
 	errs = append(errs, validateDuration(path.Child("refreshInterval"), args.RefreshInterval, time.Second, 10*time.Minute)...)
@@ -136,8 +134,7 @@ func validatePrometheus(path *field.Path, prometheus *config.NodeLoadPrometheus)
 	return append(errs, validateMatchers(path.Child("matchers"), prometheus.Matchers)...)
 }
 
-// validateEndpoints tells, too, whether a connection may come to use TLS: not if all endpoints are right, and none is
-// https.
+// validateEndpoints also reports whether a connection may use TLS: not if all endpoints are valid, and none is https.
 func validateEndpoints(path *field.Path, endpoints []string) (errs field.ErrorList, mayUseTLS bool) {
 	errs = validateLength(path, len(endpoints), maxEndpoints, "URLs of servers that answer Prometheus' HTTP API, such as http://prometheus.monitoring:9090")
 	seen := sets.NewString()
@@ -155,7 +152,7 @@ func validateEndpoints(path *field.Path, endpoints []string) (errs field.ErrorLi
 	return errs, mayUseTLS
 }
 
-// validateEndpoint shows nothing of an endpoint, wherever in it a password may be; the error of the parser would.
+// validateEndpoint does not show an endpoint, which may contain a password; the parser's error would.
 func validateEndpoint(path *field.Path, endpoint string) field.ErrorList {
 	parsed, err := url.Parse(endpoint)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Hostname() == "" || !validPort(parsed.Port()) {
@@ -175,7 +172,7 @@ func validateEndpoint(path *field.Path, endpoint string) field.ErrorList {
 	return errs
 }
 
-// validPort takes none, too.
+// validPort reports whether a port is valid or absent.
 func validPort(port string) bool {
 	number, err := strconv.Atoi(port)
 	return port == "" || err == nil && number >= 1 && number <= 65535
@@ -202,7 +199,7 @@ func validateTLS(path *field.Path, tls config.NodeLoadTLS) field.ErrorList {
 	return errs
 }
 
-// validateFile does not show what it refuses: it may be the secret itself instead of the file that has it.
+// validateFile does not show an invalid path: it may be the secret itself instead of its file.
 func validateFile(fieldPath *field.Path, file string) field.ErrorList {
 	if file != "" && (!path.IsAbs(file) || strings.HasSuffix(file, "/") || strings.ContainsAny(file, "\n\x00")) {
 		return field.ErrorList{field.Invalid(fieldPath, notShown{}, "must be the absolute path of a file")}

@@ -22,7 +22,7 @@ const (
 )
 
 // ValidateWorkloadTopologyArgs checks that the arguments select pods if they group them, that groups and levels are
-// unique label keys, that costs increase from level to level, that edges select pods, and that removed fields are empty.
+// unique label keys, that costs increase from level to level, and that removed fields are empty.
 func ValidateWorkloadTopologyArgs(path *field.Path, args *config.WorkloadTopologyArgs) error {
 	errs := validateGroups(path, args)
 	levelsPath := path.Child("levels")
