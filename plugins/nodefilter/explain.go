@@ -3,8 +3,9 @@
 package nodefilter
 
 import (
+	"fmt"
 	"sort"
-	"strconv"
+	"strings"
 	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
@@ -22,77 +23,58 @@ func (pl *NodeFilter) Explain(state *framework.CycleState, _ *v1.Pod, _ []string
 	if err != nil {
 		return ""
 	}
-	var text []byte
-	explained := 0
+	var sentences []string
+	shares := 0
 	for _, rule := range append(append([]*rule(nil), c.about.rules...), c.about.scored...) {
 		if rule.share == nil || c.standings == nil {
 			continue
 		}
-		if explained++; explained > explainedRules {
+		if shares++; shares > explainedRules {
 			continue
 		}
 		now := c.standings[rule.share.place]
-		text = append(append(append(text, "Rule "...), rule.name...), ": "...)
-		text = strconv.AppendInt(text, now.inside, 10)
-		text = append(text, " of "...)
-		text = strconv.AppendInt(text, now.pods, 10)
-		text = append(text, " pods are on its nodes, and "...)
-		text = strconv.AppendInt(text, rule.share.least, 10)
-		text = append(text, " to "...)
-		text = strconv.AppendInt(text, rule.share.most, 10)
-		text = append(text, " % should be. "...)
+		sentences = append(sentences, fmt.Sprintf("Rule %s: %d of %d pods are on its nodes, and %d to %d %% should be.",
+			rule.name, now.inside, now.pods, rule.share.least, rule.share.most))
 		switch {
 		case now.closedInside && !now.closedOutside:
-			text = append(text, "None of its nodes is open, so others are allowed. "...)
+			sentences = append(sentences, "None of its nodes is open, so others are allowed.")
 		case now.closedOutside && !now.closedInside:
-			text = append(text, "No other node is open, so its nodes are allowed. "...)
+			sentences = append(sentences, "No other node is open, so its nodes are allowed.")
 		}
 	}
-	if explained > explainedRules {
-		text = strconv.AppendInt(append(text, "And "...), int64(explained-explainedRules), 10)
-		text = append(text, " more with a share. "...)
+	if more := shares - explainedRules; more > 0 {
+		sentences = append(sentences, fmt.Sprintf("And %d more with a share.", more))
 	}
-	if text = c.about.appendDenied(text); len(text) > 0 && text[len(text)-1] == ' ' {
-		text = text[:len(text)-1]
-	}
-	return string(text)
+	return strings.Join(append(sentences, c.about.explainDenied()...), " ")
 }
 
-// appendDenied appends the rules that denied the most nodes, sorted by the number of nodes and then in their order.
-func (p *podRules) appendDenied(text []byte) []byte {
+// explainDenied names the rules that denied the most nodes, sorted by the number of nodes and then in their order.
+func (p *podRules) explainDenied() []string {
 	type denial struct {
-		rule  int
+		rule  string
 		nodes int64
 	}
 	var denials []denial
 	for i := range p.denied {
+		name := filterrule.DefaultActionLabel
+		if i < len(p.rules) {
+			name = p.rules[i].name
+		}
 		if nodes := atomic.LoadInt64(&p.denied[i]); nodes > 0 {
-			denials = append(denials, denial{i, nodes})
+			denials = append(denials, denial{name, nodes})
 		}
 	}
 	if len(denials) == 0 {
-		return text
+		return nil
 	}
 	sort.SliceStable(denials, func(i, j int) bool { return denials[i].nodes > denials[j].nodes })
-	more := len(denials) - explainedRules
-	if more > 0 {
-		denials = denials[:explainedRules]
-	}
-	text = append(text, "Nodes denied: "...)
+	var parts []string
 	for i, denied := range denials {
-		name := filterrule.DefaultActionLabel
-		if denied.rule < len(p.rules) {
-			name = p.rules[denied.rule].name
+		if i == explainedRules {
+			parts = append(parts, fmt.Sprintf("and %d more rules", len(denials)-i))
+			break
 		}
-		if i > 0 {
-			text = append(text, ", "...)
-		}
-		text = append(append(text, name...), ' ')
-		text = strconv.AppendInt(text, denied.nodes, 10)
+		parts = append(parts, fmt.Sprintf("%s %d", denied.rule, denied.nodes))
 	}
-	if more > 0 {
-		text = strconv.AppendInt(append(text, ", and "...), int64(more), 10)
-		text = append(text, " more rules"...)
-	}
-	return append(text, '.')
+	return []string{"Nodes denied: " + strings.Join(parts, ", ") + "."}
 }
