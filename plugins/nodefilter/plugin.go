@@ -87,11 +87,9 @@ func (pl *NodeFilter) Name() string {
 }
 
 // EventsToRegister returns the events after which a rejected pod may fit: a new node, or changed labels of a node. The
-// rules do not depend on taints and allocatable resources, but these are needed too: the scheduler retries a pod after
-// the event of a node only if the node has room for it and no taint that it does not tolerate. Most nodes are added
-// with the taint not-ready and report their resources later, so their Add retries no pod, but the update of taints or
-// resources does. If resources and labels change at once, the scheduler has only the event for resources. A change of
-// the pod's own labels needs no event, because the scheduler retries an updated pod.
+// rules do not depend on taints and allocatable resources, but most nodes are added with the taint not-ready and report
+// their resources later: then Add retries no pod, and the update of taints or resources does. If resources and labels
+// change at once, the scheduler has only the event for resources.
 //
 // Shares with DoNotSchedule depend on the pods on nodes: on their labels, and on pods that are added and removed. The
 // removal of a node and a cordon, which open the other nodes, retry no pod in this release, but the removal of the

@@ -37,19 +37,13 @@ func pull(admitted, shares, preference, preferences int64) int64 {
 
 // Score returns the preference of the node, and the pull of shares to it.
 func (pl *preferring) Score(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeName string) (int64, *framework.Status) {
-	about := pl.about(state, pod)
-	if len(about.scored) == 0 {
-		return 0, nil
-	}
-	standings, err := about.standingsIn(state)
-	if err != nil {
-		return 0, framework.AsStatus(err)
-	}
 	nodeInfo, err := pl.handle.SnapshotSharedLister().NodeInfos().Get(nodeName)
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
-	return pl.score(about, standings, nodeInfo.Node()), nil
+	scores := framework.NodeScoreList{{}}
+	status := pl.ScoreNodes(state, pod, []*framework.NodeInfo{nodeInfo}, scores)
+	return scores[0].Score, status
 }
 
 // ScoreNodes scores many nodes. A scheduler with patch 0520 calls it instead of Score for each node.
