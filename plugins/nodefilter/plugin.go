@@ -96,11 +96,7 @@ func (pl *NodeFilter) Name() string {
 // node's pods does.
 func (pl *NodeFilter) EventsToRegister() []framework.ClusterEvent {
 	events := []framework.ClusterEvent{
-		{
-			Resource: framework.Node,
-			ActionType: framework.Add | framework.UpdateNodeLabel |
-				framework.UpdateNodeTaint | framework.UpdateNodeAllocatable,
-		},
+		{Resource: framework.Node, ActionType: framework.Add | framework.UpdateNodeLabel | framework.UpdateNodeTaint | framework.UpdateNodeAllocatable},
 	}
 	if pl.rules.limits {
 		events = append(events, framework.ClusterEvent{Resource: framework.Pod, ActionType: framework.Add | framework.Update | framework.Delete})
