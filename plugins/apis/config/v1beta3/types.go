@@ -625,14 +625,16 @@ type WorkloadTopologyArgs struct {
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
 	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
 	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and
-	// only if, PodSelector or Namespaces is set. +listType=set
+	// only if, PodSelector or Namespaces is set.
+	// +listType=set
 	GroupBy []string `json:"groupBy,omitempty"`
 	// Levels are 1 to 8 levels of the cluster's topology, the nearest first. Default: hosts at 0, zones at 10 and
 	// regions at 50.
 	// +listType=atomic
 	Levels []WorkloadTopologyLevel `json:"levels,omitempty"`
 	// Edges define which pods of a group communicate with each other: at most 4. Default: one edge between all pods of
-	// a group. An empty list has no edges. +listType=atomic
+	// a group. An empty list has no edges.
+	// +listType=atomic
 	Edges []WorkloadTopologyEdge `json:"edges,omitempty"`
 	// PeersAnnotation and RoleLabel were removed. They are here so that validation can say what to write instead.
 	PeersAnnotation string `json:"peersAnnotation,omitempty"`
