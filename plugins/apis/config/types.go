@@ -14,10 +14,7 @@ import (
 type MyScorePluginArgs struct {
 	metav1.TypeMeta
 
-	// NodeLabel is the key of the node label that the plugin reads. Nodes without the label are filtered out.
-	NodeLabel string
-	// PreferredValues are 1 to 100 unique values of that label, the most preferred first. Before normalisation, a node
-	// with the last value scores 1, each earlier value scores 1 more, and a value that is not listed scores 0.
+	NodeLabel       string
 	PreferredValues []string
 }
 
@@ -27,17 +24,10 @@ type MyScorePluginArgs struct {
 type ExtensionPointLoggerArgs struct {
 	metav1.TypeMeta
 
-	// SampleRate is the fraction of pods that are logged, more than 0 and at most 1. Either all calls for a pod are
-	// logged, or none.
 	SampleRate float64
-	// Namespaces are the namespaces whose pods are logged. Empty means all.
 	Namespaces []string
-	// Redact replaces the names of pods, namespaces and nodes with keyed hashes, which stay the same until the process
-	// exits.
-	Redact bool
-	// QueueSort makes the plugin a queue sort plugin too, with the order of PrioritySort. PrioritySort must then be
-	// disabled, because only one queue sort plugin is allowed, the same in all profiles.
-	QueueSort bool
+	Redact     bool
+	QueueSort  bool
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -46,8 +36,6 @@ type ExtensionPointLoggerArgs struct {
 type RandScoreArgs struct {
 	metav1.TypeMeta
 
-	// Seed determines the scores: with the same seed, a pod gets the same scores at the same attempt. Only attempts in
-	// which nodes are scored are counted.
 	Seed int64
 }
 
@@ -71,24 +59,16 @@ const (
 type PodFilterArgs struct {
 	metav1.TypeMeta
 
-	// Rules are 1 to 100 rules, evaluated in order. The first rule that matches a pod decides.
-	Rules []PodFilterRule
-	// DefaultAction applies to pods that match no rule.
+	Rules         []PodFilterRule
 	DefaultAction FilterAction
 }
 
 // PodFilterRule matches pods that meet all of its conditions. At least one is required.
 type PodFilterRule struct {
-	// Name appears in the events of pods that the rule rejects. It is a DNS label, unique among the rules.
-	Name string
-	// Action applies to matching pods.
-	Action FilterAction
-	// PodNames are patterns of path.Match, one of which must match the pod's name: * matches any text, ? matches any
-	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
-	PodNames []string
-	// Namespaces are patterns of the same form for the pod's namespace. Empty matches any namespace.
-	Namespaces []string
-	// PodSelector must match the pod's labels.
+	Name        string
+	Action      FilterAction
+	PodNames    []string
+	Namespaces  []string
 	PodSelector *metav1.LabelSelector
 }
 
@@ -98,46 +78,24 @@ type PodFilterRule struct {
 type NodeFilterArgs struct {
 	metav1.TypeMeta
 
-	// Rules are 1 to 100 rules, evaluated in order. The first Allow or Deny that matches a pod and a node decides,
-	// unless an earlier Share rejects the node.
-	Rules []NodeFilterRule
-	// DefaultAction, Allow or Deny, applies to nodes that match no Allow or Deny.
+	Rules         []NodeFilterRule
 	DefaultAction FilterAction
 }
 
 // NodeFilterRule matches nodes that meet all of its conditions, for all pods or for some. At least one condition on the
 // node is required.
 type NodeFilterRule struct {
-	// Name appears in the events of pods that fit no node. It is a DNS label, unique among the rules.
-	Name string
-	// Action applies to matching nodes: Allow passes them, Deny rejects them, Prefer gives them a better score, and
-	// Share limits how many of the pods that the rule applies to are on such nodes.
-	Action FilterAction
-	// NodeNames are patterns of path.Match, one of which must match the node's name: * matches any text, ? matches any
-	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
-	NodeNames []string
-	// NodeSelector must match the node's labels.
-	NodeSelector *metav1.LabelSelector
-	// Namespaces are patterns for the namespaces of the pods that the rule applies to. Empty matches all namespaces.
-	Namespaces []string
-	// PodSelector must match the labels of the pods that the rule applies to.
-	PodSelector *metav1.LabelSelector
-	// Weight is the weight of a Prefer relative to the others that apply to a pod, 1 to 100. Prefer requires it, and
-	// other actions do not allow it.
-	Weight int32
-	// MinPercent and MaxPercent limit the percentage of pods on matching nodes, 0 to 100, among the pods that the rule
-	// applies to and that have the same controlling owner, or none. Share requires at least one of them, and other
-	// actions do not allow them.
-	MinPercent *int32
-	MaxPercent *int32
-	// WhenUnsatisfiable is the effect of a Share on nodes where one more pod would violate its limits: DoNotSchedule
-	// rejects them while a node that would not is open, ScheduleAnyway gives them a lower score. Other actions do not
-	// allow it. Empty is ScheduleAnyway.
+	Name              string
+	Action            FilterAction
+	NodeNames         []string
+	NodeSelector      *metav1.LabelSelector
+	Namespaces        []string
+	PodSelector       *metav1.LabelSelector
+	Weight            int32
+	MinPercent        *int32
+	MaxPercent        *int32
 	WhenUnsatisfiable v1.UnsatisfiableConstraintAction
-	// RestrictedLabels requires that the rule selects nodes only by labels that no kubelet can set: all keys of its
-	// NodeSelector begin with node-restriction.kubernetes.io/, and it has no NodeNames. An Allow must use the operator
-	// In or Exists for them.
-	RestrictedLabels bool
+	RestrictedLabels  bool
 }
 
 // RunningImageCount selects what RunningImageLocality counts.
@@ -156,12 +114,8 @@ const (
 type RunningImageLocalityArgs struct {
 	metav1.TypeMeta
 
-	// Count selects what is counted for a node's score.
-	Count RunningImageCount
-	// SizeWeight is the percentage of a match's value that depends on the image's size, 0 to 100.
-	SizeWeight int32
-	// SpreadWeight is the percentage of a match's value that depends on the share of nodes that run the image, 0 to
-	// 100. The value is lower if fewer nodes run the image, so that these do not attract all pods.
+	Count        RunningImageCount
+	SizeWeight   int32
 	SpreadWeight int32
 }
 
@@ -171,27 +125,14 @@ type RunningImageLocalityArgs struct {
 type ChaosArgs struct {
 	metav1.TypeMeta
 
-	// Namespaces are the names of the namespaces whose pods are disturbed: at least one, and never kube-system.
-	Namespaces []string
-	// Seed determines all random choices: with the same seed, a pod gets the same ones at the same attempt.
-	Seed int64
-	// DryRun reports in the log and in the metrics what would be done, and changes nothing.
-	DryRun bool
-	// RejectPercent is the probability that a node is rejected, in percent, 0 to 100. An attempt with a rejection
-	// preempts no pod.
-	RejectPercent int32
-	// MaxConsecutiveRejections is the number of consecutive attempts of a pod, 1 to 100, that may fail after Chaos
-	// rejected nodes. Chaos does not disturb the next attempt. Attempts in between that fail without Chaos do not reset
-	// the count.
+	Namespaces               []string
+	Seed                     int64
+	DryRun                   bool
+	RejectPercent            int32
 	MaxConsecutiveRejections int32
-	// RandomScore gives each node a random score from 0 to 100. Without it, all nodes score 0.
-	RandomScore bool
-	// MaxPermitDelay is the longest random delay before a pod is bound, 0s to 10m. 0s disables delays.
-	MaxPermitDelay metav1.Duration
-	// RandomBindPercent is the probability that a pod is bound to a random feasible node instead of the best, in
-	// percent, 0 to 100. The plugin scores that node 100 and all others 0, so its weight must be higher than the sum of
-	// the weights of all other score plugins and extenders.
-	RandomBindPercent int32
+	RandomScore              bool
+	MaxPermitDelay           metav1.Duration
+	RandomBindPercent        int32
 }
 
 // NodeCostStrategy selects the cost by which a node is scored.
@@ -212,44 +153,27 @@ const (
 type NodeCostArgs struct {
 	metav1.TypeMeta
 
-	// PriceAnnotation is the key of the node annotation with the price per hour, a number such as 0.096 or 96m. Empty
-	// reads no annotation.
-	PriceAnnotation string
-	// PriceLabel is the key of the node label with the price per hour. Empty reads no label.
-	PriceLabel string
-	// Prices is a price table of at most 1,000 rows. The first row that matches a node sets its price.
-	Prices []NodeCostPrice
-	// InstanceTypeLabel, ZoneLabel and CapacityTypeLabel are the keys of the node labels that the table matches.
+	PriceAnnotation   string
+	PriceLabel        string
+	Prices            []NodeCostPrice
 	InstanceTypeLabel string
 	ZoneLabel         string
-	// CapacityTypeLabel depends on the provider, for example karpenter.sh/capacity-type. It is required if a row or
-	// Spot has capacity types.
 	CapacityTypeLabel string
-	// Strategy selects the cost by which a node is scored.
-	Strategy NodeCostStrategy
-	// Spot keeps interruptible nodes for pods that tolerate interruptions; nil disables it.
-	Spot *NodeCostSpot
+	Strategy          NodeCostStrategy
+	Spot              *NodeCostSpot
 }
 
 // NodeCostPrice is a row of the price table. It matches nodes whose labels have all of the given values.
 type NodeCostPrice struct {
-	// InstanceType is the value of the label InstanceTypeLabel. Empty matches any value, and nodes without the label.
 	InstanceType string
-	// Zone is the value of the label ZoneLabel. Empty matches any value, and nodes without the label.
-	Zone string
-	// CapacityType is the value of the label CapacityTypeLabel. Empty matches any value, and nodes without the label.
+	Zone         string
 	CapacityType string
-	// PricePerHour is the price of such a node per hour, 0 to 1,000,000,000, in any currency that is the same for all
-	// nodes. It is required; 0 means free.
 	PricePerHour *resource.Quantity
 }
 
 // NodeCostSpot keeps nodes for some pods. For all other pods they score 0, lower than any other node.
 type NodeCostSpot struct {
-	// CapacityTypes are 1 to 16 values of the label CapacityTypeLabel of such nodes.
 	CapacityTypes []string
-	// TolerationKey is the key of a taint. Such nodes are for pods that tolerate this taint, with any value and effect.
-	// The nodes need not have the taint.
 	TolerationKey string
 }
 
@@ -259,40 +183,25 @@ type NodeCostSpot struct {
 type DataLocalityArgs struct {
 	metav1.TypeMeta
 
-	// DatasetsAnnotation is the key of the pod annotation that lists the datasets that the pod reads, with the number
-	// of bytes of each: "sales=120Gi,logs/2024=3Ti,ref".
 	DatasetsAnnotation string
-	// NodeAnnotation is the key of the node annotation that lists the datasets on the node. Empty reads no annotation.
-	NodeAnnotation string
-	// NodeLabelPrefix is the prefix of the node labels that name the datasets on the node. The name of a dataset is the
-	// rest of a label's key; the value is ignored. Empty reads no labels.
-	NodeLabelPrefix string
-	// Servers are at most 16 kinds of running pods that serve data. The node of such a pod has the dataset that the
-	// pod's label names. The first kind that matches a pod applies.
-	Servers []DataLocalityServer
-	// Levels are 1 to 8 distances of data from a node, the nearest first, with unique keys.
-	Levels []DataLocalityLevel
-	// RequireWithin is the topology key of a level. The filter rejects nodes that do not have all of the pod's datasets
-	// at this level or nearer. It ignores datasets that no node has. Empty disables the filter.
-	RequireWithin string
+	NodeAnnotation     string
+	NodeLabelPrefix    string
+	Servers            []DataLocalityServer
+	Levels             []DataLocalityLevel
+	RequireWithin      string
 }
 
 // DataLocalityServer selects pods that serve data.
 type DataLocalityServer struct {
-	// Namespaces are the namespaces of the pods. Empty means all.
-	Namespaces []string
-	// Selector must match the pods' labels; nil selects all pods with the label.
-	Selector *metav1.LabelSelector
-	// DatasetLabel is the key of the pod label whose value is the name of the dataset.
+	Namespaces   []string
+	Selector     *metav1.LabelSelector
 	DatasetLabel string
 }
 
 // DataLocalityLevel sets the value of data that is in the same domain of a topology key as the node.
 type DataLocalityLevel struct {
-	// TopologyKey is the key of a node label. Nodes with the same value are in the same domain.
 	TopologyKey string
-	// Percent is the value of a byte at this level, 0 to 100, lower than at the previous level.
-	Percent int32
+	Percent     int32
 }
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -301,33 +210,19 @@ type DataLocalityLevel struct {
 type NodeLoadArgs struct {
 	metav1.TypeMeta
 
-	// Source selects the source of measurements.
-	Source NodeLoadSource
-	// Prometheus configures the source Prometheus.
-	Prometheus NodeLoadPrometheus
-	// RefreshInterval is the time between two requests for measurements, 1s to 10m.
-	RefreshInterval metav1.Duration
-	// MaxSampleAge is the maximum age of measurements that are used, more than RefreshInterval and at most 1h.
-	MaxSampleAge metav1.Duration
-	// NodeMatch maps series to nodes, for resources without their own NodeMatch.
-	NodeMatch NodeLoadNodeMatch
-	// Resources are 1 to 16 measured resources with unique names. At least one must have a weight or a threshold.
-	Resources []NodeLoadResource
-	// Fallback selects how a node is scored by a resource that has no measurement of the node.
-	Fallback NodeLoadFallback
-	// FilterOnStale selects how the filter treats a node without a measurement of a resource that has a threshold,
-	// while enough other nodes have one.
-	FilterOnStale NodeLoadFilterOnStale
-	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource. With fewer, the
-	// resource filters no node, and all nodes are scored by Fallback.
+	Source               NodeLoadSource
+	Prometheus           NodeLoadPrometheus
+	RefreshInterval      metav1.Duration
+	MaxSampleAge         metav1.Duration
+	NodeMatch            NodeLoadNodeMatch
+	Resources            []NodeLoadResource
+	Fallback             NodeLoadFallback
+	FilterOnStale        NodeLoadFilterOnStale
 	MinFreshNodesPercent int32
-	// ExemptDaemonSets exempts the pods of DaemonSets from the filter.
-	ExemptDaemonSets bool
-	// ExemptPriorityAbove exempts pods of a higher priority than this from the filter; nil exempts none.
+	ExemptDaemonSets     bool
+	// ExemptPriorityAbove exempts none if it is nil.
 	ExemptPriorityAbove *int32
-	// LowerPriorityLoad selects how the filter treats the load of pods of a lower priority than the pod. Other values
-	// than Counts need a resource with a threshold and a PodQuery.
-	LowerPriorityLoad NodeLoadLowerPriorityLoad
+	LowerPriorityLoad   NodeLoadLowerPriorityLoad
 }
 
 // NodeLoadLowerPriorityLoad selects how the filter treats the load of pods of a lower priority.
@@ -356,20 +251,12 @@ const (
 
 // NodeLoadPrometheus configures the connection to a server with Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
-	// Endpoints are 1 to 8 URLs of servers with the same data, http or https, tried in order. They contain no user,
-	// password, query or fragment; a path is a prefix of the API's paths.
-	Endpoints []string
-	// Timeout limits each request, 100ms to 1m.
-	Timeout metav1.Duration
-	// TLS configures the certificates of the server and of the client. Only for https.
-	TLS NodeLoadTLS
-	// BearerTokenFile is the absolute path of a file with the bearer token to send. It is reloaded when it changes.
+	Endpoints       []string
+	Timeout         metav1.Duration
+	TLS             NodeLoadTLS
 	BearerTokenFile string
-	// Headers are at most 16 headers that are sent with every request, for example the tenant's name.
-	Headers []NodeLoadHeader
-	// Matchers are at most 16 matchers that select the series of this cluster, in every selector of NodeLoad's own
-	// queries. They do not change the queries of Resources.
-	Matchers []NodeLoadMatcher
+	Headers         []NodeLoadHeader
+	Matchers        []NodeLoadMatcher
 }
 
 // NodeLoadMatchOperator is an operator of PromQL that compares a label with a value.
@@ -388,36 +275,24 @@ const (
 
 // NodeLoadMatcher is a label matcher of PromQL.
 type NodeLoadMatcher struct {
-	// Label is the name of a label.
-	Label string
-	// Operator compares the label with Value.
+	Label    string
 	Operator NodeLoadMatchOperator
-	// Value is the text or the regular expression, in RE2's syntax and without quotes.
-	Value string
+	Value    string
 }
 
 // NodeLoadTLS has the absolute paths of PEM files, which are reloaded when they change.
 type NodeLoadTLS struct {
-	// CAFile contains the CA certificates to trust instead of the system's.
-	CAFile string
-	// CertFile and KeyFile are the client's certificate and its key: both or neither.
-	CertFile string
-	KeyFile  string
-	// ServerName is the name in the server's certificate, if it differs from the host of the endpoint.
-	ServerName string
-	// InsecureSkipVerify disables the verification of the server's certificate. Not allowed together with CAFile.
+	CAFile             string
+	CertFile           string
+	KeyFile            string
+	ServerName         string
 	InsecureSkipVerify bool
 }
 
 // NodeLoadHeader is a header of a request. It has either a value or a file with one.
 type NodeLoadHeader struct {
-	// Name is the header's name. Headers that the client sets itself are not allowed.
-	Name string
-	// Value is the header's value. Everyone who can read the configuration can read it, and the scheduler logs the
-	// configuration at -v=2. Use ValueFile for secrets; Authorization, Cookie and Proxy-Authorization do not allow
-	// Value.
-	Value string
-	// ValueFile is the absolute path of a file with the value. It is reloaded when it changes.
+	Name      string
+	Value     string
 	ValueFile string
 }
 
@@ -440,10 +315,8 @@ const (
 
 // NodeLoadNodeMatch maps a series to a node.
 type NodeLoadNodeMatch struct {
-	// Label is the label of the series that identifies the node. A port at the end of its value is ignored.
 	Label string
-	// By is the property of the node that equals the label's value.
-	By NodeLoadMatchBy
+	By    NodeLoadMatchBy
 }
 
 // NodeLoadUnit is the unit of the values that a query returns.
@@ -473,51 +346,24 @@ const (
 
 // NodeLoadResource is a measured resource of nodes.
 type NodeLoadResource struct {
-	// Name begins with a letter, continues with letters, digits and hyphens, and does not end with a hyphen. It has at
-	// most 54 characters, so that the key of the node annotation for Capacity is valid. For cpu, memory, network,
-	// diskIO and gpu, all other fields have defaults.
-	Name string
-	// Query is an instant query in PromQL that returns one series for each node, with the label NodeMatch.Label.
-	Query string
-	// TimestampQuery returns for each node the time of the newest raw sample that Query uses, in seconds since 1970. It
-	// is required with Query, and not allowed without. A measurement without a timestamp has no known age and is
-	// ignored.
-	TimestampQuery string
-	// DeviationQuery returns for each node the standard deviation of Query, in the same unit. The strategy Risk
-	// requires it if Query is given.
-	DeviationQuery string
-	// PodQuery is an instant query in PromQL that returns the use of each pod, with the labels namespace and pod, as a
-	// mean over Window, in cores, bytes, or another unit of the capacity. Empty: the use of pods is not measured.
-	PodQuery string
-	// PodTimestampQuery is the TimestampQuery of PodQuery, for each pod. It is required with PodQuery, and not allowed
-	// without.
+	Name              string
+	Query             string
+	TimestampQuery    string
+	DeviationQuery    string
+	PodQuery          string
 	PodTimestampQuery string
-	// NodeMatch maps series of this resource to nodes, if its exporter labels them differently.
-	NodeMatch *NodeLoadNodeMatch
-	// Unit is the unit of the values of Query and DeviationQuery. NodeLoad's own queries return a Ratio.
-	Unit NodeLoadUnit
-	// Capacity is the capacity of a node, more than 0: cores, bytes, bytes per second. The node's annotation
-	// node-load.scheduler/capacity-NAME overrides it. Without both, it is the node's capacity of Estimator.Resource.
-	// Without any, the load of new pods cannot be predicted, and Absolute values are ignored.
-	Capacity *resource.Quantity
-	// Window is the time over which Query averages, 10s to 1h. The load of a new pod is fully visible after this time.
-	Window metav1.Duration
-	// Threshold is the load in percent of the capacity, 1 to 100, above which a node takes no more pods. The load
-	// consists of the measured load and of the pods in flight, without the pod itself; nil disables the filter.
-	Threshold *int32
-	// Weight is the resource's weight in the node's score, 0 to 100. 0 excludes the resource from the score.
-	Weight int32
-	// Strategy selects how the predicted load is converted to a score.
-	Strategy NodeLoadStrategy
-	// Target is the load in percent, 1 to 99, up to which TargetUtilization fills nodes.
-	Target int32
-	// Margin is the factor by which Risk multiplies the deviation, 0 to 10.
-	Margin float64
-	// Sensitivity is for Risk, which raises the deviation's share of the capacity to the power of 1/Sensitivity. More
-	// than 0, at most 10.
+	NodeMatch         *NodeLoadNodeMatch
+	Unit              NodeLoadUnit
+	Capacity          *resource.Quantity
+	Window            metav1.Duration
+	// Threshold disables the filter if it is nil.
+	Threshold   *int32
+	Weight      int32
+	Strategy    NodeLoadStrategy
+	Target      int32
+	Margin      float64
 	Sensitivity float64
-	// Estimator estimates the use of a pod until the measurements include it.
-	Estimator NodeLoadEstimator
+	Estimator   NodeLoadEstimator
 }
 
 // NodeLoadEstimateBy selects the value of a container from which its use is estimated.
@@ -533,16 +379,10 @@ const (
 // NodeLoadEstimator estimates the use of a pod as the sum over its containers of round(request or limit x Factor /
 // 100), which is at most the container's limit.
 type NodeLoadEstimator struct {
-	// Resource is the resource whose requests and limits are read. Empty reads none. A resource with a prefix, such as
-	// nvidia.com/gpu, only applies to pods that request it.
-	Resource v1.ResourceName
-	// By selects requests or limits.
-	By NodeLoadEstimateBy
-	// Factor is a percentage, 1 to 1000.
-	Factor int32
-	// Default is the use of a container without a request and a limit, at least 0.
-	Default resource.Quantity
-	// Annotation is the key of a pod annotation with a quantity that replaces the estimate. Empty reads none.
+	Resource   v1.ResourceName
+	By         NodeLoadEstimateBy
+	Factor     int32
+	Default    resource.Quantity
 	Annotation string
 }
 
@@ -577,49 +417,29 @@ const MaxWorkloadTopologyEdges = 4
 type WorkloadTopologyArgs struct {
 	metav1.TypeMeta
 
-	// Namespaces are patterns of path.Match for the namespaces of the selected pods. Empty matches all namespaces, if
-	// PodSelector is set.
-	Namespaces []string
-	// PodSelector must match the labels of the selected pods. Nil matches all pods, if Namespaces is set.
-	PodSelector *metav1.LabelSelector
-	// GroupBy are 1 to 8 keys of labels of the selected pods. Pods of a namespace with the same values of all of these
-	// labels are a group, for example a job. A pod without one of the labels is in no group. It is required if, and
-	// only if, PodSelector or Namespaces is set.
-	GroupBy []string
-	// Levels are 1 to 8 levels of the cluster's topology, the nearest first.
-	Levels []WorkloadTopologyLevel
-	// Edges define which pods of a group communicate with each other: at most 4.
-	Edges []WorkloadTopologyEdge
-	// PeersAnnotation and RoleLabel were removed. They are here so that validation can say what to write instead.
+	Namespaces      []string
+	PodSelector     *metav1.LabelSelector
+	GroupBy         []string
+	Levels          []WorkloadTopologyLevel
+	Edges           []WorkloadTopologyEdge
 	PeersAnnotation string
 	RoleLabel       string
-	// MaxPerNode is the maximum number of pods of a group on a node, 1 to 1000, for the filter; nil is no limit.
-	MaxPerNode *int32
-	// SpreadWeight is the percentage of the score that prefers nodes with few pods of the group, 0 to 100. The rest
-	// prefers nodes near peers.
-	SpreadWeight int32
-	// AvoidAbove is the load in percent of the capacity, 1 to 100, above which a node scores 0. The load is that of the
-	// plugin NodeLoad in the same profile; nil ignores the load.
-	AvoidAbove *int32
+	MaxPerNode      *int32
+	SpreadWeight    int32
+	AvoidAbove      *int32
 }
 
 // WorkloadTopologyLevel is a level of the cluster's topology.
 type WorkloadTopologyLevel struct {
-	// TopologyKey is the key of the node label whose value is the node's domain at this level.
 	TopologyKey string
-	// Cost is the cost of communication with a peer for which this is the nearest level with a common domain:
-	// 0 to 99, higher than at the previous level. For a peer in no common domain it is 100.
-	Cost int32
+	Cost        int32
 }
 
 // WorkloadTopologyEdge connects the pods of a group that two selectors match, in both directions.
 type WorkloadTopologyEdge struct {
-	// From and To select the pods of the two sides; nil selects all.
-	From *metav1.LabelSelector
-	To   *metav1.LabelSelector
-	// Weight is how much two pods communicate, 1 to 100.
+	From   *metav1.LabelSelector
+	To     *metav1.LabelSelector
 	Weight int32
-	// Scope and Within were removed. They are here so that validation can say what to write instead.
 	Scope  string
 	Within string
 }
