@@ -60,15 +60,5 @@ func (pl *NodeCost) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 
 // appendPrice appends a price in billionths as a decimal number without trailing zeros.
 func appendPrice(text []byte, price int64) []byte {
-	text = strconv.AppendInt(text, price/1000000000, 10)
-	rest := price % 1000000000
-	if rest == 0 {
-		return text
-	}
-	text = append(text, '.')
-	for digit := int64(100000000); rest > 0; digit /= 10 {
-		text = append(text, byte('0'+rest/digit))
-		rest %= digit
-	}
-	return text
+	return strconv.AppendFloat(text, float64(price)/1e9, 'f', -1, 64)
 }
