@@ -8,6 +8,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/utils/pointer"
 )
 
@@ -45,14 +46,14 @@ func SetDefaults_RandScoreArgs(obj *RandScoreArgs) {
 // SetDefaults_PodFilterArgs sets the defaults: pods without a matching rule are allowed.
 func SetDefaults_PodFilterArgs(obj *PodFilterArgs) {
 	if obj.DefaultAction == "" {
-		obj.DefaultAction = FilterAllow
+		obj.DefaultAction = config.FilterAllow
 	}
 }
 
 // SetDefaults_NodeFilterArgs sets the defaults: nodes without a matching rule are allowed.
 func SetDefaults_NodeFilterArgs(obj *NodeFilterArgs) {
 	if obj.DefaultAction == "" {
-		obj.DefaultAction = FilterAllow
+		obj.DefaultAction = config.FilterAllow
 	}
 }
 
@@ -60,7 +61,7 @@ func SetDefaults_NodeFilterArgs(obj *NodeFilterArgs) {
 // few nodes run it, as in ImageLocality.
 func SetDefaults_RunningImageLocalityArgs(obj *RunningImageLocalityArgs) {
 	if obj.Count == "" {
-		obj.Count = CountImages
+		obj.Count = config.CountImages
 	}
 	if obj.SizeWeight == nil {
 		obj.SizeWeight = pointer.Int32(0)
@@ -114,7 +115,7 @@ func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {
 		obj.CapacityTypeLabel = pointer.String("")
 	}
 	if obj.Strategy == "" {
-		obj.Strategy = NodeCostCheapestShare
+		obj.Strategy = config.NodeCostCheapestShare
 	}
 }
 
@@ -145,7 +146,7 @@ func SetDefaults_DataLocalityArgs(obj *DataLocalityArgs) {
 // without measurements passes and is scored by requests. The endpoints have no default.
 func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Source == "" {
-		obj.Source = NodeLoadSourcePrometheus
+		obj.Source = config.NodeLoadSourcePrometheus
 	}
 	if obj.Prometheus.Timeout == nil {
 		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
@@ -163,7 +164,7 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 		obj.NodeMatch.Label = "instance"
 	}
 	if obj.NodeMatch.By == "" {
-		obj.NodeMatch.By = NodeLoadMatchAuto
+		obj.NodeMatch.By = config.NodeLoadMatchAuto
 	}
 	for i := range obj.Resources {
 		if match := obj.Resources[i].NodeMatch; match != nil {
@@ -178,14 +179,14 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Resources == nil {
 		obj.Resources = []NodeLoadResource{{Name: "cpu"}, {Name: "memory"}}
 	}
-	if obj.Source == NodeLoadSourceMetricsServer {
+	if obj.Source == config.NodeLoadSourceMetricsServer {
 		setDefaultsOfMetricsServer(obj.Resources)
 	}
 	if obj.Fallback == "" {
-		obj.Fallback = NodeLoadFallbackRequests
+		obj.Fallback = config.NodeLoadFallbackRequests
 	}
 	if obj.FilterOnStale == "" {
-		obj.FilterOnStale = NodeLoadFilterOpen
+		obj.FilterOnStale = config.NodeLoadFilterOpen
 	}
 	if obj.MinFreshNodesPercent == nil {
 		obj.MinFreshNodesPercent = pointer.Int32(50)
@@ -199,7 +200,7 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 		obj.ExemptPriorityAbove = pointer.Int32(1999999999)
 	}
 	if obj.LowerPriorityLoad == "" {
-		obj.LowerPriorityLoad = NodeLoadLowerPriorityCounts
+		obj.LowerPriorityLoad = config.NodeLoadLowerPriorityCounts
 	}
 }
 
@@ -208,7 +209,7 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
 	for i := range resources {
 		if resources[i].Unit == "" {
-			resources[i].Unit = NodeLoadAbsolute
+			resources[i].Unit = config.NodeLoadAbsolute
 		}
 		if resources[i].Window == nil {
 			resources[i].Window = &metav1.Duration{Duration: time.Minute}
@@ -220,10 +221,10 @@ func setDefaultsOfMetricsServer(resources []NodeLoadResource) {
 // built-in resources from the window and the label of the nodes.
 func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 	if obj.Unit == "" {
-		obj.Unit = NodeLoadRatio
+		obj.Unit = config.NodeLoadRatio
 	}
 	// A disk can be busy for one second a second. A resource in bytes or operations has its own capacity.
-	if obj.Capacity == nil && obj.Name == "diskIO" && obj.Unit != NodeLoadAbsolute {
+	if obj.Capacity == nil && obj.Name == "diskIO" && obj.Unit != config.NodeLoadAbsolute {
 		obj.Capacity = resource.NewQuantity(1, resource.DecimalSI)
 	}
 	if obj.Window == nil {
@@ -233,7 +234,7 @@ func SetDefaults_NodeLoadResource(obj *NodeLoadResource) {
 		obj.Weight = pointer.Int32(1)
 	}
 	if obj.Strategy == "" {
-		obj.Strategy = NodeLoadLeastUsed
+		obj.Strategy = config.NodeLoadLeastUsed
 	}
 	if obj.Target == nil {
 		obj.Target = pointer.Int32(40)
@@ -269,7 +270,7 @@ func setDefaultEstimate(obj *NodeLoadEstimator) {
 		factor, usedByDefault = 70, resource.NewScaledQuantity(200, resource.Mega)
 	}
 	if obj.By == "" {
-		obj.By = NodeLoadEstimateRequests
+		obj.By = config.NodeLoadEstimateRequests
 	}
 	if obj.Factor == nil {
 		obj.Factor = pointer.Int32(factor)

@@ -6,6 +6,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -55,20 +56,6 @@ type RandScoreArgs struct {
 	Seed *int64 `json:"seed,omitempty"`
 }
 
-// FilterAction is the action of a rule on a match.
-type FilterAction string
-
-const (
-	// FilterAllow passes a match.
-	FilterAllow FilterAction = "Allow"
-	// FilterDeny rejects a match.
-	FilterDeny FilterAction = "Deny"
-	// FilterPrefer gives matching nodes a better score. Only NodeFilter supports it.
-	FilterPrefer FilterAction = "Prefer"
-	// FilterShare limits the percentage of pods that are on matching nodes. Only NodeFilter supports it.
-	FilterShare FilterAction = "Share"
-)
-
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // PodFilterArgs are the arguments of the plugin PodFilter.
@@ -80,7 +67,7 @@ type PodFilterArgs struct {
 	// +listMapKey=name
 	Rules []PodFilterRule `json:"rules,omitempty"`
 	// DefaultAction applies to pods that match no rule. Default: Allow.
-	DefaultAction FilterAction `json:"defaultAction,omitempty"`
+	DefaultAction config.FilterAction `json:"defaultAction,omitempty"`
 }
 
 // PodFilterRule matches pods that meet all of its conditions. At least one is required.
@@ -88,7 +75,7 @@ type PodFilterRule struct {
 	// Name appears in the events of pods that the rule rejects. It is a DNS label, unique among the rules.
 	Name string `json:"name"`
 	// Action applies to matching pods.
-	Action FilterAction `json:"action"`
+	Action config.FilterAction `json:"action"`
 	// PodNames are patterns of path.Match, one of which must match the pod's name: * matches any text, ? matches any
 	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	// +listType=atomic
@@ -112,7 +99,7 @@ type NodeFilterArgs struct {
 	// +listMapKey=name
 	Rules []NodeFilterRule `json:"rules,omitempty"`
 	// DefaultAction, Allow or Deny, applies to nodes that match no Allow or Deny. Default: Allow.
-	DefaultAction FilterAction `json:"defaultAction,omitempty"`
+	DefaultAction config.FilterAction `json:"defaultAction,omitempty"`
 }
 
 // NodeFilterRule matches nodes that meet all of its conditions, for all pods or for some. At least one condition on the
@@ -122,7 +109,7 @@ type NodeFilterRule struct {
 	Name string `json:"name"`
 	// Action applies to matching nodes: Allow passes them, Deny rejects them, Prefer gives them a better score, and
 	// Share limits how many of the pods that the rule applies to are on such nodes.
-	Action FilterAction `json:"action"`
+	Action config.FilterAction `json:"action"`
 	// NodeNames are patterns of path.Match, one of which must match the node's name: * matches any text, ? matches any
 	// character, and [a-f] or [^a-f] matches one character that is in the range or not. Empty matches any name.
 	// +listType=atomic
@@ -152,16 +139,6 @@ type NodeFilterRule struct {
 	RestrictedLabels bool `json:"restrictedLabels,omitempty"`
 }
 
-// RunningImageCount selects what RunningImageLocality counts.
-type RunningImageCount string
-
-const (
-	// CountImages counts each image of the incoming pod that runs on the node once, for any number of containers.
-	CountImages RunningImageCount = "Images"
-	// CountContainers counts every running container that uses an image of the incoming pod.
-	CountContainers RunningImageCount = "Containers"
-)
-
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // RunningImageLocalityArgs are the arguments of the plugin RunningImageLocality.
@@ -169,7 +146,7 @@ type RunningImageLocalityArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Count selects what is counted for a node's score. Default: Images.
-	Count RunningImageCount `json:"count,omitempty"`
+	Count config.RunningImageCount `json:"count,omitempty"`
 	// SizeWeight is the percentage of a match's value that depends on the image's size, 0 to 100. Default: 0.
 	SizeWeight *int32 `json:"sizeWeight,omitempty"`
 	// SpreadWeight is the percentage of a match's value that depends on the share of nodes that run the image, 0 to
@@ -207,17 +184,6 @@ type ChaosArgs struct {
 	RandomBindPercent *int32 `json:"randomBindPercent,omitempty"`
 }
 
-// NodeCostStrategy selects the cost by which a node is scored.
-type NodeCostStrategy string
-
-const (
-	// NodeCostCheapestNode uses the price of the whole node.
-	NodeCostCheapestNode NodeCostStrategy = "CheapestNode"
-	// NodeCostCheapestShare uses the price of the pod's share of the node: the larger of its shares of the node's
-	// allocatable CPU and memory.
-	NodeCostCheapestShare NodeCostStrategy = "CheapestShare"
-)
-
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // NodeCostArgs are the arguments of the plugin NodeCost. A node's price is taken from its annotation, its label or the
@@ -242,7 +208,7 @@ type NodeCostArgs struct {
 	// Spot has capacity types. Default: empty.
 	CapacityTypeLabel *string `json:"capacityTypeLabel,omitempty"`
 	// Strategy selects the cost by which a node is scored. Default: CheapestShare.
-	Strategy NodeCostStrategy `json:"strategy,omitempty"`
+	Strategy config.NodeCostStrategy `json:"strategy,omitempty"`
 	// Spot keeps interruptible nodes for pods that tolerate interruptions; nil disables it.
 	Spot *NodeCostSpot `json:"spot,omitempty"`
 }
@@ -325,7 +291,7 @@ type NodeLoadArgs struct {
 	metav1.TypeMeta `json:",inline"`
 
 	// Source selects the source of measurements. Default: Prometheus.
-	Source NodeLoadSource `json:"source,omitempty"`
+	Source config.NodeLoadSource `json:"source,omitempty"`
 	// Prometheus configures the source Prometheus.
 	Prometheus NodeLoadPrometheus `json:"prometheus,omitempty"`
 	// RefreshInterval is the time between two requests for measurements, 1s to 10m. Default: 30s.
@@ -341,10 +307,10 @@ type NodeLoadArgs struct {
 	// +listMapKey=name
 	Resources []NodeLoadResource `json:"resources,omitempty"`
 	// Fallback selects how a node is scored by a resource that has no measurement of the node. Default: Requests.
-	Fallback NodeLoadFallback `json:"fallback,omitempty"`
+	Fallback config.NodeLoadFallback `json:"fallback,omitempty"`
 	// FilterOnStale selects how the filter treats a node without a measurement of a resource that has a threshold,
 	// while enough other nodes have one. Default: Open.
-	FilterOnStale NodeLoadFilterOnStale `json:"filterOnStale,omitempty"`
+	FilterOnStale config.NodeLoadFilterOnStale `json:"filterOnStale,omitempty"`
 	// MinFreshNodesPercent is the share of nodes, 0 to 100, that must have measurements of a resource. With fewer, the
 	// resource filters no node, and all nodes are scored by Fallback. Default: 50.
 	MinFreshNodesPercent *int32 `json:"minFreshNodesPercent,omitempty"`
@@ -355,32 +321,8 @@ type NodeLoadArgs struct {
 	ExemptPriorityAbove *int32 `json:"exemptPriorityAbove,omitempty"`
 	// LowerPriorityLoad selects how the filter treats the load of pods of a lower priority than the pod. Other values
 	// than Counts need a resource with a threshold and a PodQuery. Default: Counts.
-	LowerPriorityLoad NodeLoadLowerPriorityLoad `json:"lowerPriorityLoad,omitempty"`
+	LowerPriorityLoad config.NodeLoadLowerPriorityLoad `json:"lowerPriorityLoad,omitempty"`
 }
-
-// NodeLoadLowerPriorityLoad selects how the filter treats the load of pods of a lower priority.
-type NodeLoadLowerPriorityLoad string
-
-const (
-	// NodeLoadLowerPriorityCounts rejects a node above a threshold, whoever causes the load.
-	NodeLoadLowerPriorityCounts NodeLoadLowerPriorityLoad = "Counts"
-	// NodeLoadLowerPriorityPreemptible rejects the node too, but lets preemption evict pods of a lower priority if the
-	// node would not be above a threshold without what PodQuery returns for them.
-	NodeLoadLowerPriorityPreemptible NodeLoadLowerPriorityLoad = "Preemptible"
-	// NodeLoadLowerPriorityIgnored passes such a node.
-	NodeLoadLowerPriorityIgnored NodeLoadLowerPriorityLoad = "Ignored"
-)
-
-// NodeLoadSource is a source of measurements.
-type NodeLoadSource string
-
-const (
-	// NodeLoadSourcePrometheus is Prometheus, or another server with its HTTP API.
-	NodeLoadSourcePrometheus NodeLoadSource = "Prometheus"
-	// NodeLoadSourceMetricsServer is the resource metrics API, metrics.k8s.io, of the cluster's own API server. It has
-	// cpu and memory.
-	NodeLoadSourceMetricsServer NodeLoadSource = "MetricsServer"
-)
 
 // NodeLoadPrometheus configures the connection to a server with Prometheus' HTTP API.
 type NodeLoadPrometheus struct {
@@ -404,26 +346,12 @@ type NodeLoadPrometheus struct {
 	Matchers []NodeLoadMatcher `json:"matchers,omitempty"`
 }
 
-// NodeLoadMatchOperator is an operator of PromQL that compares a label with a value.
-type NodeLoadMatchOperator string
-
-const (
-	// NodeLoadEqual selects series whose label has the value; an empty value, those without the label.
-	NodeLoadEqual NodeLoadMatchOperator = "="
-	// NodeLoadNotEqual selects all other series.
-	NodeLoadNotEqual NodeLoadMatchOperator = "!="
-	// NodeLoadMatches selects series whose whole label matches the regular expression.
-	NodeLoadMatches NodeLoadMatchOperator = "=~"
-	// NodeLoadNotMatches selects all other series.
-	NodeLoadNotMatches NodeLoadMatchOperator = "!~"
-)
-
 // NodeLoadMatcher is a label matcher of PromQL.
 type NodeLoadMatcher struct {
 	// Label is the name of a label.
 	Label string `json:"label"`
 	// Operator compares the label with Value: =, !=, =~ or !~.
-	Operator NodeLoadMatchOperator `json:"operator"`
+	Operator config.NodeLoadMatchOperator `json:"operator"`
 	// Value is the text or the regular expression, in RE2's syntax and without quotes.
 	Value string `json:"value"`
 }
@@ -454,56 +382,14 @@ type NodeLoadHeader struct {
 	ValueFile string `json:"valueFile,omitempty"`
 }
 
-// NodeLoadMatchBy is the property of a node that identifies it in Prometheus.
-type NodeLoadMatchBy string
-
-const (
-	// NodeLoadMatchAuto is any of the following. A series that identifies one node by one property and another node by
-	// another is used for neither.
-	NodeLoadMatchAuto NodeLoadMatchBy = "Auto"
-	// NodeLoadMatchName is the node's name.
-	NodeLoadMatchName NodeLoadMatchBy = "Name"
-	// NodeLoadMatchInternalIP is any address of type InternalIP.
-	NodeLoadMatchInternalIP NodeLoadMatchBy = "InternalIP"
-	// NodeLoadMatchHostname is any address of type Hostname, or the label kubernetes.io/hostname.
-	NodeLoadMatchHostname NodeLoadMatchBy = "Hostname"
-	// NodeLoadMatchProviderID is spec.providerID, or the part after its last slash.
-	NodeLoadMatchProviderID NodeLoadMatchBy = "ProviderID"
-)
-
 // NodeLoadNodeMatch maps a series to a node.
 type NodeLoadNodeMatch struct {
 	// Label is the label of the series that identifies the node. A port at the end of its value is ignored. Default:
 	// instance.
 	Label string `json:"label,omitempty"`
 	// By is the property of the node that equals the label's value. Default: Auto.
-	By NodeLoadMatchBy `json:"by,omitempty"`
+	By config.NodeLoadMatchBy `json:"by,omitempty"`
 }
-
-// NodeLoadUnit is the unit of the values that a query returns.
-type NodeLoadUnit string
-
-const (
-	// NodeLoadRatio is a fraction of the capacity: 1 is all of it.
-	NodeLoadRatio NodeLoadUnit = "Ratio"
-	// NodeLoadPercent is a percentage of the capacity: 100 is all of it.
-	NodeLoadPercent NodeLoadUnit = "Percent"
-	// NodeLoadAbsolute is the unit of the capacity: cores, bytes, bytes per second.
-	NodeLoadAbsolute NodeLoadUnit = "Absolute"
-)
-
-// NodeLoadStrategy selects how a predicted load is converted to a score.
-type NodeLoadStrategy string
-
-const (
-	// NodeLoadLeastUsed scores an idle node 100 and a full node 0.
-	NodeLoadLeastUsed NodeLoadStrategy = "LeastUsed"
-	// NodeLoadTargetUtilization scores a node at the target highest, so that nodes are filled up to the target and not
-	// above.
-	NodeLoadTargetUtilization NodeLoadStrategy = "TargetUtilization"
-	// NodeLoadRisk scores by mean and standard deviation: a varying load lowers the score.
-	NodeLoadRisk NodeLoadStrategy = "Risk"
-)
 
 // NodeLoadResource is a measured resource of nodes.
 type NodeLoadResource struct {
@@ -533,7 +419,7 @@ type NodeLoadResource struct {
 	NodeMatch *NodeLoadNodeMatch `json:"nodeMatch,omitempty"`
 	// Unit is the unit of the values of Query and DeviationQuery. NodeLoad's own queries return a Ratio. Default:
 	// Absolute with the source MetricsServer, otherwise Ratio.
-	Unit NodeLoadUnit `json:"unit,omitempty"`
+	Unit config.NodeLoadUnit `json:"unit,omitempty"`
 	// Capacity is the capacity of a node, more than 0: cores, bytes, bytes per second. The node's annotation
 	// node-load.scheduler/capacity-NAME overrides it. Without both, it is the node's capacity of Estimator.Resource.
 	// Without any, the load of new pods cannot be predicted, and Absolute values are ignored. Default for diskIO unless
@@ -549,7 +435,7 @@ type NodeLoadResource struct {
 	// 1.
 	Weight *int32 `json:"weight,omitempty"`
 	// Strategy selects how the predicted load is converted to a score. Default: LeastUsed.
-	Strategy NodeLoadStrategy `json:"strategy,omitempty"`
+	Strategy config.NodeLoadStrategy `json:"strategy,omitempty"`
 	// Target is the load in percent, 1 to 99, up to which TargetUtilization fills nodes. Default: 40.
 	Target *int32 `json:"target,omitempty"`
 	// Margin is the factor by which Risk multiplies the deviation, 0 to 10. Default: 1.
@@ -561,16 +447,6 @@ type NodeLoadResource struct {
 	Estimator NodeLoadEstimator `json:"estimator,omitempty"`
 }
 
-// NodeLoadEstimateBy selects the value of a container from which its use is estimated.
-type NodeLoadEstimateBy string
-
-const (
-	// NodeLoadEstimateRequests is the container's request.
-	NodeLoadEstimateRequests NodeLoadEstimateBy = "Requests"
-	// NodeLoadEstimateLimits is the container's limit, or its request if that is higher or if it has no limit.
-	NodeLoadEstimateLimits NodeLoadEstimateBy = "Limits"
-)
-
 // NodeLoadEstimator estimates the use of a pod as the sum over its containers of round(request or limit x Factor /
 // 100), which is at most the container's limit.
 type NodeLoadEstimator struct {
@@ -579,7 +455,7 @@ type NodeLoadEstimator struct {
 	// gpu.
 	Resource v1.ResourceName `json:"resource,omitempty"`
 	// By selects requests or limits. Default: Requests.
-	By NodeLoadEstimateBy `json:"by,omitempty"`
+	By config.NodeLoadEstimateBy `json:"by,omitempty"`
 	// Factor is a percentage, 1 to 1000. Default: 85 for the resource cpu, 70 for memory, 100 for others.
 	Factor *int32 `json:"factor,omitempty"`
 	// Default is the use of a container without a request and a limit, at least 0. Default: 250m for the resource cpu,
@@ -588,27 +464,6 @@ type NodeLoadEstimator struct {
 	// Annotation is the key of a pod annotation with a quantity that replaces the estimate. Empty reads none.
 	Annotation string `json:"annotation,omitempty"`
 }
-
-// NodeLoadFallback selects how a node is scored by a resource without a measurement. While other nodes have one, the
-// node's score is at most that of a node with their mean load.
-type NodeLoadFallback string
-
-const (
-	// NodeLoadFallbackRequests uses the requests of the node's pods as its load.
-	NodeLoadFallbackRequests NodeLoadFallback = "Requests"
-	// NodeLoadFallbackNeutral scores 50.
-	NodeLoadFallbackNeutral NodeLoadFallback = "Neutral"
-)
-
-// NodeLoadFilterOnStale selects how the filter treats a node without a measurement.
-type NodeLoadFilterOnStale string
-
-const (
-	// NodeLoadFilterOpen passes the node.
-	NodeLoadFilterOpen NodeLoadFilterOnStale = "Open"
-	// NodeLoadFilterClosed rejects the node.
-	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
-)
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 

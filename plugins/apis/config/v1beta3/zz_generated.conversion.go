@@ -564,7 +564,7 @@ func autoConvert_config_NodeCostArgs_To_v1beta3_NodeCostArgs(in *config.NodeCost
 	if err := v1.Convert_string_To_Pointer_string(&in.CapacityTypeLabel, &out.CapacityTypeLabel, s); err != nil {
 		return err
 	}
-	out.Strategy = NodeCostStrategy(in.Strategy)
+	out.Strategy = config.NodeCostStrategy(in.Strategy)
 	out.Spot = (*NodeCostSpot)(unsafe.Pointer(in.Spot))
 	return nil
 }
@@ -635,7 +635,7 @@ func Convert_v1beta3_NodeFilterArgs_To_config_NodeFilterArgs(in *NodeFilterArgs,
 
 func autoConvert_config_NodeFilterArgs_To_v1beta3_NodeFilterArgs(in *config.NodeFilterArgs, out *NodeFilterArgs, s conversion.Scope) error {
 	out.Rules = *(*[]NodeFilterRule)(unsafe.Pointer(&in.Rules))
-	out.DefaultAction = FilterAction(in.DefaultAction)
+	out.DefaultAction = config.FilterAction(in.DefaultAction)
 	return nil
 }
 
@@ -666,7 +666,7 @@ func Convert_v1beta3_NodeFilterRule_To_config_NodeFilterRule(in *NodeFilterRule,
 
 func autoConvert_config_NodeFilterRule_To_v1beta3_NodeFilterRule(in *config.NodeFilterRule, out *NodeFilterRule, s conversion.Scope) error {
 	out.Name = in.Name
-	out.Action = FilterAction(in.Action)
+	out.Action = config.FilterAction(in.Action)
 	out.NodeNames = *(*[]string)(unsafe.Pointer(&in.NodeNames))
 	out.NodeSelector = (*v1.LabelSelector)(unsafe.Pointer(in.NodeSelector))
 	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
@@ -728,7 +728,7 @@ func Convert_v1beta3_NodeLoadArgs_To_config_NodeLoadArgs(in *NodeLoadArgs, out *
 }
 
 func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoadArgs, out *NodeLoadArgs, s conversion.Scope) error {
-	out.Source = NodeLoadSource(in.Source)
+	out.Source = config.NodeLoadSource(in.Source)
 	if err := Convert_config_NodeLoadPrometheus_To_v1beta3_NodeLoadPrometheus(&in.Prometheus, &out.Prometheus, s); err != nil {
 		return err
 	}
@@ -752,8 +752,8 @@ func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoad
 	} else {
 		out.Resources = nil
 	}
-	out.Fallback = NodeLoadFallback(in.Fallback)
-	out.FilterOnStale = NodeLoadFilterOnStale(in.FilterOnStale)
+	out.Fallback = config.NodeLoadFallback(in.Fallback)
+	out.FilterOnStale = config.NodeLoadFilterOnStale(in.FilterOnStale)
 	if err := v1.Convert_int32_To_Pointer_int32(&in.MinFreshNodesPercent, &out.MinFreshNodesPercent, s); err != nil {
 		return err
 	}
@@ -761,7 +761,7 @@ func autoConvert_config_NodeLoadArgs_To_v1beta3_NodeLoadArgs(in *config.NodeLoad
 		return err
 	}
 	out.ExemptPriorityAbove = (*int32)(unsafe.Pointer(in.ExemptPriorityAbove))
-	out.LowerPriorityLoad = NodeLoadLowerPriorityLoad(in.LowerPriorityLoad)
+	out.LowerPriorityLoad = config.NodeLoadLowerPriorityLoad(in.LowerPriorityLoad)
 	return nil
 }
 
@@ -790,7 +790,7 @@ func Convert_v1beta3_NodeLoadEstimator_To_config_NodeLoadEstimator(in *NodeLoadE
 
 func autoConvert_config_NodeLoadEstimator_To_v1beta3_NodeLoadEstimator(in *config.NodeLoadEstimator, out *NodeLoadEstimator, s conversion.Scope) error {
 	out.Resource = corev1.ResourceName(in.Resource)
-	out.By = NodeLoadEstimateBy(in.By)
+	out.By = config.NodeLoadEstimateBy(in.By)
 	if err := v1.Convert_int32_To_Pointer_int32(&in.Factor, &out.Factor, s); err != nil {
 		return err
 	}
@@ -844,7 +844,7 @@ func Convert_v1beta3_NodeLoadMatcher_To_config_NodeLoadMatcher(in *NodeLoadMatch
 
 func autoConvert_config_NodeLoadMatcher_To_v1beta3_NodeLoadMatcher(in *config.NodeLoadMatcher, out *NodeLoadMatcher, s conversion.Scope) error {
 	out.Label = in.Label
-	out.Operator = NodeLoadMatchOperator(in.Operator)
+	out.Operator = config.NodeLoadMatchOperator(in.Operator)
 	out.Value = in.Value
 	return nil
 }
@@ -867,7 +867,7 @@ func Convert_v1beta3_NodeLoadNodeMatch_To_config_NodeLoadNodeMatch(in *NodeLoadN
 
 func autoConvert_config_NodeLoadNodeMatch_To_v1beta3_NodeLoadNodeMatch(in *config.NodeLoadNodeMatch, out *NodeLoadNodeMatch, s conversion.Scope) error {
 	out.Label = in.Label
-	out.By = NodeLoadMatchBy(in.By)
+	out.By = config.NodeLoadMatchBy(in.By)
 	return nil
 }
 
@@ -960,7 +960,7 @@ func autoConvert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in *config.
 	out.PodQuery = in.PodQuery
 	out.PodTimestampQuery = in.PodTimestampQuery
 	out.NodeMatch = (*NodeLoadNodeMatch)(unsafe.Pointer(in.NodeMatch))
-	out.Unit = NodeLoadUnit(in.Unit)
+	out.Unit = config.NodeLoadUnit(in.Unit)
 	out.Capacity = (*resource.Quantity)(unsafe.Pointer(in.Capacity))
 	if err := v1.Convert_v1_Duration_To_Pointer_v1_Duration(&in.Window, &out.Window, s); err != nil {
 		return err
@@ -969,7 +969,7 @@ func autoConvert_config_NodeLoadResource_To_v1beta3_NodeLoadResource(in *config.
 	if err := v1.Convert_int32_To_Pointer_int32(&in.Weight, &out.Weight, s); err != nil {
 		return err
 	}
-	out.Strategy = NodeLoadStrategy(in.Strategy)
+	out.Strategy = config.NodeLoadStrategy(in.Strategy)
 	if err := v1.Convert_int32_To_Pointer_int32(&in.Target, &out.Target, s); err != nil {
 		return err
 	}
@@ -1035,7 +1035,7 @@ func Convert_v1beta3_PodFilterArgs_To_config_PodFilterArgs(in *PodFilterArgs, ou
 
 func autoConvert_config_PodFilterArgs_To_v1beta3_PodFilterArgs(in *config.PodFilterArgs, out *PodFilterArgs, s conversion.Scope) error {
 	out.Rules = *(*[]PodFilterRule)(unsafe.Pointer(&in.Rules))
-	out.DefaultAction = FilterAction(in.DefaultAction)
+	out.DefaultAction = config.FilterAction(in.DefaultAction)
 	return nil
 }
 
@@ -1060,7 +1060,7 @@ func Convert_v1beta3_PodFilterRule_To_config_PodFilterRule(in *PodFilterRule, ou
 
 func autoConvert_config_PodFilterRule_To_v1beta3_PodFilterRule(in *config.PodFilterRule, out *PodFilterRule, s conversion.Scope) error {
 	out.Name = in.Name
-	out.Action = FilterAction(in.Action)
+	out.Action = config.FilterAction(in.Action)
 	out.PodNames = *(*[]string)(unsafe.Pointer(&in.PodNames))
 	out.Namespaces = *(*[]string)(unsafe.Pointer(&in.Namespaces))
 	out.PodSelector = (*v1.LabelSelector)(unsafe.Pointer(in.PodSelector))
@@ -1113,7 +1113,7 @@ func Convert_v1beta3_RunningImageLocalityArgs_To_config_RunningImageLocalityArgs
 }
 
 func autoConvert_config_RunningImageLocalityArgs_To_v1beta3_RunningImageLocalityArgs(in *config.RunningImageLocalityArgs, out *RunningImageLocalityArgs, s conversion.Scope) error {
-	out.Count = RunningImageCount(in.Count)
+	out.Count = config.RunningImageCount(in.Count)
 	if err := v1.Convert_int32_To_Pointer_int32(&in.SizeWeight, &out.SizeWeight, s); err != nil {
 		return err
 	}
