@@ -11,9 +11,10 @@ test: unit patched-tree oracle verify monitoring
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
-# release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day.
+# release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day, the
+# GPUs of a production cluster.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day
+long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day gpus
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -35,7 +36,7 @@ descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_se
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
 # packages twice. Unit tests do not read the image; artifacts does.
-.PHONY: unit verify scripts load-trace trimaran
+.PHONY: unit verify scripts load-trace gpus trimaran
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
   $(call go-test-race,test/inprocess) ./benchmark ./plugins && \
@@ -43,6 +44,7 @@ unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
 load-trace: tools ; $(step) $(call go-test,test/inprocess) -p=1 -v ./loadtrace ./workloads
+gpus: ; $(step) env OPENB="$(TRACES)" $(call go-test,test/inprocess) -v -run TestGPUs ./workloads
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))

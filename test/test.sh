@@ -22,6 +22,9 @@ export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHED
 export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
 export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
 
+# Recorded data of production clusters, which are not part of the project.
+[[ ! -d $ROOT/../shared/traces ]] || export TRACES=${TRACES:-$ROOT/../shared/traces}
+
 unchecked=()
 # The race detector compiles everything a second time, which takes too long for a newcomer's make test.
 if [[ ${goals[*]} == test ]]; then
