@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"math/rand"
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -258,12 +260,12 @@ func TestEndedPod(t *testing.T) {
 	w.clock.Step(time.Minute)
 	measure(0.1)
 	if got := len(w.plugin.gone); got != 0 {
-		t.Errorf("ended pods of %d nodes are remembered after an hour", got)
+		t.Errorf("%d ended pods are remembered after an hour", got)
 	}
 	for i := 0; i < 2*mostEnded; i++ {
 		w.plugin.ended(controlled(on(pod("small", "0"), "node-0", 0)))
 	}
-	if got := len(w.plugin.gone["node-0"]); got != mostEnded {
+	if got := len(w.plugin.gone); got != mostEnded {
 		t.Errorf("%d ended pods are remembered, want %d", got, mostEnded)
 	}
 	// Nothing corrects the estimate of a pod without a controller.
@@ -272,4 +274,74 @@ func TestEndedPod(t *testing.T) {
 	// What ended pods are estimated to have used is not more than what was measured.
 	w.plugin.ended(controlled(on(pod("large", "9"), "node-0", 0)))
 	want("0 %")
+}
+
+// TestEndedPodsInAnOutage checks that ended pods are forgotten while nothing is measured, also those of nodes on which no
+// pod ends any more, and that the pods themselves are not kept.
+func TestEndedPodsInAnOutage(t *testing.T) {
+	w := newWorld(t, arguments(cpu(0)), nodes(20))
+	w.measure(nil)
+	var collected int32
+	const ends = 3600
+	for i := 0; i < ends; i++ {
+		w.clock.SetTime(epoch.Add(time.Duration(i) * time.Second))
+		node := i % 20
+		if i > 600 {
+			node %= 10
+		}
+		p := of(on(pod(fmt.Sprint("pod-", i), "1"), fmt.Sprint("node-", node), i-60), "Job", "job")
+		runtime.SetFinalizer(p, func(*v1.Pod) { atomic.AddInt32(&collected, 1) })
+		w.plugin.ended(p)
+	}
+	uids := 0
+	w.plugin.current().over.Range(func(_, _ interface{}) bool { uids++; return true })
+	// maxSampleAge and the window are 8 minutes.
+	if got := len(w.plugin.gone); got != 481 || uids != got {
+		t.Errorf("%d ended pods and %d UIDs are remembered after an hour, want 481", got, uids)
+	}
+	waitFor(t, "the pods are not referenced", func() bool {
+		runtime.GC()
+		return atomic.LoadInt32(&collected) == ends
+	})
+}
+
+// TestEndInMidCycle checks a pod that has ended and that the NodeInfo still contains. It used 20 % of the node for a
+// quarter of the window: what the mean contains of it is taken off once, and nothing is added.
+func TestEndInMidCycle(t *testing.T) {
+	ends := of(on(pod("ends", "2"), "node-0", -75), "Job", "job")
+	w := newWorld(t, arguments(cpu(80)), nodes(1), ends)
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.83, 0)}})
+	info, incoming := w.nodeInfo(t, "node-0"), pod("incoming", "1")
+	predicted := func() string { return fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()) }
+	if got := predicted(); got != "98 %" {
+		t.Errorf("predicted %s while it runs, want 98 %%", got)
+	}
+	w.plugin.ended(ends)
+	if got := predicted(); got != "78 %" {
+		t.Errorf("predicted %s after its end, want 78 %%", got)
+	}
+	// Preemption does not take it off again: 76 % would be below the threshold.
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.86, 0)}})
+	w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/ends": w.sample(0.5, 0)}
+	state := begin(w, incoming)
+	w.plugin.RemovePod(context.Background(), state, incoming, framework.NewPodInfo(ends), info)
+	if status := w.plugin.Filter(context.Background(), state, incoming, info); status.IsSuccess() {
+		t.Error("a pod that has ended is taken off twice: 81 % pass")
+	}
+}
+
+func BenchmarkEnded(b *testing.B) {
+	w := newWorld(b, arguments(five()...), nodes(1))
+	measureAll(w, nodes(1))
+	for i := 0; i < 3000; i++ {
+		w.plugin.ended(of(on(pod(fmt.Sprint("pod-", i), "1"), "node-0", -i), "Job", "job"))
+	}
+	info := framework.NewNodeInfo(on(pod("runs", "1"), "node-0", -10))
+	info.SetNode(node("node-0"))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		info.Generation = int64(i + 1)
+		w.plugin.current().loads(info)
+	}
 }

@@ -19,7 +19,7 @@ type cycle struct {
 	// oldest is the time, in nanoseconds since 1970, before which a measurement is too old.
 	oldest int64
 	// removed are the pods that preemption removed from the node that it tries.
-	removed []run
+	removed []*v1.Pod
 	// exempt reports whether the pod always passes the filter.
 	exempt bool
 	// filters and scores are the indices of the resources that take part.
@@ -41,13 +41,13 @@ func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 		estimates: make([]float64, len(pl.resources)), blind: make([]bool, len(pl.resources)),
 	}
 	c.oldest = v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
-	owner := ownerOf(pod)
+	scales := v.scales[ownerOf(pod)]
 	for r := range pl.resources {
 		resource := &pl.resources[r]
 		if !resource.filters && resource.weight == 0 || !resource.estimator.concerns(pod) {
 			continue
 		}
-		c.estimates[r] = resource.estimator.estimate(pod, v.scale(owner, r))
+		c.estimates[r] = resource.estimator.estimate(pod, scales.of(r))
 		c.blind[r] = v.blind(r, c.oldest, pl.minFreshPercent)
 		if resource.filters && !c.exempt {
 			c.filters = append(c.filters, r)

@@ -3,69 +3,60 @@
 package nodeload
 
 import (
-	"math"
-	"sync/atomic"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 )
 
-// A mean over a window still contains pods that have ended. The plugin remembers them until the windows have passed,
-// and takes off what the mean still contains of them, just as it adds what the mean lacks of new pods. Pods that ended
-// before the scheduler started are unknown.
+// A mean over a window still contains pods that have ended. The plugin remembers their use while a measurement may
+// contain it, and takes off what it contains, just as it adds what it lacks of new pods. Pods that ended before the
+// scheduler started are unknown.
 
 const (
-	// running is the end of a pod that has not ended, and leaving of one that is being deleted, or might be.
-	running int64 = math.MaxInt64
-	leaving       = running - 1
 	// leastMeasured is the least share of a window for which a pod must have run before its use is taken as measured.
 	leastMeasured = 0.2
-	// mostEnded is the maximum number of ended pods of a node, also while nothing is measured; the newest count.
-	mostEnded = 1000
+	// mostEnded is the maximum number of ended pods that are remembered; the newest count.
+	mostEnded = 100000
+	// endedDelay is how long a pod that ended waits for others, before pending pods are moved for all of them.
+	endedDelay = time.Second
 )
 
-// run is a pod with its end, in nanoseconds since 1970.
+// run is a pod that used a node from start to end, in nanoseconds since 1970.
 type run struct {
-	pod *v1.Pod
-	end int64
-	// used is the measured use by resource, negative if it is unknown; nil if the pod runs.
-	used []float64
+	node       string
+	pod        types.UID
+	owner      owner
+	start, end int64
+	uses       []use // by resource
 }
 
-// runOf returns the run of a pod that is on a node. What is known of the use of a deleted pod counts as gone at once.
-func (v *view) runOf(pod *v1.Pod) run {
-	if pod.DeletionTimestamp != nil {
-		return v.until(pod, leaving)
+// runOf returns the run of a pod with an end. It is not sure if nothing corrects the estimate of its use.
+func (v *view) runOf(pod *v1.Pod, end int64) (of run, sure bool) {
+	of = run{pod.Spec.NodeName, pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
+	sure = of.owner != (owner{})
+	scales := v.scales[of.owner]
+	for r := range of.uses {
+		of.uses[r] = v.resources[r].estimator.use(pod, scales.of(r))
+		if used := v.used(pod, of.start, r); used >= 0 {
+			of.uses[r].amount, sure = used, true
+		}
 	}
-	return run{pod: pod, end: running}
+	return of, sure
 }
 
-// until returns the run of a pod with an end.
-func (v *view) until(pod *v1.Pod, end int64) run {
-	of := run{pod, end, make([]float64, len(v.resources))}
-	for r := range of.used {
-		of.used[r] = -1
-		if v.snapshot == nil || !v.resources[r].askedOfPods.Pods {
-			continue
-		}
-		window := v.resources[r].window
-		sample, found := v.snapshot.Pods(v.resources[r].askedOfPods)[pod.Namespace+"/"+pod.Name]
-		share := 1 - lacking(startOf(pod, window, v.made), running, sample.At, window)
-		if found && sample.At >= v.oldest && share >= leastMeasured {
-			of.used[r] = sample.Value / share
-		}
+// used returns the measured use of a resource by a pod that started at a time; negative if it is unknown.
+func (v *view) used(pod *v1.Pod, start int64, r int) float64 {
+	if v.usedByPods[r] == nil {
+		return -1
 	}
-	return of
-}
-
-// measured reports whether the use of any resource is known.
-func (of *run) measured() bool {
-	for _, used := range of.used {
-		if used >= 0 {
-			return true
-		}
+	sample, found := v.usedByPods[r][pod.Namespace+"/"+pod.Name]
+	share := 1 - lacking(start, running, sample.At, v.resources[r].window)
+	if !found || sample.At < v.oldest || share < leastMeasured {
+		return -1
 	}
-	return false
+	return sample.Value / share
 }
 
 // watch remembers the pods that end from now on.
@@ -84,40 +75,45 @@ func (pl *NodeLoad) watch(pods cache.SharedInformer) {
 func (pl *NodeLoad) ended(pod *v1.Pod) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
-	v, node := pl.current(), pod.Spec.NodeName
-	of := v.until(pod, pl.clock.Now().UnixNano())
-	if ownerOf(pod) == (owner{}) && !of.measured() {
+	v := pl.current()
+	of, sure := v.runOf(pod, pl.clock.Now().UnixNano())
+	if !sure {
 		return
 	}
-	known := pl.gone[node]
-	if len(known) >= mostEnded {
-		known = known[1:]
-	}
-	pl.gone[node] = append(known[:len(known):len(known)], of)
-	v.setGone(node, pl.gone[node])
-	if pl.PreFilterExtensions() != nil && pl.move != nil && v.noted(v.find(node)) {
-		pl.move(moved)
-	}
-}
-
-// setGone sets the ended pods of a node.
-func (v *view) setGone(node string, runs []run) {
-	if number := v.find(node); number >= 0 {
-		v.gone[number].Store(runs)
-		atomic.AddUint32(&v.goings[number], 1)
+	pl.gone = append(pl.gone, of)
+	v.over.Store(of.pod, nil)
+	v.takeOff(&of)
+	pl.forget()
+	if pl.PreFilterExtensions() != nil && !pl.soon && v.noted(v.find(of.node)) {
+		pl.soon = true
+		pl.wakeAfter(endedDelay)
 	}
 }
 
-// inheritGone sets the ended pods of a view, and forgets those that neither it nor the previous one measured. pl.mu is
+// forget forgets the ended pods that no measurement contains that may be used, and the oldest of too many. pl.mu is
 // held.
-func (pl *NodeLoad) inheritGone(v, before *view) {
-	for node, known := range pl.gone {
-		for len(known) > 0 && known[0].end < v.settledAt && known[0].end < before.settledAt {
-			known = known[1:]
+func (pl *NodeLoad) forget() {
+	oldest := pl.clock.Now().Add(-pl.endedAge).UnixNano()
+	for len(pl.gone) > 0 && (pl.gone[0].end < oldest || len(pl.gone) > mostEnded) {
+		pl.current().over.Delete(pl.gone[0].pod)
+		pl.gone[0] = run{}
+		pl.gone = pl.gone[1:]
+	}
+}
+
+// takeOff takes off what the measurements of a node contain of an ended pod.
+func (v *view) takeOff(of *run) {
+	for number := v.find(of.node); number >= 0; {
+		before := v.kept[number].Load().(*kept)
+		gone := make([]float64, len(v.resources))
+		copy(gone, before.gone)
+		for r := range gone {
+			if l := &v.measured[number][r]; l.at != notMeasured && l.since == l.at {
+				gone[r] += lacking(of.start, of.end, l.at, v.resources[r].window) * l.share(of.uses[r].amount)
+			}
 		}
-		if pl.gone[node] = known; len(known) == 0 {
-			delete(pl.gone, node)
+		if v.kept[number].CompareAndSwap(before, &kept{gone: gone}) {
+			return
 		}
-		v.setGone(node, known)
 	}
 }

@@ -57,6 +57,29 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
+// use is the use of a resource: measured, or else estimated. plain is the estimate with the scale 1; 0 if the pod's
+// annotation has the estimate.
+type use struct{ amount, plain float64 }
+
+// use returns the estimated use of a pod.
+func (e *estimator) use(pod *v1.Pod, scale float64) use {
+	of := use{amount: e.estimate(pod, scale)}
+	if _, found := e.annotated(pod); !found {
+		of.plain = e.estimate(pod, 1)
+	}
+	return of
+}
+
+// annotated returns the estimate in the pod's annotation; false if there is no valid one.
+func (e *estimator) annotated(pod *v1.Pod) (float64, bool) {
+	if e.annotation == "" {
+		return 0, false
+	}
+	text, found := pod.Annotations[e.annotation]
+	amount, ok := collector.ParseQuantity(text)
+	return amount, found && ok
+}
+
 // estimate returns the estimated use of a pod: the value of its annotation if valid, or else the sum over its
 // containers and the overhead of its runtime class. Init containers do not count: they end before the pod reaches full
 // use. The scale multiplies requests and limits, like the factor.
@@ -64,12 +87,8 @@ func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 	if !e.concerns(pod) {
 		return 0
 	}
-	if e.annotation != "" {
-		if text, found := pod.Annotations[e.annotation]; found {
-			if estimate, ok := collector.ParseQuantity(text); ok {
-				return estimate
-			}
-		}
+	if amount, found := e.annotated(pod); found {
+		return amount
 	}
 	sum, _ := e.amount(pod.Spec.Overhead)
 	if e.resource == v1.ResourceCPU {
@@ -81,9 +100,9 @@ func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 	return sum
 }
 
-// container returns round(request x factor x scale), at most the limit; with byLimits round(limit x factor x scale). As everywhere in
-// Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else to whole
-// units.
+// container returns round(request x factor x scale), at most the limit; with byLimits round(limit x factor x scale). As
+// everywhere in Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else
+// to whole units.
 func (e *estimator) container(resources *v1.ResourceRequirements, scale float64) float64 {
 	if e.resource == "" {
 		return e.otherwise * scale

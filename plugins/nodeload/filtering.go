@@ -4,6 +4,7 @@ package nodeload
 
 import (
 	"context"
+	"math"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -12,8 +13,8 @@ import (
 	"k8s.io/utils/pointer"
 )
 
-// margin is the share of the capacity by which preemption must cool a node below a threshold: the next measurement may be
-// a little higher, and must not evict more pods.
+// margin is the share of the capacity by which preemption must cool a node below a threshold: the next measurement may
+// be a little higher, and must not evict more pods.
 const margin = 0.01
 
 // PreFilter begins the cycle with the view that Filter and Score use.
@@ -31,22 +32,24 @@ func (pl *NodeLoad) PreFilterExtensions() framework.PreFilterExtensions {
 	return pl
 }
 
-// RemovePod takes off what the node's measurement contains of a pod that preemption removes.
-func (pl *NodeLoad) RemovePod(_ context.Context, state *framework.CycleState, pod *v1.Pod, removed *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
+// RemovePod notes a pod that preemption removes. Filter takes off what the node's measurements contain of it.
+func (pl *NodeLoad) RemovePod(_ context.Context, state *framework.CycleState, pod *v1.Pod, removed *framework.PodInfo,
+	_ *framework.NodeInfo) *framework.Status {
 	c := *pl.cycle(state, pod)
-	c.removed = append(c.removed[:len(c.removed):len(c.removed)], c.view.until(removed.Pod, leaving))
+	c.removed = append(c.removed[:len(c.removed):len(c.removed)], removed.Pod)
 	state.Write(stateKey, &c)
 	return nil
 }
 
 // AddPod reverts RemovePod. A pod that was not removed, such as a nominated one, is in the NodeInfo.
-func (pl *NodeLoad) AddPod(_ context.Context, state *framework.CycleState, pod *v1.Pod, added *framework.PodInfo, _ *framework.NodeInfo) *framework.Status {
+func (pl *NodeLoad) AddPod(_ context.Context, state *framework.CycleState, pod *v1.Pod, added *framework.PodInfo,
+	_ *framework.NodeInfo) *framework.Status {
 	c := *pl.cycle(state, pod)
 	removed := c.removed
 	c.removed = nil
-	for _, of := range removed {
-		if of.pod.UID != added.Pod.UID {
-			c.removed = append(c.removed, of)
+	for _, other := range removed {
+		if other.UID != added.Pod.UID {
+			c.removed = append(c.removed, other)
 		}
 	}
 	state.Write(stateKey, &c)
@@ -67,56 +70,48 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	if len(c.filters) == 0 {
 		return nil
 	}
-	loads := c.view.loads(nodeInfo)
-	less := 0.0
+	k, less := c.view.keep(nodeInfo), 0.0
 	if len(c.removed) > 0 {
-		less, loads = margin, append([]load(nil), loads...)
-		for _, of := range c.removed {
-			c.view.add(loads, of, 1)
+		k, less = &kept{loads: k.without(math.MinInt32), priorities: k.priorities}, margin
+		for _, removed := range c.removed {
+			c.view.add(k, removed, true)
 		}
 	}
-	r, why := pl.verdict(c, loads, less)
+	r, why := pl.verdict(c, k.loads, less)
 	if why == "" {
 		return nil
 	}
-	code := framework.UnschedulableAndUnresolvable
-	if by := pl.args.LowerPriorityLoad; by != config.NodeLoadLowerPriorityCounts && pl.opens(c, pod, nodeInfo, loads) {
-		if code = framework.Unschedulable; by == config.NodeLoadLowerPriorityIgnored {
-			return nil
+	code, below := framework.UnschedulableAndUnresolvable, int32(math.MinInt32)
+	if pl.args.LowerPriorityLoad != config.NodeLoadLowerPriorityCounts {
+		below = pointer.Int32Deref(pod.Spec.Priority, 0)
+		if _, why := pl.verdict(c, k.without(below), pl.margin()); why == "" {
+			if pl.margin() == 0 {
+				return nil
+			}
+			code, below = framework.Unschedulable, math.MinInt32
 		}
 	}
-	if !whatif.Is(state) {
+	if !whatif.Is(state) && len(c.removed) == 0 {
 		pl.counters.rejections[r].Inc()
-		pl.reject(node.Name, r)
+		pl.reject(node.Name, r, below)
 	}
 	return framework.NewStatus(code, why)
 }
 
-// opens reports whether a node would pass without the use of the pods of a lower priority, as far as it is measured.
-func (pl *NodeLoad) opens(c *cycle, pod *v1.Pod, nodeInfo *framework.NodeInfo, loads []load) bool {
-	less := 0.0
-	if pl.PreFilterExtensions() != nil {
-		less = margin
+// margin returns by how much a node must be below a threshold without the pods of a lower priority: they pass for
+// nothing in the mode Ignored.
+func (pl *NodeLoad) margin() float64 {
+	if pl.PreFilterExtensions() == nil {
+		return 0
 	}
-	loads = append([]load(nil), loads...)
-	for _, podInfo := range nodeInfo.Pods {
-		if pointer.Int32Deref(podInfo.Pod.Spec.Priority, 0) < pointer.Int32Deref(pod.Spec.Priority, 0) {
-			c.view.add(loads, c.view.runOf(podInfo.Pod), -1)
-			c.view.add(loads, c.view.until(podInfo.Pod, leaving), 1)
-		}
-	}
-	_, why := pl.verdict(c, loads, less)
-	return why == ""
+	return margin
 }
 
-// verdict returns the resource for which a node is rejected, and the reason; empty if it passes. The thresholds are lower
-// by less.
+// verdict returns the resource for which a node is rejected, and the reason; empty if it passes. The thresholds are
+// lower by less.
 func (pl *NodeLoad) verdict(c *cycle, loads []load, less float64) (r int, why string) {
 	for _, r := range c.filters {
-		if c.blind[r] {
-			continue
-		}
-		if why := pl.closed(r, &loads[r], c.oldest, less); why != "" {
+		if why := pl.closed(r, &loads[r], c.oldest, less); why != "" && !c.blind[r] {
 			return r, why
 		}
 	}

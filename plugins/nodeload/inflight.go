@@ -17,6 +17,8 @@ import (
 const (
 	// notStarted is the start time of a pod that has not started.
 	notStarted int64 = math.MaxInt64
+	// running is the end of a pod that has not ended.
+	running int64 = math.MaxInt64
 	// settled is the start time of a pod that is no longer in flight.
 	settled int64 = math.MinInt64
 	// startingTime is how long a bound pod may take to start: large images take minutes.
@@ -84,8 +86,8 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 }
 
 // lacking returns the share of a pod that is missing in a mean over the window that ends at the time at: the pod's part
-// grows evenly from its start on, to 1 after a window. All that is left of a pod that has ended is too much: the share is
-// negative. All times are in nanoseconds.
+// grows evenly from its start on, to 1 after a window. All that is left of a pod that has ended is too much: the share
+// is negative. All times are in nanoseconds.
 func lacking(start, end, at, window int64) float64 {
 	lacks := 0.0
 	if start < at-window {

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // The pods of an owner use a similar share of their requests. The plugin learns a scale for each owner, by which it
@@ -35,97 +34,138 @@ type owner struct{ namespace, kind, name string }
 // ownerOf returns the owner of a pod. All ReplicaSets of a Deployment are one owner, and so are Jobs whose names differ
 // only after the last hyphen, in a number such as a CronJob's or in five characters that the API server generated.
 func ownerOf(pod *v1.Pod) owner {
-	controller := metav1.GetControllerOfNoCopy(pod)
-	if controller == nil {
-		return owner{}
+	for i := range pod.OwnerReferences {
+		if is := pod.OwnerReferences[i].Controller; is == nil || !*is {
+			continue
+		}
+		kind, name := pod.OwnerReferences[i].Kind, pod.OwnerReferences[i].Name
+		last := strings.LastIndexByte(name, '-')
+		suffix := name[last+1:]
+		if last > 0 && (kind == "ReplicaSet" && suffix == pod.Labels["pod-template-hash"] ||
+			kind == "Job" && (strings.Trim(suffix, "0123456789") == "" ||
+				len(suffix) == 5 && strings.Trim(suffix, "bcdfghjklmnpqrstvwxz2456789") == "")) {
+			name = name[:last]
+		}
+		return owner{pod.Namespace, kind, name}
 	}
-	name := controller.Name
-	last := strings.LastIndexByte(name, '-')
-	suffix := name[last+1:]
-	if last > 0 && (controller.Kind == "ReplicaSet" && suffix == pod.Labels["pod-template-hash"] ||
-		controller.Kind == "Job" && (strings.Trim(suffix, "0123456789") == "" ||
-			len(suffix) == 5 && strings.Trim(suffix, "bcdfghjklmnpqrstvwxz2456789") == "")) {
-		name = name[:last]
-	}
-	return owner{pod.Namespace, controller.Kind, name}
+	return owner{}
 }
 
-// scaleKey is an owner and the index of a resource.
-type scaleKey struct {
-	owner
-	resource int
-}
-
-// scale never changes once its view is in use.
-type scale struct {
-	value, variance float64
+// scales are those of an owner's pods, by resource. They never change once their view is in use.
+type scales struct {
+	each []scale
 	// seen is the time of the last view with a pod of the owner, in nanoseconds since 1970.
 	seen int64
 }
+type scale struct{ value, variance float64 }
 
-// scale returns the scale of a resource for the pods of an owner; 1 if nothing is known.
-func (v *view) scale(of owner, r int) float64 {
-	if known := v.scales[scaleKey{of, r}]; known != nil {
-		return known.value
+// of returns the scale of a resource; 1 if nothing is known.
+func (s *scales) of(r int) float64 {
+	if s == nil {
+		return 1
 	}
-	return 1
+	return s.each[r].value
+}
+
+// change is the change of a measurement that pods account for: the part that is known, and for each of some owners the
+// part that its scale multiplies.
+type change struct {
+	known  float64
+	owners []ownersChange
+}
+type ownersChange struct {
+	*scale
+	by float64
 }
 
 // learn sets the scales of a view, from those of the previous one and from the changes of the measurements since.
-func (v *view) learn(before *view, pods []*v1.Pod) {
-	v.scales = make(map[scaleKey]*scale, len(before.scales))
-	for key, s := range before.scales {
-		if unseen := v.made - s.seen; unseen < othersAge || key.kind == "Job" && unseen < jobsAge {
-			v.scales[key] = &scale{s.value, math.Min(uncertain, s.variance+drift), s.seen}
+func (v *view) learn(before *view, pods []*v1.Pod, gone []run) {
+	v.scales = make(map[owner]*scales, len(before.scales))
+	for of, s := range before.scales {
+		if unseen := v.made - s.seen; unseen < othersAge || of.kind == "Job" && unseen < jobsAge {
+			v.scales[of] = &scales{append([]scale(nil), s.each...), s.seen}
+			for r := range s.each {
+				v.scales[of].each[r].variance = math.Min(uncertain, s.each[r].variance+drift)
+			}
 		}
 	}
-	runs := make([][]run, len(v.nodes))
+	changes := make([]change, len(v.nodes)*len(v.resources))
 	for _, pod := range pods {
-		for r, of := 0, ownerOf(pod); r < len(v.resources); r++ {
-			if known := v.scales[scaleKey{of, r}]; known != nil {
-				known.seen = v.made
-			}
+		of := run{node: pod.Spec.NodeName, owner: ownerOf(pod), start: startOf(pod, v.window, v.made), end: running}
+		if s := v.scales[of.owner]; s != nil {
+			s.seen = v.made
 		}
-		if number := v.find(pod.Spec.NodeName); number >= 0 && startOf(pod, v.window, v.made) > before.settledAt {
-			runs[number] = append(runs[number], run{pod: pod, end: running})
-		}
+		v.explain(changes, before, &of, pod)
 	}
-	for number, node := range v.nodes {
-		earlier, runs := before.find(node.Name), append(runs[number], v.gone[number].Load().([]run)...)
-		for r := 0; r < len(v.resources) && len(runs) > 0 && earlier >= 0; r++ {
-			if from, to := &before.measured[earlier][r], &v.measured[number][r]; from.at != notMeasured && to.at > from.at {
-				v.correct(r, from, to, runs)
-			}
+	for i := range gone {
+		v.explain(changes, before, &gone[i], nil)
+	}
+	for i := range changes {
+		if len(changes[i].owners) > 0 {
+			number, r := i/len(v.resources), i%len(v.resources)
+			changes[i].correct(v.measured[number][r].measured - before.measured[before.find(v.nodes[number].Name)][r].measured)
 		}
 	}
 }
 
-// correct corrects the scales of the owners of pods that ran on a node by the change of its load between two times.
-func (v *view) correct(r int, from, to *load, runs []run) {
-	resource, wrong, variance := &v.resources[r], to.measured-from.measured, noise
-	expected := map[*scale]float64{} // with the scale 1
-	for _, of := range runs {
-		start := startOf(of.pod, resource.window, v.made)
-		share := lacking(start, of.end, from.at, resource.window) - lacking(start, of.end, to.at, resource.window)
-		if s := v.known(scaleKey{ownerOf(of.pod), r}); share != 0 && s != nil {
-			expected[s] += share * to.share(resource.estimator.estimate(of.pod, 1))
+// explain adds a run to the changes of its node's measurements. The pod is nil if it has ended.
+func (v *view) explain(changes []change, before *view, of *run, pod *v1.Pod) {
+	number, earlier := v.find(of.node), before.find(of.node)
+	for r := 0; r < len(v.resources) && number >= 0 && earlier >= 0; r++ {
+		from, to, window := &before.measured[earlier][r], &v.measured[number][r], v.resources[r].window
+		if from.at == notMeasured || to.at <= from.at {
+			continue
+		}
+		share := lacking(of.start, of.end, from.at, window) - lacking(of.start, of.end, to.at, window)
+		if share == 0 {
+			continue
+		}
+		var expected use
+		if pod != nil {
+			expected = v.resources[r].estimator.use(pod, 1)
+		} else {
+			expected = of.uses[r]
+		}
+		c := &changes[number*len(v.resources)+r]
+		if expected.plain == 0 {
+			c.known += share * to.share(expected.amount)
+		} else if s := v.learned(of.owner); s != nil {
+			c.add(&s.each[r], share*to.share(expected.plain))
 		}
 	}
-	for s, change := range expected {
-		wrong -= change * s.value
-		variance += change * change * s.variance
+}
+
+func (c *change) add(s *scale, by float64) {
+	for i := range c.owners {
+		if c.owners[i].scale == s {
+			c.owners[i].by += by
+			return
+		}
 	}
-	for s, change := range expected {
-		gain := change * s.variance / variance
+	c.owners = append(c.owners, ownersChange{s, by})
+}
+
+// correct corrects the scales by the change that was measured.
+func (c *change) correct(measured float64) {
+	wrong, variance := measured-c.known, noise
+	for _, s := range c.owners {
+		wrong -= s.by * s.value
+		variance += s.by * s.by * s.variance
+	}
+	for _, s := range c.owners {
+		gain := s.by * s.variance / variance
 		s.value = math.Min(mostScale, math.Max(0, s.value+gain*wrong))
-		s.variance -= gain * change * s.variance
+		s.variance -= gain * s.by * s.variance
 	}
 }
 
-// known returns a scale that can be corrected; nil without an owner, or if there are too many.
-func (v *view) known(key scaleKey) *scale {
-	if v.scales[key] == nil && key.owner != (owner{}) && len(v.scales) < mostScales {
-		v.scales[key] = &scale{1, uncertain, v.made}
+// learned returns scales that can be corrected; nil without an owner, or if there are too many.
+func (v *view) learned(of owner) *scales {
+	if v.scales[of] == nil && of != (owner{}) && len(v.scales)*len(v.resources) < mostScales {
+		v.scales[of] = &scales{make([]scale, len(v.resources)), v.made}
+		for r := range v.resources {
+			v.scales[of].each[r] = scale{1, uncertain}
+		}
 	}
-	return v.scales[key]
+	return v.scales[of]
 }

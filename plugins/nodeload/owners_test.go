@@ -92,6 +92,25 @@ func TestLearning(t *testing.T) {
 	}
 }
 
+// TestLearningWithAnnotations checks that an owner's scale is learned from its pods without the annotation, and that the
+// annotation's estimate of another pod explains its part of the change: 20 % more after a minute of five are 10 cores,
+// of which 5 are from the annotation.
+func TestLearningWithAnnotations(t *testing.T) {
+	resource := cpu(0)
+	resource.Estimator.Annotation = "example.com/cpu"
+	annotated, plain := of(on(pod("a", "1"), "node-0", 0), "Job", "etl"), of(on(pod("b", "5"), "node-0", 0), "Job", "etl")
+	annotated.Annotations = map[string]string{"example.com/cpu": "5"}
+	for name, running := range map[string][]*v1.Pod{"one pod of each": {annotated, plain}, "only an annotated pod": {annotated}} {
+		w := newWorld(t, arguments(resource), nodes(1), running...)
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.2, 0)}})
+		w.clock.SetTime(epoch.Add(time.Minute))
+		w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.4, 0)}})
+		if got := w.estimated(of(pod("c", "1"), "Job", "etl")); got < 0.99 || got > 1.01 {
+			t.Errorf("%s: 1 core requested: estimated %v, want 1", name, got)
+		}
+	}
+}
+
 // TestLearningFromMeasurementsOnly checks that nothing is learned from a node whose second measurement is missing, is
 // the same as before, or follows a missing one.
 func TestLearningFromMeasurementsOnly(t *testing.T) {
@@ -118,15 +137,15 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 // TestForgetting checks that owners are forgotten: a Job's a day after its last pod, others earlier, and that there is a
 // maximum.
 func TestForgetting(t *testing.T) {
-	key := func(kind, name string) scaleKey { return scaleKey{owner{"test", kind, name}, 0} }
+	key := func(kind, name string) owner { return owner{"test", kind, name} }
 	w := newWorld(t, arguments(cpu(0)), nodes(1), of(on(pod("a", "1"), "node-0", -1000), "ReplicaSet", "runs"))
 	v := w.plugin.current()
-	v.scales = map[scaleKey]*scale{}
-	for key, unseen := range map[scaleKey]time.Duration{
+	v.scales = map[owner]*scales{}
+	for key, unseen := range map[owner]time.Duration{
 		key("ReplicaSet", "runs"): 0, key("ReplicaSet", "is gone"): time.Hour, key("Job", "nightly"): 24 * time.Hour,
 		key("Job", "weekly"): 7 * 24 * time.Hour,
 	} {
-		v.known(key).seen = v.made - int64(unseen)
+		v.learned(key).seen = v.made - int64(unseen)
 	}
 	w.clock.Step(time.Minute)
 	w.measure(nil)
@@ -137,7 +156,7 @@ func TestForgetting(t *testing.T) {
 		t.Error("the owner of a pod that runs was not seen")
 	}
 	for i := 0; i < 2*mostScales; i++ {
-		v.known(key("Job", fmt.Sprint("job", i)))
+		v.learned(key("Job", fmt.Sprint("job", i)))
 	}
 	if got := len(v.scales); got != mostScales {
 		t.Errorf("%d owners are known, want %d", got, mostScales)

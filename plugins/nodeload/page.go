@@ -127,17 +127,17 @@ func (pl *NodeLoad) page(only string) profilePage {
 		}
 		p.Resources = append(p.Resources, shown)
 	}
-	loads := map[int][]load{}
+	loads := map[int]*kept{}
 	for i, node := range v.nodes {
 		if only == "" || only == node.Name {
-			loads[i] = v.loadsWithout(i, node)
+			loads[i] = v.empty(i, node)
 		}
 	}
 	v.addAll(pl.allPods(), loads)
 	for i, of := range loads {
 		shown := nodePage{Node: v.nodes[i].Name}
 		for r := range v.resources {
-			shown.Resources = append(shown.Resources, v.pageOfLoad(i, r, &of[r], oldest, now))
+			shown.Resources = append(shown.Resources, v.pageOfLoad(i, r, &of.loads[r], oldest, now))
 		}
 		p.Nodes = append(p.Nodes, shown)
 	}

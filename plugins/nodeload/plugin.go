@@ -4,14 +4,14 @@
 // requests.
 //
 // A node's predicted load has three parts: the measurement, the pods in flight, which came after the measurement, less
-// those that have ended, and the estimated use of the pod itself. A node without a measurement is considered neither idle nor busy: the args
-// decide whether it passes the filter, and it is scored by requests, but as no less loaded than the average of the
-// others.
+// those that have ended, and the estimated use of the pod itself. A node without a measurement is considered neither
+// idle nor busy: the args decide whether it passes the filter, and it is scored by requests, but as no less loaded than
+// the average of the others.
 //
 // The files: resources.go, estimate.go, inflight.go, ended.go and owners.go have the parts of the prediction, view.go
-// combines them for all nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the formulas; waking.go
-// moves pending pods when a node cools; page.go and checking.go report to people. The packages source and collector
-// fetch the measurements.
+// combines them for all nodes; cycle.go, filtering.go and scoring.go implement the extension points; score.go has the
+// formulas; waking.go moves pending pods when a node cools; page.go and checking.go report to people. The packages
+// source and collector fetch the measurements.
 package nodeload
 
 import (
@@ -49,6 +49,7 @@ type NodeLoad struct {
 	args            config.NodeLoadArgs
 	resources       []resource
 	maxSampleAge    time.Duration
+	endedAge        time.Duration // for how long ended pods are remembered: maxSampleAge and the longest window
 	minFreshPercent int
 	neutralFallback bool
 	closedOnStale   bool
@@ -61,7 +62,8 @@ type NodeLoad struct {
 	mu     sync.Mutex
 	move   func(framework.ClusterEvent)
 	outage clock.Timer
-	gone   map[string][]run // the ended pods by node
+	soon   bool  // whether pods are woken soon because pods ended
+	gone   []run // the pods that ended, oldest first
 }
 
 var (
@@ -101,10 +103,12 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		minFreshPercent: int(args.MinFreshNodesPercent),
 		neutralFallback: args.Fallback == config.NodeLoadFallbackNeutral,
 		closedOnStale:   args.FilterOnStale == config.NodeLoadFilterClosed,
-		gone:            map[string][]run{},
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
+		if age := pl.maxSampleAge + pl.args.Resources[i].Window.Duration; age > pl.endedAge {
+			pl.endedAge = age
+		}
 	}
 	pl.counters = newCounters(pl.profile, pl.resources)
 	pl.viewed.Store(newView(nil, pl.resources, nil, clock.Now(), pl.maxSampleAge))
@@ -141,12 +145,20 @@ func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	v, old := newView(snapshot, pl.resources, nodes, pl.clock.Now(), pl.maxSampleAge), pl.current()
-	pl.inheritGone(v, old)
+	v.over = old.over
+	pl.forget()
+	for i := range pl.gone {
+		v.takeOff(&pl.gone[i])
+	}
 	pods := pl.allPods()
-	v.learn(old, pods)
+	v.learn(old, pods, pl.gone)
 	pl.viewed.Store(v)
 	pl.wake(v, pods, v.inherit(old))
-	pl.awaitOutage(v)
+	// Pods are woken again when all these measurements have become too old and no others have come: the filter opens.
+	if pl.outage != nil {
+		pl.outage.Stop()
+	}
+	pl.outage = pl.wakeAfter(pl.maxSampleAge + time.Millisecond)
 }
 
 // allPods returns the pods on nodes, and those that wait.

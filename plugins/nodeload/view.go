@@ -5,37 +5,44 @@ package nodeload
 import (
 	"math"
 	"sort"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/utils/pointer"
 )
 
 // A view is a snapshot converted for a profile: with the profile's resources, as shares of the nodes' capacities. It is
 // made when the snapshot arrives, and all cycles read it until the next one arrives.
 //
-// Three parts change, atomically, because several workers filter and score in parallel: kept, the ended pods (see
-// ended.go), and the notes of rejections (see waking.go).
+// Three parts change, atomically, because several workers filter and score in parallel: kept, over (see ended.go), and
+// the notes of rejections (see waking.go).
 type view struct {
 	snapshot *collector.Snapshot // nil before the first
 	// made is its time, in nanoseconds since 1970. Measurements from before oldest were too old then.
 	made, oldest int64
 	resources    []resource
-	nodes        []*v1.Node
+	// columns has the resources' columns in the snapshot; -1 if it has none.
+	columns []int
+	nodes   []*v1.Node
 	// index maps node names to indices.
 	index map[string]int32
 	// measured has the loads of each node without pods in flight.
 	measured [][]load
-	// kept has the last computed *kept of each node, and gone its []run of ended pods, after goings changes.
-	kept, gone []atomic.Value
-	goings     []uint32
+	// kept has the last computed *kept of each node.
+	kept []atomic.Value
+	// over has the UIDs of ended pods. A NodeInfo may still contain them.
+	over *sync.Map
 	// scales are those of the estimates of owners' pods.
-	scales map[scaleKey]*scale
+	scales map[owner]*scales
+	// usedByPods has the measured use of each resource by pods, by NAMESPACE/NAME.
+	usedByPods []map[string]collector.Sample
 
-	// rejected is 1 for each node and resource for which a pod was rejected.
-	rejected []uint32
+	// rejected is above 0 for each node and resource for which a pod was rejected.
+	rejected []int64
 	// rejectedUnknown is 1 if a pod was rejected on a node that is not in the view.
 	rejectedUnknown uint32
 
@@ -43,18 +50,26 @@ type view struct {
 	times [][]int64
 	// having has the number of nodes that have each resource.
 	having []int
-	// window is the shortest window. A pod that started before settledAt is in all measurements.
-	window, settledAt int64
+	// window is the shortest window.
+	window int64
 	// typical has the average of the measurements of each resource.
 	typical []average
 }
 
 // kept has the loads of a node with pods in flight. They are valid until the node's pods change: each change gives a
-// NodeInfo a new, unique generation, also in the copies that preemption makes, and each end of a pod another number of goings.
+// NodeInfo a new, unique generation, also in the copies that preemption makes. The end of a pod makes them invalid.
 type kept struct {
 	generation int64
-	goings     uint32
 	loads      []load
+	// gone is what is left of ended pods, by resource; nil if there are none.
+	gone []float64
+	// priorities has what would be taken off if all pods of a priority left, as far as their use is measured.
+	priorities []less
+}
+
+type less struct {
+	priority int32
+	less     []float64 // by resource
 }
 
 // average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the
@@ -91,50 +106,61 @@ const notMeasured int64 = math.MinInt64
 // newView returns a view of a snapshot, which may be nil, and of the current nodes. Measurements that are older than
 // maxAge are not fresh.
 func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Node, now time.Time, maxAge time.Duration) *view {
-	oldest := now.Add(-maxAge).UnixNano()
 	v := &view{
-		snapshot:  snapshot,
-		made:      now.UnixNano(),
-		oldest:    oldest,
-		resources: resources,
-		nodes:     nodes,
-		index:     make(map[string]int32, len(nodes)),
-		measured:  make([][]load, len(nodes)),
-		kept:      make([]atomic.Value, len(nodes)),
-		gone:      make([]atomic.Value, len(nodes)),
-		goings:    make([]uint32, len(nodes)),
-		rejected:  make([]uint32, len(nodes)*len(resources)),
-		times:     make([][]int64, len(resources)),
-		having:    make([]int, len(resources)),
-		typical:   make([]average, len(resources)),
-		window:    math.MaxInt64,
-		settledAt: math.MaxInt64,
+		snapshot:   snapshot,
+		made:       now.UnixNano(),
+		oldest:     now.Add(-maxAge).UnixNano(),
+		resources:  resources,
+		columns:    make([]int, len(resources)),
+		nodes:      nodes,
+		index:      make(map[string]int32, len(nodes)),
+		measured:   make([][]load, len(nodes)),
+		kept:       make([]atomic.Value, len(nodes)),
+		over:       &sync.Map{},
+		usedByPods: make([]map[string]collector.Sample, len(resources)),
+		rejected:   make([]int64, len(nodes)*len(resources)),
+		times:      make([][]int64, len(resources)),
+		having:     make([]int, len(resources)),
+		typical:    make([]average, len(resources)),
+		window:     math.MaxInt64,
+	}
+	for r := range resources {
+		resource := &resources[r]
+		v.columns[r] = -1
+		if snapshot == nil {
+			continue
+		}
+		if column, known := snapshot.Column(resource.asked); known {
+			v.columns[r] = column
+		}
+		if resource.askedOfPods.Pods {
+			v.usedByPods[r] = snapshot.Pods(resource.askedOfPods)
+		}
 	}
 	for i, node := range nodes {
 		v.index[node.Name] = int32(i)
 		v.measured[i] = v.measurements(node)
-		v.gone[i].Store([]run(nil))
+		v.kept[i].Store(&kept{})
 	}
 	for r := range resources {
-		resource := &resources[r]
-		v.typical[r] = v.average(r, oldest)
+		resource, times := &resources[r], []int64(nil)
+		v.typical[r] = v.average(r)
 		for _, node := range nodes {
 			if _, has := resource.capacity.Of(node); !has && resource.estimator.extended {
 				continue
 			}
 			v.having[r]++
 			if sample, missing := v.sample(node.Name, r); missing == collector.Present {
-				v.times[r] = append(v.times[r], sample.At)
+				times = append(times, sample.At)
 			}
 		}
-		sort.Slice(v.times[r], func(i, j int) bool { return v.times[r][i] < v.times[r][j] })
+		sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+		v.times[r] = times
 		if resource.window < v.window {
 			v.window = resource.window
 		}
-	}
-	for _, loads := range v.measured {
-		for r := range loads {
-			v.account(r, &loads[r], oldest)
+		for _, loads := range v.measured {
+			v.account(r, &loads[r])
 		}
 	}
 	return v
@@ -142,15 +168,11 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 
 // sample returns the sample of a node for a resource, or the reason why it is missing.
 func (v *view) sample(node string, r int) (*collector.Sample, collector.Missing) {
-	if v.snapshot == nil {
+	if v.columns[r] < 0 || v.snapshot.Nodes[node] == nil {
 		return nil, collector.NoSeries
 	}
-	column, known := v.snapshot.Column(v.resources[r].asked)
-	samples := v.snapshot.Nodes[node]
-	if !known || samples == nil {
-		return nil, collector.NoSeries
-	}
-	return &samples[column], samples[column].Missing
+	sample := &v.snapshot.Nodes[node][v.columns[r]]
+	return sample, sample.Missing
 }
 
 // measurements returns the measured loads of a node.
@@ -179,7 +201,7 @@ func (v *view) measurements(node *v1.Node) []load {
 
 // average returns the average of a resource. Each load counts for at most the capacity, so that a single error of an
 // exporter does not make all other nodes look idle.
-func (v *view) average(r int, oldest int64) average {
+func (v *view) average(r int) average {
 	of := average{at: notMeasured}
 	var loads, variations, variation, capacities float64
 	for _, node := range v.measured {
@@ -188,7 +210,7 @@ func (v *view) average(r int, oldest int64) average {
 			capacities++
 			of.perUnit += known.perUnit
 		}
-		if known.at < oldest || known.at == notMeasured {
+		if known.at < v.oldest || known.at == notMeasured {
 			continue
 		}
 		if known.at > of.at {
@@ -214,9 +236,9 @@ func (v *view) average(r int, oldest int64) average {
 }
 
 // account sets the time after which pods are in flight, for a measured or unmeasured load.
-func (v *view) account(r int, l *load, oldest int64) {
+func (v *view) account(r int, l *load) {
 	l.since = l.at
-	if l.at < oldest {
+	if l.at < v.oldest {
 		l.since = v.typical[r].at
 		if l.perUnit == 0 {
 			l.perUnit = v.typical[r].perUnit
@@ -224,9 +246,6 @@ func (v *view) account(r int, l *load, oldest int64) {
 	}
 	if l.perUnit == 0 {
 		l.since = notMeasured
-	}
-	if l.since != notMeasured && l.since-v.resources[r].window < v.settledAt {
-		v.settledAt = l.since - v.resources[r].window
 	}
 }
 
@@ -265,100 +284,127 @@ func (v *view) blind(r int, oldest int64, percent int) bool {
 
 // loads returns the loads of a node with pods in flight. They must not be changed.
 func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
+	return v.keep(nodeInfo).loads
+}
+
+// keep returns the kept loads of a node, computed if its pods have changed.
+func (v *view) keep(nodeInfo *framework.NodeInfo) *kept {
 	node := nodeInfo.Node()
-	number, goings := v.find(node.Name), uint32(0)
+	number, before := v.find(node.Name), (*kept)(nil)
 	if number >= 0 {
-		goings = atomic.LoadUint32(&v.goings[number])
-		if k, ok := v.kept[number].Load().(*kept); ok && k.generation == nodeInfo.Generation && k.goings == goings {
-			return k.loads
+		if before = v.kept[number].Load().(*kept); before.generation == nodeInfo.Generation {
+			return before
 		}
 	}
-	loads := v.loadsWithout(number, node)
+	k := v.empty(number, node)
+	k.generation = nodeInfo.Generation
 	for _, podInfo := range nodeInfo.Pods {
-		v.add(loads, v.runOf(podInfo.Pod), 1)
+		v.add(k, podInfo.Pod, podInfo.Pod.DeletionTimestamp != nil)
 	}
 	if number >= 0 {
-		v.kept[number].Store(&kept{nodeInfo.Generation, goings, loads})
+		// Not if a pod has ended meanwhile.
+		v.kept[number].CompareAndSwap(before, k)
 	}
-	return loads
+	return k
 }
 
-// loadsWithout returns the loads of a node without pods in flight, and without what is left of ended pods. A node with
-// the index -1 is not measured.
-func (v *view) loadsWithout(number int, node *v1.Node) []load {
+// empty returns the loads of a node without its pods, and without what is left of ended pods. A node with the index -1
+// is not measured.
+func (v *view) empty(number int, node *v1.Node) *kept {
+	k := &kept{loads: make([]load, len(v.resources))}
 	if number >= 0 {
-		loads := append([]load(nil), v.measured[number]...)
-		for _, of := range v.gone[number].Load().([]run) {
-			v.add(loads, of, 1)
+		copy(k.loads, v.measured[number])
+		k.gone = v.kept[number].Load().(*kept).gone
+		for r := range k.gone {
+			k.loads[r].inFlight = k.gone[r]
 		}
-		return loads
+		return k
 	}
-	loads := make([]load, len(v.resources))
-	for r := range loads {
-		loads[r] = load{at: notMeasured, variation: math.NaN(), since: v.typical[r].at, perUnit: v.typical[r].perUnit}
+	for r := range k.loads {
+		l := &k.loads[r]
+		*l = load{at: notMeasured, variation: math.NaN()}
 		if capacity, known := v.resources[r].capacity.Of(node); known {
-			loads[r].perUnit = 1 / capacity
+			l.perUnit = 1 / capacity
 		}
-		if loads[r].perUnit == 0 {
-			loads[r].since = notMeasured
+		v.account(r, l)
+	}
+	return k
+}
+
+// add adds to the loads of a node what its measurements lack of a pod. The pod counts for at most the node's capacity.
+// If it leaves, its measured use is taken off instead. A pod that has ended does not count.
+func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
+	start, known, scales := startOf(pod, v.window, v.made), false, (*scales)(nil)
+	for r := range k.loads {
+		resource, l := &v.resources[r], &k.loads[r]
+		if l.since == notMeasured {
+			continue
+		}
+		// Most pods are in all measurements.
+		lack := lacking(start, running, l.since, resource.window)
+		if lack == 0 && v.usedByPods[r] == nil {
+			continue
+		}
+		if !known {
+			if _, ended := v.over.Load(pod.UID); ended {
+				return
+			}
+			scales, known = v.scales[ownerOf(pod)], true
+		}
+		add := lack * l.share(resource.estimator.estimate(pod, scales.of(r)))
+		if used := v.used(pod, start, r); used >= 0 && l.since == l.at {
+			gone := (lack - 1) * l.share(used)
+			if leaves {
+				add = gone
+			} else {
+				k.lower(pointer.Int32Deref(pod.Spec.Priority, 0))[r] += gone - add
+			}
+		}
+		l.inFlight += add
+	}
+}
+
+// lower returns the sums of pods of a priority.
+func (k *kept) lower(priority int32) []float64 {
+	for i := range k.priorities {
+		if k.priorities[i].priority == priority {
+			return k.priorities[i].less
+		}
+	}
+	k.priorities = append(k.priorities, less{priority, make([]float64, len(k.loads))})
+	return k.priorities[len(k.priorities)-1].less
+}
+
+// without returns the loads without the measured use of pods of a lower priority.
+func (k *kept) without(priority int32) []load {
+	loads := append([]load(nil), k.loads...)
+	for _, of := range k.priorities {
+		for r := 0; r < len(loads) && of.priority < priority; r++ {
+			loads[r].inFlight += of.less[r]
 		}
 	}
 	return loads
 }
 
-// add reports whether a pod is in flight on its node. It adds the pod times a factor to the node's loads; if it has
-// ended, it takes it off. Each pod counts for at most the node's capacity. A pod that leaves, and whose use of a resource
-// was not measured, counts as one that stays.
-func (v *view) add(loads []load, of run, times float64) bool {
-	// Most pods are in all measurements.
-	first := startOf(of.pod, v.window, v.made)
-	if of.end == running && first <= v.settledAt {
-		return false
-	}
-	inFlight, owner := false, ownerOf(of.pod)
-	for r := range loads {
-		resource, l, start, end := &v.resources[r], &loads[r], first, of.end
-		if end == leaving && of.used[r] < 0 {
-			end = running
-		}
-		if l.since == notMeasured || end != running && l.since != l.at {
+// addAll adds the pods to the loads of some nodes, by their indices. It returns how many pods are in flight on all nodes.
+func (v *view) addAll(pods []*v1.Pod, to map[int]*kept) (inFlight int) {
+	for _, pod := range pods {
+		number := v.find(pod.Spec.NodeName)
+		if number < 0 {
 			continue
 		}
-		if resource.window != v.window {
-			start = startOf(of.pod, resource.window, v.made)
+		if k := to[number]; k != nil {
+			v.add(k, pod, pod.DeletionTimestamp != nil)
 		}
-		lack := lacking(start, end, l.since, resource.window)
-		inFlight = inFlight || lack > 0
-		if lack == 0 || times == 0 {
-			continue
+		start := startOf(pod, v.window, v.made)
+		for r, l := range v.measured[number] {
+			if l.since != notMeasured && lacking(start, running, l.since, v.resources[r].window) > 0 {
+				inFlight++
+				break
+			}
 		}
-		use := resource.estimator.estimate(of.pod, v.scale(owner, r))
-		if end != running && of.used[r] >= 0 {
-			use = of.used[r]
-		}
-		l.inFlight += times * lack * l.share(use)
 	}
 	return inFlight
-}
-
-// addAll adds the pods in flight to the loads of some nodes, by their indices. It returns the number of pods in flight
-// on all nodes of the view.
-func (v *view) addAll(pods []*v1.Pod, to map[int][]load) int {
-	count := 0
-	for _, pod := range pods {
-		node := v.find(pod.Spec.NodeName)
-		if node < 0 {
-			continue
-		}
-		loads, times := to[node], 1.0
-		if loads == nil {
-			loads, times = v.measured[node], 0
-		}
-		if v.add(loads, v.runOf(pod), times) {
-			count++
-		}
-	}
-	return count
 }
 
 // share returns an estimate as a share of the capacity, at most 1.

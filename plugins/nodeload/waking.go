@@ -3,11 +3,13 @@
 package nodeload
 
 import (
+	"math"
 	"sync/atomic"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/utils/clock"
 )
 
 // Pods that the filter rejected wait for an event of the cluster, but a node that cools causes none. So the filter
@@ -26,19 +28,24 @@ func (pl *NodeLoad) SetPodMover(move func(framework.ClusterEvent)) {
 	pl.move = move
 }
 
-// reject notes that a pod was rejected on a node for a resource.
-func (v *view) reject(node string, r int) {
-	if number := v.find(node); number >= 0 {
-		atomic.StoreUint32(&v.rejected[number*len(v.resources)+r], 1)
-	} else {
+// note notes that a pod was rejected on a node for a resource. The pod fits when the node is open without the pods that
+// have a lower priority than below.
+func (v *view) note(node string, r int, below int32) {
+	number := v.find(node)
+	if number < 0 {
 		atomic.StoreUint32(&v.rejectedUnknown, 1)
+		return
+	}
+	note, value := &v.rejected[number*len(v.resources)+r], int64(below)-math.MinInt32+1
+	for known := atomic.LoadInt64(note); known < value && !atomic.CompareAndSwapInt64(note, known, value); {
+		known = atomic.LoadInt64(note)
 	}
 }
 
 // noted reports whether a pod was rejected on a node.
 func (v *view) noted(number int) bool {
-	for r := range v.resources {
-		if number >= 0 && atomic.LoadUint32(&v.rejected[number*len(v.resources)+r]) != 0 {
+	for r := 0; r < len(v.resources) && number >= 0; r++ {
+		if atomic.LoadInt64(&v.rejected[number*len(v.resources)+r]) != 0 {
 			return true
 		}
 	}
@@ -46,9 +53,9 @@ func (v *view) noted(number int) bool {
 }
 
 // reject notes a rejection in the current view, and in a view that replaces it meanwhile.
-func (pl *NodeLoad) reject(node string, r int) {
+func (pl *NodeLoad) reject(node string, r int, below int32) {
 	for v := pl.current(); ; {
-		v.reject(node, r)
+		v.note(node, r, below)
 		now := pl.current()
 		if now == v {
 			return
@@ -60,11 +67,10 @@ func (pl *NodeLoad) reject(node string, r int) {
 // inherit copies the notes of the previous view, and reports whether pods were rejected on nodes that were not in it.
 func (v *view) inherit(before *view) (unknown bool) {
 	for i := range before.rejected {
-		if atomic.LoadUint32(&before.rejected[i]) == 0 {
-			continue
-		}
-		if node := before.nodes[i/len(v.resources)].Name; v.find(node) >= 0 {
-			v.reject(node, i%len(v.resources))
+		if note := atomic.LoadInt64(&before.rejected[i]); note != 0 {
+			if node := before.nodes[i/len(v.resources)].Name; v.find(node) >= 0 {
+				v.note(node, i%len(v.resources), int32(note-1+math.MinInt32))
+			}
 		}
 	}
 	return atomic.LoadUint32(&before.rejectedUnknown) != 0
@@ -73,46 +79,42 @@ func (v *view) inherit(before *view) (unknown bool) {
 // wake moves the pending pods if one of them may fit according to the notes, or always if surely is true. pl.mu is
 // held.
 func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
-	// noted has the loads of nodes with notes.
-	noted := map[int][]load{}
-	for i := range v.rejected {
-		if node := i / len(v.resources); atomic.LoadUint32(&v.rejected[i]) != 0 && noted[node] == nil {
-			noted[node] = v.loadsWithout(node, nil)
+	pl.soon = false
+	noted := map[int]*kept{}
+	for number := range v.nodes {
+		if v.noted(number) {
+			noted[number] = v.empty(number, nil)
 		}
 	}
 	pl.counters.inFlight.Set(float64(v.addAll(pods, noted)))
 	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
-	for node, loads := range noted {
-		for r := range loads {
-			note := &v.rejected[node*len(v.resources)+r]
-			if atomic.LoadUint32(note) == 0 {
-				continue
-			}
-			if v.blind(r, oldest, pl.minFreshPercent) || pl.closed(r, &loads[r], oldest, 0) == "" {
-				atomic.StoreUint32(note, 0)
+	for r := range v.resources {
+		blind := v.blind(r, oldest, pl.minFreshPercent)
+		for number, k := range noted {
+			note := &v.rejected[number*len(v.resources)+r]
+			below := atomic.LoadInt64(note) - 1 + math.MinInt32
+			if below >= math.MinInt32 && (blind || pl.closed(r, &k.loads[r], oldest, 0) == "" ||
+				pl.closed(r, &k.without(int32(below))[r], oldest, pl.margin()) == "") {
+				atomic.StoreInt64(note, 0)
 				surely = true
 			}
 		}
+		// On a node that is not in the view, all pods pass then.
+		surely = blind && atomic.CompareAndSwapUint32(&v.rejectedUnknown, 1, 0) || surely
 	}
 	if surely && pl.move != nil {
 		pl.move(moved)
 	}
 }
 
-// awaitOutage wakes pods again when all measurements of a view have become too old and no other view has replaced it:
-// then the filter opens. pl.mu is held.
-func (pl *NodeLoad) awaitOutage(v *view) {
-	if pl.outage != nil {
-		pl.outage.Stop()
-	}
-	pl.outage = pl.clock.AfterFunc(pl.maxSampleAge+time.Millisecond, func() {
+// wakeAfter wakes pods after a time. pl.mu is held.
+func (pl *NodeLoad) wakeAfter(delay time.Duration) clock.Timer {
+	return pl.clock.AfterFunc(delay, func() {
 		// In a new goroutine: a fake clock calls this function while it holds its lock.
 		go func() {
 			pl.mu.Lock()
 			defer pl.mu.Unlock()
-			if pl.current() == v {
-				pl.wake(v, pl.allPods(), atomic.LoadUint32(&v.rejectedUnknown) != 0)
-			}
+			pl.wake(pl.current(), pl.allPods(), false)
 		}()
 	})
 }

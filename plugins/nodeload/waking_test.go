@@ -4,13 +4,16 @@ package nodeload
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/utils/pointer"
 )
 
 func waitFor(t testing.TB, what string, condition func() bool) {
@@ -120,6 +123,105 @@ func TestWakeOutage(t *testing.T) {
 		if got := w.cycle(t, pod("incoming", "1")); len(got.rejected) != 0 {
 			t.Errorf("%s: rejected %v", stale, got.rejected)
 		}
+	}
+}
+
+// lowerWorld is a node at 90 %, and a pod of a lower priority whose use is measured by use.
+func lowerWorld(t testing.TB, mode config.NodeLoadLowerPriorityLoad, lower ...*v1.Pod) (w *world, gold *v1.Pod, use func(name string, cores float64)) {
+	w = newWorld(t, arguments(cpu(80)), nodes(1), lower...)
+	w.plugin.args.LowerPriorityLoad = mode
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.9, 0)}})
+	gold = pod("gold", "1")
+	gold.Spec.Priority = pointer.Int32(1000)
+	uses := map[string]collector.Sample{}
+	w.plugin.current().usedByPods[0] = uses
+	return w, gold, func(name string, cores float64) { uses["test/"+name] = w.sample(cores, 0) }
+}
+
+// TestWakeLowerPriority checks that a pod is retried when its node is open without the pods of a lower priority, and not
+// if it was so when the pod was rejected.
+func TestWakeLowerPriority(t *testing.T) {
+	const ignored, preemptible = config.NodeLoadLowerPriorityIgnored, config.NodeLoadLowerPriorityPreemptible
+	for _, test := range []struct {
+		name          string
+		mode          config.NodeLoadLowerPriorityLoad
+		before, after float64
+		code          framework.Code
+		moves         int
+	}{
+		{"Ignored: still 85 %", ignored, 0.1, 0.5, framework.UnschedulableAndUnresolvable, 0},
+		{"Ignored: 70 %", ignored, 0.1, 2, framework.UnschedulableAndUnresolvable, 1},
+		{"Preemptible: 80 %, which is not below the threshold by the margin", preemptible, 0.1, 1, framework.UnschedulableAndUnresolvable, 0},
+		{"Preemptible: 70 %", preemptible, 0.1, 2, framework.UnschedulableAndUnresolvable, 1},
+		{"Preemptible: could be preempted before", preemptible, 2, 2, framework.Unschedulable, 0},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w, gold, use := lowerWorld(t, test.mode, on(pod("bronze", "1"), "node-0", -1000))
+			use("bronze", test.before)
+			if got := w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0")).Code(); got != test.code {
+				t.Fatalf("rejected with %v, want %v", got, test.code)
+			}
+			use("bronze", test.after)
+			for i := 0; i < 2; i++ {
+				w.plugin.wake(w.plugin.current(), w.plugin.allPods(), false)
+				if got := w.moved(); got != test.moves {
+					t.Errorf("%d moves, want %d", got, test.moves)
+				}
+			}
+		})
+	}
+}
+
+// TestWakeEnds checks that a hundred ends on a node on which a pod was rejected move pods once, and only if it fits then.
+func TestWakeEnds(t *testing.T) {
+	for name, test := range map[string]struct {
+		use   float64
+		moves int
+	}{"the node remains hot": {0.001, 0}, "the node is open": {0.05, 1}} {
+		t.Run(name, func(t *testing.T) {
+			var bronze []*v1.Pod
+			for i := 0; i < 100; i++ {
+				bronze = append(bronze, on(pod(fmt.Sprint("bronze-", i), "10m"), "node-0", -1000))
+			}
+			w, gold, use := lowerWorld(t, config.NodeLoadLowerPriorityPreemptible, bronze...)
+			for _, p := range bronze {
+				use(p.Name, test.use)
+			}
+			w.plugin.Filter(context.Background(), begin(w, gold), gold, w.nodeInfo(t, "node-0"))
+			for _, p := range bronze {
+				w.plugin.ended(p)
+			}
+			if got := w.moved(); got > 1 {
+				t.Errorf("%d moves, want at most 1", got)
+			}
+			w.clock.Step(endedDelay)
+			waitFor(t, "pods that ended have been considered", func() bool {
+				w.plugin.mu.Lock()
+				defer w.plugin.mu.Unlock()
+				return !w.plugin.soon
+			})
+			if got := w.moved(); got != test.moves {
+				t.Errorf("%d moves, want %d", got, test.moves)
+			}
+		})
+	}
+}
+
+// BenchmarkClosed filters a node that is above its threshold, with 30 pods of a lower priority.
+func BenchmarkClosed(b *testing.B) {
+	var bronze []*v1.Pod
+	for i := 0; i < 30; i++ {
+		bronze = append(bronze, on(pod(fmt.Sprint("bronze-", i), "10m"), "node-0", -1000))
+	}
+	w, gold, use := lowerWorld(b, config.NodeLoadLowerPriorityPreemptible, bronze...)
+	for _, p := range bronze {
+		use(p.Name, 0.01)
+	}
+	state, info := begin(w, gold), w.nodeInfo(b, "node-0")
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i := 0; i < b.N; i++ {
+		w.plugin.Filter(context.Background(), state, gold, info)
 	}
 }
 
