@@ -4,7 +4,6 @@ package nodeload
 
 import (
 	v1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/whatif"
 )
@@ -36,19 +35,19 @@ func (c *cycle) Clone() framework.StateData {
 
 // cycleOf returns the cycle of a pod that begins now.
 func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
+	of, count := ownerOf(pod), len(pl.resources)
 	c := &cycle{
-		view: v, exempt: pl.exempt(pod),
-		estimates: make([]float64, len(pl.resources)), blind: make([]bool, len(pl.resources)),
+		view: v, oldest: v.oldestAt(pl.clock.Now(), pl.maxSampleAge), exempt: pl.exempt(pod, of),
+		estimates: make([]float64, count), blind: make([]bool, count), filters: make([]int, 0, count), scores: make([]int, 0, count),
 	}
-	c.oldest = v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
-	scales := v.scales[ownerOf(pod)]
+	scales := v.scales[of]
 	for r := range pl.resources {
 		resource := &pl.resources[r]
 		if !resource.filters && resource.weight == 0 || !resource.estimator.concerns(pod) {
 			continue
 		}
 		c.estimates[r] = resource.estimator.estimate(pod, scales.of(r))
-		c.blind[r] = v.blind(r, c.oldest, pl.minFreshPercent)
+		c.blind[r] = v.blind(r, c.oldest, int(pl.args.MinFreshNodesPercent))
 		if resource.filters && !c.exempt {
 			c.filters = append(c.filters, r)
 		}
@@ -82,11 +81,8 @@ func (pl *NodeLoad) cycle(state *framework.CycleState, pod *v1.Pod) *cycle {
 }
 
 // exempt reports whether the pod always passes the filter.
-func (pl *NodeLoad) exempt(pod *v1.Pod) bool {
+func (pl *NodeLoad) exempt(pod *v1.Pod, of owner) bool {
 	above := pl.args.ExemptPriorityAbove
-	if above != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > *above {
-		return true
-	}
-	owner := metav1.GetControllerOfNoCopy(pod)
-	return pl.args.ExemptDaemonSets && owner != nil && owner.Kind == "DaemonSet"
+	return above != nil && pod.Spec.Priority != nil && *pod.Spec.Priority > *above ||
+		pl.args.ExemptDaemonSets && of.kind == "DaemonSet"
 }

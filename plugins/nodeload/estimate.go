@@ -15,34 +15,20 @@ import (
 // estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per
 // second, devices.
 type estimator struct {
-	// resource is the resource whose requests and limits are used; empty for none.
-	resource v1.ResourceName
+	config.NodeLoadEstimator
+	// factor multiplies the request or limit. otherwise is the use of a container without requests and limits.
+	factor, otherwise float64
 	// extended reports whether only pods that request the resource use it.
 	extended bool
-	// byLimits reports whether limits are used where they are above the requests.
-	byLimits bool
-	// factor multiplies the request or limit.
-	factor float64
-	// otherwise is the use of a container without requests and limits.
-	otherwise float64
-	// annotation is the key of the pod's annotation that takes precedence; may be empty.
-	annotation string
 }
 
 func newEstimator(args config.NodeLoadEstimator) estimator {
-	return estimator{
-		resource:   args.Resource,
-		extended:   strings.Contains(string(args.Resource), "/"),
-		byLimits:   args.By == config.NodeLoadEstimateLimits,
-		factor:     float64(args.Factor) / 100,
-		otherwise:  args.Default.AsApproximateFloat64(),
-		annotation: args.Annotation,
-	}
+	return estimator{args, float64(args.Factor) / 100, args.Default.AsApproximateFloat64(), strings.Contains(string(args.Resource), "/")}
 }
 
 // concerns reports whether the pod uses the resource.
 func (e *estimator) concerns(pod *v1.Pod) bool {
-	return !e.extended || asksFor(pod.Spec.Containers, e.resource) || asksFor(pod.Spec.InitContainers, e.resource)
+	return !e.extended || asksFor(pod.Spec.Containers, e.Resource) || asksFor(pod.Spec.InitContainers, e.Resource)
 }
 
 func asksFor(containers []v1.Container, name v1.ResourceName) bool {
@@ -64,7 +50,10 @@ type use struct{ amount, plain float64 }
 // use returns the estimated use of a pod.
 func (e *estimator) use(pod *v1.Pod, scale float64) use {
 	of := use{amount: e.estimate(pod, scale)}
-	if _, found := e.annotated(pod); !found {
+	if _, found := e.annotated(pod); found {
+		return of
+	}
+	if of.plain = of.amount; scale != 1 {
 		of.plain = e.estimate(pod, 1)
 	}
 	return of
@@ -72,10 +61,10 @@ func (e *estimator) use(pod *v1.Pod, scale float64) use {
 
 // annotated returns the estimate in the pod's annotation; false if there is no valid one.
 func (e *estimator) annotated(pod *v1.Pod) (float64, bool) {
-	if e.annotation == "" {
+	if e.Annotation == "" {
 		return 0, false
 	}
-	text, found := pod.Annotations[e.annotation]
+	text, found := pod.Annotations[e.Annotation]
 	amount, ok := collector.ParseQuantity(text)
 	return amount, found && ok
 }
@@ -91,7 +80,7 @@ func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 		return amount
 	}
 	sum, _ := e.amount(pod.Spec.Overhead)
-	if e.resource == v1.ResourceCPU {
+	if e.Resource == v1.ResourceCPU {
 		sum /= 1000
 	}
 	for i := range pod.Spec.Containers {
@@ -104,16 +93,16 @@ func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 // everywhere in Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else
 // to whole units.
 func (e *estimator) container(resources *v1.ResourceRequirements, scale float64) float64 {
-	if e.resource == "" {
+	if e.Resource == "" {
 		return e.otherwise * scale
 	}
 	amount, requests := e.amount(resources.Requests)
 	limit, _ := e.amount(resources.Limits)
-	if !requests || e.byLimits && limit > amount {
+	if !requests || e.By == config.NodeLoadEstimateLimits && limit > amount {
 		amount = limit
 	}
 	unit := 1.0
-	if e.resource == v1.ResourceCPU {
+	if e.Resource == v1.ResourceCPU {
 		unit = 1000
 	}
 	estimate := math.Floor(amount*e.factor*scale + 0.5)
@@ -128,11 +117,11 @@ func (e *estimator) container(resources *v1.ResourceRequirements, scale float64)
 
 // amount returns the amount of the resource in a list, for CPU in thousandths of a core, and whether the list has it.
 func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
-	quantity, found := list[e.resource]
+	quantity, found := list[e.Resource]
 	if !found {
 		return 0, false
 	}
-	if e.resource == v1.ResourceCPU {
+	if e.Resource == v1.ResourceCPU {
 		return float64(quantity.MilliValue()), true
 	}
 	return float64(quantity.Value()), true
@@ -141,7 +130,7 @@ func (e *estimator) amount(list v1.ResourceList) (amount float64, found bool) {
 // requested returns the amount that the pods of a node request, and the allocatable amount; false if the node has none.
 // For a container without a CPU or memory request, it uses the same defaults as the default plugins.
 func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocatable float64, known bool) {
-	switch e.resource {
+	switch e.Resource {
 	case "":
 		return 0, 0, false
 	case v1.ResourceCPU:
@@ -151,8 +140,8 @@ func (e *estimator) requested(nodeInfo *framework.NodeInfo) (requested, allocata
 	case v1.ResourceEphemeralStorage:
 		requested, allocatable = float64(nodeInfo.Requested.EphemeralStorage), float64(nodeInfo.Allocatable.EphemeralStorage)
 	default:
-		requested = float64(nodeInfo.Requested.ScalarResources[e.resource])
-		allocatable = float64(nodeInfo.Allocatable.ScalarResources[e.resource])
+		requested = float64(nodeInfo.Requested.ScalarResources[e.Resource])
+		allocatable = float64(nodeInfo.Allocatable.ScalarResources[e.Resource])
 	}
 	return requested, allocatable, allocatable > 0
 }

@@ -36,32 +36,30 @@ func (pl *NodeLoad) Explain(state *framework.CycleState, _ *v1.Pod, nodes []stri
 		if err != nil {
 			continue
 		}
-		text = append(append(append(text, ' '), name...), ':')
 		loads := c.view.loads(nodeInfo)
-		for r := range c.view.resources {
-			if r > 0 {
-				text = append(text, ',')
-			}
-			text = append(append(append(text, ' '), c.view.resources[r].name...), ' ')
+		text = c.list(append(append(append(text, ' '), name...), ':'), func(text []byte, r int) []byte {
 			if loads[r].at < c.oldest {
-				text = append(text, "not measured"...)
-				continue
+				return append(text, "not measured"...)
 			}
-			text = append(strconv.AppendInt(text, int64(math.Round(100*loads[r].now())), 10), '%')
-		}
-		text = append(text, '.')
+			return append(strconv.AppendInt(text, int64(math.Round(100*loads[r].now())), 10), '%')
+		})
 	}
-	text = append(text, " The pod is estimated to use:"...)
-	for r := range c.view.resources {
-		if r > 0 {
-			text = append(text, ',')
-		}
-		text = append(append(append(text, ' '), c.view.resources[r].name...), ' ')
-		text = strconv.AppendFloat(text, math.Round(1000*c.estimates[r])/1000, 'f', -1, 64)
-	}
-	text = append(text, '.')
+	text = c.list(append(text, " The pod is estimated to use:"...), func(text []byte, r int) []byte {
+		return strconv.AppendFloat(text, math.Round(1000*c.estimates[r])/1000, 'f', -1, 64)
+	})
 	if c.exempt {
 		text = append(text, " The filter does not apply to this pod."...)
 	}
 	return string(text)
+}
+
+// list appends a sentence's end with the value of each resource.
+func (c *cycle) list(text []byte, value func([]byte, int) []byte) []byte {
+	for r := range c.view.resources {
+		if r > 0 {
+			text = append(text, ',')
+		}
+		text = value(append(append(append(text, ' '), c.view.resources[r].name...), ' '), r)
+	}
+	return append(text, '.')
 }

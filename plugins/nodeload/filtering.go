@@ -72,7 +72,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	}
 	k, less := c.view.keep(nodeInfo), 0.0
 	if len(c.removed) > 0 {
-		k, less = &kept{loads: k.without(math.MinInt32), priorities: k.priorities}, margin
+		k, less = &kept{loads: k.without(math.MinInt32), lesses: k.lesses}, margin
 		for _, removed := range c.removed {
 			c.view.add(k, removed, true)
 		}
@@ -124,7 +124,7 @@ func (pl *NodeLoad) closed(r int, known *load, oldest int64, less float64) strin
 	resource := &pl.resources[r]
 	switch {
 	case known.at < oldest:
-		if pl.closedOnStale {
+		if pl.args.FilterOnStale == config.NodeLoadFilterClosed {
 			return resource.unmeasured
 		}
 	case exceeds(known.now()+less, resource.threshold):

@@ -26,6 +26,8 @@ const (
 	mostScales = 20000
 	// jobsAge and othersAge are how long an owner is remembered without a pod: jobs may run once a day.
 	jobsAge, othersAge = int64(25 * time.Hour), int64(time.Hour)
+	// seeEvery is how often the owners of all pods are looked for.
+	seeEvery = int64(10 * time.Minute)
 )
 
 // owner identifies pods whose use is learned together; empty for pods without a controller.
@@ -54,8 +56,7 @@ func ownerOf(pod *v1.Pod) owner {
 // scales are those of an owner's pods, by resource. They never change once their view is in use.
 type scales struct {
 	each []scale
-	// seen is the time of the last view with a pod of the owner, in nanoseconds since 1970.
-	seen int64
+	seen int64 // the time of the last view that found a pod of the owner, in nanoseconds since 1970
 }
 type scale struct{ value, variance float64 }
 
@@ -67,19 +68,15 @@ func (s *scales) of(r int) float64 {
 	return s.each[r].value
 }
 
-// change is the change of a measurement that pods account for: the part that is known, and for each of some owners the
-// part that its scale multiplies.
-type change struct {
-	known  float64
-	owners []ownersChange
-}
-type ownersChange struct {
+// effect is a part of the change of a measurement: by how much it changes for a scale of 1.
+type effect struct {
 	*scale
 	by float64
 }
 
-// learn sets the scales of a view, from those of the previous one and from the changes of the measurements since.
-func (v *view) learn(before *view, pods []*v1.Pod, gone []run) {
+// learn sets the scales of a view, from those of the previous one and from the changes of the measurements since. It
+// returns the number of pods in flight.
+func (v *view) learn(before *view, pods []*v1.Pod, gone []run) (inFlight int) {
 	v.scales = make(map[owner]*scales, len(before.scales))
 	for of, s := range before.scales {
 		if unseen := v.made - s.seen; unseen < othersAge || of.kind == "Job" && unseen < jobsAge {
@@ -89,73 +86,91 @@ func (v *view) learn(before *view, pods []*v1.Pod, gone []run) {
 			}
 		}
 	}
-	changes := make([]change, len(v.nodes)*len(v.resources))
+	see := v.made-before.sawOwners >= seeEvery
+	if v.sawOwners = before.sawOwners; see {
+		v.sawOwners = v.made
+	}
+	effects := make([][]effect, len(v.nodes)*len(v.resources))
 	for _, pod := range pods {
-		of := run{node: pod.Spec.NodeName, owner: ownerOf(pod), start: startOf(pod, v.window, v.made), end: running}
-		if s := v.scales[of.owner]; s != nil {
-			s.seen = v.made
+		if see {
+			if s := v.scales[ownerOf(pod)]; s != nil {
+				s.seen = v.made
+			}
 		}
-		v.explain(changes, before, &of, pod)
+		if v.find(pod.Spec.NodeName) < 0 {
+			continue
+		}
+		of := run{node: pod.Spec.NodeName, start: startOf(pod, v.window, v.made), end: running}
+		v.explain(effects, before, &of, pod)
+		if v.lacks(&of) {
+			inFlight++
+		}
 	}
 	for i := range gone {
-		v.explain(changes, before, &gone[i], nil)
+		v.explain(effects, before, &gone[i], nil)
 	}
-	for i := range changes {
-		if len(changes[i].owners) > 0 {
-			number, r := i/len(v.resources), i%len(v.resources)
-			changes[i].correct(v.measured[number][r].measured - before.measured[before.find(v.nodes[number].Name)][r].measured)
+	for i, of := range effects {
+		if number, r := i/len(v.resources), i%len(v.resources); len(of) > 0 {
+			correct(of, v.measured[number][r].measured-before.measured[before.find(v.nodes[number].Name)][r].measured)
 		}
 	}
+	return inFlight
 }
 
-// explain adds a run to the changes of its node's measurements. The pod is nil if it has ended.
-func (v *view) explain(changes []change, before *view, of *run, pod *v1.Pod) {
-	number, earlier := v.find(of.node), before.find(of.node)
+// explain adds a run to the effects on its node's measurements. The pod is nil if it has ended.
+func (v *view) explain(effects [][]effect, before *view, of *run, pod *v1.Pod) {
+	number, earlier, s := v.find(of.node), before.find(of.node), (*scales)(nil)
 	for r := 0; r < len(v.resources) && number >= 0 && earlier >= 0; r++ {
 		from, to, window := &before.measured[earlier][r], &v.measured[number][r], v.resources[r].window
-		if from.at == notMeasured || to.at <= from.at {
+		share := lacking(of.start, of.end, from.at, window) - lacking(of.start, of.end, to.at, window)
+		if from.at == notMeasured || to.at <= from.at || share == 0 {
 			continue
 		}
-		share := lacking(of.start, of.end, from.at, window) - lacking(of.start, of.end, to.at, window)
-		if share == 0 {
-			continue
+		if s == nil {
+			if pod != nil {
+				of.owner = ownerOf(pod)
+			}
+			if s = v.learned(of.owner); s == nil {
+				return
+			}
 		}
 		var expected use
-		if pod != nil {
-			expected = v.resources[r].estimator.use(pod, 1)
-		} else {
+		if pod == nil {
 			expected = of.uses[r]
+		} else {
+			expected = v.resources[r].estimator.use(pod, 1)
 		}
-		c := &changes[number*len(v.resources)+r]
+		on := &effects[number*len(v.resources)+r]
 		if expected.plain == 0 {
-			c.known += share * to.share(expected.amount)
-		} else if s := v.learned(of.owner); s != nil {
-			c.add(&s.each[r], share*to.share(expected.plain))
+			*on = append(*on, effect{&scale{value: 1}, share * to.share(expected.amount)})
+		} else {
+			*on = with(*on, effect{&s.each[r], share * to.share(expected.plain)})
 		}
 	}
 }
 
-func (c *change) add(s *scale, by float64) {
-	for i := range c.owners {
-		if c.owners[i].scale == s {
-			c.owners[i].by += by
-			return
+// with returns the effects with another one.
+func with(effects []effect, of effect) []effect {
+	for i := range effects {
+		if effects[i].scale == of.scale {
+			effects[i].by += of.by
+			return effects
 		}
 	}
-	c.owners = append(c.owners, ownersChange{s, by})
+	return append(effects, of)
 }
 
-// correct corrects the scales by the change that was measured.
-func (c *change) correct(measured float64) {
-	wrong, variance := measured-c.known, noise
-	for _, s := range c.owners {
-		wrong -= s.by * s.value
-		variance += s.by * s.by * s.variance
+// correct corrects the scales of the effects on a measurement by its change.
+func correct(effects []effect, change float64) {
+	variance := noise
+	for _, of := range effects {
+		change -= of.by * of.value
+		variance += of.by * of.by * of.variance
 	}
-	for _, s := range c.owners {
-		gain := s.by * s.variance / variance
-		s.value = math.Min(mostScale, math.Max(0, s.value+gain*wrong))
-		s.variance -= gain * s.by * s.variance
+	for _, of := range effects {
+		gain := of.by * of.variance / variance
+		of.value = math.Min(mostScale, math.Max(0, of.value+gain*change))
+		of.variance -= gain * of.by * of.variance
 	}
 }
 

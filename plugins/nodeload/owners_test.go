@@ -147,7 +147,7 @@ func TestForgetting(t *testing.T) {
 	} {
 		v.learned(key).seen = v.made - int64(unseen)
 	}
-	w.clock.Step(time.Minute)
+	w.clock.Step(10 * time.Minute)
 	w.measure(nil)
 	v = w.plugin.current()
 	if len(v.scales) != 2 || v.scales[key("Job", "nightly")] == nil || v.scales[key("ReplicaSet", "runs")] == nil {

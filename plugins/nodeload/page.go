@@ -26,16 +26,15 @@ type group struct {
 func (g *group) add(pl *NodeLoad) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.plugins = append(g.plugins, pl)
+	g.plugins = append(g.plugins[:len(g.plugins):len(g.plugins)], pl)
+	sort.SliceStable(g.plugins, func(i, j int) bool { return g.plugins[i].profile < g.plugins[j].profile })
 }
 
 // all returns the plugins in order of their profiles.
 func (g *group) all() []*NodeLoad {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	all := append([]*NodeLoad(nil), g.plugins...)
-	sort.SliceStable(all, func(i, j int) bool { return all[i].profile < all[j].profile })
-	return all
+	return g.plugins
 }
 
 // Pages serves the status of all profiles as JSON; it is the same for each plugin. With node=NAME it contains one node.
@@ -120,7 +119,7 @@ func (pl *NodeLoad) page(only string) profilePage {
 	}
 	for r := range v.resources {
 		shown := resourcePage{
-			Resource: v.resources[r].name, Fresh: v.fresh(r, oldest), Nodes: v.having[r], Fallback: v.blind(r, oldest, pl.minFreshPercent),
+			Resource: v.resources[r].name, Fresh: v.fresh(r, oldest), Nodes: v.having[r], Fallback: v.blind(r, oldest, int(pl.args.MinFreshNodesPercent)),
 		}
 		if v.resources[r].filters {
 			shown.Threshold = &v.resources[r].thresholdPercent

@@ -46,14 +46,11 @@ type NodeLoad struct {
 	pods    corelisters.PodLister
 	group   *group
 
-	args            config.NodeLoadArgs
-	resources       []resource
-	maxSampleAge    time.Duration
-	endedAge        time.Duration // for how long ended pods are remembered: maxSampleAge and the longest window
-	minFreshPercent int
-	neutralFallback bool
-	closedOnStale   bool
-	counters        counters
+	args         config.NodeLoadArgs
+	resources    []resource
+	maxSampleAge time.Duration
+	endedAge     time.Duration // for how long ended pods are remembered: maxSampleAge and the longest window
+	counters     counters
 
 	viewed atomic.Value // *view
 	first  sync.Mutex   // held while a cycle begins
@@ -92,17 +89,14 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 		return nil, err
 	}
 	pl := &NodeLoad{
-		handle:          handle,
-		clock:           clock,
-		profile:         services.ProfileOf(handle),
-		nodes:           handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
-		pods:            handle.SharedInformerFactory().Core().V1().Pods().Lister(),
-		group:           group,
-		args:            *args.DeepCopy(),
-		maxSampleAge:    args.MaxSampleAge.Duration,
-		minFreshPercent: int(args.MinFreshNodesPercent),
-		neutralFallback: args.Fallback == config.NodeLoadFallbackNeutral,
-		closedOnStale:   args.FilterOnStale == config.NodeLoadFilterClosed,
+		handle:       handle,
+		clock:        clock,
+		profile:      services.ProfileOf(handle),
+		nodes:        handle.SharedInformerFactory().Core().V1().Nodes().Lister(),
+		pods:         handle.SharedInformerFactory().Core().V1().Pods().Lister(),
+		group:        group,
+		args:         *args.DeepCopy(),
+		maxSampleAge: args.MaxSampleAge.Duration,
 	}
 	for i := range pl.args.Resources {
 		pl.resources = append(pl.resources, newResource(&pl.args.Resources[i]))
@@ -151,7 +145,7 @@ func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {
 		v.takeOff(&pl.gone[i])
 	}
 	pods := pl.allPods()
-	v.learn(old, pods, pl.gone)
+	pl.counters.inFlight.Set(float64(v.learn(old, pods, pl.gone)))
 	pl.viewed.Store(v)
 	pl.wake(v, pods, v.inherit(old))
 	// Pods are woken again when all these measurements have become too old and no others have come: the filter opens.

@@ -20,25 +20,19 @@ type resource struct {
 	unit      config.NodeLoadUnit
 	capacity  collector.Capacity
 	estimator estimator
-	// window is in nanoseconds.
-	window int64
-	// threshold is a share of the capacity.
-	filters   bool
-	threshold float64
-	// thresholdPercent is the threshold as in the args.
+	window    int64 // in nanoseconds
+	// threshold is a share of the capacity, and thresholdPercent that in the args.
+	filters          bool
+	threshold        float64
 	thresholdPercent int64
-	// hot and unmeasured are the reasons for rejecting a node.
-	hot, unmeasured string
+	hot, unmeasured  string // the reasons for rejecting a node
 
-	weight              int64
-	strategy            config.NodeLoadStrategy
-	target              float64
-	margin, sensitivity float64
+	weight                      int64
+	strategy                    config.NodeLoadStrategy
+	target, margin, sensitivity float64
 
-	// asked is the resource as the collector measures it.
-	asked collector.Resource
-	// askedOfPods is the use of pods as the collector measures it; empty if it does not.
-	askedOfPods collector.Resource
+	// asked is the resource as the collector measures it, and askedOfPods the use of pods; empty if it does not.
+	asked, askedOfPods collector.Resource
 }
 
 func newResource(args *config.NodeLoadResource) resource {
@@ -56,9 +50,7 @@ func newResource(args *config.NodeLoadResource) resource {
 		unmeasured:  "node(s) had no measurement of " + args.Name,
 	}
 	if args.Threshold != nil {
-		r.filters = true
-		r.thresholdPercent = int64(*args.Threshold)
-		r.threshold = float64(*args.Threshold) / 100
+		r.filters, r.thresholdPercent, r.threshold = true, int64(*args.Threshold), float64(*args.Threshold)/100
 		r.hot = fmt.Sprintf("node(s) had %s above %d %% of capacity", args.Name, *args.Threshold)
 	}
 	if args.PodQuery != "" {
@@ -77,10 +69,7 @@ func (r *resource) share(value, capacity float64) (float64, bool) {
 	case config.NodeLoadPercent:
 		return value / 100, true
 	case config.NodeLoadAbsolute:
-		if capacity <= 0 {
-			return 0, false
-		}
-		return value / capacity, true
+		return value / capacity, capacity > 0
 	default:
 		return value, true
 	}
@@ -89,13 +78,10 @@ func (r *resource) share(value, capacity float64) (float64, bool) {
 // points returns the points of a node for a predicted load. The variation is NaN if no node's is known: then only the
 // load counts, on the full scale.
 func (r *resource) points(load, variation float64) float64 {
-	switch r.strategy {
-	case config.NodeLoadTargetUtilization:
+	switch {
+	case r.strategy == config.NodeLoadTargetUtilization:
 		return targetUtilization(load, r.target)
-	case config.NodeLoadRisk:
-		if math.IsNaN(variation) {
-			return leastUsed(load)
-		}
+	case r.strategy == config.NodeLoadRisk && !math.IsNaN(variation):
 		return risk(load, variation)
 	default:
 		return leastUsed(load)

@@ -72,15 +72,7 @@ func variation(deviation, sensitivity, margin float64) float64 {
 	return clamp01(deviation * margin)
 }
 
-func clamp01(share float64) float64 {
-	if share < 0 {
-		return 0
-	}
-	if share > 1 {
-		return 1
-	}
-	return share
-}
+func clamp01(share float64) float64 { return math.Max(0, math.Min(1, share)) }
 
 // mean is the weighted mean of the points of a node's resources. All resources with the strategy Risk count with the
 // points of the worst of them and their total weight: a node is as risky as its riskiest resource.

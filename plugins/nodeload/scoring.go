@@ -8,6 +8,7 @@ import (
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 )
 
 // PreScore begins the cycle if PreFilter did not.
@@ -59,11 +60,12 @@ func (pl *NodeLoad) points(c *cycle, r int, known *load, nodeInfo *framework.Nod
 			most = math.Min(typical.points, resource.points(typical.load+known.inFlight+known.share(c.estimates[r]), variation))
 		}
 	}
+	isNeutral := pl.args.Fallback == config.NodeLoadFallbackNeutral
 	requested, allocatable, has := resource.estimator.requested(nodeInfo)
 	switch {
-	case has && !pl.neutralFallback:
+	case has && !isNeutral:
 		return math.Min(most, resource.points((requested+math.Min(c.estimates[r], allocatable))/allocatable, variation))
-	case pl.neutralFallback || math.IsInf(most, 1):
+	case isNeutral || math.IsInf(most, 1):
 		return math.Min(most, neutral)
 	default:
 		return most
@@ -86,7 +88,7 @@ func (pl *NodeLoad) shifts(c *cycle) bool {
 	for _, r := range c.scores {
 		accounts := c.view.typical[r].perUnit > 0
 		if c.blind[r] {
-			accounts = !pl.neutralFallback && pl.resources[r].estimator.resource != ""
+			accounts = pl.args.Fallback != config.NodeLoadFallbackNeutral && pl.resources[r].estimator.Resource != ""
 		}
 		if accounts && c.estimates[r] > 0 {
 			return true

@@ -38,6 +38,8 @@ type view struct {
 	over *sync.Map
 	// scales are those of the estimates of owners' pods.
 	scales map[owner]*scales
+	// sawOwners is when the owners of all pods were looked for, in nanoseconds since 1970.
+	sawOwners int64
 	// usedByPods has the measured use of each resource by pods, by NAMESPACE/NAME.
 	usedByPods []map[string]collector.Sample
 
@@ -63,13 +65,8 @@ type kept struct {
 	loads      []load
 	// gone is what is left of ended pods, by resource; nil if there are none.
 	gone []float64
-	// priorities has what would be taken off if all pods of a priority left, as far as their use is measured.
-	priorities []less
-}
-
-type less struct {
-	priority int32
-	less     []float64 // by resource
+	// lesses has by priority and resource what would be taken off if the pods left, as far as their use is measured.
+	lesses map[int32][]float64
 }
 
 // average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the
@@ -143,7 +140,7 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 		v.kept[i].Store(&kept{})
 	}
 	for r := range resources {
-		resource, times := &resources[r], []int64(nil)
+		resource := &resources[r]
 		v.typical[r] = v.average(r)
 		for _, node := range nodes {
 			if _, has := resource.capacity.Of(node); !has && resource.estimator.extended {
@@ -151,11 +148,10 @@ func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Nod
 			}
 			v.having[r]++
 			if sample, missing := v.sample(node.Name, r); missing == collector.Present {
-				times = append(times, sample.At)
+				v.times[r] = append(v.times[r], sample.At)
 			}
 		}
-		sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
-		v.times[r] = times
+		sort.Slice(v.times[r], func(i, j int) bool { return v.times[r][i] < v.times[r][j] })
 		if resource.window < v.window {
 			v.window = resource.window
 		}
@@ -283,9 +279,7 @@ func (v *view) blind(r int, oldest int64, percent int) bool {
 }
 
 // loads returns the loads of a node with pods in flight. They must not be changed.
-func (v *view) loads(nodeInfo *framework.NodeInfo) []load {
-	return v.keep(nodeInfo).loads
-}
+func (v *view) loads(nodeInfo *framework.NodeInfo) []load { return v.keep(nodeInfo).loads }
 
 // keep returns the kept loads of a node, computed if its pods have changed.
 func (v *view) keep(nodeInfo *framework.NodeInfo) *kept {
@@ -357,54 +351,52 @@ func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
 			if leaves {
 				add = gone
 			} else {
-				k.lower(pointer.Int32Deref(pod.Spec.Priority, 0))[r] += gone - add
+				k.less(pointer.Int32Deref(pod.Spec.Priority, 0))[r] += gone - add
 			}
 		}
 		l.inFlight += add
 	}
 }
 
-// lower returns the sums of pods of a priority.
-func (k *kept) lower(priority int32) []float64 {
-	for i := range k.priorities {
-		if k.priorities[i].priority == priority {
-			return k.priorities[i].less
-		}
+// less returns what the pods of a priority would take off.
+func (k *kept) less(priority int32) []float64 {
+	if k.lesses == nil {
+		k.lesses = map[int32][]float64{}
 	}
-	k.priorities = append(k.priorities, less{priority, make([]float64, len(k.loads))})
-	return k.priorities[len(k.priorities)-1].less
+	if k.lesses[priority] == nil {
+		k.lesses[priority] = make([]float64, len(k.loads))
+	}
+	return k.lesses[priority]
 }
 
 // without returns the loads without the measured use of pods of a lower priority.
 func (k *kept) without(priority int32) []load {
 	loads := append([]load(nil), k.loads...)
-	for _, of := range k.priorities {
-		for r := 0; r < len(loads) && of.priority < priority; r++ {
-			loads[r].inFlight += of.less[r]
+	for of, less := range k.lesses {
+		for r := 0; r < len(loads) && of < priority; r++ {
+			loads[r].inFlight += less[r]
 		}
 	}
 	return loads
 }
 
-// addAll adds the pods to the loads of some nodes, by their indices. It returns how many pods are in flight on all nodes.
-func (v *view) addAll(pods []*v1.Pod, to map[int]*kept) (inFlight int) {
+// addAll adds pods to the loads of some nodes, by their indices.
+func (v *view) addAll(pods []*v1.Pod, to map[int]*kept) {
 	for _, pod := range pods {
-		number := v.find(pod.Spec.NodeName)
-		if number < 0 {
-			continue
-		}
-		if k := to[number]; k != nil {
+		if k := to[v.find(pod.Spec.NodeName)]; k != nil {
 			v.add(k, pod, pod.DeletionTimestamp != nil)
 		}
-		start := startOf(pod, v.window, v.made)
-		for r, l := range v.measured[number] {
-			if l.since != notMeasured && lacking(start, running, l.since, v.resources[r].window) > 0 {
-				inFlight++
-				break
-			}
+	}
+}
+
+// lacks reports whether the measurements of a node of the view lack a part of a pod.
+func (v *view) lacks(of *run) bool {
+	for r, l := range v.measured[v.find(of.node)] {
+		if l.since != notMeasured && lacking(of.start, of.end, l.since, v.resources[r].window) > 0 {
+			return true
 		}
 	}
-	return inFlight
+	return false
 }
 
 // share returns an estimate as a share of the capacity, at most 1.

@@ -86,10 +86,10 @@ func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 			noted[number] = v.empty(number, nil)
 		}
 	}
-	pl.counters.inFlight.Set(float64(v.addAll(pods, noted)))
+	v.addAll(pods, noted)
 	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for r := range v.resources {
-		blind := v.blind(r, oldest, pl.minFreshPercent)
+		blind := v.blind(r, oldest, int(pl.args.MinFreshNodesPercent))
 		for number, k := range noted {
 			note := &v.rejected[number*len(v.resources)+r]
 			below := atomic.LoadInt64(note) - 1 + math.MinInt32
