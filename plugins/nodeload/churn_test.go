@@ -276,8 +276,8 @@ func TestEndedPod(t *testing.T) {
 	want("0 %")
 }
 
-// TestEndedPodsInAnOutage checks that ended pods are forgotten while nothing is measured, also those of nodes on which no
-// pod ends any more, and that the pods themselves are not kept.
+// TestEndedPodsInAnOutage checks that ended pods are forgotten while nothing is measured, also those of nodes on which
+// no pod ends any more, and that the pods themselves are not kept.
 func TestEndedPodsInAnOutage(t *testing.T) {
 	w := newWorld(t, arguments(cpu(0)), nodes(20))
 	w.measure(nil)

@@ -89,9 +89,9 @@ func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
 	return sum
 }
 
-// container returns round(request x factor x scale), at most the limit; with byLimits round(limit x factor x scale). As
-// everywhere in Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything else
-// to whole units.
+// container returns round(request x factor x scale), at most the limit; by limits round(limit x factor x scale). As
+// everywhere in Kubernetes, a missing request equals the limit. CPU is rounded to thousandths of a core, everything
+// else to whole units.
 func (e *estimator) container(resources *v1.ResourceRequirements, scale float64) float64 {
 	if e.Resource == "" {
 		return e.otherwise * scale

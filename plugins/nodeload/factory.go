@@ -4,6 +4,7 @@ package nodeload
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/discovery"
@@ -96,13 +97,7 @@ func (pl *NodeLoad) metricsServer() (source.Source, error) {
 	if err != nil {
 		return nil, fmt.Errorf("cannot query the API server for metrics: %w; next: check clientConnection", err)
 	}
-	window := pl.args.Resources[0].Window.Duration
-	for i := range pl.args.Resources {
-		if other := pl.args.Resources[i].Window.Duration; other < window {
-			window = other
-		}
-	}
-	return source.NewMetricsServer(client.RESTClient(), window), nil
+	return source.NewMetricsServer(client.RESTClient(), time.Duration(pl.current().window)), nil
 }
 
 // queriesOf returns the queries of the resources. Deviations are queried only where they are needed, because they cost

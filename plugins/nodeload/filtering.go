@@ -23,8 +23,8 @@ func (pl *NodeLoad) PreFilter(_ context.Context, state *framework.CycleState, po
 	return nil
 }
 
-// PreFilterExtensions returns nil unless preemption can resolve a rejection: otherwise a pod's use is not known, and its
-// estimate is in the NodeInfo.
+// PreFilterExtensions returns nil unless preemption can resolve a rejection: otherwise a pod's use is not known, and
+// its estimate is in the NodeInfo.
 func (pl *NodeLoad) PreFilterExtensions() framework.PreFilterExtensions {
 	if pl.args.LowerPriorityLoad != config.NodeLoadLowerPriorityPreemptible {
 		return nil
@@ -62,8 +62,7 @@ func (pl *NodeLoad) AddPod(_ context.Context, state *framework.CycleState, pod *
 // The pod itself does not count: a large pod would be rejected even by idle nodes, and could not preempt. So a node can
 // exceed its threshold by one pod. In Score the pod counts in full.
 func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
-	node := nodeInfo.Node()
-	if node == nil {
+	if nodeInfo.Node() == nil {
 		return framework.NewStatus(framework.Error, "node not found")
 	}
 	c := pl.cycle(state, pod)
@@ -72,7 +71,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	}
 	k, less := c.view.keep(nodeInfo), 0.0
 	if len(c.removed) > 0 {
-		k, less = &kept{loads: k.without(math.MinInt32), lesses: k.lesses}, margin
+		k, less = &kept{loads: k.without(math.MinInt32), less: k.less}, margin
 		for _, removed := range c.removed {
 			c.view.add(k, removed, true)
 		}
@@ -93,13 +92,12 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	}
 	if !whatif.Is(state) && len(c.removed) == 0 {
 		pl.counters.rejections[r].Inc()
-		pl.reject(node.Name, r, below)
+		pl.reject(nodeInfo.Node().Name, r, below)
 	}
 	return framework.NewStatus(code, why)
 }
 
-// margin returns by how much a node must be below a threshold without the pods of a lower priority: they pass for
-// nothing in the mode Ignored.
+// margin returns by how much a node must be below a threshold without the pods of a lower priority.
 func (pl *NodeLoad) margin() float64 {
 	if pl.PreFilterExtensions() == nil {
 		return 0

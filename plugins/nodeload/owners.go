@@ -11,9 +11,9 @@ import (
 )
 
 // The pods of an owner use a similar share of their requests. The plugin learns a scale for each owner, by which it
-// multiplies the estimates of its pods, from the changes of nodes' measurements that are expected from pods that started
-// and ended. Load that did not change has no effect. The rule is that of a Kalman filter without covariances: an error
-// is attributed to noise, and to the owners by their part in the change and by the uncertainty of their scales.
+// multiplies the estimates of its pods, from the changes of nodes' measurements that are expected from pods that
+// started and ended. Load that did not change has no effect. The rule is that of a Kalman filter without covariances:
+// an error is attributed to noise, and to the owners by their part in the change and the uncertainty of their scales.
 
 const (
 	// mostScale is the maximum scale. A pod's estimate is at most its limit, too.
@@ -86,13 +86,13 @@ func (v *view) learn(before *view, pods []*v1.Pod, gone []run) (inFlight int) {
 			}
 		}
 	}
-	see := v.made-before.sawOwners >= seeEvery
-	if v.sawOwners = before.sawOwners; see {
+	v.sawOwners = before.sawOwners
+	if v.made-v.sawOwners >= seeEvery {
 		v.sawOwners = v.made
 	}
 	effects := make([][]effect, len(v.nodes)*len(v.resources))
 	for _, pod := range pods {
-		if see {
+		if v.sawOwners == v.made {
 			if s := v.scales[ownerOf(pod)]; s != nil {
 				s.seen = v.made
 			}
@@ -133,31 +133,28 @@ func (v *view) explain(effects [][]effect, before *view, of *run, pod *v1.Pod) {
 			if s = v.learned(of.owner); s == nil {
 				return
 			}
+			s.seen = v.made
 		}
 		var expected use
-		if pod == nil {
-			expected = of.uses[r]
-		} else {
+		if pod != nil {
 			expected = v.resources[r].estimator.use(pod, 1)
-		}
-		on := &effects[number*len(v.resources)+r]
-		if expected.plain == 0 {
-			*on = append(*on, effect{&scale{value: 1}, share * to.share(expected.amount)})
 		} else {
-			*on = with(*on, effect{&s.each[r], share * to.share(expected.plain)})
+			expected = of.uses[r]
+		}
+		effect := effect{&s.each[r], share * to.share(expected.plain)}
+		if expected.plain == 0 {
+			effect.scale, effect.by = &scale{value: 1}, share*to.share(expected.amount)
+		}
+		on, i := &effects[number*len(v.resources)+r], 0
+		for i < len(*on) && (*on)[i].scale != effect.scale {
+			i++
+		}
+		if i == len(*on) {
+			*on = append(*on, effect)
+		} else {
+			(*on)[i].by += effect.by
 		}
 	}
-}
-
-// with returns the effects with another one.
-func with(effects []effect, of effect) []effect {
-	for i := range effects {
-		if effects[i].scale == of.scale {
-			effects[i].by += of.by
-			return effects
-		}
-	}
-	return append(effects, of)
 }
 
 // correct corrects the scales of the effects on a measurement by its change.

@@ -92,9 +92,9 @@ func TestLearning(t *testing.T) {
 	}
 }
 
-// TestLearningWithAnnotations checks that an owner's scale is learned from its pods without the annotation, and that the
-// annotation's estimate of another pod explains its part of the change: 20 % more after a minute of five are 10 cores,
-// of which 5 are from the annotation.
+// TestLearningWithAnnotations checks that an owner's scale is learned from its pods without the annotation, and that
+// the annotation's estimate of another pod explains its part of the change: 20 % more after a minute of five are 10
+// cores, of which 5 are from the annotation.
 func TestLearningWithAnnotations(t *testing.T) {
 	resource := cpu(0)
 	resource.Estimator.Annotation = "example.com/cpu"

@@ -83,7 +83,7 @@ type sourcePage struct {
 
 type resourcePage struct {
 	Resource string `json:"resource"`
-	// Fresh is the number of Nodes with a fresh measurement; Fallback reports whether these are too few.
+	// Fallback reports whether Fresh, the nodes with a fresh measurement, are too few.
 	Fresh     int    `json:"fresh"`
 	Nodes     int    `json:"nodes"`
 	Fallback  bool   `json:"fallback"`

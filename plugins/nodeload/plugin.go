@@ -111,9 +111,7 @@ func newPlugin(obj runtime.Object, handle framework.Handle, clock clock.WithDela
 }
 
 // Name returns the name of the plugin.
-func (pl *NodeLoad) Name() string {
-	return Name
-}
+func (pl *NodeLoad) Name() string { return Name }
 
 // EventsToRegister returns the events of the cluster after which a rejected pod may fit: a node was added, or became
 // usable. A node is added with a taint, so the removal of the taint is the event that wakes pods. A node that cools is
@@ -124,9 +122,7 @@ func (pl *NodeLoad) EventsToRegister() []framework.ClusterEvent {
 }
 
 // current returns the current view.
-func (pl *NodeLoad) current() *view {
-	return pl.viewed.Load().(*view)
-}
+func (pl *NodeLoad) current() *view { return pl.viewed.Load().(*view) }
 
 // swapped makes a snapshot the current one, and wakes the pods that may fit now.
 func (pl *NodeLoad) swapped(snapshot *collector.Snapshot) {

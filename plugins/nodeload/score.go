@@ -24,8 +24,8 @@ func exceeds(load, threshold float64) bool {
 // neutral is the score, in points, of a node about which nothing is known.
 const neutral = 50
 
-// pressure maps a load for scoring: the load itself up to 1, and above that 2 - 1/load, which continues at the same
-// slope and never reaches 2. So nodes keep their order however far the prediction exceeds their capacity.
+// pressure maps a load for scoring: the load itself up to 1, and above that 2 - 1/load, which never reaches 2. So nodes
+// keep their order however far the prediction exceeds their capacity.
 func pressure(load float64) float64 {
 	if load <= 1 {
 		return math.Max(0, load)
@@ -65,11 +65,7 @@ func risk(load, variation float64) float64 {
 // variation returns the variation for risk, 0 to 1: deviation^(1/sensitivity) x margin, both factors capped at 1. The
 // deviation is a standard deviation as a share of the capacity.
 func variation(deviation, sensitivity, margin float64) float64 {
-	deviation = clamp01(deviation)
-	if sensitivity != 1 {
-		deviation = clamp01(math.Pow(deviation, 1/sensitivity))
-	}
-	return clamp01(deviation * margin)
+	return clamp01(clamp01(math.Pow(clamp01(deviation), 1/sensitivity)) * margin)
 }
 
 func clamp01(share float64) float64 { return math.Max(0, math.Min(1, share)) }

@@ -28,34 +28,29 @@ type view struct {
 	// columns has the resources' columns in the snapshot; -1 if it has none.
 	columns []int
 	nodes   []*v1.Node
-	// index maps node names to indices.
-	index map[string]int32
+	index   map[string]int32 // of nodes, by name
 	// measured has the loads of each node without pods in flight.
 	measured [][]load
 	// kept has the last computed *kept of each node.
 	kept []atomic.Value
 	// over has the UIDs of ended pods. A NodeInfo may still contain them.
 	over *sync.Map
-	// scales are those of the estimates of owners' pods.
-	scales map[owner]*scales
-	// sawOwners is when the owners of all pods were looked for, in nanoseconds since 1970.
+	// scales are those of the estimates of owners' pods, which were all looked for at sawOwners.
+	scales    map[owner]*scales
 	sawOwners int64
 	// usedByPods has the measured use of each resource by pods, by NAMESPACE/NAME.
 	usedByPods []map[string]collector.Sample
 
-	// rejected is above 0 for each node and resource for which a pod was rejected.
-	rejected []int64
-	// rejectedUnknown is 1 if a pod was rejected on a node that is not in the view.
+	// rejected is above 0 for each node and resource for which a pod was rejected, and rejectedUnknown if one was rejected
+	// on a node that is not in the view.
+	rejected        []int64
 	rejectedUnknown uint32
 
-	// times has the sorted times of the measurements of each resource.
-	times [][]int64
-	// having has the number of nodes that have each resource.
-	having []int
-	// window is the shortest window.
-	window int64
-	// typical has the average of the measurements of each resource.
+	// By resource: the sorted times of the measurements, the number of nodes that have it, and the average measurement.
+	times   [][]int64
+	having  []int
 	typical []average
+	window  int64 // the shortest
 }
 
 // kept has the loads of a node with pods in flight. They are valid until the node's pods change: each change gives a
@@ -65,8 +60,14 @@ type kept struct {
 	loads      []load
 	// gone is what is left of ended pods, by resource; nil if there are none.
 	gone []float64
-	// lesses has by priority and resource what would be taken off if the pods left, as far as their use is measured.
-	lesses map[int32][]float64
+	// less is what would be taken off if all pods of a priority left, as far as their use is measured.
+	less map[priority]float64
+}
+
+// priority is a priority of pods, and the index of a resource.
+type priority struct {
+	priority int32
+	resource int
 }
 
 // average replaces a node's missing measurements: it has means over the nodes whose measurements were fresh when the
@@ -75,10 +76,8 @@ type average struct {
 	// at is the time of the newest measurement; notMeasured if there is none, and then load and points are 0.
 	at           int64
 	load, points float64
-	// variation is the mean of the variations; NaN if there is none.
-	variation float64
-	// perUnit is the mean of the known values; 0 if none is known.
-	perUnit float64
+	variation    float64 // the mean; NaN if there is none
+	perUnit      float64 // the mean of the known values; 0 if none is known
 }
 
 // load is the load of a node for a resource, without the pod that is being scheduled.
@@ -104,22 +103,11 @@ const notMeasured int64 = math.MinInt64
 // maxAge are not fresh.
 func newView(snapshot *collector.Snapshot, resources []resource, nodes []*v1.Node, now time.Time, maxAge time.Duration) *view {
 	v := &view{
-		snapshot:   snapshot,
-		made:       now.UnixNano(),
-		oldest:     now.Add(-maxAge).UnixNano(),
-		resources:  resources,
-		columns:    make([]int, len(resources)),
-		nodes:      nodes,
-		index:      make(map[string]int32, len(nodes)),
-		measured:   make([][]load, len(nodes)),
-		kept:       make([]atomic.Value, len(nodes)),
-		over:       &sync.Map{},
-		usedByPods: make([]map[string]collector.Sample, len(resources)),
-		rejected:   make([]int64, len(nodes)*len(resources)),
-		times:      make([][]int64, len(resources)),
-		having:     make([]int, len(resources)),
-		typical:    make([]average, len(resources)),
-		window:     math.MaxInt64,
+		snapshot: snapshot, made: now.UnixNano(), oldest: now.Add(-maxAge).UnixNano(), resources: resources, nodes: nodes,
+		columns: make([]int, len(resources)), index: make(map[string]int32, len(nodes)), measured: make([][]load, len(nodes)),
+		kept: make([]atomic.Value, len(nodes)), over: &sync.Map{}, usedByPods: make([]map[string]collector.Sample, len(resources)),
+		rejected: make([]int64, len(nodes)*len(resources)), times: make([][]int64, len(resources)),
+		having: make([]int, len(resources)), typical: make([]average, len(resources)), window: math.MaxInt64,
 	}
 	for r := range resources {
 		resource := &resources[r]
@@ -351,30 +339,22 @@ func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
 			if leaves {
 				add = gone
 			} else {
-				k.less(pointer.Int32Deref(pod.Spec.Priority, 0))[r] += gone - add
+				if k.less == nil {
+					k.less = map[priority]float64{}
+				}
+				k.less[priority{pointer.Int32Deref(pod.Spec.Priority, 0), r}] += gone - add
 			}
 		}
 		l.inFlight += add
 	}
 }
 
-// less returns what the pods of a priority would take off.
-func (k *kept) less(priority int32) []float64 {
-	if k.lesses == nil {
-		k.lesses = map[int32][]float64{}
-	}
-	if k.lesses[priority] == nil {
-		k.lesses[priority] = make([]float64, len(k.loads))
-	}
-	return k.lesses[priority]
-}
-
 // without returns the loads without the measured use of pods of a lower priority.
-func (k *kept) without(priority int32) []load {
+func (k *kept) without(below int32) []load {
 	loads := append([]load(nil), k.loads...)
-	for of, less := range k.lesses {
-		for r := 0; r < len(loads) && of < priority; r++ {
-			loads[r].inFlight += less[r]
+	for of, less := range k.less {
+		if of.priority < below {
+			loads[of.resource].inFlight += less
 		}
 	}
 	return loads
@@ -400,19 +380,10 @@ func (v *view) lacks(of *run) bool {
 }
 
 // share returns an estimate as a share of the capacity, at most 1.
-func (l *load) share(estimate float64) float64 {
-	return math.Min(1, estimate*l.perUnit)
-}
+func (l *load) share(estimate float64) float64 { return math.Min(1, estimate*l.perUnit) }
 
 // now returns the load without the pod that is being scheduled.
-func (l *load) now() float64 {
-	if load := l.measured + l.inFlight; load > 0 {
-		return load
-	}
-	return 0
-}
+func (l *load) now() float64 { return math.Max(0, l.measured+l.inFlight) }
 
 // with returns the load with a pod of the given estimate.
-func (l *load) with(estimate float64) float64 {
-	return l.now() + l.share(estimate)
-}
+func (l *load) with(estimate float64) float64 { return l.now() + l.share(estimate) }

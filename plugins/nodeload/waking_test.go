@@ -138,8 +138,8 @@ func lowerWorld(t testing.TB, mode config.NodeLoadLowerPriorityLoad, lower ...*v
 	return w, gold, func(name string, cores float64) { uses["test/"+name] = w.sample(cores, 0) }
 }
 
-// TestWakeLowerPriority checks that a pod is retried when its node is open without the pods of a lower priority, and not
-// if it was so when the pod was rejected.
+// TestWakeLowerPriority checks that a pod is retried when its node is open without the pods of a lower priority, and
+// not if it was so when the pod was rejected.
 func TestWakeLowerPriority(t *testing.T) {
 	const ignored, preemptible = config.NodeLoadLowerPriorityIgnored, config.NodeLoadLowerPriorityPreemptible
 	for _, test := range []struct {
@@ -172,7 +172,7 @@ func TestWakeLowerPriority(t *testing.T) {
 	}
 }
 
-// TestWakeEnds checks that a hundred ends on a node on which a pod was rejected move pods once, and only if it fits then.
+// TestWakeEnds checks that a hundred ends on a node on which a pod was rejected move pods once, and only if it is open.
 func TestWakeEnds(t *testing.T) {
 	for name, test := range map[string]struct {
 		use   float64
