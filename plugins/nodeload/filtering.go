@@ -76,10 +76,14 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 			c.view.add(k, removed, true)
 		}
 	}
-	r, why := pl.verdict(c, k.loads, less)
-	if why == "" {
-		return nil
+	if r, why := pl.verdict(c, k.loads, less); why != "" {
+		return pl.rejection(c, state, pod, nodeInfo.Node().Name, k, r, why)
 	}
+	return nil
+}
+
+// rejection returns the status of a node that is closed for a reason; nil if it is open in the mode Ignored.
+func (pl *NodeLoad) rejection(c *cycle, state *framework.CycleState, pod *v1.Pod, node string, k *kept, r int, why string) *framework.Status {
 	code, below := framework.UnschedulableAndUnresolvable, int32(math.MinInt32)
 	if pl.args.LowerPriorityLoad != config.NodeLoadLowerPriorityCounts {
 		below = pointer.Int32Deref(pod.Spec.Priority, 0)
@@ -92,7 +96,7 @@ func (pl *NodeLoad) Filter(_ context.Context, state *framework.CycleState, pod *
 	}
 	if !whatif.Is(state) && len(c.removed) == 0 {
 		pl.counters.rejections[r].Inc()
-		pl.reject(nodeInfo.Node().Name, r, below)
+		pl.reject(node, r, below)
 	}
 	return framework.NewStatus(code, why)
 }

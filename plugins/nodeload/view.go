@@ -383,7 +383,12 @@ func (v *view) lacks(of *run) bool {
 func (l *load) share(estimate float64) float64 { return math.Min(1, estimate*l.perUnit) }
 
 // now returns the load without the pod that is being scheduled.
-func (l *load) now() float64 { return math.Max(0, l.measured+l.inFlight) }
+func (l *load) now() float64 {
+	if load := l.measured + l.inFlight; load > 0 { // faster than math.Max
+		return load
+	}
+	return 0
+}
 
 // with returns the load with a pod of the given estimate.
 func (l *load) with(estimate float64) float64 { return l.now() + l.share(estimate) }
