@@ -129,7 +129,7 @@ func (pl *NodeLoad) closed(r int, known *load, oldest int64, less float64) strin
 		if pl.args.FilterOnStale == config.NodeLoadFilterClosed {
 			return resource.unmeasured
 		}
-	case exceeds(known.now()+less, resource.threshold):
+	case exceeds(known.measured+known.inFlight+less, resource.threshold):
 		return resource.hot
 	}
 	return ""
