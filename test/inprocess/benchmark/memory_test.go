@@ -49,7 +49,7 @@ func newResting(tb testing.TB, nodes int) *cluster {
 		if s := &shapes[i]; s.objects == nil && s.node == nil && !s.fails && !s.churn {
 			c.shape = s
 			for _, pod := range c.pods(20) {
-				if err := c.decide(pod, false); err != nil {
+				if err := c.decide(pod); err != nil {
 					tb.Fatal(err)
 				}
 			}

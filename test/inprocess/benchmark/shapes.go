@@ -61,6 +61,13 @@ func sized(i int, cpu string, priority int32) *v1.Pod {
 		Req(map[v1.ResourceName]string{v1.ResourceCPU: cpu, v1.ResourceMemory: "200Mi"}).Obj()
 }
 
+// ofOwnSize returns a pod with other requests than every other one, so that an attempt cannot use those of others.
+func ofOwnSize(i int, cpu string, priority int32) *v1.Pod {
+	pod := sized(i, cpu, priority)
+	pod.Spec.Containers[0].Resources.Requests[v1.ResourceMemory] = *resource.NewQuantity(200<<20+int64(i)<<10, resource.BinarySI)
+	return pod
+}
+
 func ofApp() *metav1.LabelSelector { return selector(appLabel, "app") }
 
 func ofGroup(i int) *metav1.LabelSelector { return selector(groupLabel, fmt.Sprint(i/group)) }
@@ -205,13 +212,13 @@ var shapes = []shape{
 		}}
 	})},
 	{name: "unschedulable-too-large", fails: true, running: basic,
-		pod: func(i, _ int) *v1.Pod { return sized(i, "64", 0) }},
+		pod: func(i, _ int) *v1.Pod { return ofOwnSize(i, "64", 0) }},
 	{name: "unschedulable-fits-when-empty", fails: true, onEach: true,
 		running: func(i, _ int) *v1.Pod { return sized(i, "1", 0) },
-		pod:     func(i, _ int) *v1.Pod { return sized(i, "3500m", 0) }},
+		pod:     func(i, _ int) *v1.Pod { return ofOwnSize(i, "3500m", 0) }},
 	{name: "unschedulable-with-victims", fails: true, onEach: true,
 		running: func(i, _ int) *v1.Pod { return sized(i, "3", int32(i%5)) },
-		pod:     func(i, _ int) *v1.Pod { return sized(i, "2", 10) }},
+		pod:     func(i, _ int) *v1.Pod { return ofOwnSize(i, "2", 10) }},
 	{name: "daemonset", pod: func(i, nodes int) *v1.Pod {
 		pod := basic(i, nodes)
 		pod.Spec.Affinity = &v1.Affinity{NodeAffinity: pinned(v1.NodeSelectorTerm{MatchFields: []v1.NodeSelectorRequirement{

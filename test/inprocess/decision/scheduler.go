@@ -109,6 +109,10 @@ type Scheduler struct {
 
 	watches *watches
 
+	idle   chan struct{} // for Attempts: the scheduler has ended all of them
+	left   int           // for Attempts: those that have not begun
+	before func()
+
 	mutex     sync.Mutex
 	decisions []Decision
 	cycles    int // completed scheduling cycles, without their binding cycles
@@ -172,6 +176,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		ctx:      ctx,
 		stop:     cancel,
 		permits:  make(chan struct{}, 1<<20),
+		idle:     make(chan struct{}, 1),
 		seed:     options.Seed << 32,
 		oneByOne: options.OneByOne,
 		whatIfs:  options.WhatIfs && askWhatIf != nil,
@@ -465,6 +470,52 @@ func (s *Scheduler) knows(pods []*v1.Pod) bool {
 		}
 	}
 	return true
+}
+
+// Attempts makes the scheduler take n pods from its queue, and returns what it decided after the last whole attempt: for
+// a pod without a node that is after the queue has it again, and its event and its condition are written. before is
+// called before each attempt. For benchmarks: nothing is awaited or seeded, and the scheduler must run nothing else.
+func (s *Scheduler) Attempts(n int, before func()) []Decision {
+	s.tb.Helper()
+	if !s.started {
+		s.started = true
+		s.NextPod, s.Algorithm = s.nextAttempt, &observer{s.algorithm, s}
+		go s.Scheduler.Run(s.ctx)
+		<-s.idle
+	}
+	s.left, s.before, s.decisions = n, before, make([]Decision, 0, n)
+	s.permits <- struct{}{}
+	<-s.idle
+	return s.decisions
+}
+
+// nextAttempt replaces the function with which the scheduler takes pods from its queue, for Attempts.
+func (s *Scheduler) nextAttempt() *framework.QueuedPodInfo {
+	if s.left == 0 {
+		s.idle <- struct{}{}
+		select {
+		case <-s.permits:
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+	s.left--
+	s.before()
+	return s.pop()
+}
+
+// observer records the decisions of the scheduler's algorithm, for Attempts.
+type observer struct {
+	scheduler.ScheduleAlgorithm
+	scheduler *Scheduler
+}
+
+// Schedule calls the algorithm.
+func (o *observer) Schedule(ctx context.Context, extenders []framework.Extender, profile framework.Framework, state *framework.CycleState,
+	pod *v1.Pod) (scheduler.ScheduleResult, error) {
+	result, err := o.ScheduleAlgorithm.Schedule(ctx, extenders, profile, state, pod)
+	o.scheduler.decisions = append(o.scheduler.decisions, Decision{Pod: key(pod), Node: result.SuggestedHost})
+	return result, err
 }
 
 // take permits the scheduler to take n pods from its queue, and waits until it requests the next one.
