@@ -76,7 +76,8 @@ func Generate(seed int64) *Scenario {
 	}
 	for i := steps; i > 0; i-- {
 		s.Steps = append(s.Steps, g.step(s))
-		if g.Intn(3) == 0 {
+		// Nothing changes before a second retry.
+		for g.one(2) {
 			s.Steps = append(s.Steps, Step{Retry: true})
 		}
 	}

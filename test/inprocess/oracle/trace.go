@@ -103,7 +103,7 @@ func happen(s *decision.Scheduler, step *Step) {
 }
 
 // decide runs a scenario with one worker, and returns one line for each decision: the node of each pod or the reason
-// why it has none, its nominated node, and the victims.
+// why it has none; its nominated node, its condition and its events; and the victims.
 func decide(s *decision.Scheduler, scenario *Scenario) []string {
 	var trace []string
 	note := func(format string, args ...interface{}) { trace = append(trace, fmt.Sprintf(format, args...)) }
@@ -117,7 +117,7 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 			}
 		}
 	}
-	pods := map[string]*v1.Pod{}
+	pods, events := map[string]*v1.Pod{}, 0
 	for number := range scenario.Steps {
 		step := &scenario.Steps[number]
 		note("step %d", number)
@@ -136,14 +136,25 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 				decided(s.Retry(waiting...))
 			}
 		}
-		now := s.Pods()
+		now, sent := s.Pods(), s.Events()
 		trace = append(trace, changes(pods, now)...)
-		pods = now
+		trace = append(trace, written(sent[events:])...)
+		pods, events = now, len(sent)
 	}
 	return trace
 }
 
-// changes returns the deleted pods, and the nominated nodes.
+// written returns events, sorted: those of binding cycles come at any time.
+func written(events []decision.Event) []string {
+	var lines []string
+	for _, event := range events {
+		lines = append(lines, fmt.Sprintf("%s: %s %s: %s", event.Object, event.Type, event.Reason, event.Note))
+	}
+	sort.Strings(lines)
+	return lines
+}
+
+// changes returns the deleted pods, the nominated nodes, and the conditions.
 func changes(before, now map[string]*v1.Pod) []string {
 	var lines []string
 	for name, pod := range before {
@@ -152,9 +163,14 @@ func changes(before, now map[string]*v1.Pod) []string {
 		}
 	}
 	for name, pod := range now {
-		nominated := pod.Status.NominatedNodeName
-		if old := before[name]; nominated != "" && (old == nil || old.Status.NominatedNodeName != nominated) {
+		nominated, old := pod.Status.NominatedNodeName, before[name]
+		if nominated != "" && (old == nil || old.Status.NominatedNodeName != nominated) {
 			lines = append(lines, fmt.Sprintf("%s: nominated for %s", name, nominated))
+		}
+		for i, condition := range pod.Status.Conditions {
+			if old == nil || len(old.Status.Conditions) <= i || old.Status.Conditions[i].Message != condition.Message {
+				lines = append(lines, fmt.Sprintf("%s: %s %s %s: %s", name, condition.Type, condition.Status, condition.Reason, condition.Message))
+			}
 		}
 	}
 	sort.Strings(lines)

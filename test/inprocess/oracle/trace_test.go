@@ -86,7 +86,7 @@ func TestAgainst(t *testing.T) {
 	decision.Quiet(t)
 	other := &process{binary: *againstFlag, folder: t.TempDir()}
 	began, number := time.Now(), *firstFlag
-	compared, lines := 0, 0
+	compared, lines, failed := 0, 0, 0
 	for number < *firstFlag+*countFlag || time.Since(began) < *durationFlag {
 		wait := other.start(t, "-first", fmt.Sprint(number), "-count", fmt.Sprint(batch))
 		var here [][]string
@@ -97,6 +97,7 @@ func TestAgainst(t *testing.T) {
 			if difference(here[i], there) == "" {
 				compared++
 				lines += len(there)
+				failed += strings.Count(strings.Join(there, "\n"), "Warning FailedScheduling")
 				continue
 			}
 			if !*shrinkFlag {
@@ -117,7 +118,7 @@ func TestAgainst(t *testing.T) {
 		}
 		number += batch
 	}
-	t.Logf("%d scenarios, %d decisions and verdicts: no difference", compared, lines)
+	t.Logf("%d scenarios, %d decisions, verdicts, conditions and events, %d of failed attempts: no difference", compared, lines, failed)
 }
 
 // process runs scenarios with the other scheduler.
