@@ -182,6 +182,20 @@ func (a *Attempt) RejectAll(status *framework.Status) {
 	}
 }
 
+// RejectNode is Reject, and reads a node only if the attempt has too few names of nodes with this status.
+func (a *Attempt) RejectNode(node *framework.NodeInfo, status *framework.Status) {
+	if a == nil {
+		return
+	}
+	for i := range a.rejections {
+		if r := &a.rejections[i]; r.status == status && len(r.sample) == sampleNodes {
+			r.nodes++
+			return
+		}
+	}
+	a.Reject(node.Node().Name, status)
+}
+
 // Reject records the status with which a node was rejected. It is the hot path for a pod that fits nowhere: most nodes
 // have the same status as an earlier one, or equal reasons.
 func (a *Attempt) Reject(node string, status *framework.Status) {
