@@ -19,8 +19,8 @@ case $1 in
     columns=('pods/s 1 0' 'servers-% 1 0' 'schedulers-% 1 0' 'overcommitted-nodes 1 0')
     ;;
   Queue)
-    header='| nodes | ms a pod waits, median: stock | fork | ratio | 99th percentile: stock | fork | ratio | longest: stock | fork | ratio | % for the scheduler: stock | fork | ratio | % for API server and etcd: stock | fork | writes a second: stock | fork | bound a second: stock | fork |'
-    columns=('wait-p50-ms 1 1 ratio' 'wait-p99-ms 1 0 ratio' 'wait-max-ms 1 0 ratio' 'scheduler-% 1 0 ratio' 'servers-% 1 0' 'writes/s 1 0' 'bound/s 1 1')
+    header='| nodes | ms a pod waits, median: stock | fork | ratio | 99th percentile: stock | fork | ratio | longest: stock | fork | ratio | % for the scheduler: stock | fork | ratio | % for API server and etcd: stock | fork | writes a second: stock | fork | arrived a second: stock | fork |'
+    columns=('wait-p50-ms 1 1 ratio' 'wait-p99-ms 1 0 ratio' 'wait-max-ms 1 0 ratio' 'scheduler-% 1 0 ratio' 'servers-% 1 0' 'writes/s 1 0' 'arrived/s 1 1')
     ;;
   *) fail "there is no benchmark $1" 'make bench-schedulers, or make bench-queue' ;;
 esac

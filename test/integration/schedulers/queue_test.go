@@ -87,7 +87,7 @@ func measureQueue(b *testing.B, count int) {
 	b.ReportMetric(milliseconds(all, 0.5), "wait-p50-ms")
 	b.ReportMetric(milliseconds(all, 0.99), "wait-p99-ms")
 	b.ReportMetric(milliseconds(all, 1), "wait-max-ms")
-	b.ReportMetric(float64(len(all))/took, "bound/s")
+	b.ReportMetric(float64(len(all))/took, "arrived/s")
 	b.ReportMetric(100*(s.processorTime(b, "scheduler")-used).Seconds()/took, "scheduler-%")
 	b.ReportMetric(100*(s.processorTime(b, "kube-apiserver", "etcd")-servers).Seconds()/took, "servers-%")
 	b.ReportMetric((s.writes(b, scheduler)-writes)/took, "writes/s")
