@@ -34,23 +34,36 @@ const mostPods = 5000
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	for i := range shapes {
-		shape := &shapes[i]
 		for _, nodes := range numbers(b, *nodesFlag) {
 			for _, parallelism := range numbers(b, *parallelismFlag) {
-				var c *cluster
-				name := fmt.Sprintf("shape=%s/nodes=%d/parallelism=%d", shape.name, nodes, parallelism)
-				b.Run(name, func(sub *testing.B) {
-					if c == nil {
-						// The enclosing benchmark owns the cluster, because this function is called several times.
-						c = newCluster(b, shape, nodes, parallelism)
-					}
-					c.measure(sub)
-				})
-				if c != nil {
-					c.Stop()
-				}
+				name := fmt.Sprintf("shape=%s/nodes=%d/parallelism=%d", shapes[i].name, nodes, parallelism)
+				shapes[i].run(b, name, nodes, parallelism)
 			}
 		}
+	}
+}
+
+// BenchmarkAdversary is BenchmarkDecision for adversaries, which have a number of nodes each. It also reports the live
+// bytes.
+func BenchmarkAdversary(b *testing.B) {
+	decision.Quiet(b)
+	for i := range adversaries {
+		s := &adversaries[i]
+		s.run(b, fmt.Sprintf("shape=%s/nodes=%d/pods=%d", s.name, s.nodes, s.nodes*s.podsPerNode), s.nodes, 1)
+	}
+}
+
+func (s *shape) run(b *testing.B, name string, nodes, parallelism int) {
+	var c *cluster
+	b.Run(name, func(sub *testing.B) {
+		if c == nil {
+			// The enclosing benchmark owns the cluster, because this function is called several times.
+			c = newCluster(b, s, nodes, parallelism)
+		}
+		c.measure(sub)
+	})
+	if c != nil {
+		c.Stop()
 	}
 }
 
@@ -95,16 +108,17 @@ func newCluster(tb testing.TB, shape *shape, nodes, parallelism int) *cluster {
 	if running == nil {
 		running = shape.decided()
 	}
-	if shape.onEach {
-		count = nodes
+	if shape.podsPerNode > 0 {
+		count = nodes * shape.podsPerNode
 	}
 	for ; c.made < count; c.made++ {
 		pod := c.Complete(running(c.made, nodes))[0]
-		if shape.onEach {
-			pod.Spec.NodeName = nodeName(c.made)
+		if shape.podsPerNode > 0 {
+			pod.Spec.NodeName = nodeName(c.made % nodes)
 			if err := c.SchedulerCache.AddPod(pod); err != nil {
 				tb.Fatal(err)
 			}
+			c.placed = append(c.placed, pod)
 		} else if err := c.decide(pod, false); err != nil {
 			tb.Fatal(err)
 		}
@@ -154,23 +168,30 @@ func (c *cluster) pods(n int) []*v1.Pod {
 func (c *cluster) measure(b *testing.B) {
 	pods := c.pods(b.N)
 	runtime.GC()
-	before := processorTime(b)
+	var spent time.Duration
 	b.ReportAllocs()
 	b.ResetTimer()
 	for _, pod := range pods {
-		if c.shape.churn {
-			c.change(b)
+		if c.shape.churn != nil {
+			b.StopTimer()
+			c.shape.churn(b, c)
+			b.StartTimer()
 		}
+		before := processorTime(b)
 		if err := c.decide(pod, c.shape.fails); err != nil {
 			b.Fatal(err)
 		}
+		spent += processorTime(b) - before
 	}
 	b.StopTimer()
-	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+	b.ReportMetric(float64(spent)/float64(b.N), "cpu-ns/op")
+	if c.shape.nodes > 0 {
+		reportAlive(b)
+	}
 }
 
-// change deletes a pod, and sometimes removes a node or adds it again.
-func (c *cluster) change(tb testing.TB) {
+// changeSome deletes a pod, and sometimes removes a node or adds it again.
+func changeSome(tb testing.TB, c *cluster) {
 	oldest := c.placed[0]
 	c.placed = c.placed[1:]
 	if err := c.SchedulerCache.RemovePod(oldest); err != nil {
@@ -200,18 +221,22 @@ func processorTime(tb testing.TB) time.Duration {
 
 // TestEachShapeDecides checks that each shape has the result that its benchmark is meant to measure.
 func TestEachShapeDecides(t *testing.T) {
-	for i := range shapes {
-		shape := &shapes[i]
-		t.Run(shape.name, func(t *testing.T) {
-			running := *runningFlag
-			*runningFlag = 40
-			defer func() { *runningFlag = running }()
-			c := newCluster(t, shape, 150, 1)
+	running := *runningFlag
+	*runningFlag = 40
+	defer func() { *runningFlag = running }()
+	for _, s := range append(append([]shape(nil), shapes...), adversaries...) {
+		s := s
+		t.Run(s.name, func(t *testing.T) {
+			nodes := 150
+			if 0 < s.nodes && s.nodes < nodes {
+				nodes = s.nodes
+			}
+			c := newCluster(t, &s, nodes, 1)
 			for _, pod := range c.pods(60) {
-				if shape.churn {
-					c.change(t)
+				if s.churn != nil {
+					s.churn(t, c)
 				}
-				if err := c.decide(pod, shape.fails); err != nil {
+				if err := c.decide(pod, s.fails); err != nil {
 					t.Fatal(err)
 				}
 			}
