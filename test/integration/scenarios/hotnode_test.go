@@ -60,7 +60,9 @@ func TestHotNodeIsCooled(t *testing.T) {
 	s.follow(t, "A node got hot")
 	s.awaitCounts(t, "", map[string][2]int{"web": {20, 0}, "cache": {4, 0}, "database": {1, 0}})
 	hot, before, caches := s.pods(t, "database")[0].Spec.NodeName, s.nodesOf(t, "web"), s.nodesOf(t, "cache")
-	s.Kubectl(t, t.Context(), "annotate", "pods", "--selector=app=database", "--overwrite", localcluster.LoadAnnotation+"cpu=0.53")
+	// After four evictions the node has 75 %. NodeLoad takes off evicted pods at once, by an estimate, and must not open the
+	// node because of its error: its threshold is 70.
+	s.Kubectl(t, t.Context(), "annotate", "pods", "--selector=app=database", "--overwrite", localcluster.LoadAnnotation+"cpu=0.56")
 
 	log := s.descheduleAsPod(t, quickened("descheduler-policy.yaml"))
 	var passes []pass
