@@ -231,6 +231,7 @@ func TestEndedPod(t *testing.T) {
 	}
 	measure := func(load float64) { w.measure(map[string][]collector.Sample{"node-0": {w.sample(load, 0)}}) }
 	measure(0.5)
+	w.know("job", 1)
 	want("50 %")
 
 	api := w.client.CoreV1().Pods("test")
@@ -271,9 +272,86 @@ func TestEndedPod(t *testing.T) {
 	// Nothing corrects the estimate of a pod without a controller.
 	w.plugin.ended(on(pod("large", "9"), "node-0", 0))
 	want("10 %")
-	// What ended pods are estimated to have used is not more than what was measured.
+	// What ended pods are estimated to have used is not more than what was measured: a pod that begins counts.
 	w.plugin.ended(controlled(on(pod("large", "9"), "node-0", 0)))
 	want("0 %")
+	info.AddPod(on(pod("begins", "2"), "node-0", 3700))
+	want("20 %")
+}
+
+// know sets how well the use of a Job's pods is known, from 0 to 1.
+func (w *world) know(job string, share float64) {
+	scales := w.plugin.current().learned(owner{"test", "Job", job})
+	for r := range scales.each {
+		scales.each[r].variance = uncertain * (1 - share)
+	}
+}
+
+// TestHotNodeStaysClosed checks that a node which is just above its threshold of 70 % is not opened by what a pod that
+// ended is estimated to have used for half of the window, unless it is known well that it used that.
+func TestHotNodeStaysClosed(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		known  float64
+		change func(*v1.Node, *v1.Pod)
+		want   string
+	}{
+		{"its owner's pods are known: 10 % are taken off", 1, func(*v1.Node, *v1.Pod) {}, "62 %"},
+		{"half known: 5 %", 0.5, func(*v1.Node, *v1.Pod) {}, "67 %"},
+		{"not known", 0, func(*v1.Node, *v1.Pod) {}, "72 %"},
+		{"no owner", 1, func(_ *v1.Node, pod *v1.Pod) { pod.OwnerReferences = nil }, "72 %"},
+		{"it crashed", 1, func(_ *v1.Node, pod *v1.Pod) {
+			pod.Status.ContainerStatuses[0] = v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
+		}, "72 %"},
+		{"its images were pulled for long, and it has been stopped", 1, func(_ *v1.Node, pod *v1.Pod) {
+			began := after(-1000)
+			pod.Status.StartTime = &began
+			pod.Status.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: after(-150)}}
+		}, "62 %"},
+		{"it ran on an earlier node with this name", 1, func(node *v1.Node, _ *v1.Pod) { node.CreationTimestamp = after(-100) }, "72 %"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			n, ends := node("node-0"), of(on(pod("ends", "2"), "node-0", -150), "Job", "job")
+			test.change(n, ends)
+			w := newWorld(t, arguments(cpu(70)), []*v1.Node{n})
+			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.know("job", test.known)
+			w.plugin.ended(ends)
+			info := framework.NewNodeInfo()
+			info.SetNode(n)
+			if got := fmt.Sprintf("%.0f %%", 100*w.plugin.current().loads(info)[0].now()); got != test.want {
+				t.Errorf("predicted %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestSameName checks a pod of a lower priority that has replaced one with the same name: the measured use under this
+// name is that of both, so it is not known how much of it is the new pod's, until it has run for a window.
+func TestSameName(t *testing.T) {
+	before, now := of(on(pod("db-0", "2"), "node-0", -1000), "StatefulSet", "db"), of(on(pod("db-0", "2"), "node-0", -90), "StatefulSet", "db")
+	now.UID = "new"
+	w := newWorld(t, arguments(cpu(70)), nodes(1))
+	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.5, 0)}})
+	v := w.plugin.current()
+	v.usedByPods[0] = map[string]collector.Sample{"test/db-0": w.sample(2, 0)}
+	used := func(pod *v1.Pod) float64 { return v.used(pod, startOf(pod, v.window, v.made), 0) }
+	w.plugin.ended(before)
+	if got := used(now); got >= 0 {
+		t.Errorf("the new pod's use is %v, want unknown", got)
+	}
+	now.Status.ContainerStatuses[0] = runs(-300, 0)
+	if got := used(now); got != 2 {
+		t.Errorf("after a window: got %v, want 2", got)
+	}
+	// The name of the last one that ended is remembered as long as this one.
+	w.clock.Step(time.Minute)
+	w.plugin.ended(now)
+	w.clock.Step(8*time.Minute - time.Second)
+	w.measure(nil)
+	if ended, _ := w.plugin.current().over.Load(nameOf(now)); ended != now.UID {
+		t.Errorf("got %v", ended)
+	}
 }
 
 // TestEndedPodsInAnOutage checks that ended pods are forgotten while nothing is measured, also those of nodes on which
@@ -316,6 +394,7 @@ func TestEndInMidCycle(t *testing.T) {
 	if got := predicted(); got != "98 %" {
 		t.Errorf("predicted %s while it runs, want 98 %%", got)
 	}
+	w.know("job", 1)
 	w.plugin.ended(ends)
 	if got := predicted(); got != "78 %" {
 		t.Errorf("predicted %s after its end, want 78 %%", got)

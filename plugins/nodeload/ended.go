@@ -26,27 +26,36 @@ const (
 // run is a pod that used a node from start to end, in nanoseconds since 1970.
 type run struct {
 	node       string
+	name       types.NamespacedName
 	pod        types.UID
 	owner      owner
 	start, end int64
 	uses       []use // by resource
 }
 
-// runOf returns the run of a pod with an end. It is not sure if nothing corrects the estimate of its use.
-func (v *view) runOf(pod *v1.Pod, end int64) (of run, sure bool) {
-	of = run{pod.Spec.NodeName, pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
-	sure = of.owner != (owner{})
-	scales := v.scales[of.owner]
+func nameOf(pod *v1.Pod) types.NamespacedName { return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name} }
+
+// runOf returns the run of a pod with an end. An estimated use counts as far as the scale of its owner is known: if it
+// is too high, the node seems cooler than it is. A pod that crashes uses nothing, unless it is measured.
+func (v *view) runOf(pod *v1.Pod, end int64) run {
+	of := run{pod.Spec.NodeName, nameOf(pod), pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
+	scales, crashes := v.scales[of.owner], waits(pod)
 	for r := range of.uses {
-		of.uses[r] = v.resources[r].estimator.use(pod, scales.of(r))
+		u := &of.uses[r]
+		if !crashes {
+			*u = v.resources[r].estimator.use(pod, scales.of(r))
+		}
 		if used := v.used(pod, of.start, r); used >= 0 {
-			of.uses[r].amount, sure = used, true
+			u.amount = used
+		} else if u.plain > 0 || scales == nil {
+			u.amount *= scales.known(r)
 		}
 	}
-	return of, sure
+	return of
 }
 
-// used returns the measured use of a resource by a pod that started at a time; negative if it is unknown.
+// used returns the measured use of a resource by a pod that started at a time; negative if it is unknown, for example
+// because a measurement contains an ended pod with the same name, such as a StatefulSet's.
 func (v *view) used(pod *v1.Pod, start int64, r int) float64 {
 	if v.usedByPods[r] == nil {
 		return -1
@@ -54,6 +63,9 @@ func (v *view) used(pod *v1.Pod, start int64, r int) float64 {
 	sample, found := v.usedByPods[r][pod.Namespace+"/"+pod.Name]
 	share := 1 - lacking(start, running, sample.At, v.resources[r].window)
 	if !found || sample.At < v.oldest || share < leastMeasured {
+		return -1
+	}
+	if ended, found := v.over.Load(nameOf(pod)); found && ended != pod.UID && share < 1 {
 		return -1
 	}
 	return sample.Value / share
@@ -70,18 +82,14 @@ func (pl *NodeLoad) watch(pods cache.SharedInformer) {
 	})
 }
 
-// ended remembers a pod that ran until now, unless nothing corrects the estimate of its use: if that is too high, nodes
-// would seem cooler than they are. In the mode Preemptible, a preemptor may wait for this.
+// ended remembers a pod that ran until now. In the mode Preemptible, a preemptor may wait for this.
 func (pl *NodeLoad) ended(pod *v1.Pod) {
 	pl.mu.Lock()
 	defer pl.mu.Unlock()
 	v := pl.current()
-	of, sure := v.runOf(pod, pl.clock.Now().UnixNano())
-	if !sure {
-		return
-	}
+	of := v.runOf(pod, pl.clock.Now().UnixNano())
 	pl.gone = append(pl.gone, of)
-	v.over.Store(of.pod, nil)
+	v.over.Store(of.name, of.pod)
 	v.takeOff(&of)
 	pl.forget()
 	if pl.PreFilterExtensions() != nil && !pl.soon && v.noted(v.find(of.node)) {
@@ -95,7 +103,7 @@ func (pl *NodeLoad) ended(pod *v1.Pod) {
 func (pl *NodeLoad) forget() {
 	oldest := pl.clock.Now().Add(-pl.endedAge).UnixNano()
 	for len(pl.gone) > 0 && (pl.gone[0].end < oldest || len(pl.gone) > mostEnded) {
-		pl.current().over.Delete(pl.gone[0].pod)
+		pl.current().over.CompareAndDelete(pl.gone[0].name, pl.gone[0].pod)
 		pl.gone[0] = run{}
 		pl.gone = pl.gone[1:]
 	}
@@ -103,7 +111,7 @@ func (pl *NodeLoad) forget() {
 
 // takeOff takes off what the measurements of a node contain of an ended pod.
 func (v *view) takeOff(of *run) {
-	for number := v.find(of.node); number >= 0; {
+	for number := v.findRun(of); number >= 0; {
 		before := v.kept[number].Load().(*kept)
 		gone := make([]float64, len(v.resources))
 		copy(gone, before.gone)

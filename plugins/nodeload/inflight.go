@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // A measurement is a mean over a window, so a new pod is missing from it, at least in part. The missing part is in
@@ -50,10 +51,15 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 	start := settled
 	for i := range status.ContainerStatuses {
 		container := &status.ContainerStatuses[i]
-		if container.State.Running == nil || container.State.Running.StartedAt.IsZero() {
+		var started metav1.Time
+		if state := &container.State; state.Running != nil {
+			started = state.Running.StartedAt
+		} else if state.Terminated != nil { // such as that of a pod that is being deleted
+			started = state.Terminated.StartedAt
+		}
+		if started.IsZero() {
 			continue
 		}
-		started := container.State.Running.StartedAt
 		if ended := container.LastTerminationState.Terminated; container.RestartCount > 0 && ended != nil &&
 			int64(started.Sub(ended.FinishedAt.Time)) <= window {
 			if container.RestartCount > 1 || ended.StartedAt.IsZero() {
@@ -83,6 +89,17 @@ func startOf(pod *v1.Pod, window, now int64) int64 {
 		return pod.CreationTimestamp.UnixNano()
 	}
 	return settled
+}
+
+// waits reports whether a container waits, for example because it crashes. Then a pod that has started uses less than is
+// estimated.
+func waits(pod *v1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if pod.Status.ContainerStatuses[i].State.Waiting != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // lacking returns the share of a pod that is missing in a mean over the window that ends at the time at: the pod's part

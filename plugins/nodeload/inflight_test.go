@@ -32,6 +32,7 @@ func again(since, ended int) v1.ContainerStatus {
 func TestStartOf(t *testing.T) {
 	at := func(seconds int) int64 { return epoch.Add(time.Duration(seconds) * time.Second).UnixNano() }
 	began := after(5)
+	stopped := v1.ContainerStatus{State: v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: after(20)}}}
 	waits := v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}}
 	lost := again(500, 0)
 	lost.LastTerminationState.Terminated.FinishedAt = metav1.Time{}
@@ -68,6 +69,7 @@ func TestStartOf(t *testing.T) {
 		{"crashed more often: since it was initialized", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, Conditions: initialized, ContainerStatuses: []v1.ContainerStatus{more}}, at(400)},
 		{"crashed more often, and is not said to be initialized", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, Conditions: not, ContainerStatuses: []v1.ContainerStatus{more}}, at(5)},
 		{"crashes again and again", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{waits}}, at(5)},
+		{"is being deleted", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began, ContainerStatuses: []v1.ContainerStatus{stopped}}, at(20)},
 		{"no word of containers", v1.PodStatus{Phase: v1.PodRunning, StartTime: &began}, at(5)},
 		{"not even when it began: when it was made", v1.PodStatus{Phase: v1.PodRunning}, at(1)},
 		{"has ended", v1.PodStatus{Phase: v1.PodSucceeded, ContainerStatuses: []v1.ContainerStatus{runs(10, 0)}}, settled},

@@ -20,6 +20,9 @@ const (
 	mostScale = 1000
 	// noise is the variance of a node's measurement without a change of its pods: (3 %)² of its capacity.
 	noise = 0.03 * 0.03
+	// outlier is the maximum error of an expected change that corrects scales, in standard deviations: a single wrong
+	// measurement must not spoil them.
+	outlier = 3
 	// uncertain is the variance of a scale of which nothing is known, and drift the variance that a refresh adds.
 	uncertain, drift = 1.0, 0.001
 	// mostScales is the maximum number of scales that are remembered.
@@ -66,6 +69,14 @@ func (s *scales) of(r int) float64 {
 		return 1
 	}
 	return s.each[r].value
+}
+
+// known returns how well the scale of a resource is known, from 0 to 1.
+func (s *scales) known(r int) float64 {
+	if s == nil {
+		return 0
+	}
+	return 1 - s.each[r].variance/uncertain
 }
 
 // effect is a part of the change of a measurement: by how much it changes for a scale of 1.
@@ -119,7 +130,7 @@ func (v *view) learn(before *view, pods []*v1.Pod, gone []run) (inFlight int) {
 
 // explain adds a run to the effects on its node's measurements. The pod is nil if it has ended.
 func (v *view) explain(effects [][]effect, before *view, of *run, pod *v1.Pod) {
-	number, earlier, s := v.find(of.node), before.find(of.node), (*scales)(nil)
+	number, earlier, s := v.findRun(of), before.find(of.node), (*scales)(nil)
 	for r := 0; r < len(v.resources) && number >= 0 && earlier >= 0; r++ {
 		from, to, window := &before.measured[earlier][r], &v.measured[number][r], v.resources[r].window
 		share := lacking(of.start, of.end, from.at, window) - lacking(of.start, of.end, to.at, window)
@@ -128,6 +139,9 @@ func (v *view) explain(effects [][]effect, before *view, of *run, pod *v1.Pod) {
 		}
 		if s == nil {
 			if pod != nil {
+				if waits(pod) {
+					return
+				}
 				of.owner = ownerOf(pod)
 			}
 			if s = v.learned(of.owner); s == nil {
@@ -164,6 +178,8 @@ func correct(effects []effect, change float64) {
 		change -= of.by * of.value
 		variance += of.by * of.by * of.variance
 	}
+	limit := outlier * math.Sqrt(variance)
+	change = math.Max(-limit, math.Min(limit, change))
 	for _, of := range effects {
 		gain := of.by * of.variance / variance
 		of.value = math.Min(mostScale, math.Max(0, of.value+gain*change))

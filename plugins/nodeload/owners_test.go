@@ -134,6 +134,25 @@ func TestLearningFromMeasurementsOnly(t *testing.T) {
 	}
 }
 
+// TestOutlier checks that one wrong measurement of a node hardly changes the estimate of a pod that comes.
+func TestOutlier(t *testing.T) {
+	w := learning(t, 50, of(on(pod("a", "500m"), "node-0", 0), "Job", "etl"))
+	if got := w.estimated(of(pod("b", "1"), "Job", "etl")); got > 10 {
+		t.Errorf("1 core requested: estimated %v", got)
+	}
+}
+
+// TestLearningFromCrashes checks that a pod that crashes does not change the estimate of its owner's others.
+func TestLearningFromCrashes(t *testing.T) {
+	crashes, began := of(on(pod("a", "5"), "node-0", 0), "Job", "etl"), after(0)
+	crashes.Status.StartTime = &began
+	crashes.Status.ContainerStatuses[0] = v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
+	w := learning(t, 0.2, crashes)
+	if got := w.estimated(of(pod("b", "1"), "Job", "etl")); got != 1 {
+		t.Errorf("1 core requested: estimated %v, want 1", got)
+	}
+}
+
 // TestForgetting checks that owners are forgotten: a Job's a day after its last pod, others earlier, and that there is a
 // maximum.
 func TestForgetting(t *testing.T) {

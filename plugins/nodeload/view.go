@@ -33,7 +33,7 @@ type view struct {
 	measured [][]load
 	// kept has the last computed *kept of each node.
 	kept []atomic.Value
-	// over has the UIDs of ended pods. A NodeInfo may still contain them.
+	// over has the UIDs of ended pods by name, each name's last. A NodeInfo may still contain them.
 	over *sync.Map
 	// scales are those of the estimates of owners' pods, which were all looked for at sawOwners.
 	scales    map[owner]*scales
@@ -241,6 +241,16 @@ func (v *view) find(name string) int {
 	return -1
 }
 
+// findRun returns the index of a run's node; -1 if there is none, or if the node was created after the pod began: then it
+// ran on an earlier node with this name.
+func (v *view) findRun(of *run) int {
+	number := v.find(of.node)
+	if number >= 0 && of.start < v.nodes[number].CreationTimestamp.UnixNano() {
+		return -1
+	}
+	return number
+}
+
 // oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if
 // the clock was set back since the snapshot arrived.
 func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
@@ -298,7 +308,8 @@ func (v *view) empty(number int, node *v1.Node) *kept {
 		copy(k.loads, v.measured[number])
 		k.gone = v.kept[number].Load().(*kept).gone
 		for r := range k.gone {
-			k.loads[r].inFlight = k.gone[r]
+			// Not more than was measured, which would hide pods in flight.
+			k.loads[r].inFlight = math.Max(k.gone[r], -k.loads[r].measured)
 		}
 		return k
 	}
@@ -328,7 +339,7 @@ func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
 			continue
 		}
 		if !known {
-			if _, ended := v.over.Load(pod.UID); ended {
+			if ended, found := v.over.Load(nameOf(pod)); found && ended == pod.UID {
 				return
 			}
 			scales, known = v.scales[ownerOf(pod)], true
