@@ -290,6 +290,7 @@ func (w *world) know(job string, share float64) {
 // TestHotNodeStaysClosed checks that a node which is just above its threshold of 70 % is not opened by what a pod that
 // ended is estimated to have used for half of the window, unless it is known well that it used that.
 func TestHotNodeStaysClosed(t *testing.T) {
+	began := after(-1000)
 	for _, test := range []struct {
 		name   string
 		known  float64
@@ -301,10 +302,10 @@ func TestHotNodeStaysClosed(t *testing.T) {
 		{"not known", 0, func(*v1.Node, *v1.Pod) {}, "72 %"},
 		{"no owner", 1, func(_ *v1.Node, pod *v1.Pod) { pod.OwnerReferences = nil }, "72 %"},
 		{"it crashed", 1, func(_ *v1.Node, pod *v1.Pod) {
+			pod.Status.StartTime = &began
 			pod.Status.ContainerStatuses[0] = v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
 		}, "72 %"},
 		{"its images were pulled for long, and it has been stopped", 1, func(_ *v1.Node, pod *v1.Pod) {
-			began := after(-1000)
 			pod.Status.StartTime = &began
 			pod.Status.ContainerStatuses[0].State = v1.ContainerState{Terminated: &v1.ContainerStateTerminated{StartedAt: after(-150)}}
 		}, "62 %"},

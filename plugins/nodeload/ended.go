@@ -33,7 +33,9 @@ type run struct {
 	uses       []use // by resource
 }
 
-func nameOf(pod *v1.Pod) types.NamespacedName { return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name} }
+func nameOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
 
 // runOf returns the run of a pod with an end. An estimated use counts as far as the scale of its owner is known: if it
 // is too high, the node seems cooler than it is. A pod that crashes uses nothing, unless it is measured.
