@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes/fake"
@@ -105,8 +107,7 @@ func (s *Scheduler) applyPatches() {
 		_, object, err := clienttesting.ObjectReaction(tracker)(action)
 		if err == nil {
 			pod := object.(*v1.Pod).DeepCopy()
-			s.version++
-			pod.ResourceVersion = fmt.Sprint(s.version)
+			pod.ResourceVersion = s.nextVersion()
 			err = tracker.Update(action.GetResource(), pod, action.GetNamespace())
 		}
 		if err != nil && !apierrors.IsNotFound(err) {
@@ -115,13 +116,18 @@ func (s *Scheduler) applyPatches() {
 	}
 }
 
-// noteDeletion records the pod of a deletion, which the fake client then performs.
+// noteDeletion records the pod of a deletion, which the fake client then performs, unless the pod terminates first.
 func (s *Scheduler) noteDeletion(action clienttesting.Action) (bool, runtime.Object, error) {
 	deletion := action.(clienttesting.DeleteAction)
 	if found, err := s.Client.Tracker().Get(action.GetResource(), action.GetNamespace(), deletion.GetName()); err == nil {
 		s.mutex.Lock()
 		defer s.mutex.Unlock()
 		s.deleted = append(s.deleted, found.(*v1.Pod))
+		if s.graceful {
+			pod := found.(*v1.Pod).DeepCopy()
+			pod.DeletionTimestamp, pod.ResourceVersion = &metav1.Time{Time: time.Unix(1, 0)}, s.nextVersion()
+			return true, nil, s.Client.Tracker().Update(action.GetResource(), pod, action.GetNamespace())
+		}
 	}
 	return false, nil, nil
 }

@@ -77,6 +77,8 @@ type Options struct {
 	// received all updates that the scheduler made to pending pods. These updates become visible at the end of the
 	// scheduling cycle. Each pod has a different start time.
 	OneByOne bool
+	// Graceful makes pods that the scheduler deletes terminate: they stay on their nodes until DeletePod.
+	Graceful bool
 	// WhatIfs runs an additional dry run for each pod during scheduling, if the scheduler supports dry runs.
 	WhatIfs bool
 }
@@ -92,6 +94,7 @@ type Scheduler struct {
 	stop      context.CancelFunc
 	algorithm scheduler.ScheduleAlgorithm
 	pods      cache.Store     // the informer's
+	spaces    cache.Store     // the informer's namespaces
 	names     map[string]bool // of namespaces that exist
 	profile   string          // of pods without a scheduler name
 	seed      int64
@@ -101,10 +104,11 @@ type Scheduler struct {
 	permits   chan struct{} // one for each pod that may be taken from the queue
 	given     int           // number of permits so far
 	oneByOne  bool
+	graceful  bool
 	whatIfs   bool
 	asking    int32 // 1 during a dry run
 	last      *v1.Pod
-	version   int64 // of the last patched pod
+	version   int64 // of the last changed object
 	changes   int   // of nodes and pods
 
 	watches *watches
@@ -179,6 +183,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		idle:     make(chan struct{}, 1),
 		seed:     options.Seed << 32,
 		oneByOne: options.OneByOne,
+		graceful: options.Graceful,
 		whatIfs:  options.WhatIfs && askWhatIf != nil,
 	}
 	s.Client.PrependReactor("create", "pods", s.bind)
@@ -210,6 +215,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 	}
 	s.Scheduler, s.algorithm, s.pods = made, made.Algorithm, factory.Core().V1().Pods().Informer().GetStore()
 	s.pop, s.NextPod = s.NextPod, s.nextPod
+	s.spaces = factory.Core().V1().Namespaces().Informer().GetStore()
 
 	factory.Start(ctx.Done())
 	s.watches.await(tb, awaitSync(tb, factory))
@@ -349,11 +355,15 @@ func (s *Scheduler) AddNodes(nodes ...*v1.Node) {
 	s.createNodes(nodes)
 }
 
-// PutNode creates or changes a node, and waits until the scheduler has received it.
+// PutNode creates or changes a node, and waits until the scheduler has received it. A node with another UID is deleted
+// first.
 func (s *Scheduler) PutNode(node *v1.Node) {
 	s.tb.Helper()
 	s.changes++
 	node = node.DeepCopy()
+	if known := s.known(node.Name); known != nil && known.UID != node.UID {
+		s.DeleteNode(node.Name)
+	}
 	node.Annotations = map[string]string{"change": fmt.Sprint(s.changes)}
 	if s.HasNode(node.Name) {
 		s.UpdateNode(node)
@@ -395,11 +405,12 @@ func (s *Scheduler) known(name string) *v1.Node {
 // DeletePod deletes a pod (namespace/name), if it exists, and waits until the scheduler has removed it.
 func (s *Scheduler) DeletePod(name string) {
 	s.tb.Helper()
-	pod := s.Pods()[name]
+	pod := s.pod(name)
 	if pod == nil {
 		return
 	}
-	if err := s.Client.CoreV1().Pods(pod.Namespace).Delete(s.ctx, pod.Name, metav1.DeleteOptions{}); err != nil {
+	s.watches.awaitRoom()
+	if err := s.Client.Tracker().Delete(podResource, pod.Namespace, pod.Name); err != nil {
 		s.tb.Fatal(err)
 	}
 	s.await("the end of the pod", func() bool {
@@ -599,8 +610,8 @@ func (s *Scheduler) awaitDeletions() {
 	s.mutex.Unlock()
 	for _, pod := range deleted {
 		gone := poll(func() bool {
-			_, err := s.SchedulerCache.GetPod(pod)
-			return err != nil
+			known, err := s.SchedulerCache.GetPod(pod)
+			return err != nil || s.graceful && known.DeletionTimestamp != nil
 		})
 		if !gone {
 			s.tb.Errorf("after %v the deleted pod %s is still in the scheduler's cache", waitTimeout, key(pod))
@@ -616,8 +627,7 @@ func (s *Scheduler) awaitQuiet() {
 			return false
 		}
 		for _, pod := range s.SchedulingQueue.PendingPods() {
-			found, err := s.Client.Tracker().Get(v1.SchemeGroupVersion.WithResource("pods"), pod.Namespace, pod.Name)
-			if err != nil || found.(*v1.Pod).ResourceVersion != pod.ResourceVersion {
+			if found := s.pod(key(pod)); found == nil || found.ResourceVersion != pod.ResourceVersion {
 				return false
 			}
 		}

@@ -3,50 +3,64 @@
 package decision
 
 import (
-	"strings"
+	"reflect"
+	"unsafe"
 
 	v1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/volumebinding"
 )
 
-// awaitVolumes waits until the plugins have the claims and volumes. VolumeBinding has its own caches for each profile,
-// which lag behind the informers: it is called until it misses neither a claim nor the claim's bound volume.
+// awaitVolumes waits until the plugins have the given versions of claims, and the volumes. VolumeBinding has its own
+// caches for each profile, which lag behind the informers.
 func (s *Scheduler) awaitVolumes(objects []runtime.Object) {
 	s.tb.Helper()
-	volumes := make(map[string]bool)
-	for _, object := range objects {
-		if volume, ok := object.(*v1.PersistentVolume); ok {
-			volumes[volume.Name] = true
-		}
-	}
-	nodeInfo := framework.NewNodeInfo()
-	nodeInfo.SetNode(&v1.Node{
-		ObjectMeta: metav1.ObjectMeta{Name: "any"},
-		Status:     v1.NodeStatus{Allocatable: v1.ResourceList{v1.ResourcePods: resource.MustParse("10")}},
-	})
-	for _, object := range objects {
-		claim, ok := object.(*v1.PersistentVolumeClaim)
-		if !ok {
-			continue
-		}
-		pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace, Name: "asks"}}
-		pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{
-			PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
-		}}}
-		for _, profile := range s.Profiles {
+	for _, profile := range s.Profiles {
+		binder := binderOf(profile)
+		for _, object := range objects {
+			object := object
 			s.await("claims and volumes in the scheduler's plugins", func() bool {
-				state := framework.NewCycleState()
-				status := profile.RunPreFilterPlugins(s.ctx, state, pod)
-				if !status.IsSuccess() || !volumes[claim.Spec.VolumeName] {
-					return status.Code() != framework.Error
+				switch o := object.(type) {
+				case *v1.PersistentVolumeClaim:
+					return knowsClaim(binder, o)
+				case *v1.PersistentVolume:
+					claim := &v1.PersistentVolumeClaim{Spec: v1.PersistentVolumeClaimSpec{VolumeName: o.Name}}
+					_, reasons, err := binder.FindPodVolumes(&v1.Pod{}, []*v1.PersistentVolumeClaim{claim}, nil, &v1.Node{})
+					return err == nil && (len(reasons) == 0 || reasons[0] != volumebinding.ErrReasonPVNotExist)
 				}
-				missing := profile.RunFilterPlugins(s.ctx, state, pod, nodeInfo).Merge().Message()
-				return !strings.Contains(missing, string(volumebinding.ErrReasonPVNotExist))
+				return true
 			})
 		}
 	}
+}
+
+func knowsClaim(binder volumebinding.SchedulerVolumeBinder, claim *v1.PersistentVolumeClaim) bool {
+	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: claim.Namespace}}
+	pod.Spec.Volumes = []v1.Volume{{VolumeSource: v1.VolumeSource{
+		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+	}}}
+	bound, delayed, immediate, err := binder.GetPodVolumes(pod)
+	if err != nil {
+		return false
+	}
+	known := append(append(bound, delayed...), immediate...)
+	return len(known) == 1 && known[0].ResourceVersion == claim.ResourceVersion
+}
+
+// binderOf returns the volume binder of a profile, to which the framework gives no access. The patched scheduler wraps its
+// frameworks.
+func binderOf(profile framework.Framework) volumebinding.SchedulerVolumeBinder {
+	value := reflect.ValueOf(profile).Elem()
+	field := value.FieldByName("preFilterPlugins")
+	for ; !field.IsValid(); field = value.FieldByName("preFilterPlugins") {
+		value = value.Field(0).Elem().Elem()
+	}
+	for _, plugin := range *(*[]framework.PreFilterPlugin)(unsafe.Pointer(field.UnsafeAddr())) {
+		if binding, ok := plugin.(*volumebinding.VolumeBinding); ok {
+			return binding.Binder
+		}
+	}
+	return nil
 }

@@ -10,9 +10,10 @@ import (
 const (
 	// plainConfig is the default configuration.
 	plainConfig = "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"
-	// secondProfile is the name of the profile next to the default one, if there is one.
-	secondProfile = "second-scheduler"
 )
+
+// profileNames are the names of the profiles, from the first.
+var profileNames = []string{"default-scheduler", "second-scheduler", "third-scheduler"}
 
 // config returns a configuration, and stores its number of profiles in g.
 func (g *generator) config() string {
@@ -28,12 +29,14 @@ func (g *generator) config() string {
 		}
 	}
 	b.WriteString("profiles:\n")
-	g.profile(&b, "default-scheduler")
 	g.profiles = 1
-	if g.one(4) {
-		g.profile(&b, secondProfile)
-		g.profiles = 2
+	for g.profiles < len(profileNames) && g.one(4/g.profiles) {
+		g.profiles++
 	}
+	for _, name := range profileNames[:g.profiles] {
+		g.profile(&b, name)
+	}
+	g.inTurn = g.one(2)
 	return b.String()
 }
 

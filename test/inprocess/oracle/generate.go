@@ -21,10 +21,16 @@ type generator struct {
 	nodes, pods int // made so far
 	// roomy marks a large cluster in which most pods fit most nodes, so more nodes fit than the scheduler searches for.
 	roomy bool
-	// profiles is the number of profiles in the configuration.
-	profiles int
-	// claims are the names of volume claims by namespace.
-	claims map[string][]string
+	// profiles is the number of profiles in the configuration. If they are used inTurn, the others rest while one is.
+	profiles, profileInUse int
+	inTurn                 bool
+	// claims are the names of volume claims by namespace; unbound are those that a step may bind.
+	claims  map[string][]string
+	unbound []*v1.PersistentVolumeClaim
+	// created are the pods that may exist, and last the last versions of the nodes that may.
+	created []*v1.Pod
+	last    map[string]*v1.Node
+	again   int // number of names used again so far
 }
 
 // Generate returns the scenario of a number.
@@ -32,14 +38,12 @@ func Generate(seed int64) *Scenario {
 	if seed%100 == 50 {
 		return rounding(seed)
 	}
-	g := &generator{Rand: rand.New(rand.NewSource(seed)), claims: map[string][]string{}}
+	g := &generator{Rand: rand.New(rand.NewSource(seed)), claims: map[string][]string{}, last: map[string]*v1.Node{}}
 	size := g.size()
 	g.roomy = size >= 100
-	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}}
+	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}, Graceful: g.one(3)}
 	for _, name := range namespaces {
-		s.Namespaces = append(s.Namespaces, &v1.Namespace{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: map[string]string{v1.LabelMetadataName: name, "team": g.of("red", "blue")},
-		}})
+		s.Namespaces = append(s.Namespaces, g.namespace(name))
 	}
 	for i := g.Intn(3); i > 0; i-- {
 		s.Services = append(s.Services, &v1.Service{
@@ -65,17 +69,20 @@ func Generate(seed int64) *Scenario {
 	if g.one(3) {
 		g.volumes(s)
 	}
-	placed, steps := g.Intn(size*2), 3+g.Intn(5)
+	placed, steps := g.Intn(size*2), 4+g.Intn(8)
 	if g.roomy {
-		placed, steps = g.Intn(60), 2+g.Intn(2)
+		placed, steps = g.Intn(60), 3+g.Intn(3)
+	} else if g.one(8) {
+		steps *= 4
 	}
 	for i := placed; i > 0; i-- {
 		pod := g.pod()
 		pod.Spec.NodeName = s.Nodes[g.Intn(size)].Name
+		g.created = append(g.created, pod)
 		s.Steps = append(s.Steps, Step{Place: pod})
 	}
 	for i := steps; i > 0; i-- {
-		s.Steps = append(s.Steps, g.step(s))
+		s.Steps = append(s.Steps, g.step()...)
 		// Nothing changes before a second retry.
 		for g.one(2) {
 			s.Steps = append(s.Steps, Step{Retry: true})
@@ -97,37 +104,6 @@ func (g *generator) size() int {
 		return 100 + g.Intn(60)
 	default:
 		return 300 + g.Intn(100)
-	}
-}
-
-func (g *generator) step(s *Scenario) Step {
-	switch g.Intn(10) {
-	case 0:
-		g.nodes++
-		return Step{PutNode: g.node(g.nodes - 1)}
-	case 1, 2:
-		return Step{PutNode: g.node(g.Intn(len(s.Nodes)))}
-	case 3:
-		return Step{DeleteNode: s.Nodes[g.Intn(len(s.Nodes))].Name}
-	case 4:
-		return Step{DeletePod: fmt.Sprintf("%s/pod-%d", g.of(namespaces...), g.Intn(g.pods+1))}
-	default:
-		var pods []*v1.Pod
-		// Pods of a workload are identical.
-		for len(pods) < 12 {
-			pod := g.pod()
-			if g.one(8) {
-				// As after preemption by another instance of the scheduler.
-				pod.Status.NominatedNodeName = fmt.Sprintf("node-%d", g.Intn(g.nodes+1))
-			}
-			for i := 1 + g.Intn(6); i > 0; i-- {
-				replica := pod.DeepCopy()
-				replica.Name = fmt.Sprintf("pod-%d", g.pods)
-				g.pods++
-				pods = append(pods, replica)
-			}
-		}
-		return Step{Schedule: pods}
 	}
 }
 
@@ -206,6 +182,7 @@ func (g *generator) node(number int) *v1.Node {
 				v1.ContainerImage{Names: []string{image}, SizeBytes: int64(1+g.Intn(900)) << 20})
 		}
 	}
+	g.last[name] = node
 	return node
 }
 
@@ -213,11 +190,8 @@ func (g *generator) pod() *v1.Pod {
 	number := g.pods
 	g.pods++
 	pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: g.of(namespaces...), Name: fmt.Sprintf("pod-%d", number), Labels: map[string]string{"app": g.of(apps...)},
+		Namespace: g.of(namespaces...), Name: fmt.Sprintf("pod-%d", number), Labels: g.labels(),
 	}}
-	if g.one(3) {
-		pod.Labels["tier"] = g.of("front", "back")
-	}
 	priority := int32(g.Intn(3) * 10)
 	pod.Spec.Priority = &priority
 	if g.one(8) {
@@ -242,8 +216,10 @@ func (g *generator) pod() *v1.Pod {
 	if g.one(6) {
 		pod.Spec.NodeSelector = map[string]string{"disk": g.of("ssd", "hdd")}
 	}
-	if g.profiles > 1 && g.one(3) {
-		pod.Spec.SchedulerName = secondProfile
+	if g.profiles > 1 && g.inTurn {
+		pod.Spec.SchedulerName = profileNames[g.profileInUse]
+	} else if g.profiles > 1 && g.one(3) {
+		pod.Spec.SchedulerName = profileNames[1+g.Intn(g.profiles-1)]
 	}
 	if len(g.claims) > 0 || g.one(8) {
 		g.mount(pod)
@@ -283,6 +259,14 @@ func (g *generator) pod() *v1.Pod {
 		}
 	}
 	return pod
+}
+
+func (g *generator) labels() map[string]string {
+	labels := map[string]string{"app": g.of(apps...)}
+	if g.one(3) {
+		labels["tier"] = g.of("front", "back")
+	}
+	return labels
 }
 
 func (g *generator) container(number int) v1.Container {

@@ -33,22 +33,32 @@ type Scenario struct {
 	Claims     []*v1.PersistentVolumeClaim     `json:"claims,omitempty"`
 	Volumes    []*v1.PersistentVolume          `json:"volumes,omitempty"`
 	CSINodes   []*storagev1.CSINode            `json:"csiNodes,omitempty"`
-	Steps      []Step                          `json:"steps"`
+	// Graceful makes preempted pods terminate until they vanish.
+	Graceful bool   `json:"graceful,omitempty"`
+	Steps    []Step `json:"steps"`
 }
 
 // Step is one event; only one field is set.
 type Step struct {
 	// Place creates a pod on a node.
 	Place *v1.Pod `json:"place,omitempty"`
-	// Schedule creates pods in this order, and schedules each of them once.
+	// Schedule creates pods in this order, and schedules each of them once. They replace pods with the same names.
 	Schedule []*v1.Pod `json:"schedule,omitempty"`
 	// Retry schedules all pods without a node again.
 	Retry bool `json:"retry,omitempty"`
-	// PutNode creates or changes a node.
+	// PutPod changes the labels of a pod, and its UID if it has one; with a deletion timestamp it terminates.
+	PutPod *v1.Pod `json:"putPod,omitempty"`
+	// Vanish deletes the pods that terminate.
+	Vanish bool `json:"vanish,omitempty"`
+	// PutNode creates or changes a node; one with another UID is deleted first.
 	PutNode *v1.Node `json:"putNode,omitempty"`
 	// DeleteNode and DeletePod name the deleted object; a pod with its namespace. Missing objects are ignored.
 	DeleteNode string `json:"deleteNode,omitempty"`
 	DeletePod  string `json:"deletePod,omitempty"`
+	// PutNamespace, PutVolume and PutClaim create or change an object.
+	PutNamespace *v1.Namespace             `json:"putNamespace,omitempty"`
+	PutVolume    *v1.PersistentVolume      `json:"putVolume,omitempty"`
+	PutClaim     *v1.PersistentVolumeClaim `json:"putClaim,omitempty"`
 }
 
 // objects are the objects that exist from the start.

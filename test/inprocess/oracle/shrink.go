@@ -28,6 +28,11 @@ func shrink(scenario *Scenario, fails func(*Scenario) bool) *Scenario {
 			candidate.Features = nil
 			smaller = try(candidate) || smaller
 		}
+		if small.Graceful {
+			candidate := small
+			candidate.Graceful = false
+			smaller = try(candidate) || smaller
+		}
 		smaller = without(&small, try, func(s *Scenario) *[]Step { return &s.Steps }) || smaller
 		for i := range small.Steps {
 			for n := len(small.Steps[i].Schedule) - 1; n >= 0 && len(small.Steps[i].Schedule) > 1; n-- {

@@ -41,6 +41,7 @@ func Run(tb testing.TB, scenario *Scenario) []string {
 func run(tb testing.TB, scenario *Scenario, config string) []string {
 	options := decision.Options{
 		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true, WhatIfs: true,
+		Graceful: scenario.Graceful,
 	}
 	one := decision.New(tb, options)
 	trace := decide(one, scenario)
@@ -58,6 +59,7 @@ func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
 	var trace []string
 	for number := range scenario.Steps {
 		step := &scenario.Steps[number]
+		happen(s, step)
 		pods := s.Complete(step.Schedule...)
 		for _, pod := range pods {
 			if pod.Status.NominatedNodeName != "" {
@@ -85,7 +87,6 @@ func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
 				s.Create(pod)
 			}
 		}
-		happen(s, step)
 	}
 	return trace
 }
@@ -97,12 +98,30 @@ func happen(s *decision.Scheduler, step *Step) {
 		if s.HasNode(step.Place.Spec.NodeName) {
 			s.Create(step.Place)
 		}
+	case step.Schedule != nil:
+		for _, pod := range s.Complete(step.Schedule...) {
+			s.DeletePod(pod.Namespace + "/" + pod.Name)
+		}
+	case step.PutPod != nil:
+		s.PutPod(step.PutPod)
+	case step.Vanish:
+		for _, pod := range s.Pods() {
+			if pod.DeletionTimestamp != nil {
+				s.DeletePod(pod.Namespace + "/" + pod.Name)
+			}
+		}
 	case step.PutNode != nil:
 		s.PutNode(step.PutNode)
 	case step.DeleteNode != "":
 		s.DeleteNode(step.DeleteNode)
 	case step.DeletePod != "":
 		s.DeletePod(step.DeletePod)
+	case step.PutNamespace != nil:
+		s.PutNamespace(step.PutNamespace)
+	case step.PutVolume != nil:
+		s.PutVolume(step.PutVolume)
+	case step.PutClaim != nil:
+		s.PutClaim(step.PutClaim)
 	}
 }
 
@@ -168,6 +187,9 @@ func changes(before, now map[string]*v1.Pod) []string {
 	}
 	for name, pod := range now {
 		nominated, old := pod.Status.NominatedNodeName, before[name]
+		if pod.DeletionTimestamp != nil && (old == nil || old.DeletionTimestamp == nil) {
+			lines = append(lines, fmt.Sprintf("%s: terminates on %q", name, pod.Spec.NodeName))
+		}
 		if nominated != "" && (old == nil || old.Status.NominatedNodeName != nominated) {
 			lines = append(lines, fmt.Sprintf("%s: nominated for %s", name, nominated))
 		}

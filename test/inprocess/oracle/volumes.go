@@ -18,8 +18,8 @@ const (
 	bindCompleted = "pv.kubernetes.io/bind-completed"
 )
 
-// volumes creates claims and their volumes, and the attach limits of nodes. Unbound volumes stay unbound: no
-// controller binds or provisions them.
+// volumes creates claims and their volumes, and the attach limits of nodes. The scheduler binds no claim: no volume has a
+// class.
 func (g *generator) volumes(s *Scenario) {
 	if g.one(2) {
 		s.Features["ReadWriteOncePod"] = true
@@ -52,7 +52,7 @@ func (g *generator) claim(s *Scenario, name, volumeName string) {
 	g.claims[namespace] = append(g.claims[namespace], name)
 	none, size := "", v1.ResourceList{v1.ResourceStorage: resource.MustParse("1Gi")}
 	claim := &v1.PersistentVolumeClaim{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), ResourceVersion: "0"},
 		Spec: v1.PersistentVolumeClaimSpec{
 			StorageClassName: &none, Resources: v1.ResourceRequirements{Requests: size},
 			AccessModes: []v1.PersistentVolumeAccessMode{
@@ -61,29 +61,57 @@ func (g *generator) claim(s *Scenario, name, volumeName string) {
 		},
 	}
 	s.Claims = append(s.Claims, claim)
-	switch g.Intn(12) {
+	switch g.Intn(8) {
 	case 0:
-		// The claim has no volume, and is bound before any pod is created.
+		g.unbound = append(g.unbound, claim)
 		return
 	case 1:
 		late := "late"
 		claim.Spec.StorageClassName = &late
+		g.unbound = append(g.unbound, claim)
 		return
 	case 2:
 		claim.Spec.VolumeName, claim.Status.Phase = "lost", v1.ClaimLost
 		return
 	}
-	claim.Annotations = map[string]string{bindCompleted: "yes"}
-	claim.Spec.VolumeName, claim.Status.Phase = volumeName, v1.ClaimBound
+	bind(claim, volumeName)
 	if g.one(12) {
 		claim.Spec.VolumeName = "missing"
 		return
 	}
+	s.Volumes = append(s.Volumes, g.volume(claim, volumeName))
+}
+
+func bind(claim *v1.PersistentVolumeClaim, volumeName string) {
+	claim.Annotations = map[string]string{bindCompleted: "yes"}
+	claim.Spec.VolumeName, claim.Status.Phase = volumeName, v1.ClaimBound
+}
+
+// bound returns steps that bind a claim, if one is left: usually the volume is there first.
+func (g *generator) bound() []Step {
+	if len(g.unbound) == 0 {
+		return nil
+	}
+	claim := g.unbound[0].DeepCopy()
+	g.unbound = g.unbound[1:]
+	name := "late-" + claim.Name
+	bind(claim, name)
+	steps := []Step{{PutVolume: g.volume(claim, name)}, {PutClaim: claim}}
+	if g.one(4) {
+		return []Step{steps[1], {Retry: true}, steps[0]}
+	}
+	return steps
+}
+
+// volume creates the volume of a claim.
+func (g *generator) volume(claim *v1.PersistentVolumeClaim, volumeName string) *v1.PersistentVolume {
 	volume := &v1.PersistentVolume{
-		ObjectMeta: metav1.ObjectMeta{Name: volumeName, UID: types.UID(volumeName), Labels: map[string]string{}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: volumeName, UID: types.UID(volumeName), ResourceVersion: "0", Labels: map[string]string{},
+		},
 		Spec: v1.PersistentVolumeSpec{
-			Capacity: size, AccessModes: claim.Spec.AccessModes,
-			ClaimRef: &v1.ObjectReference{Namespace: namespace, Name: name, UID: claim.UID},
+			Capacity: claim.Spec.Resources.Requests, AccessModes: claim.Spec.AccessModes,
+			ClaimRef: &v1.ObjectReference{Namespace: claim.Namespace, Name: claim.Name, UID: claim.UID},
 		},
 		Status: v1.PersistentVolumeStatus{Phase: v1.VolumeBound},
 	}
@@ -106,7 +134,7 @@ func (g *generator) claim(s *Scenario, name, volumeName string) {
 			NodeSelectorTerms: []v1.NodeSelectorTerm{{MatchExpressions: []v1.NodeSelectorRequirement{requirement}}},
 		}}
 	}
-	s.Volumes = append(s.Volumes, volume)
+	return volume
 }
 
 // mount sometimes adds volumes to a pod: claims of its namespace, which may be missing, and disks without a claim.
