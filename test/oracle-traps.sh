@@ -99,6 +99,18 @@ planted 'resources that the configuration ignores count' framework/plugins/noder
   's/sets.NewString(args.IgnoredResources...)/sets.NewString()/'
 planted 'the first profile is all that counts' scheduler.go \
   's/fwk, ok := sched.Profiles\[pod.Spec.SchedulerName\]/fwk, ok := sched.Profiles["default-scheduler"]/'
+planted 'a namespace keeps its first labels' framework/plugins/interpodaffinity/plugin.go \
+  's/^import (/&\n\t"sync"/
+   s/return labels.Merge(podNS.Labels, nil)/first, _ := kept.LoadOrStore([2]interface{}{nsLister, ns}, labels.Merge(podNS.Labels, nil))\n\t\treturn first.(labels.Set)/
+   $ a var kept sync.Map'
+planted 'a pod on a node stays as it was added' internal/cache/cache.go \
+  '/^func (cache \*schedulerCache) updatePod(/,/^}/ s/cache.addPod(newPod)/cache.addPod(oldPod.DeepCopy())/'
+planted 'pods that terminate count for topology spread' framework/plugins/podtopologyspread/common.go \
+  's/p.Pod.DeletionTimestamp != nil || //'
+planted 'a pod of the same name does without the claim that was not bound' framework/plugins/volumebinding/volume_binding.go \
+  's/^import (/&\n\t"sync"/
+   s/^\tif len(unboundClaimsImmediate) > 0 {/\tat := [2]interface{}{pl, pod.Namespace + pod.Name}\n&\n\t\tkept.Store(at, true)\n\t}\n\tif _, known := kept.Load(at); known {/
+   $ a var kept sync.Map'
 
 ((planted > 0)) || fail "no trap matches $TRAPS" "read the names in ${BASH_SOURCE[0]}"
 ((missed == 0)) || fail "the oracle missed $missed traps" "make the generator in test/inprocess/oracle reach them"
