@@ -29,9 +29,9 @@ func (s *Scheduler) nextVersion() string {
 	return fmt.Sprint(s.version)
 }
 
-// PutPod changes a pod, if it exists, to the labels of the given one; to its UID if it has one, as when the watch missed
-// that a pod was replaced; and makes it terminate if the given one does. It waits until the scheduler has received this.
-// Pods without a node do not terminate, because the scheduler does not try those.
+// PutPod gives a pod, if it exists, the labels of the given one, its UID if it has one (as if the watch missed that a
+// pod was replaced), and its deletion timestamp if the pod has a node: the scheduler does not try a pending pod that
+// terminates. It waits until the scheduler has received the pod.
 func (s *Scheduler) PutPod(change *v1.Pod) {
 	s.tb.Helper()
 	pod := s.pod(key(change))

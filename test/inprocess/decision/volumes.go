@@ -49,8 +49,8 @@ func knowsClaim(binder volumebinding.SchedulerVolumeBinder, claim *v1.Persistent
 	return len(known) == 1 && known[0].ResourceVersion == claim.ResourceVersion
 }
 
-// binderOf returns the volume binder of a profile, to which the framework gives no access. The patched scheduler wraps its
-// frameworks.
+// binderOf returns the volume binder of a profile. The framework gives no access to it, and the patched scheduler may
+// wrap the framework.
 func binderOf(profile framework.Framework) volumebinding.SchedulerVolumeBinder {
 	value := reflect.ValueOf(profile).Elem()
 	field := value.FieldByName("preFilterPlugins")

@@ -18,8 +18,8 @@ const (
 	bindCompleted = "pv.kubernetes.io/bind-completed"
 )
 
-// volumes creates claims and their volumes, and the attach limits of nodes. The scheduler binds no claim: no volume has a
-// class.
+// volumes creates claims and their volumes, and the attach limits of nodes. Only steps bind claims: no volume has a
+// class, so the scheduler finds none.
 func (g *generator) volumes(s *Scenario) {
 	if g.one(2) {
 		s.Features["ReadWriteOncePod"] = true
