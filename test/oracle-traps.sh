@@ -108,8 +108,7 @@ planted 'a pod on a node stays as it was added' internal/cache/cache.go \
 planted 'pods that terminate count for topology spread' framework/plugins/podtopologyspread/common.go \
   's/p.Pod.DeletionTimestamp != nil || //'
 planted 'a pod of the same name does without the claim that was not bound' framework/plugins/volumebinding/volume_binding.go \
-  's/^import (/&\n\t"sync"/
-   s/^\tif len(unboundClaimsImmediate) > 0 {/\tat := [2]interface{}{pl, pod.Namespace + pod.Name}\n&\n\t\tkept.Store(at, true)\n\t}\n\tif _, known := kept.Load(at); known {/
+  's/^\tif len(unboundClaimsImmediate) > 0 {/\tat := [2]interface{}{pl, pod.Namespace + pod.Name}\n&\n\t\tkept.Store(at, true)\n\t}\n\tif _, known := kept.Load(at); known {/
    $ a var kept sync.Map'
 
 ((planted > 0)) || fail "no trap matches $TRAPS" "read the names in ${BASH_SOURCE[0]}"
