@@ -69,7 +69,7 @@ compile_both() {
 # measure_decisions NAME: NAME.test, a binary of test/inprocess/benchmark, once; what it measured goes to the end of NAME.txt.
 # The inputs of bench.sh say what.
 measure_decisions() {
-  "$1.test" -test.run='^$' -test.bench="^BenchmarkDecision\$/^shape=.*($SHAPES)" -test.benchtime="${DECISIONS}x" \
+  "$1.test" -test.run='^$' -test.bench="^Benchmark${BENCHMARK:-Decision}\$/^shape=.*($SHAPES)" -test.benchtime="${DECISIONS}x" \
     -test.timeout=0 -nodes="$NODES" -parallelism="$PARALLELISM" > "$1.log" 2>&1 ||
     { cat "$1.log" >&2; fail "the benchmark of ${1##*/} failed" "read the output above"; }
   grep -E '^(Benchmark|goos|goarch|pkg|cpu)' "$1.log" >> "$1.txt"

@@ -37,29 +37,41 @@ const mostPods = 5000
 func BenchmarkDecision(b *testing.B) {
 	decision.Quiet(b)
 	for i := range shapes {
-		shape := &shapes[i]
 		for _, nodes := range numbers(b, *nodesFlag) {
 			for _, parallelism := range numbers(b, *parallelismFlag) {
-				var c *cluster
-				measure := func(suffix string, again bool) {
-					name := fmt.Sprintf("shape=%s%s/nodes=%d/parallelism=%d", shape.name, suffix, nodes, parallelism)
-					b.Run(name, func(sub *testing.B) {
-						if c == nil {
-							// The enclosing benchmark owns the cluster, because this function is called several times.
-							c = newCluster(b, shape, nodes, parallelism)
-						}
-						c.measure(sub, again)
-					})
-				}
-				measure("", false)
-				if shape.fails {
-					measure("-again", true)
-				}
-				if c != nil {
-					c.Stop()
-				}
+				shapes[i].run(b, fmt.Sprintf("nodes=%d/parallelism=%d", nodes, parallelism), nodes, parallelism)
 			}
 		}
+	}
+}
+
+// BenchmarkAdversary is BenchmarkDecision for adversaries, which have a number of nodes each. It also reports the live
+// bytes.
+func BenchmarkAdversary(b *testing.B) {
+	decision.Quiet(b)
+	for i := range adversaries {
+		s := &adversaries[i]
+		s.run(b, fmt.Sprintf("nodes=%d/pods=%d", s.nodes, s.nodes*s.podsPerNode), s.nodes, 1)
+	}
+}
+
+func (s *shape) run(b *testing.B, size string, nodes, parallelism int) {
+	var c *cluster
+	measure := func(suffix string, again bool) {
+		b.Run(fmt.Sprintf("shape=%s%s/%s", s.name, suffix, size), func(sub *testing.B) {
+			if c == nil {
+				// The enclosing benchmark owns the cluster, because this function is called several times.
+				c = newCluster(b, s, nodes, parallelism)
+			}
+			c.measure(sub, again)
+		})
+	}
+	measure("", false)
+	if s.fails {
+		measure("-again", true)
+	}
+	if c != nil {
+		c.Stop()
 	}
 }
 
@@ -118,16 +130,17 @@ func newCluster(tb testing.TB, shape *shape, nodes, parallelism int) *cluster {
 	if running == nil {
 		running = shape.decided()
 	}
-	if shape.onEach {
-		count = nodes
+	if shape.podsPerNode > 0 {
+		count = nodes * shape.podsPerNode
 	}
 	for ; c.made < count; c.made++ {
 		pod := c.Complete(running(c.made, nodes))[0]
-		if shape.onEach {
-			pod.Spec.NodeName = nodeName(c.made)
+		if shape.podsPerNode > 0 {
+			pod.Spec.NodeName = nodeName(c.made % nodes)
 			if err := c.SchedulerCache.AddPod(pod); err != nil {
 				tb.Fatal(err)
 			}
+			c.placed = append(c.placed, pod)
 		} else if err := c.decide(pod); err != nil {
 			tb.Fatal(err)
 		}
@@ -197,16 +210,9 @@ func (c *cluster) requeue(tb testing.TB, pods []*v1.Pod) {
 	c.SchedulingQueue.Activate(active)
 }
 
-// attempt makes the scheduler try the queued pods, and checks the results.
-func (c *cluster) attempt(tb testing.TB, pods []*v1.Pod, measured func(func())) {
-	var decisions []decision.Decision
-	measured(func() {
-		decisions = c.Attempts(len(pods), func() {
-			if c.shape.churn {
-				c.change(tb)
-			}
-		})
-	})
+// attempt makes the scheduler try the queued pods, and checks the results. before is called before each attempt.
+func (c *cluster) attempt(tb testing.TB, pods []*v1.Pod, before func()) {
+	decisions := c.Attempts(len(pods), before)
 	for i, made := range decisions {
 		pod := pods[i]
 		if made.Pod != pod.Namespace+"/"+pod.Name || (made.Node == "") != c.shape.fails {
@@ -218,21 +224,37 @@ func (c *cluster) attempt(tb testing.TB, pods []*v1.Pod, measured func(func())) 
 	}
 }
 
+// change changes the cluster as its shape does.
+func (c *cluster) change(tb testing.TB) {
+	if c.shape.churn != nil {
+		c.shape.churn(tb, c)
+	}
+}
+
 func (c *cluster) measure(b *testing.B, again bool) {
 	pods := c.queue(b, b.N)
 	if again {
-		c.attempt(b, pods, func(run func()) { run() })
+		c.attempt(b, pods, func() {})
 		c.requeue(b, pods)
 	}
 	runtime.GC()
 	b.ReportAllocs()
-	c.attempt(b, pods, func(run func()) {
-		before := processorTime(b)
-		b.ResetTimer()
-		run()
-		b.StopTimer()
-		b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
+	b.ResetTimer()
+	start, changing := processorTime(b), time.Duration(0)
+	c.attempt(b, pods, func() {
+		if c.shape.churn != nil {
+			b.StopTimer()
+			before := processorTime(b)
+			c.change(b)
+			changing += processorTime(b) - before
+			b.StartTimer()
+		}
 	})
+	b.StopTimer()
+	b.ReportMetric(float64(processorTime(b)-start-changing)/float64(b.N), "cpu-ns/op")
+	if c.shape.nodes > 0 {
+		reportAlive(b)
+	}
 	if c.shape.fails {
 		for _, pod := range pods {
 			if err := c.SchedulingQueue.Delete(pod); err != nil {
@@ -242,8 +264,8 @@ func (c *cluster) measure(b *testing.B, again bool) {
 	}
 }
 
-// change deletes a pod, and sometimes removes a node or adds it again.
-func (c *cluster) change(tb testing.TB) {
+// changeSome deletes a pod, and sometimes removes a node or adds it again.
+func changeSome(tb testing.TB, c *cluster) {
 	oldest := c.placed[0]
 	c.placed = c.placed[1:]
 	if err := c.SchedulerCache.RemovePod(oldest); err != nil {
@@ -273,18 +295,22 @@ func processorTime(tb testing.TB) time.Duration {
 
 // TestEachShapeDecides checks that each shape has the result that its benchmark is meant to measure.
 func TestEachShapeDecides(t *testing.T) {
-	for i := range shapes {
-		shape := &shapes[i]
-		t.Run(shape.name, func(t *testing.T) {
-			running := *runningFlag
-			*runningFlag = 40
-			defer func() { *runningFlag = running }()
-			c := newCluster(t, shape, 150, 1)
-			pods, run := c.queue(t, 30), func(run func()) { run() }
-			c.attempt(t, pods, run)
-			if shape.fails {
+	running := *runningFlag
+	*runningFlag = 40
+	defer func() { *runningFlag = running }()
+	for _, s := range append(append([]shape(nil), shapes...), adversaries...) {
+		s := s
+		t.Run(s.name, func(t *testing.T) {
+			nodes := 150
+			if 0 < s.nodes && s.nodes < nodes {
+				nodes = s.nodes
+			}
+			c := newCluster(t, &s, nodes, 1)
+			pods, change := c.queue(t, 30), func() { c.change(t) }
+			c.attempt(t, pods, change)
+			if s.fails {
 				c.requeue(t, pods)
-				c.attempt(t, pods, run)
+				c.attempt(t, pods, change)
 			}
 		})
 	}

@@ -6,6 +6,7 @@ package benchmark
 
 import (
 	"fmt"
+	"testing"
 
 	v1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
@@ -36,12 +37,14 @@ type shape struct {
 	pod func(i, nodes int) *v1.Pod
 	// running returns the pods that already run on the nodes; nil means pods of the same kind.
 	running func(i, nodes int) *v1.Pod
-	// onEach places one of them on each node; otherwise the scheduler places them.
-	onEach bool
+	// podsPerNode is how many of them are on each node; if 0, the scheduler places them.
+	podsPerNode int
 	// fails is true if no node fits, so that preemption is tried.
 	fails bool
-	// churn adds and removes pods and nodes between decisions.
-	churn bool
+	// churn changes the cluster before each decision; nil changes nothing.
+	churn func(tb testing.TB, c *cluster)
+	// nodes is the number of nodes of an adversary.
+	nodes int
 }
 
 // basic returns a pod that only has requests.
@@ -213,10 +216,10 @@ var shapes = []shape{
 	})},
 	{name: "unschedulable-too-large", fails: true, running: basic,
 		pod: func(i, _ int) *v1.Pod { return ofOwnSize(i, "64", 0) }},
-	{name: "unschedulable-fits-when-empty", fails: true, onEach: true,
+	{name: "unschedulable-fits-when-empty", fails: true, podsPerNode: 1,
 		running: func(i, _ int) *v1.Pod { return sized(i, "1", 0) },
 		pod:     func(i, _ int) *v1.Pod { return ofOwnSize(i, "3500m", 0) }},
-	{name: "unschedulable-with-victims", fails: true, onEach: true,
+	{name: "unschedulable-with-victims", fails: true, podsPerNode: 1,
 		running: func(i, _ int) *v1.Pod { return sized(i, "3", int32(i%5)) },
 		pod:     func(i, _ int) *v1.Pod { return ofOwnSize(i, "2", 10) }},
 	{name: "daemonset", pod: func(i, nodes int) *v1.Pod {
@@ -226,7 +229,7 @@ var shapes = []shape{
 		}})}
 		return pod
 	}},
-	{name: "mixed", churn: true, pod: with(func(i int, pod *v1.Pod) {
+	{name: "mixed", churn: changeSome, pod: with(func(i int, pod *v1.Pod) {
 		switch i % 10 {
 		case 0, 1:
 			pod.Spec.TopologySpreadConstraints = []v1.TopologySpreadConstraint{
@@ -262,6 +265,9 @@ func (s *shape) cluster(n int) []*v1.Node {
 		node := st.MakeNode().Name(nodeName(i)).
 			Label(v1.LabelHostname, nodeName(i)).Label(v1.LabelTopologyZone, fmt.Sprintf("zone-%d", i%zones)).
 			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourceMemory: "32Gi", v1.ResourcePods: "110"}).Obj()
+		if s.nodes > 0 && !s.fails {
+			spacious(node)
+		}
 		if s.node != nil {
 			s.node(i, node)
 		}
