@@ -12,7 +12,8 @@ import (
 type Config struct {
 	metav1.TypeMeta  `json:",inline"`
 	ClientConnection struct {
-		Kubeconfig string `json:"kubeconfig"`
+		Kubeconfig string  `json:"kubeconfig"`
+		QPS        float64 `json:"qps"`
 	} `json:"clientConnection"`
 	LeaderElection struct {
 		LeaderElect       *bool  `json:"leaderElect"`

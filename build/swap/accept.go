@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -85,6 +86,8 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 	if pod.ConfigFile() == "" {
 		accepted := &schedulerpod.Config{}
 		accepted.ClientConnection.Kubeconfig, _ = pod.Flag("kubeconfig")
+		qps, _ := pod.Flag("kube-api-qps")
+		accepted.ClientConnection.QPS, _ = strconv.ParseFloat(qps, 64) // otherwise 0, the default
 		return accepted, warnings, nil
 	}
 	accepted, err := schedulerpod.ReadConfig(config)
@@ -103,6 +106,7 @@ var knownNotes = []string{
 	"with --config, the flag --kubeconfig is ignored",
 	"no profile is named " + defaultScheduler + ":",
 	"clientConnection.kubeconfig ",
+	"clientConnection.qps ",
 }
 
 // linesWith returns the lines of text that begin with beginning, without that prefix.

@@ -227,6 +227,9 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 	} else if !slices.ContainsFunc(nodes, func(node corev1.Node) bool { return node.Name == t.kubelet.nodeName }) {
 		findings.problem("kubectl get nodes; ps -o args -p "+strconv.Itoa(t.kubelet.process), "the cluster has no node %s, which is this node's name according to kubelet's settings and the host name", t.kubelet.nodeName)
 	}
+	if p != nil && p.accepted != nil {
+		checkRequests(&findings, p.accepted.ClientConnection.QPS, len(nodes))
+	}
 	controlPlanes := 0
 	for i := range nodes {
 		t.checkNodeObject(ctx, &findings, &nodes[i])
@@ -251,6 +254,15 @@ func (t *Tool) checkNode(ctx context.Context, pod *Pod, p *plan) Findings {
 		findings.problem("mount | grep "+filepath.Dir(t.manifest)+"; df "+filepath.Dir(t.manifest), "the directory of the manifests is not writable: %v", err)
 	}
 	return findings
+}
+
+// checkRequests warns of the default limit of requests, a binding each, in a large cluster. With a fifth of the number of
+// nodes, a third of the pods, 30 on a node, is bound in 50 seconds.
+func checkRequests(findings *Findings, limit float64, nodes int) {
+	if qps := nodes / 5; (limit == 0 || limit == 50) && qps > 50 {
+		findings.warn(fmt.Sprintf("set clientConnection: {qps: %d, burst: %d} in the configuration, if the API server has room", qps, 2*qps),
+			"clientConnection.qps is 50, the default: the scheduler binds at most 50 pods per second, and the cluster has %d nodes", nodes)
+	}
 }
 
 // checkElection reports a scheduler, the current one or the new one, that does not share a lease with the schedulers of

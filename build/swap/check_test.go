@@ -3,6 +3,7 @@
 package swap
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -75,5 +76,21 @@ func TestASchedulerThatIsNotElectedIsFound(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestTheDefaultLimitOfRequestsInALargeClusterIsFound(t *testing.T) {
+	for _, c := range []struct {
+		qps   float64
+		nodes int
+		want  bool
+	}{{0, 254, false}, {0, 255, true}, {0, 1000, true}, {50, 1000, true}, {51, 1000, false}} {
+		var found Findings
+		checkRequests(&found, c.qps, c.nodes)
+		if len(found) > 0 != c.want {
+			t.Errorf("%d nodes, qps %v: found %+v", c.nodes, c.qps, found)
+		} else if c.want && !strings.HasPrefix(found[0].Next, fmt.Sprintf("set clientConnection: {qps: %d,", c.nodes/5)) {
+			t.Errorf("next is %q", found[0].Next)
+		}
 	}
 }

@@ -25,6 +25,9 @@ const (
 	requestTimeout = 10 * time.Second
 	// sourcesTimeout limits the check of one plugin's sources. Several of them may hang until their own timeouts.
 	sourcesTimeout = 2 * time.Minute
+	// defaultQPS is the default of clientConnection.qps, a binding each. nodesPerQPS nodes want one: then a third of the
+	// pods, 30 on a node, is bound in 50 seconds.
+	defaultQPS, nodesPerQPS = 50, 5
 )
 
 // source is a plugin of a profile that reads from a server.
@@ -44,6 +47,10 @@ func (c *checked) checkSources(out io.Writer) {
 	if err != nil {
 		warn("cannot list the nodes of the cluster, so it is unknown which of them a source has: %s; "+
 			"next: run this where clientConnection.kubeconfig works, with an account that may list nodes", lines(err)[0])
+	}
+	if qps := len(nodes) / nodesPerQPS; c.Config.ClientConnection.QPS == defaultQPS && qps > defaultQPS {
+		fmt.Fprintf(out, "note: clientConnection.qps is %d, the default: the scheduler binds at most %[1]d pods per second, and the cluster has %d nodes; "+
+			"next: set qps: %d and burst: %d, if the API server has room\n", defaultQPS, len(nodes), qps, 2*qps)
 	}
 	for _, source := range c.sources {
 		fmt.Fprintf(out, "profile %s: the sources of %s\n", source.profile, source.plugin)

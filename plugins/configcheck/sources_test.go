@@ -122,6 +122,24 @@ warning: profile other: Asker: http://b: 500
 	}
 }
 
+func TestValidateNotesTheDefaultLimitOfRequestsInALargeCluster(t *testing.T) {
+	const want = "note: clientConnection.qps is 50, the default: the scheduler binds at most 50 pods per second, and the cluster has " +
+		"255 nodes; next: set qps: 51 and burst: 102, if the API server has room\n"
+	registry := frameworkruntime.Registry{"Asker": newAsker("Asker", func(context.Context, []*v1.Node, io.Writer) error { return nil })}
+	for _, tt := range []struct {
+		nodes int
+		limit string
+		want  bool
+	}{{254, "", false}, {255, "", true}, {255, ", qps: 51", false}} {
+		kubeconfig, _ := apiServer(t, make([]string, tt.nodes)...)
+		out := validate(t, Start{Registry: registry}, head+fmt.Sprintf(
+			"clientConnection: {kubeconfig: %s%s}\nprofiles: [{plugins: {filter: {enabled: [{name: Asker}]}}}]\n", kubeconfig, tt.limit))
+		if strings.Contains(out, want) != tt.want || strings.Contains(out, "clientConnection.qps") != tt.want {
+			t.Errorf("%d nodes%s: printed\n%s\nwant %q: %v", tt.nodes, tt.limit, out, want, tt.want)
+		}
+	}
+}
+
 func TestValidateChecksSourcesWithoutNodes(t *testing.T) {
 	forbidding, _ := apiServer(t)
 	tests := []struct {
