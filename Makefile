@@ -31,8 +31,8 @@ export DOWNLOADS ?=
 export PLATFORMS ?=
 # Your registry and project, such as registry.example.com/team: another name in the archive, and the target of `make push`.
 export REGISTRY ?=
-# The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench` and
-# `make measure-plugins`; and the pods and the configuration of `make run`.
+# The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench`, `make soak`
+# and `make measure-plugins`; and the pods and the configuration of `make run`.
 export NODES ?=
 export PODS ?= 10
 export CONFIG ?= manifests/config/my-scheduler.yaml
@@ -193,6 +193,10 @@ bench-records: tree ## Measure the cost of decision records (NODES= SHAPES= PARA
 bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (NODES=)
 	@bash scripts/bench-memory.sh
 
+.PHONY: bench-heartbeats
+bench-heartbeats: tree ## Compare the cost of heartbeats of nodes in stock Kubernetes and here (NODES= ROUNDS=)
+	@bash scripts/bench-heartbeats.sh
+
 .PHONY: bench-cluster
 bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)
 	@bash scripts/bench-cluster.sh
@@ -204,6 +208,10 @@ bench-schedulers: binary ## Measure the throughput of one, two and three schedul
 .PHONY: bench-queue
 bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that do not, stock and ours (ROUNDS=)
 	@bash scripts/bench-schedulers.sh Queue
+
+.PHONY: soak
+soak: binary ## Time a start with 150,000 pods, then check that nothing grows while pods come and go (DURATION=1h NODES= ROUNDS=)
+	@bash scripts/soak.sh
 
 .PHONY: measure-plugins
 measure-plugins: tree ## Time a decision at 5,000 nodes, with and without each plugin

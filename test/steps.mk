@@ -11,10 +11,10 @@ test: unit patched-tree oracle verify monitoring
 all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
-# release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day, the
-# GPUs of a production cluster.
+# release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
+# of a soak with 1,000 nodes, the GPUs of a production cluster.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day gpus
+long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day soak gpus
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -48,7 +48,7 @@ gpus: ; $(step) env OPENB="$(TRACES)" $(call go-test,test/inprocess) -v -run Tes
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: without-generators patched-tree carried oracle artifacts run monitoring integration node-load bad-day scenarios
+.PHONY: without-generators patched-tree carried oracle artifacts run monitoring integration node-load bad-day soak scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -58,9 +58,10 @@ artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/.
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/monitoring %/nodeload %/scenarios,$(cluster-tests))
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
+soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
 .PHONY: docker e2e dockershim applies applies-all full-disk oracle-traps add-module

@@ -115,7 +115,7 @@ func get(ctx context.Context, config *rest.Config, url string) (int, []byte, err
 	if err != nil {
 		return 0, nil, err
 	}
-	client.Timeout = 10 * time.Second // a waiting test retries
+	client.Timeout = time.Minute // a waiting test retries
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return 0, nil, err

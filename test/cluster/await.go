@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -99,4 +100,18 @@ func WhyPending(pod *corev1.Pod) string {
 		}
 	}
 	return ""
+}
+
+// Every calls a function the given number of times a second, until the context ends.
+func Every(ctx context.Context, perSecond int, do func(i int)) {
+	ticker := time.NewTicker(time.Second / time.Duration(perSecond))
+	defer ticker.Stop()
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			do(i)
+		}
+	}
 }

@@ -118,13 +118,13 @@ func TestBadDay(t *testing.T) {
 	d.startControllers(t)
 	scheduler := d.StartScheduler(t, cluster.Program(t, "KUBE_SCHEDULER"), d.configuration(t))
 	d.deploy(t)
-	began, measured, steps := time.Now(), []usage(nil), 0
+	began, measured, steps := time.Now(), []cluster.Usage(nil), 0
 	for time.Since(began) < *duration {
 		next := time.Now().Add(tick)
 		d.step(t, steps)
 		steps++
 		d.check(t)
-		measured = append(measured, d.measure(t, scheduler))
+		measured = append(measured, d.Usage(t, scheduler))
 		time.Sleep(time.Until(next))
 	}
 	d.checkEvictions(t)
@@ -136,7 +136,7 @@ func TestBadDay(t *testing.T) {
 	// In the first quarter, caches fill.
 	second, last := least(measured[len(measured)/4:len(measured)/2]), least(measured[len(measured)*3/4:])
 	t.Logf("in the second and in the last quarter: %+v and %+v", second, last)
-	if last.heap > 1.3*second.heap+10<<20 || last.goroutines > second.goroutines+20 || last.files > second.files+20 {
+	if last.Heap > 1.3*second.Heap+10<<20 || last.Goroutines > second.Goroutines+20 || last.Files > second.Files+20 {
 		t.Errorf("it grows: from %+v to %+v", second, last)
 	}
 }
@@ -354,9 +354,6 @@ func (d *day) checkEvictions(t *testing.T) {
 	t.Logf("%d pods were evicted for %d", len(events.Items), len(preemptors))
 }
 
-// usage is what the scheduler holds.
-type usage struct{ heap, goroutines, files float64 }
-
 func (d *day) metrics(t *testing.T, scheduler *localcluster.Scheduler) string {
 	t.Helper()
 	content, err := d.Get(t.Context(), scheduler.URL()+"/metrics")
@@ -366,25 +363,11 @@ func (d *day) metrics(t *testing.T, scheduler *localcluster.Scheduler) string {
 	return string(content)
 }
 
-func (d *day) measure(t *testing.T, scheduler *localcluster.Scheduler) (u usage) {
-	t.Helper()
-	for _, line := range strings.Split(d.metrics(t, scheduler), "\n") {
-		for name, to := range map[string]*float64{"go_memstats_heap_inuse_bytes": &u.heap, "go_goroutines": &u.goroutines, "process_open_fds": &u.files} {
-			if value, found := strings.CutPrefix(line, name+" "); found {
-				if _, err := fmt.Sscan(value, to); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-	}
-	return u
-}
-
 // least returns the least of each value: garbage is in the others.
-func least(of []usage) usage {
+func least(of []cluster.Usage) cluster.Usage {
 	u := of[0]
 	for _, other := range of {
-		u = usage{min(u.heap, other.heap), min(u.goroutines, other.goroutines), min(u.files, other.files)}
+		u = cluster.Usage{Heap: min(u.Heap, other.Heap), Goroutines: min(u.Goroutines, other.Goroutines), Files: min(u.Files, other.Files)}
 	}
 	return u
 }

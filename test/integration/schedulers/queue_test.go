@@ -138,23 +138,9 @@ func (s *stand) tried(b *testing.B) (count int) {
 	return count
 }
 
-// every calls a function the given number of times a second, until the context ends.
-func every(ctx context.Context, perSecond int, do func(i int)) {
-	ticker := time.NewTicker(time.Second / time.Duration(perSecond))
-	defer ticker.Stop()
-	for i := 0; ; i++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			do(i)
-		}
-	}
-}
-
 // beat changes the status of the nodes as kubelet's heartbeats do.
 func (s *stand) beat(ctx context.Context, nodes []*corev1.Node) {
-	every(ctx, max(1, len(nodes)/int(heartbeat.Seconds())), func(i int) {
+	cluster.Every(ctx, max(1, len(nodes)/int(heartbeat.Seconds())), func(i int) {
 		patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","lastHeartbeatTime":%q}]}}`, time.Now().UTC().Format(time.RFC3339))
 		_, _ = s.Client().CoreV1().Nodes().PatchStatus(ctx, nodes[i%len(nodes)].Name, []byte(patch))
 	})
@@ -163,7 +149,7 @@ func (s *stand) beat(ctx context.Context, nodes []*corev1.Node) {
 // arrive creates pods that fit, and deletes those that have lived.
 func (s *stand) arrive(ctx context.Context, b *testing.B, waits *waits) {
 	pods, now := s.Client().CoreV1().Pods(metav1.NamespaceDefault), int64(0)
-	every(ctx, arrivals, func(i int) {
+	cluster.Every(ctx, arrivals, func(i int) {
 		pod := localcluster.NewPod(fmt.Sprintf("fits-%d", i), corev1.DefaultSchedulerName)
 		waits.add(pod.Name)
 		if _, err := pods.Create(ctx, pod, metav1.CreateOptions{}); err != nil && ctx.Err() == nil {
