@@ -12,7 +12,7 @@ all: docker e2e node-load integration scenarios applies scripts load-trace witho
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
-# of a soak with 1,000 nodes, the GPUs of a production cluster.
+# of a soak with 500 nodes, the GPUs of a production cluster.
 .PHONY: long
 long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day soak gpus
 

@@ -35,7 +35,7 @@ import (
 
 var (
 	duration = flag.Duration("duration", 10*time.Minute, "how long pods come and go")
-	nodes    = flag.Int("nodes", 1000, "the number of nodes")
+	nodes    = flag.Int("nodes", 500, "the number of nodes")
 	starts   = flag.Int("starts", 1, "how often each scheduler is started")
 )
 
@@ -44,8 +44,8 @@ const (
 	// podsPerNode are on each node from the beginning.
 	podsPerNode = 30
 	// arrivals and updates are the numbers of new pods and of changes of a node's status in a second, and lifetime is that
-	// of half of the new pods; each of the others replaces an old pod. A kubelet reports a status that does not change
-	// every five minutes, so 5,000 nodes have 17 updates in a second.
+	// of the new pods. A kubelet reports a status that does not change every five minutes, so 5,000 nodes have 17 updates
+	// in a second.
 	arrivals, updates, lifetime = 20, 20, time.Minute
 	// block is the number of new pods of which gang are a PodGroup, one is too large for any node, and with which an empty
 	// node comes.
@@ -279,7 +279,7 @@ func (s *stand) compare(t *testing.T, at time.Duration, schedulers map[string]*l
 	}
 }
 
-// arrive creates a pod, and deletes another one: an odd one when its lifetime is over, and an old one for an even one.
+// arrive creates a pod, and deletes the one whose lifetime is over.
 func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 	s.changing.Lock()
 	defer s.changing.Unlock()
@@ -288,7 +288,8 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 			t.Error(err)
 		}
 	}
-	pod, number, past := newPod("new", i), i/block, (i-arrivals*int(lifetime.Seconds()))/block
+	over := i - arrivals*int(lifetime.Seconds())
+	pod, number, past := newPod("new", i), i/block, over/block
 	if i%4 < 2 {
 		pod.Spec.SchedulerName = "load"
 	}
@@ -299,21 +300,18 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		check(s.createNode(ctx, node))
 		_, err := s.groups.Create(ctx, newGroup(number), metav1.CreateOptions{})
 		check(err)
-		if past >= 0 {
-			check(s.client.CoreV1().Nodes().Delete(ctx, fmt.Sprintf("empty-%d", past), metav1.DeleteOptions{}))
+		if past > 0 {
+			check(s.client.CoreV1().Nodes().Delete(ctx, fmt.Sprint("empty-", past-1), metav1.DeleteOptions{}))
+			check(s.groups.Delete(ctx, fmt.Sprint("gang-", past-1), metav1.DeleteOptions{}))
 		}
-	case in%2 == 1 && in < 2*gang:
+	case in <= gang:
 		pod.Labels[groupLabel], pod.Spec.SchedulerName = fmt.Sprint("gang-", number), "gang"
-	case in == block/2+1:
+	case in == block/2:
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("9")
-	case in == block-1 && past >= 0:
-		check(s.groups.Delete(ctx, fmt.Sprint("gang-", past), metav1.DeleteOptions{}))
 	}
 	check(s.createPod(ctx, pod))
-	if old := i - arrivals*int(lifetime.Seconds()); i%2 == 0 {
-		check(s.deletePod(ctx, fmt.Sprint("old-", i/2)))
-	} else if old >= 0 {
-		check(s.deletePod(ctx, fmt.Sprint("new-", old)))
+	if over >= 0 {
+		check(s.deletePod(ctx, fmt.Sprint("new-", over)))
 	}
 }
 
