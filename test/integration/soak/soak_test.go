@@ -6,6 +6,7 @@ package soak
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"net/http"
@@ -24,6 +25,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -86,6 +88,8 @@ func newStand(t *testing.T) *stand {
 	t.Helper()
 	plane, err := localcluster.Start(t.Context(), localcluster.Options{
 		Etcd: cluster.Program(t, "ETCD"), KubeAPIServer: cluster.Program(t, "KUBE_APISERVER"), KWOK: cluster.Program(t, "KWOK"), Progress: os.Stdout,
+		// On a busy machine, a list of all pods takes longer than the default, a minute.
+		APIServerArguments: []string{"--request-timeout=10m"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -210,7 +214,10 @@ func (s *stand) start(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				pod := s.CreatePod(t, newPod("first", round))
 				scheduler := s.run(t, program, name, "")
-				s.AwaitBound(t, pod)
+				await(t, "the pod to be bound", func() error {
+					seen, err := s.Pod(t, pod.Namespace, pod.Name)
+					return errors.Join(err, cluster.Unless(err != nil || seen.Spec.NodeName != "", "it is not"))
+				})
 				now, used := time.Now(), s.Usage(t, scheduler)
 				t.Logf("it bound a pod %.1f s after its start, with %.1f s of CPU time; heap %.0f MB",
 					float64(now.UnixMilli())/1000-used.Started, used.CPU, s.usage(t, scheduler, name).Heap/1e6)
@@ -222,15 +229,27 @@ func (s *stand) start(t *testing.T) {
 	}
 }
 
+// await is cluster.Await with the patience for a large cluster on a busy machine.
+func await(t *testing.T, what string, condition func() error) {
+	t.Helper()
+	var last error
+	if err := wait.PollImmediate(100*time.Millisecond, 15*time.Minute, func() (bool, error) {
+		last = condition()
+		return last == nil, nil
+	}); err != nil {
+		t.Fatalf("waiting for %s: %v", what, last)
+	}
+}
+
 // usage returns what a scheduler holds after a garbage collection, when it has tried all pods. It writes its heap profile
 // to the directory RESULTS.
 func (s *stand) usage(t *testing.T, scheduler *localcluster.Scheduler, name string) cluster.Usage {
 	t.Helper()
-	s.Await(t, "an empty queue", func() error {
+	await(t, "an empty queue", func() error {
 		pending := s.Usage(t, scheduler).Pending
 		return cluster.Unless(pending == 0, "%v pods are in it", pending)
 	})
-	s.Await(t, "a heap profile", func() error {
+	await(t, "a heap profile", func() error {
 		profile, err := s.Get(t.Context(), scheduler.URL()+"/debug/pprof/heap?gc=1")
 		if err == nil {
 			cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
