@@ -290,7 +290,9 @@ func (w *world) know(job string, share float64) {
 // TestHotNodeStaysClosed checks that a node which is just above its threshold of 70 % is not opened by what a pod that
 // ended is estimated to have used for half of the window, unless it is known well that it used that.
 func TestHotNodeStaysClosed(t *testing.T) {
-	began := after(-1000)
+	began, resource := after(-1000), cpu(70)
+	resource.Estimator.Annotation = "example.com/cpu"
+	annotate := func(pod *v1.Pod) { pod.Annotations = map[string]string{"example.com/cpu": "2"} }
 	for _, test := range []struct {
 		name   string
 		known  float64
@@ -301,6 +303,8 @@ func TestHotNodeStaysClosed(t *testing.T) {
 		{"half known: 5 %", 0.5, func(*v1.Node, *v1.Pod) {}, "67 %"},
 		{"not known", 0, func(*v1.Node, *v1.Pod) {}, "72 %"},
 		{"no owner", 1, func(_ *v1.Node, pod *v1.Pod) { pod.OwnerReferences = nil }, "72 %"},
+		{"nothing is learned of its annotation", 1, func(_ *v1.Node, pod *v1.Pod) { annotate(pod) }, "72 %"},
+		{"its use was measured", 0, func(_ *v1.Node, pod *v1.Pod) { annotate(pod); pod.Name = "measured" }, "62 %"},
 		{"it crashed", 1, func(_ *v1.Node, pod *v1.Pod) {
 			pod.Status.StartTime = &began
 			pod.Status.ContainerStatuses[0] = v1.ContainerStatus{RestartCount: 7, State: v1.ContainerState{Waiting: &v1.ContainerStateWaiting{}}}
@@ -314,8 +318,9 @@ func TestHotNodeStaysClosed(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			n, ends := node("node-0"), of(on(pod("ends", "2"), "node-0", -150), "Job", "job")
 			test.change(n, ends)
-			w := newWorld(t, arguments(cpu(70)), []*v1.Node{n})
+			w := newWorld(t, arguments(resource), []*v1.Node{n})
 			w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.72, 0)}})
+			w.plugin.current().usedByPods[0] = map[string]collector.Sample{"test/measured": w.sample(1, 0)}
 			w.know("job", test.known)
 			w.plugin.ended(ends)
 			info := framework.NewNodeInfo()

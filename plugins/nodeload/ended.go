@@ -37,8 +37,9 @@ func nameOf(pod *v1.Pod) types.NamespacedName {
 	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
 }
 
-// runOf returns the run of a pod with an end. An estimated use counts as far as the scale of its owner is known: if it
-// is too high, the node seems cooler than it is. A pod that crashes uses nothing, unless it is measured.
+// runOf returns the run of a pod with an end. An estimated use is taken off as far as the scale of its owner is known: if
+// it is too high, the node seems cooler than it is. Nothing is learned of an annotation. A pod that crashes uses nothing,
+// unless it is measured.
 func (v *view) runOf(pod *v1.Pod, end int64) run {
 	of := run{pod.Spec.NodeName, nameOf(pod), pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
 	scales, crashes := v.scales[of.owner], waits(pod)
@@ -48,9 +49,9 @@ func (v *view) runOf(pod *v1.Pod, end int64) run {
 			*u = v.resources[r].estimator.use(pod, scales.of(r))
 		}
 		if used := v.used(pod, of.start, r); used >= 0 {
-			u.amount = used
-		} else if u.plain > 0 || scales == nil {
-			u.amount *= scales.known(r)
+			u.amount, u.known = used, 1
+		} else if u.plain > 0 {
+			u.known = scales.known(r)
 		}
 	}
 	return of
@@ -119,7 +120,8 @@ func (v *view) takeOff(of *run) {
 		copy(gone, before.gone)
 		for r := range gone {
 			if l := &v.measured[number][r]; l.at != notMeasured && l.since == l.at {
-				gone[r] += lacking(of.start, of.end, l.at, v.resources[r].window) * l.share(of.uses[r].amount)
+				u := &of.uses[r]
+				gone[r] += lacking(of.start, of.end, l.at, v.resources[r].window) * l.share(u.amount*u.known)
 			}
 		}
 		if v.kept[number].CompareAndSwap(before, &kept{gone: gone}) {

@@ -44,8 +44,8 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 }
 
 // use is the use of a resource: measured, or else estimated. plain is the estimate with the scale 1; 0 if the pod's
-// annotation has the estimate.
-type use struct{ amount, plain float64 }
+// annotation has the estimate. known is the share of the amount, from 0 to 1, that is taken off when the pod has ended.
+type use struct{ amount, plain, known float64 }
 
 // use returns the estimated use of a pod.
 func (e *estimator) use(pod *v1.Pod, scale float64) use {
