@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -73,8 +74,10 @@ type stand struct {
 	client kubernetes.Interface
 	// changing is held by what changes the cluster.
 	changing sync.Mutex
-	groups   dynamic.ResourceInterface
-	config   string
+	// arrived counts the pods that came.
+	arrived atomic.Int64
+	groups  dynamic.ResourceInterface
+	config  string
 }
 
 func TestSoak(t *testing.T) {
@@ -277,7 +280,12 @@ func (s *stand) churn(t *testing.T) {
 	began, first := time.Now(), map[string]cluster.Usage{}
 	for _, at := range []time.Duration{min(5*time.Minute, *duration/2), *duration} {
 		time.Sleep(time.Until(began.Add(at)))
+		rate := float64(s.arrived.Load()) / time.Since(began).Seconds()
 		s.compare(t, at, schedulers, first)
+		t.Logf("%.1f pods came in a second", rate)
+		if at == *duration && rate < arrivals/2 {
+			t.Errorf("the machine is too slow: %.1f pods came in a second, want %d", rate, arrivals)
+		}
 	}
 }
 
@@ -329,6 +337,7 @@ func (s *stand) arrive(ctx context.Context, t *testing.T, i int) {
 		pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("9")
 	}
 	check(s.createPod(ctx, pod))
+	s.arrived.Add(1)
 	if over >= 0 {
 		check(s.deletePod(ctx, fmt.Sprint("new-", over)))
 	}
