@@ -178,7 +178,7 @@ oracle: tree ## Compare placements with stock Kubernetes' on generated clusters 
 	@bash scripts/oracle.sh
 
 .PHONY: bench
-bench: tree ## Compare the cost of a decision in stock Kubernetes and here (NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
+bench: tree ## Compare the cost of a decision in stock Kubernetes and here (BENCHMARK= NODES= SHAPES= PARALLELISM= DECISIONS= ROUNDS=)
 	@bash scripts/bench.sh
 
 .PHONY: bench-patches
@@ -192,10 +192,6 @@ bench-records: tree ## Measure the cost of decision records (NODES= SHAPES= PARA
 .PHONY: bench-memory
 bench-memory: tree ## Compare the memory at rest in stock Kubernetes and here (NODES=)
 	@bash scripts/bench-memory.sh
-
-.PHONY: bench-heartbeats
-bench-heartbeats: tree ## Compare the cost of heartbeats of nodes in stock Kubernetes and here (NODES= ROUNDS=)
-	@bash scripts/bench-heartbeats.sh
 
 .PHONY: bench-cluster
 bench-cluster: binary ## Compare both end to end, with upstream's scheduler_perf (NODES=500,5000 WORKLOADS= ROUNDS=)

@@ -5,8 +5,9 @@
 # benchstat, goes to _output/bench/stock.txt and fork.txt. The machine should be idle otherwise.
 #
 # Inputs: the tree that apply-patches.sh made; (environment) NODES (5000) and PARALLELISM (1), numbers separated by
-# commas; SHAPES (.), a regular expression; DECISIONS (200) in each round; ROUNDS (6) of each; BENCHMARK (Decision), or
-# Adversary for clusters in which what is kept between decisions may cost more than it saves, with their own NODES.
+# commas; SHAPES (.), a regular expression; DECISIONS (200) in each round; ROUNDS (6) of each; BENCHMARK (Decision),
+# Adversary for clusters in which what is kept between decisions may cost more than it saves, with their own NODES, or
+# Heartbeats for those of nodes in a second, an attempt to schedule a pod, and both.
 # Exit: 0 measured; 1 a run failed and printed the reason.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stock-and-fork.sh"

@@ -30,6 +30,10 @@ var (
 	})
 	preferringApp = with(func(_ int, pod *v1.Pod) { preferring(pod, preferred(v1.LabelTopologyZone, ofApp())...) })
 	ownLabel      = with(func(i int, pod *v1.Pod) { pod.Labels["job-name"] = fmt.Sprint("job-", i) })
+	selectsOwn    = with(func(i int, pod *v1.Pod) {
+		pod.Labels["job-name"] = fmt.Sprint("job-", i)
+		preferring(pod, preferred(v1.LabelHostname, selector("job-name", fmt.Sprint("job-", i)))...)
+	})
 )
 
 // spacious makes room for all pods.
@@ -51,14 +55,8 @@ var adversaries = []shape{
 	{name: "all-pods-replaced", pod: related, nodes: 10, podsPerNode: 110, churn: replacePods(1100)},
 	{name: "tenth-of-pods-replaced", pod: related, nodes: 1000, podsPerNode: 10, churn: replacePods(1000)},
 	{name: "own-label", pod: preferringApp, running: ownLabel, nodes: 1000, podsPerNode: 100},
-	{name: "own-label-selected", running: ownLabel, pod: with(func(i int, pod *v1.Pod) {
-		pod.Labels["job-name"] = fmt.Sprint("job-", i)
-		preferring(pod, preferred(v1.LabelHostname, selector("job-name", fmt.Sprint("job-", i)))...)
-	}), nodes: 1000, podsPerNode: 20},
-	{name: "own-term", pod: with(func(i int, pod *v1.Pod) {
-		pod.Labels["job-name"] = fmt.Sprint("job-", i)
-		preferring(pod, preferred(v1.LabelHostname, selector("job-name", fmt.Sprint("job-", i)))...)
-	}), nodes: 1000, podsPerNode: 20},
+	{name: "own-label-selected", running: ownLabel, pod: selectsOwn, nodes: 1000, podsPerNode: 20},
+	{name: "own-term", pod: selectsOwn, nodes: 1000, podsPerNode: 20},
 	{name: "own-not-in-term", pod: with(func(i int, pod *v1.Pod) {
 		preferring(pod, preferred(v1.LabelTopologyZone, &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{
 			{Key: appLabel, Operator: metav1.LabelSelectorOpNotIn, Values: []string{fmt.Sprint("app-", i)}},
@@ -77,7 +75,7 @@ var adversaries = []shape{
 		pod.Spec.Tolerations = []v1.Toleration{{Key: "own", Operator: v1.TolerationOpExists}}
 	}), nodes: 1000, podsPerNode: 1},
 	{name: "own-taint", node: ownTaint, fails: true, nodes: 1000, podsPerNode: 1},
-	{name: "300-selectors", running: ofManyApps, pod: ofManyApps, nodes: 1000, podsPerNode: 10},
+	{name: "300-selectors", pod: ofManyApps, nodes: 1000, podsPerNode: 10},
 	{name: "nil-and-empty-selectors", pod: with(func(i int, pod *v1.Pod) {
 		var selector *metav1.LabelSelector
 		if i%2 == 0 {

@@ -255,10 +255,15 @@ func (c *cluster) measure(b *testing.B, again bool) {
 	if c.shape.nodes > 0 {
 		reportAlive(b)
 	}
+	c.dequeue(b, pods)
+}
+
+// dequeue removes the pods that fit no node from the queue.
+func (c *cluster) dequeue(tb testing.TB, pods []*v1.Pod) {
 	if c.shape.fails {
 		for _, pod := range pods {
 			if err := c.SchedulingQueue.Delete(pod); err != nil {
-				b.Fatal(err)
+				tb.Fatal(err)
 			}
 		}
 	}

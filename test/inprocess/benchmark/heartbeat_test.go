@@ -108,13 +108,7 @@ func (h *heartbeats) measure(b *testing.B, beats, attempts int) {
 	}
 	b.StopTimer()
 	b.ReportMetric(float64(processorTime(b)-before)/float64(b.N), "cpu-ns/op")
-	if h.shape.fails {
-		for _, pod := range pods {
-			if err := h.SchedulingQueue.Delete(pod); err != nil {
-				b.Fatal(err)
-			}
-		}
-	}
+	h.dequeue(b, pods)
 }
 
 func TestHeartbeatsReachTheCache(t *testing.T) {
