@@ -29,7 +29,13 @@ const (
 // logs.
 func Await(t testing.TB, what string, condition func() error, logs ...string) {
 	t.Helper()
-	deadline := time.Now().Add(Patience)
+	AwaitFor(t, Patience, what, condition, logs...)
+}
+
+// AwaitFor is Await with another patience, such as for a large cluster.
+func AwaitFor(t testing.TB, patience time.Duration, what string, condition func() error, logs ...string) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
 	for {
 		err := condition()
 		if err == nil {
@@ -37,7 +43,7 @@ func Await(t testing.TB, what string, condition func() error, logs ...string) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("waiting for %s: after %s: %v; next: look into the ends of the logs:\n%s",
-				what, Patience, err, Tails(logs...))
+				what, patience, err, Tails(logs...))
 		}
 		time.Sleep(poll)
 	}

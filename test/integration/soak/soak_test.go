@@ -26,7 +26,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
@@ -54,6 +53,8 @@ const (
 	// node comes.
 	block, gang = 100, 5
 	groupLabel  = "pod-group.scheduling.sigs.k8s.io"
+	// patience is for a large cluster on a busy machine.
+	patience = 15 * time.Minute
 )
 
 // everything is a configuration with profiles for measured load and for gangs; %q is Prometheus' URL.
@@ -217,7 +218,7 @@ func (s *stand) start(t *testing.T) {
 			t.Run(name, func(t *testing.T) {
 				pod := s.CreatePod(t, newPod("first", round))
 				scheduler := s.run(t, program, name, "")
-				await(t, "the pod to be bound", func() error {
+				cluster.AwaitFor(t, patience, "the pod to be bound", func() error {
 					seen, err := s.Pod(t, pod.Namespace, pod.Name)
 					return errors.Join(err, cluster.Unless(err != nil || seen.Spec.NodeName != "", "it is not"))
 				})
@@ -232,27 +233,15 @@ func (s *stand) start(t *testing.T) {
 	}
 }
 
-// await is cluster.Await with the patience for a large cluster on a busy machine.
-func await(t *testing.T, what string, condition func() error) {
-	t.Helper()
-	var last error
-	if err := wait.PollImmediate(100*time.Millisecond, 15*time.Minute, func() (bool, error) {
-		last = condition()
-		return last == nil, nil
-	}); err != nil {
-		t.Fatalf("waiting for %s: %v", what, last)
-	}
-}
-
 // usage returns what a scheduler holds after a garbage collection, when it has tried all pods. It writes its heap profile
 // to the directory RESULTS.
 func (s *stand) usage(t *testing.T, scheduler *localcluster.Scheduler, name string) cluster.Usage {
 	t.Helper()
-	await(t, "an empty queue", func() error {
+	cluster.AwaitFor(t, patience, "an empty queue", func() error {
 		pending := s.Usage(t, scheduler).Pending
 		return cluster.Unless(pending == 0, "%v pods are in it", pending)
 	})
-	await(t, "a heap profile", func() error {
+	cluster.AwaitFor(t, patience, "a heap profile", func() error {
 		profile, err := s.Get(t.Context(), scheduler.URL()+"/debug/pprof/heap?gc=1")
 		if err == nil {
 			cluster.Write(t, filepath.Join(os.Getenv("RESULTS"), "soak-"+name+".pprof"), string(profile))
