@@ -26,20 +26,18 @@ const (
 // run is a pod that used a node from start to end, in nanoseconds since 1970.
 type run struct {
 	node       string
-	name       types.NamespacedName
+	name       string
 	pod        types.UID
 	owner      owner
 	start, end int64
 	uses       []use // by resource
 }
 
-func nameOf(pod *v1.Pod) types.NamespacedName {
-	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
-}
+func nameOf(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 
-// runOf returns the run of a pod with an end. An estimated use is taken off as far as the scale of its owner is known: if
-// it is too high, the node seems cooler than it is. Nothing is learned of an annotation. A pod that crashes uses nothing,
-// unless it is measured.
+// runOf returns the run of a pod with an end. An estimated use is taken off as far as the scale of its owner is known:
+// if it is too high, the node seems cooler than it is. Nothing is learned of an annotation. A pod that crashes uses
+// nothing, unless it is measured.
 func (v *view) runOf(pod *v1.Pod, end int64) run {
 	of := run{pod.Spec.NodeName, nameOf(pod), pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
 	scales, crashes := v.scales[of.owner], waits(pod)
@@ -63,12 +61,13 @@ func (v *view) used(pod *v1.Pod, start int64, r int) float64 {
 	if v.usedByPods[r] == nil {
 		return -1
 	}
-	sample, found := v.usedByPods[r][pod.Namespace+"/"+pod.Name]
+	name := nameOf(pod)
+	sample, found := v.usedByPods[r][name]
 	share := 1 - lacking(start, running, sample.At, v.resources[r].window)
 	if !found || sample.At < v.oldest || share < leastMeasured {
 		return -1
 	}
-	if ended, found := v.over.Load(nameOf(pod)); found && ended != pod.UID && share < 1 {
+	if ended, found := v.over.Load(name); found && ended != pod.UID && share < 1 {
 		return -1
 	}
 	return sample.Value / share
