@@ -25,9 +25,9 @@ import (
 
 // Carry makes a commit in a git repository and points ref at it. The commit adds to the tree of a Kubernetes release,
 // at commit, the packages of modules in vendor/, exactly as `go mod vendor` would, with the modules in go.mod and
-// go.sum, and the file that registers their plugins with kube-scheduler. The same modules on the same commit always
-// make the same commit. Carry changes nothing when it returns an error: for a module at another version than upstream
-// vendors, a zip with another sum, or a missing import.
+// go.sum, and the file that registers their plugins with kube-scheduler. Modules that are raised replace upstream's. The
+// same modules on the same commit always make the same commit. Carry changes nothing when it returns an error: for a
+// module at another version than upstream vendors that is not raised, a zip with another sum, or a missing import.
 func Carry(ctx context.Context, modules []Module, repository, commit, ref string, progress io.Writer) error {
 	if len(modules) == 0 {
 		_, err := git(ctx, repository, nil, "update-ref", ref, commit)
@@ -48,11 +48,21 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 			return err
 		}
 		for _, m := range all {
-			before := len(files)
 			if err := vendorPackages(folders[m.Path], m, files, imports); err != nil {
 				return err
 			}
-			fmt.Fprintf(progress, "modules: %s %s: packages %d, files %d\n", m.Path, m.Version, len(m.Packages), len(files)-before)
+		}
+		if err := tree.vendorRaised(ctx, all, folders, repository, commit, files, imports); err != nil {
+			return err
+		}
+		for _, m := range all {
+			packages := 0
+			for imported := range imports {
+				if imported == m.Path || strings.HasPrefix(imported, m.Path+"/") {
+					packages++
+				}
+			}
+			fmt.Fprintf(progress, "modules: %s %s: packages %d\n", m.Path, m.Version, packages)
 		}
 		if err := checkImports(tree.list, imports); err != nil {
 			return err
@@ -67,7 +77,7 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 		return err
 	}
 	maps.Copy(files, tree.files())
-	return writeCommit(ctx, repository, commit, ref, message(all), files)
+	return writeCommit(ctx, repository, commit, ref, message(all), raised(all), files)
 }
 
 // unpacked calls use with the directories that hold the modules' files during the call, by module path, and with the go
@@ -276,6 +286,7 @@ func isStandard(imported string) bool {
 func message(modules []Module) string {
 	text := "vendor: add the packages of modules.yaml\n\n" +
 		"Each comes from its Go module, and is as go mod vendor would put it here.\n" +
+		"Raised modules replace the versions that upstream vendors.\n" +
 		"Plugins are registered in kube-scheduler's main package.\n\n"
 	for _, m := range modules {
 		text += m.String() + "\n"
@@ -286,12 +297,17 @@ func message(modules []Module) string {
 // author is the committer and date of the tree's commits, independent of who builds: see scripts/environment.sh.
 const author = "kube-scheduler build <build@localhost> 1000000000 +0000"
 
-// writeCommit makes a commit that adds files to its parent, and points ref at it. It uses neither a work tree nor an
-// index, so git settings cannot change any byte.
-func writeCommit(ctx context.Context, repository, parent, ref, message string, files map[string][]byte) error {
+// writeCommit makes a commit that adds files to its parent, instead of all vendored files of replaced modules, and points
+// ref at it. It uses neither a work tree nor an index, so git settings cannot change any byte.
+func writeCommit(
+	ctx context.Context, repository, parent, ref, message string, replaced []Module, files map[string][]byte,
+) error {
 	var stream bytes.Buffer
 	fmt.Fprintf(&stream, "feature done\ncommit %s\ncommitter %s\ndata %d\n%s\nfrom %s\n",
 		ref, author, len(message), message, parent)
+	for _, m := range replaced {
+		fmt.Fprintf(&stream, "D vendor/%s\n", m.Path)
+	}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		fmt.Fprintf(&stream, "M 100644 inline %s\ndata %d\n%s\n", name, len(files[name]), files[name])
 	}

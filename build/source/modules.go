@@ -25,8 +25,12 @@ type Module struct {
 	Version string `json:"version"`
 	// Sum is the module's h1: sum, as in go.sum.
 	Sum string `json:"sum"`
-	// Packages are directories of the module, "." for its root.
-	Packages []string `json:"packages"`
+	// Raises are the reasons why the module replaces an older version that upstream vendors, for all of its packages: ids
+	// in the Go vulnerability database, or raised modules that need this version. Without reasons the version is
+	// upstream's.
+	Raises []string `json:"raises,omitempty"`
+	// Packages are directories of the module, "." for its root, that upstream does not vendor.
+	Packages []string `json:"packages,omitempty"`
 	// Plugins are registered with kube-scheduler.
 	Plugins []Plugin `json:"plugins,omitempty"`
 	// Arguments is the package that registers the plugins' arguments with the scheduler's scheme when it is imported;
@@ -58,6 +62,9 @@ func (m Module) ImportPaths() []string {
 // String returns the module in one line, with everything that determines its files in the tree.
 func (m Module) String() string {
 	text := fmt.Sprintf("%s@%s %s: %s", m.Path, m.Version, m.Sum, strings.Join(m.Packages, ", "))
+	if len(m.Raises) > 0 {
+		text += "; raised for " + strings.Join(m.Raises, ", ")
+	}
 	for _, plugin := range m.Plugins {
 		text += fmt.Sprintf("; %s from %s.%s", plugin.Name, plugin.Package, plugin.Constructor)
 		if len(plugin.CRDs) > 0 {
@@ -161,7 +168,7 @@ func (m Module) check() error {
 	if !sumForm.MatchString(m.Sum) {
 		return fmt.Errorf("%s: sum %q is not of the form %s", m.Path, m.Sum, sumForm)
 	}
-	if len(m.Packages) == 0 {
+	if len(m.Packages) == 0 && len(m.Raises) == 0 {
 		return fmt.Errorf("%s: no packages", m.Path)
 	}
 	seen := map[string]bool{}

@@ -49,7 +49,11 @@ func (t *treeModule) files() map[string][]byte {
 // check returns an error for modules at another version than upstream's, and for packages that upstream vendors itself.
 func (t *treeModule) check(modules []Module) error {
 	for _, m := range modules {
-		if vendored := t.vendored(m.Path); vendored != nil {
+		if len(m.Raises) > 0 {
+			if err := t.checkRaise(m); err != nil {
+				return err
+			}
+		} else if vendored := t.vendored(m.Path); vendored != nil {
 			if err := vendored.check(m); err != nil {
 				return err
 			}
@@ -62,14 +66,17 @@ func (t *treeModule) check(modules []Module) error {
 // and go.sum. downloads are the go command's results for them.
 func (t *treeModule) require(modules []Module, downloads []download) error {
 	for i, m := range modules {
+		var err error
 		vendored := t.vendored(m.Path)
-		if vendored == nil {
-			var err error
-			if vendored, err = t.addModule(m, downloads[i]); err != nil {
-				return err
-			}
+		if len(m.Raises) > 0 {
+			err = t.raise(m, downloads[i])
+		} else if vendored == nil {
+			vendored, err = t.addModule(m, downloads[i])
 		}
-		vendored.Packages = slices.Sorted(slices.Values(append(vendored.Packages, m.ImportPaths()...)))
+		if err != nil {
+			return err
+		}
+		vendored.Packages = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(vendored.Packages), m.ImportPaths()...))))
 	}
 	// Sorted by path, with the replacements, which have no version, at the end.
 	slices.SortStableFunc(t.list, func(a, b *Vendored) int {
@@ -122,7 +129,9 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 	}
 	added.head = []string{head, explicit}
 	t.list = append(t.list, added)
-	t.goMod.AddNewRequire(m.Path, m.Version, false)
+	if err := t.goMod.AddRequire(m.Path, m.Version); err != nil {
+		return nil, err
+	}
 	t.goSum = fmt.Appendf(t.goSum, "%s %s %s\n%[1]s %[2]s/go.mod %[4]s\n", m.Path, m.Version, m.Sum, d.GoModSum)
 	return added, nil
 }
