@@ -165,6 +165,10 @@ test-plugins: ## Test plugins/ against unpatched upstream (NAME=myplugin: only t
 verify: ## Check without building: format, lint, generated files
 	@bash scripts/verify.sh
 
+.PHONY: vulncheck
+vulncheck: tree ## Look for known vulnerabilities in the programs (VULNDB=file:///… a copy of the database; WRITE=yes: write the statements)
+	@bash scripts/vulncheck.sh
+
 .PHONY: compare-sources
 compare-sources: ## Fetch the source from git and from modules, and compare the trees file by file
 	@bash scripts/compare-sources.sh

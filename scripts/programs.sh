@@ -84,6 +84,7 @@ find_pin() {
     # Without the service discovery of clouds, which takes longer to compile than all the rest.
     prometheus | promtool) pin=prometheus package=github.com/prometheus/prometheus/cmd/$1 flags=(-tags=remove_all_sd) ;;
     staticcheck) pin=staticcheck package=honnef.co/go/tools/cmd/staticcheck ;;
+    govulncheck) pin=govulncheck package=golang.org/x/vuln/cmd/govulncheck ;;
     *-gen) pin=code-generator package=k8s.io/code-generator/cmd/$1 ;;
     *) return 1 ;;
   esac

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package vulncheck looks for known vulnerabilities in the programs of a release with govulncheck, and states in an
+// OpenVEX document why those of linked modules that remain do not concern them.
+package vulncheck
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/openvex/go-vex/pkg/vex"
+
+	"kube-scheduler-fork/build/nextstep"
+)
+
+// Program is a program of a release.
+type Program struct {
+	// Name is the file name of the binary.
+	Name string
+	// Directory is the module that it is compiled in, and Package its main package there.
+	Directory, Package string
+	// Flags are the build flags of the go command.
+	Flags []string
+}
+
+// Found is a known vulnerability in a module that a program requires.
+type Found struct {
+	Program, ID, Module, Version string
+	// Package is the vulnerable package if it is linked, and Function what the program calls of it, if it does.
+	Package, Function string
+}
+
+func (f Found) String() string {
+	text := fmt.Sprintf("%s: %s in %s@%s", f.Program, f.ID, f.Module, f.Version)
+	switch {
+	case f.Function != "":
+		return text + ", " + f.Package + "." + f.Function + " is called"
+	case f.Package != "":
+		return text + ", " + f.Package + " is linked"
+	}
+	return text + ", of which no vulnerable package is linked"
+}
+
+// Scan runs govulncheck on a program and returns what it finds, each vulnerability of a module once, at the most
+// precise level. database is the URL of a database; the Go project's if it is empty.
+func Scan(ctx context.Context, govulncheck, database string, program Program) ([]Found, error) {
+	arguments := []string{"-C", program.Directory, "-format", "json"}
+	if database != "" {
+		arguments = append(arguments, "-db", database)
+	}
+	for _, flag := range program.Flags {
+		if tags, is := strings.CutPrefix(flag, "-tags="); is {
+			arguments = append(arguments, "-tags", tags)
+		}
+	}
+	output, err := run(ctx, program, govulncheck, append(arguments, program.Package)...)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("govulncheck of %s: %w", program.Name, err),
+			"make vulncheck VULNDB=file:///path/to/vulndb, if it is the online database that cannot be read; make tree, if it is the source")
+	}
+	return parse(program.Name, output)
+}
+
+// run runs a command with the program's flags for the go command.
+func run(ctx context.Context, program Program, name string, arguments ...string) ([]byte, error) {
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Env = append(os.Environ(), "GOFLAGS="+strings.Join(program.Flags, " "), "GOOS=linux", "CGO_ENABLED=0")
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
+	output, err := command.Output()
+	if err != nil {
+		err = fmt.Errorf("%w: %s", err, strings.TrimSpace(stderr.String()))
+	}
+	return output, err
+}
+
+// parse reads govulncheck's stream of JSON messages.
+func parse(program string, output []byte) ([]Found, error) {
+	found := map[Found]Found{}
+	messages := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var message struct {
+			Finding *struct {
+				OSV   string `json:"osv"`
+				Trace []struct {
+					Module, Version, Package, Function, Receiver string
+				} `json:"trace"`
+			} `json:"finding"`
+		}
+		err := messages.Decode(&message)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the output of govulncheck: %w", err)
+		}
+		if message.Finding == nil || len(message.Finding.Trace) == 0 {
+			continue
+		}
+		at := message.Finding.Trace[0]
+		each := Found{Program: program, ID: message.Finding.OSV, Module: at.Module, Version: at.Version}
+		known := found[each]
+		precise := each
+		precise.Package = cmp.Or(known.Package, at.Package)
+		precise.Function = cmp.Or(known.Function, at.Function)
+		found[each] = precise
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Found) int {
+		return cmp.Or(cmp.Compare(a.ID, b.ID), cmp.Compare(a.Module, b.Module))
+	}), nil
+}
+
+// linked returns the Go files of each package that a program is compiled from.
+func linked(ctx context.Context, program Program) (map[string][]string, error) {
+	output, err := run(ctx, program, "go", "-C", program.Directory, "list", "-deps", "-json=ImportPath,GoFiles", program.Package)
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("the packages of %s: %w", program.Name, err), "make tree")
+	}
+	packages := map[string][]string{}
+	list := json.NewDecoder(bytes.NewReader(output))
+	for {
+		var each struct {
+			ImportPath string
+			GoFiles    []string
+		}
+		err := list.Decode(&each)
+		if errors.Is(err, io.EOF) {
+			return packages, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		packages[strings.TrimPrefix(each.ImportPath, "k8s.io/kubernetes/vendor/")] = each.GoFiles
+	}
+}
+
+// Explain divides what was found in a program into what needs no statement of a person, and the rest. A vulnerability
+// without a vulnerable package in the program is explained, and one of Kubernetes itself in code that kubernetes.go names
+// and that the program lacks. For Kubernetes' tree, which govulncheck does not know to be a release, those of the
+// whole table are added.
+func Explain(ctx context.Context, program Program, version string, all []Found) (explained, left []Found, err error) {
+	packages, err := linked(ctx, program)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, f := range all {
+		where, known := ofKubernetes[f.ID]
+		if known && strings.HasPrefix(f.Module, "k8s.io/") && !has(packages, where) || f.Package == "" {
+			f.Package, f.Function = "", ""
+			explained = append(explained, f)
+			continue
+		}
+		left = append(left, f)
+	}
+	if _, of := packages["k8s.io/kubernetes/pkg/scheduler"]; !of || slices.ContainsFunc(all, func(f Found) bool { return f.Module == kubernetes }) {
+		return explained, left, nil
+	}
+	for _, id := range slices.Sorted(maps.Keys(ofKubernetes)) {
+		f := Found{Program: program.Name, ID: id, Module: kubernetes, Version: version}
+		if !has(packages, ofKubernetes[id]) {
+			explained = append(explained, f)
+			continue
+		}
+		f.Package = ofKubernetes[id][0]
+		left = append(left, f)
+	}
+	return explained, left, nil
+}
+
+// has reports whether any of the packages or files is compiled into a program.
+func has(packages map[string][]string, names []string) bool {
+	return slices.ContainsFunc(names, func(name string) bool {
+		if path.Ext(name) != ".go" {
+			_, is := packages[name]
+			return is
+		}
+		return slices.Contains(packages[path.Dir(name)], path.Base(name))
+	})
+}
+
+// Document returns the OpenVEX document that states for each explained vulnerability that the program does not contain
+// the code.
+func Document(explained []Found, now time.Time) (*vex.VEX, error) {
+	document := vex.New()
+	document.Author, document.AuthorRole = "kube-scheduler-build", "made by make vulncheck"
+	document.Timestamp = &now
+	at := map[string]int{}
+	for _, f := range explained {
+		i, known := at[f.ID]
+		if !known {
+			i = len(document.Statements)
+			at[f.ID] = i
+			document.Statements = append(document.Statements, vex.Statement{
+				Vulnerability: vex.Vulnerability{Name: vex.VulnerabilityID(f.ID)},
+				Status:        vex.StatusNotAffected, Justification: vex.VulnerableCodeNotPresent,
+			})
+		}
+		statement := &document.Statements[i]
+		component := vex.Subcomponent{Component: vex.Component{ID: "pkg:golang/" + f.Module + "@" + f.Version}}
+		statement.Products = append(statement.Products, vex.Product{
+			Component: vex.Component{ID: "pkg:generic/" + f.Program}, Subcomponents: []vex.Subcomponent{component},
+		})
+	}
+	for _, statement := range document.Statements {
+		if err := statement.Validate(); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(document.Statements, func(a, b vex.Statement) int { return cmp.Compare(a.Vulnerability.Name, b.Vulnerability.Name) })
+	_, err := document.GenerateCanonicalID()
+	return &document, err
+}
+
+// New returns what a document has no statement for.
+func New(document *vex.VEX, explained []Found) []Found {
+	return slices.DeleteFunc(slices.Clone(explained), func(f Found) bool {
+		return slices.ContainsFunc(document.Statements, func(s vex.Statement) bool {
+			return s.Matches(f.ID, "pkg:generic/"+f.Program, []string{"pkg:golang/" + f.Module + "@" + f.Version})
+		})
+	})
+}
