@@ -94,8 +94,9 @@ if [[ $(go env GOPROXY) == file://* ]]; then
 fi
 for module in "${modules[@]}" "${pins[@]}"; do
   # Today's go mod tidy would rewrite more of a go 1.16 file than it needs to, and download every cloud's client for
-  # Prometheus. A sum that either lacks is seen when it is built.
-  [[ $module == plugins || $module == build/pins/prometheus ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
+  # Prometheus. It cannot do build/extender, where tests of a raised gRPC and of etcd need two OpenTelemetries. A sum that
+  # one of these lacks is seen when it is built.
+  [[ $module == plugins || $module == build/extender || $module == build/pins/prometheus ]] || check "go mod tidy $module" go -C "$ROOT/$module" mod tidy -diff
 done
 ((${#pins[@]} == 0)) || check 'go.work' workspace
 if command -v shellcheck > /dev/null; then

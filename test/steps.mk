@@ -8,7 +8,7 @@ test: unit patched-tree oracle verify monitoring
 
 # What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e node-load integration scenarios applies scripts load-trace without-generators carried artifacts run full-disk add-module test
+all: docker e2e node-load integration scenarios applies scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
@@ -48,10 +48,11 @@ gpus: ; $(step) env OPENB="$(TRACES)" $(call go-test,test/inprocess) -v -run Tes
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: without-generators patched-tree carried oracle artifacts run monitoring integration node-load bad-day soak scenarios
+.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring integration node-load bad-day soak scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
+vulncheck: image ; $(step) bash -c '[[ -z $$VULNDB ]] || exec bash scripts/vulncheck.sh'
 # Without the race detector, which reports that upstream's queue changes a pod that a failed cycle still reads.
 oracle: image ; $(step) bash -e -c '$(call go-test,test/inprocess) ./oracle && bash scripts/oracle.sh'
 artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/...

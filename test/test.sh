@@ -24,6 +24,8 @@ export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
 
 # Recorded data of production clusters, which are not part of the project.
 [[ ! -d $ROOT/../shared/traces ]] || export TRACES=${TRACES:-$ROOT/../shared/traces}
+# Nor is the Go vulnerability database.
+[[ ! -d $ROOT/../shared/vulndb ]] || export VULNDB=${VULNDB:-file://$(realpath "$ROOT/../shared/vulndb")}
 
 unchecked=()
 # The race detector compiles everything a second time, which takes too long for a newcomer's make test.
@@ -39,6 +41,7 @@ command -v shellcheck > /dev/null || unchecked+=('shell lint (apt-get install sh
 [[ ${goals[*]} == test ]] || command -v chromium > /dev/null || unchecked+=('pages in a browser (apt-get install chromium)')
 not_checked=$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")
 ((${#unchecked[@]} == 0)) || [[ ${CI:-} != true ]] || fail "CI cannot check:$not_checked" "install what is missing, then run the same command again"
+[[ -n ${VULNDB:-} || ${goals[*]} == test ]] || unchecked+=('known vulnerabilities (VULNDB=file:///path/to/vulndb)')
 
 rm -rf "$RESULTS"
 mkdir -p "$RESULTS"
@@ -81,7 +84,7 @@ trap - EXIT
 say "$CLEAR== steps, several at a time"
 cat "$RESULTS/times"
 say "   in all: $((SECONDS / 60)) min $((SECONDS % 60)) s"
-((${#unchecked[@]} == 0)) || say "NOT CHECKED:$not_checked"
+((${#unchecked[@]} == 0)) || say "NOT CHECKED:$(IFS=';'; printf '%s' "${unchecked[*]/#/ }")"
 if ((status != 0)); then
   # This is printed last, because a truncated log may have only its end.
   while read -r step; do
