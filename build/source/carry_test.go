@@ -48,6 +48,20 @@ var published = map[module.Version]map[string]string{
 		"used/used.go":     "package used\n",
 		"unused/unused.go": "package unused\n",
 	},
+	{Path: dependency, Version: "v1.3.0"}: {
+		"go.mod":         "module example.org/dependency\n\ngo 1.16\n",
+		"LICENSE":        "of the dependency\n",
+		"used/other.go":  "package used\n\nimport _ \"example.org/dependency/fresh\"\n",
+		"fresh/fresh.go": "package fresh\n\nimport _ \"example.org/carried/client\"\n",
+	},
+	{Path: carriedPath, Version: "v1.4.0"}: {
+		"go.mod":           "module example.org/carried\n\ngo 1.16\n\nrequire example.org/dependency v1.3.0\n",
+		"root.go":          "package carried\n",
+		"known/known.go":   "package known\n",
+		"client/client.go": "package client\n",
+		"added/added.go":   "package added\n",
+	},
+	{Path: carriedPath, Version: "v1.5.0"}: {"root.go": "package carried\n"},
 	{Path: carriedPath, Version: "v1.0.0"}: {
 		"go.mod":                    "module example.org/carried\n\ngo 1.13\n\nrequire example.org/dependency v1.1.0\n",
 		"LICENSE":                   "of the module\n",
@@ -234,6 +248,48 @@ func testCarryMakesWhatGoModVendorMakes(t *testing.T, level string) {
 	}
 }
 
+// Raised modules, one of them replaced in go.mod, come as go mod vendor brings them: with the packages that they import
+// now, and without their old files.
+func TestCarryRaises(t *testing.T) {
+	repository, _, _ := upstream(t)
+	in(t, repository, "go", "mod", "edit", "-go=1.19")
+	in(t, repository, "go", "mod", "tidy")
+	in(t, repository, "go", "mod", "vendor")
+	in(t, repository, "git", "-c", "user.name=a", "-c", "user.email=a@localhost", "commit", "-qam", "Level")
+	commit := in(t, repository, "git", "rev-parse", "HEAD")
+	raises := func(path, version string, packages ...string) Module {
+		return Module{Path: path, Version: version, Sum: sumOf(t, path, version), Raises: []string{"GO-2026-1"}, Packages: packages}
+	}
+	carry(t, []Module{raises(dependency, "v1.3.0"), raises(carriedPath, "v1.4.0", "added")}, repository, commit, "refs/modules/raised")
+	in(t, repository, "git", "checkout", "-q", "refs/modules/raised")
+	in(t, repository, "go", "build", "-o", os.DevNull, ".")
+	writeTree(t, repository, map[string]string{"more.go": "package main\n\nimport _ \"example.org/carried/added\"\n"})
+	in(t, repository, "go", "mod", "vendor")
+	if changes := in(t, repository, "git", "status", "--porcelain", "--untracked-files=all"); changes != "?? more.go" {
+		t.Errorf("go mod vendor changes files:\n%s\n%s", changes, in(t, repository, "git", "diff"))
+	}
+	if _, err := os.Stat(filepath.Join(repository, "vendor", dependency, "used/used.go")); err == nil {
+		t.Error("a file of the old version is still there")
+	}
+
+	for name, tt := range map[string]struct {
+		module Module
+		want   string
+	}{
+		"upstream's version":        {raises(dependency, "v1.1.0"), "upstream vendors example.org/dependency@v1.1.0, but modules.yaml raises it to v1.1.0"},
+		"one that is not vendored":  {raises(lackingPath, "v0.5.0"), "upstream does not vendor example.org/lacking"},
+		"one without what is used":  {raises(carriedPath, "v1.5.0"), "has no package example.org/carried/known, which main.go imports"},
+		"one vendored package more": {raises(carriedPath, "v1.4.0", "known"), "upstream vendors example.org/carried/known itself"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			err := Carry(context.Background(), []Module{tt.module}, repository, commit, "refs/modules/refused", io.Discard)
+			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "next: ") {
+				t.Errorf("Carry = %v, want an error that contains %q", err, tt.want)
+			}
+		})
+	}
+}
+
 func TestCarryMakesTheSameCommitEverywhere(t *testing.T) {
 	repository, commit, carried := upstream(t)
 	clone := filepath.Join(t.TempDir(), "clone")
@@ -387,6 +443,8 @@ func TestModulesOfThisProject(t *testing.T) {
 	sums := readFile(t, "../../plugins/go.sum")
 	for _, m := range modules {
 		version, found := versions[m.Path]
+		// plugins/ is tested with upstream's own versions.
+		found = found && len(m.Raises) == 0
 		if found && version != m.Version {
 			t.Errorf("plugins/go.mod requires %s %s, modules.yaml has %s", m.Path, version, m.Version)
 		}

@@ -34,6 +34,11 @@ func (t *treeModule) checkRaise(m Module) error {
 		return nextstep.With(fmt.Errorf("upstream vendors %s, but modules.yaml raises it to %s", old.takes(), m.Version),
 			"remove the module from modules.yaml, or raise it to a newer version")
 	}
+	for _, imported := range m.ImportPaths() {
+		if slices.Contains(old.Packages, imported) {
+			return nextstep.With(fmt.Errorf("upstream vendors %s itself", imported), "remove the package from modules.yaml")
+		}
+	}
 	for _, other := range t.list {
 		if strings.HasPrefix(other.Module.Path, m.Path+"/") && len(other.Packages) > 0 {
 			return nextstep.With(fmt.Errorf("%s is vendored below %s, which modules.yaml raises", other.Module.Path, m.Path),

@@ -76,7 +76,7 @@ func (t *treeModule) require(modules []Module, downloads []download) error {
 		if err != nil {
 			return err
 		}
-		vendored.Packages = slices.Compact(slices.Sorted(slices.Values(append(slices.Clone(vendored.Packages), m.ImportPaths()...))))
+		vendored.Packages = slices.Sorted(slices.Values(append(slices.Clone(vendored.Packages), m.ImportPaths()...)))
 	}
 	// Sorted by path, with the replacements, which have no version, at the end.
 	slices.SortStableFunc(t.list, func(a, b *Vendored) int {
