@@ -20,10 +20,17 @@ mapfile -t files < <(comm -23 \
   <({ printf '%s\n' go.mod go.sum vendor/modules.txt; sed -n 's#^--- a/##p' "$PATCHES_DIR"/*.patch; } | sort -u) \
   <(sed -n '\#^--- /dev/null#{ n; s#^+++ b/##p }' "$PATCHES_DIR"/*.patch | sort -u))
 export GO111MODULE=on GOWORK=off CGO_ENABLED=0
+mapfile -t staging < <(printf '%s\n' "${files[@]}" | sed -n 's#^staging/src/\(k8s.io/[^/]*\)/.*#\1#p' | sort -u)
+
+# module_directory MODULE VERSION prints where a module is, or nothing if it is not available.
+module_directory() {
+  { GOFLAGS=-mod=mod go -C "$work" mod download -json "$1@$2" 2> /dev/null || true; } |
+    sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p'
+}
 
 # apply RELEASE MODULE puts the patched files of a release into $work/tree; MODULE is the directory of the Go module.
 apply() {
-  local file mode commit patch
+  local file from mode commit patch
   rm -rf "$work/tree"
   mkdir "$work/tree"
   git -C "$work/tree" init -q
@@ -33,7 +40,11 @@ apply() {
     mkdir -p "$work/tree/$(dirname "$file")"
     mode=644
     [[ $file != *.sh ]] || mode=755
-    install -m "$mode" "$2/$file" "$work/tree/$file"
+    from=$2/$file
+    # Staging directories are modules of their own.
+    [[ ! $file =~ ^staging/src/(k8s\.io/[^/]*)/(.*) ]] ||
+      from=$(module_directory "${BASH_REMATCH[1]}" "v0.${1#v1.}")/${BASH_REMATCH[2]}
+    install -m "$mode" "$from" "$work/tree/$file"
   done
   git -C "$work/tree" add --all
   git -C "$work/tree" commit -q -m "$1"
@@ -60,20 +71,25 @@ compiles() {
 }
 
 # whole RELEASE MODULE puts the whole patched release into $work/whole, as a Go module that is compiled without vendor/:
-# the staging directories are not in the module, and come from their own modules. The samples, which nothing imports, are
-# not all available.
+# the staging directories are not in the module, and come from their own modules; those that are patched are copied. The
+# samples, which nothing imports, are not all available.
 whole() {
+  local name keep=
   rm -rf "$work/whole"
   cp -r --no-preserve=mode "$2" "$work/whole"
+  for name in "${staging[@]}"; do
+    mkdir -p "$work/whole/staging/src/k8s.io"
+    cp -r --no-preserve=mode "$(module_directory "$name" "v0.${1#v1.}")" "$work/whole/staging/src/$name"
+    keep+="\#staging/src/$name\$#b;"
+  done
   cp -r "$work/tree/." "$work/whole"
-  sed -E -i "s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
+  sed -E -i "$keep s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
 }
 
 tried=0 last=${KUBERNETES_VERSION##*.} compiled=()
 for ((patch_release = 0; patch_release <= last; patch_release++)); do
   release=v1.23.$patch_release
-  module=$({ GOFLAGS=-mod=mod go -C "$work" mod download -json "k8s.io/kubernetes@$release" 2> /dev/null || true; } |
-    sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p')
+  module=$(module_directory k8s.io/kubernetes "$release")
   if [[ -z $module ]]; then
     say "applies: $release is not available from the module proxy"
     continue
