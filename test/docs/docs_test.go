@@ -194,3 +194,38 @@ func TestConfigurationsOnPagesAreThoseThatTestsRun(t *testing.T) {
 		t.Errorf("%d configurations are on the pages, want at least 10: are blocks still found?", checked)
 	}
 }
+
+// The pages that make claims about holes and faults name a test, a step or a patch for each: these must exist.
+func TestClaimsAreThoseOfTests(t *testing.T) {
+	var sources strings.Builder
+	for _, pattern := range []string{"patches/*.patch", "test/*/*_test.go", "test/*/*/*_test.go", "build/*/*_test.go",
+		"plugins/*/*_test.go", "plugins/*/*/*_test.go"} {
+		for _, file := range glob(t, pattern) {
+			sources.WriteString(cluster.Read(t, file))
+		}
+	}
+	steps := cluster.Read(t, root+"/test/steps.mk")
+	claims := 0
+	for _, name := range []string{"on-call", "security"} {
+		page := cluster.Read(t, root+"/docs/"+name+".md")
+		for _, found := range regexp.MustCompile("`(Test[A-Z][A-Za-z]+)`").FindAllStringSubmatch(page, -1) {
+			claims++
+			if !strings.Contains(sources.String(), "func "+found[1]+"(t ") {
+				t.Errorf("docs/%s.md names the test %s, which does not exist", name, found[1])
+			}
+		}
+		for _, found := range regexp.MustCompile("make test TESTS=([a-z-]+)").FindAllStringSubmatch(page, -1) {
+			if !regexp.MustCompile(`(?m)^` + found[1] + `:`).MatchString(steps) {
+				t.Errorf("docs/%s.md names the step %s, which does not exist", name, found[1])
+			}
+		}
+		for _, found := range regexp.MustCompile(`\b0[1-9][0-9]{2}\b`).FindAllString(page, -1) {
+			if files, err := filepath.Glob(filepath.Join(root, "patches", found+"-*.patch")); err != nil || len(files) == 0 {
+				t.Errorf("docs/%s.md names the patch %s, which does not exist (%v)", name, found, err)
+			}
+		}
+	}
+	if claims < 30 {
+		t.Errorf("%d tests are named, want at least 30: are they still found?", claims)
+	}
+}
