@@ -137,6 +137,33 @@ func TestPodsOfTheSecondSchedulerAreConfined(t *testing.T) {
 	}
 }
 
+func TestPodsOfTheExtenderAreConfined(t *testing.T) {
+	objects := render(t, folder+"/scheduler-extender")
+	pod := the[*appsv1.Deployment](t, objects).Spec.Template.Spec
+	if len(pod.Containers) != 1 || len(pod.InitContainers) != 0 {
+		t.Fatalf("containers: %+v, want one", pod.Containers)
+	}
+	own, all := pod.Containers[0].SecurityContext, pod.SecurityContext
+	if own == nil || own.Capabilities == nil || all == nil || all.SeccompProfile == nil || all.RunAsUser == nil {
+		t.Fatalf("no security context: of the pod %+v, of the container %+v", all, own)
+	}
+	for what, good := range map[string]bool{
+		"it runs as an ordinary user": isTrue(all.RunAsNonRoot) && *all.RunAsUser != 0 && own.RunAsNonRoot == nil && own.RunAsUser == nil,
+		"seccomp is on":               all.SeccompProfile.Type == corev1.SeccompProfileTypeRuntimeDefault && own.SeccompProfile == nil,
+		"it has no capabilities": len(own.Capabilities.Add) == 0 &&
+			slices.Equal(own.Capabilities.Drop, []corev1.Capability{"ALL"}),
+		"it writes nothing into the image":     isTrue(own.ReadOnlyRootFilesystem),
+		"it cannot get more rights":            isFalse(own.AllowPrivilegeEscalation) && !isTrue(own.Privileged),
+		"it has namespaces of its own":         !pod.HostNetwork && !pod.HostPID && !pod.HostIPC,
+		"no other pod has the account's token": isFalse(the[*corev1.ServiceAccount](t, objects).AutomountServiceAccountToken),
+		"clients need a certificate":           slices.Contains(pod.Containers[0].Command, "--client-ca-file=/etc/scheduler-extender/ca.crt"),
+	} {
+		if !good {
+			t.Errorf("not so: %s", what)
+		}
+	}
+}
+
 func TestOneOfTheTwoSecondSchedulersIsAlwaysThere(t *testing.T) {
 	objects := render(t, secondScheduler)
 	deployment := the[*appsv1.Deployment](t, objects)

@@ -261,3 +261,27 @@ func TestWhoMayRead(t *testing.T) {
 		}
 	}
 }
+
+// TestOnlyHealthzNeedsNoAccount requests everything that the scheduler serves, with its own and with plugins' pages.
+func TestOnlyHealthzNeedsNoAccount(t *testing.T) {
+	s := newStand(t)
+	other := cluster.Account{Namespace: metav1.NamespaceDefault, Name: "without-permissions"}
+	s.CreateAccount(t, other)
+	if code, content, err := s.GetAs(t.Context(), s.scheduler.URL()+"/healthz", ""); err != nil || code != http.StatusOK {
+		t.Errorf("/healthz: %d (%v), want 200: %s", code, err, content)
+	}
+	for _, path := range []string{
+		"/", "/metrics", "/metrics/resources", "/configz", "/debug/pprof/", "/debug/pprof/heap", "/debug/flags/v", "/node-load",
+		"/scheduling/pods", "/scheduling/queue", "/scheduling/openapi", "/scheduling/what-if?pod=default/pod", "/of-no-handler",
+	} {
+		for _, token := range []string{"", "invalid", s.Token(t, other)} {
+			want := http.StatusForbidden
+			if token == "invalid" {
+				want = http.StatusUnauthorized
+			}
+			if code, content, err := s.GetAs(t.Context(), s.scheduler.URL()+path, token); err != nil || code != want {
+				t.Errorf("%s with the token %.8q: %d (%v), want %d: %s", path, token, code, err, want, content)
+			}
+		}
+	}
+}
