@@ -136,6 +136,10 @@ export-patch: ## Write the current commit of _output/kubernetes as a patch: PATC
 export-modules: tree ## Write the packages of modules.yaml as a patch for any clone: _output/0000-modules.patch
 	@bash scripts/export-modules.sh
 
+.PHONY: bisect
+bisect: ## Find the first patch with which a command fails in the tree: make bisect TEST='go test ./pkg/scheduler/…' (FROM=)
+	@bash scripts/bisect.sh
+
 .PHONY: update
 update: ## Update all generated files
 	@bash scripts/update-generated.sh
