@@ -140,6 +140,10 @@ export-modules: tree ## Write the packages of modules.yaml as a patch for any cl
 bisect: ## Find the first patch with which a command fails in the tree: make bisect TEST='go test ./pkg/scheduler/…' (FROM=)
 	@bash scripts/bisect.sh
 
+.PHONY: rebase-report
+rebase-report: ## Print how each patch applies to another release: UPSTREAM=v1.23.4, or CHECKOUT=<a git checkout of any>
+	@bash scripts/rebase-report.sh
+
 .PHONY: update
 update: ## Update all generated files
 	@bash scripts/update-generated.sh

@@ -22,6 +22,9 @@ var requiredTrailers = []string{"Why", "Upstream-Status", "Applies-To", "Drop-Wh
 // moduleTrailer names a module; the patch is applied only if the build includes the module.
 const moduleTrailer = "Module"
 
+// dropTrailer is a condition that a program can check in upstream's tree: if it holds, the patch is no longer needed.
+const dropTrailer = "Drop-Check"
+
 // speedTrailers belong to a performance patch: the gain, and the proof that placements stay the same.
 var speedTrailers = []string{"Gain", "Oracle"}
 
@@ -65,6 +68,9 @@ func lint(patch Patch) []string {
 	if patch.Trailer(moduleTrailer) != "" {
 		required = append(slices.Clip(required), moduleTrailer)
 	}
+	if patch.Trailer(dropTrailer) != "" {
+		required = append(slices.Clip(required), dropTrailer)
+	}
 	for _, key := range required {
 		count := 0
 		for _, trailer := range patch.Trailers {
@@ -79,7 +85,7 @@ func lint(patch Patch) []string {
 	for _, trailer := range patch.Trailers {
 		if !slices.Contains(required, trailer.Key) {
 			report("the trailer %s: is unknown; known are %s", trailer.Key,
-				strings.Join(append(slices.Concat(requiredTrailers, speedTrailers), moduleTrailer), ", "))
+				strings.Join(append(slices.Concat(requiredTrailers, speedTrailers), moduleTrailer, dropTrailer), ", "))
 		}
 	}
 	if status := patch.Trailer("Upstream-Status"); !slices.ContainsFunc(statuses, func(s struct{ word, meaning string }) bool { return s.word == status }) {
@@ -91,6 +97,14 @@ func lint(patch Patch) []string {
 	}
 	if applies := patch.Trailer("Applies-To"); !appliesForm.MatchString(applies) {
 		report("Applies-To: %q is not a range like \"v1.23.0 - v1.23.17\"", applies)
+	}
+	if check := patch.Trailer(dropTrailer); check != "" {
+		parts := dropForm.FindStringSubmatch(check)
+		if parts == nil {
+			report("Drop-Check: %q is not of the form \"PATH has PATTERN\" or \"PATH lacks PATTERN\"", check)
+		} else if _, err := regexp.CompilePOSIX(parts[3]); err != nil {
+			report("Drop-Check: %v", err)
+		}
 	}
 	if plugin, ok := strings.CutPrefix(strings.TrimSuffix(patch.Name, ".patch"), pluginPrefix); ok {
 		for _, file := range patch.Files {

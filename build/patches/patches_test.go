@@ -247,7 +247,12 @@ func TestLint(t *testing.T) {
 		"a patch for a module":    {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nDrop-When: never"), nil},
 		"a patch for two modules": {"0700-a.patch", replace("Drop-When: never", "Module: example.org/a\nModule: example.org/b\nDrop-When: never"), []string{"Module: occurs 2 times"}},
 		"a gain alone":            {"0100-a.patch", replace("Drop-When: never", "Gain: half\nDrop-When: never"), []string{"Oracle: occurs 0 times"}},
-		"a reason twice":          {"0100-a.patch", replace("Drop-When: never", "Drop-When: never\nDrop-When: ever"), []string{"Drop-When: occurs 2 times"}},
+		"a check":                 {"0100-a.patch", replace("Drop-When: never", "Drop-Check: pkg/a.go lacks a = [0-9]+\nDrop-When: never"), nil},
+		"a check of another form": {"0100-a.patch", replace("Drop-When: never", "Drop-Check: grep a pkg/a.go\nDrop-When: never"), []string{
+			"is not of the form",
+		}},
+		"a check with a bad pattern": {"0100-a.patch", replace("Drop-When: never", "Drop-Check: pkg/a.go has (\nDrop-When: never"), []string{"Drop-Check: error parsing"}},
+		"a reason twice":             {"0100-a.patch", replace("Drop-When: never", "Drop-When: never\nDrop-When: ever"), []string{"Drop-When: occurs 2 times"}},
 		"a word of one's own": {"0100-a.patch", replace("Inappropriate", "Whatever"), []string{
 			`Upstream-Status: "Whatever" is not one of Inappropriate, End-Of-Life, Fixed-Later`,
 		}},

@@ -65,6 +65,9 @@ Upstream's own lines touched by hand-made patches: +{{.Added}} −{{.Deleted}} i
 - Only where {{.}} is carried
 {{- end}}
 - Drop when: {{.Trailer "Drop-When"}}
+{{- with .Trailer "Drop-Check"}}
+- Checked by ` + "`make rebase-report`: `{{.}}`" + `
+{{- end}}
 - Applies to {{.Trailer "Applies-To"}}; changes {{code .Files}}
 {{end}}{{end -}}
 `))

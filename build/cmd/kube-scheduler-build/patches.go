@@ -54,6 +54,20 @@ func patchesCommand() *cobra.Command {
 		},
 	})
 	command.AddCommand(&cobra.Command{
+		Use:   "report PATCHES_DIR COMMIT NAME OBJECTS...",
+		Short: "Print how each patch applies to a commit of Kubernetes; OBJECTS are the object directories of git repositories",
+		Args:  cobra.MinimumNArgs(4),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			series, err := patches.Read(arguments[0])
+			if err != nil {
+				return err
+			}
+			report, err := patches.Report(command.Context(), arguments[0], series, arguments[3:], arguments[1], arguments[2])
+			fmt.Fprint(command.OutOrStdout(), report)
+			return err
+		},
+	})
+	command.AddCommand(&cobra.Command{
 		Use:   "list PATCHES_DIR MODULES_FILE",
 		Short: "Print the patches of the series in order, without those for modules that are not in MODULES_FILE",
 		Args:  cobra.ExactArgs(2),
