@@ -64,6 +64,10 @@ oci: ## Build both architectures, and an OCI layout over them
 push: oci ## Push both architectures to REGISTRY
 	@bash scripts/push.sh
 
+.PHONY: control
+control: source ## Build stock Kubernetes in the same way, to compare with: _output/control/release-images/<arch>/kube-scheduler.tar
+	@bash scripts/control.sh
+
 .PHONY: extender-image
 extender-image: binary ## Build the image archive of scheduler-extender: _output/release-images/<arch>/scheduler-extender.tar
 	@ARCHES=$(ARCH) bash scripts/extender-image.sh

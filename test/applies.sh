@@ -3,13 +3,15 @@
 # Proves the Applies-To of the patches. Applies what modules.yaml carries, and the series, to every release of Kubernetes
 # 1.23 that is available as a Go module, v1.23.0 to the pinned one. Compiles kube-scheduler and the scheduler's packages on
 # the oldest release and on v1.23.1. The pinned release is compiled and vetted in the patched tree, with nothing set but
-# GOWORK=off: as a person does who works there. Placements are compared with stock Kubernetes on the pinned release only:
-# upstream's own PodTopologySpread of v1.23.1 panics in these scenarios, when a pod is nominated to a node that the node
-# affinity of the scheduled pod excludes.
+# GOWORK=off: as a person does who works there. With ORACLE, placements are compared with stock Kubernetes: upstream's own
+# PodTopologySpread of v1.23.1 panics in these scenarios, when a pod is nominated to a node that the node affinity of the
+# scheduled pod excludes.
 #
-# Inputs: the tree that apply-patches.sh made; modules.yaml; patches/; arguments: --all (compile on every release).
+# Inputs: the tree that apply-patches.sh made; modules.yaml; patches/; arguments: --all (compile on every release);
+#   (environment) ORACLE, the releases for the comparison, which takes DURATION (30s) on each after it is compiled.
 # Exit: 0 proven; 1 a patch does not apply, a release does not compile, or fewer than half of the releases are available.
 source "$(dirname "${BASH_SOURCE[0]}")/../scripts/environment.sh"
+source "$ROOT/scripts/stock-and-fork.sh"
 
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
@@ -86,6 +88,21 @@ whole() {
   sed -E -i "$keep s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
 }
 
+# oracle RELEASE TREE compares the placements of both for a while.
+oracle() {
+  local VERSION=$1
+  compile ./oracle "$work/stock" "$ROOT/test/inprocess"
+  compile ./oracle "$work/fork" "$ROOT/test/inprocess" "$2"
+  if (cd "$work" && ./stock.test -test.v -test.timeout=0 -test.run='^TestAgainst$' -against="$work/fork.test" -duration="${DURATION:-30s}") > "$work/log" 2>&1; then
+    say "applies: $1 places as stock does: $(sed -n 's/.* \([0-9]* scenarios, [0-9]* decisions\).*/\1/p' "$work/log")"
+  elif grep -q '^panic: ' "$work/log"; then
+    say "applies: $1 is not compared: stock Kubernetes panics"
+  else
+    cat "$work/log" >&2
+    fail "the series places otherwise than stock Kubernetes on $1" "read the output above"
+  fi
+}
+
 tried=0 last=${KUBERNETES_VERSION##*.} compiled=()
 for ((patch_release = 0; patch_release <= last; patch_release++)); do
   release=v1.23.$patch_release
@@ -104,10 +121,12 @@ for ((patch_release = 0; patch_release <= last; patch_release++)); do
   if [[ $release == "$KUBERNETES_VERSION" ]]; then
     compiles "$release" "$TREE"
     compiled+=("$release")
+    [[ " ${ORACLE:-} " != *" $release "* ]] || oracle "$release" "$TREE"
   elif [[ ${1:-} == --all || $tried == 1 || $release == v1.23.1 ]]; then
     whole "$release" "$module"
     GOFLAGS=-mod=mod compiles "$release" "$work/whole"
     compiled+=("$release")
+    [[ " ${ORACLE:-} " != *" $release "* ]] || GOFLAGS='' oracle "$release" "$work/whole"
   fi
 done
 ((2 * tried > last)) || fail "only $tried releases are available" "check that the module proxy (go env GOPROXY) is reachable"

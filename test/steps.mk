@@ -12,9 +12,9 @@ all: docker e2e node-load integration scenarios applies scripts vulncheck load-t
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
-# of a soak with 500 nodes, the GPUs of a production cluster.
+# of a soak with 500 nodes, the GPUs of a production cluster, the image of make control.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day soak gpus
+long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day soak gpus control
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -59,19 +59,20 @@ artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/.
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/control %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
 soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}
 scenarios: servers controller-manager descheduler ; $(step) $(call go-test,test) -v ./integration/scenarios
 
-.PHONY: docker e2e dockershim applies applies-all full-disk oracle-traps add-module
+.PHONY: docker e2e dockershim applies applies-all control full-disk oracle-traps add-module
 docker: image ; $(step) bash test/quick-release-images.sh
 e2e: servers node-servers ; $(step) bash test/e2e.sh
 # After e2e, if that runs too: they use the same directory.
 dockershim: servers node-servers $(filter e2e all,$(MAKECMDGOALS)) ; $(step) bash test/e2e.sh --docker
 applies: image ; $(step) bash test/applies.sh
 applies-all: image ; $(step) bash test/applies.sh --all
+control: servers ; $(step) bash test/control.sh
 full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
 add-module: servers ; $(step) $(call go-test,test) -v ./addmodule

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,14 +30,31 @@ type scheduler struct {
 	binary, folder string
 	// run runs a command with the files that the pod's container would see.
 	run func(*exec.Cmd) error
+	// control reports whether it is a stock scheduler that `make control` built.
+	control bool
 }
 
-// accepts makes a scheduler check the command line and the environment of a pod with --validate-config: it reads the
+// isControl reports whether a version is that of an image of `make control`.
+func isControl(version string) bool { return strings.Contains(version, "+control.") }
+
+// checkFlags are the flags with which a scheduler creates its profiles and exits. A stock scheduler does that when it
+// writes its configuration; it sends no request before. Without a port, it does not need the one of the running scheduler.
+func (s scheduler) checkFlags() []string {
+	if s.control {
+		return []string{"--secure-port=0", "--write-config-to=/dev/null"}
+	}
+	return []string{"--validate-config"}
+}
+
+// unknownPlugin is the error of a scheduler whose registry lacks a plugin of the configuration.
+var unknownPlugin = regexp.MustCompile(`Plugin \\?"([^"\\]+)\\?" does not exist`)
+
+// accepts makes a scheduler check the command line and the environment of a pod with checkFlags: it reads the
 // configuration and creates every profile with its plugins. It does not listen on a port and needs no API server.
 // config is the content of the configuration file on the command line; nil without one. accepts returns the parsed
 // configuration and the scheduler's warnings and notes.
 func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*schedulerpod.Config, []string, error) {
-	arguments := append(slices.Clone(pod.Line.Arguments()), "--validate-config")
+	arguments := append(slices.Clone(pod.Line.Arguments()), s.checkFlags()...)
 	ctx, cancel := context.WithTimeout(ctx, acceptTime)
 	defer cancel()
 	command := exec.CommandContext(ctx, s.binary, arguments...)
@@ -60,6 +78,10 @@ func (s scheduler) accepts(ctx context.Context, pod *Pod, config []byte) (*sched
 			errors.New("it has no flag --validate-config, so it cannot check its configuration: "+
 				"it is a stock scheduler, or was built without this project's patch 0430"),
 			"use the kube-scheduler.tar of the release bundle; to restore the stock scheduler: kube-scheduler-swap rollback")
+	case s.control && unknownPlugin.MatchString(failures.String()):
+		return nil, nil, nextstep.With(
+			fmt.Errorf("it is stock Kubernetes, and has no plugin %s, which the configuration enables", unknownPlugin.FindStringSubmatch(failures.String())[1]),
+			"remove this project's plugins from the configuration, and install that with --config")
 	default:
 		if found := linesWith("error: ", failures.String()); len(found) > 0 {
 			return nil, nil, errors.New(strings.Join(found, "\n    "))

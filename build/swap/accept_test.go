@@ -66,6 +66,24 @@ func TestAWrapperIsNotAskedFor(t *testing.T) {
 	}
 }
 
+// TestAControlIsAskedAsStock uses what a stock scheduler prints.
+func TestAControlIsAskedAsStock(t *testing.T) {
+	asked := func(script string) error {
+		folder := t.TempDir()
+		binary := put(t, filepath.Join(folder, "kube-scheduler"), "#!/bin/sh\n"+script)
+		control := scheduler{binary: binary, folder: folder, run: (*exec.Cmd).Run, control: isControl("v1.23.17+control.0123456789ab")}
+		_, _, err := control.accepts(context.Background(), podWith(t, "--config=/in/the/container.yaml"), []byte("profiles: [{}]\n"))
+		return err
+	}
+	if err := asked(`case "$*" in *" --secure-port=0 --write-config-to=/dev/null") ;; *) exit 1 ;; esac`); err != nil {
+		t.Error(err)
+	}
+	err := asked(`echo 'E1126 run.go:74] "command failed" err="couldn'"'"'t create scheduler: initializing profiles: creating profile for scheduler name mine: PreFilterPlugin \"NodeLoad\" does not exist"' >&2; exit 1`)
+	if err == nil || !strings.HasPrefix(err.Error(), "it is stock Kubernetes, and has no plugin NodeLoad, which the configuration enables") {
+		t.Error(err)
+	}
+}
+
 func TestARefusalSaysWhy(t *testing.T) {
 	for name, c := range map[string]struct{ script, what, next string }{
 		"errors": {`echo "error: profiles[0]: one" >&2; echo "error: profiles[1]: two" >&2; echo "E1122 command failed" >&2; exit 1`,

@@ -131,7 +131,7 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
 	}
-	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run}
+	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run, control: isControl(p.swap.Version)}
 	if p.accepted, p.warnings, err = asked.accepts(ctx, p.afterPod, config); err != nil {
 		p.refusal = fmt.Errorf("the new scheduler does not accept its command line or configuration: %w", err)
 	}
