@@ -148,6 +148,10 @@ bisect: ## Find the first patch with which a command fails in the tree: make bis
 rebase-report: ## Print how each patch applies to another release: UPSTREAM=v1.23.4, or CHECKOUT=<a git checkout of any>
 	@bash scripts/rebase-report.sh
 
+.PHONY: releases
+releases: tree ## Write docs/releases.md: the series on every release of 1.23 (about an hour; ORACLE=, DURATION=)
+	@bash scripts/releases.sh
+
 .PHONY: update
 update: ## Update all generated files
 	@bash scripts/update-generated.sh
