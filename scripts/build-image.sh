@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Assembles the control-plane image from the binaries, without a container engine.
 #
-# Inputs: the binaries of build-binary.sh; ARCHES ("amd64", or "amd64 arm64" for a list over both), REGISTRY (one
-#   more name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
+# Inputs: the binaries of build-binary.sh; for its SBOM the tree, patches/, modules.yaml; ARCHES ("amd64", or "amd64
+#   arm64" for a list over both), REGISTRY (one more name in the archive), VERSION_SUFFIX; arguments: --oci (write an OCI layout over all of ARCHES too).
 # Output: _output/release-images/<arch>/kube-scheduler.tar, _output/release-images/oci/.
 # Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
@@ -18,12 +18,13 @@ lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
-commit=$(recorded "base.$VERSION.commit")
-created=$(recorded "base.$VERSION.time")
+mapfile -t contents < <(contents "$version")
 
 inputs="tool $(sha256sum < "$build")
 zoneinfo $(sha256sum < "$(go env GOROOT)/lib/time/zoneinfo.zip")
 registry ${REGISTRY:-}
+contents ${contents[*]}
+$(sha256sum "$TREE/vendor/modules.txt" "$TREE/go.sum" "$MODULES_FILE" "$PATCHES_DIR"/*.patch)
 options ${arches[*]} ${oci[*]}"
 outputs=()
 for arch in "${arches[@]}"; do
@@ -42,7 +43,7 @@ if up_to_date "$stamp" "$inputs" "${outputs[@]}"; then
   exit 0
 fi
 mkdir -p "$IMAGES"
-"$build" image --binaries "$OUTPUT/bin/linux" --output "$IMAGES" --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" \
-  --version "$version" --commit "$commit" --created "$created" --registry "${REGISTRY:-}" \
+"$build" image "${contents[@]}" --binaries "$OUTPUT/bin/linux" --output "$IMAGES" \
+  --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" --registry "${REGISTRY:-}" \
   --architectures "$(IFS=,; printf '%s' "${arches[*]}")" "${oci[@]}" || exit
 write_stamp "$stamp" "$inputs" "${outputs[@]}"

@@ -116,6 +116,12 @@ recorded_version() {
     --go "$GO_VERSION" "$PATCHES_DIR" "$MODULES_FILE"
 }
 
+# contents VERSION prints the arguments of kube-scheduler-build for the facts in an SBOM, one per line.
+contents() {
+  printf '%s\n' --version "$1" --kubernetes "$VERSION" --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" \
+    --created "$(recorded "base.$VERSION.time")" --tree "$TREE" --module-cache "$(go env GOMODCACHE)" --patches "$PATCHES_DIR" --modules "$MODULES_FILE"
+}
+
 # modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, what MODULES
 # leaves out of it, and the code.
 modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,register,require,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }

@@ -22,6 +22,6 @@ for arch in "${arches[@]}"; do
     fail "kube-log-runner $version for linux/$arch is not built" "make extender-image ARCH=$arch"
   compile_tool extender scheduler-extender "$arch" "$version"
 done
-"$build" image --program scheduler-extender --binaries "$OUTPUT/bin/linux" --output "$OUTPUT/release-images" \
-  --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" --version "$version" --commit "$(recorded "base.$VERSION.commit")" \
-  --created "$(recorded "base.$VERSION.time")" --registry "${REGISTRY:-}" --architectures "$(IFS=,; printf '%s' "${arches[*]}")"
+mapfile -t contents < <(contents "$version")
+"$build" image "${contents[@]}" --program scheduler-extender --binaries "$OUTPUT/bin/linux" --output "$OUTPUT/release-images" \
+  --zoneinfo "$(go env GOROOT)/lib/time/zoneinfo.zip" --registry "${REGISTRY:-}" --architectures "$(IFS=,; printf '%s' "${arches[*]}")"

@@ -6,7 +6,7 @@
 #
 # Inputs: the image archives of build-image.sh and extender-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
 #   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
-# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json), SHA256SUMS
+# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json, .cdx.json), SHA256SUMS
 #   over all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
@@ -18,6 +18,7 @@ lock
 use_pinned_go
 build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
+mapfile -t contents < <(contents "$version")
 mkdir -p "$RELEASE"
 modules_patch=$OUTPUT/0000-modules.patch
 export_modules "$modules_patch"
@@ -38,7 +39,7 @@ for arch in "${arches[@]}"; do
     compile_tool . "$name" "$arch" "$version"
   done
   name=kube-scheduler-${version/+/_}-linux-$arch
-  outputs=("$name.tar.gz" "$name.spdx.json")
+  outputs=("$name.tar.gz" "$name.spdx.json" "$name.cdx.json")
   inputs="version $version
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
@@ -50,11 +51,9 @@ $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHE
     say "release: $RELEASE/$name.tar.gz is up to date: skipped"
     continue
   fi
-  "$build" release --output "$RELEASE" --architecture "$arch" --version "$version" --kubernetes "$VERSION" \
-    --sum "$(recorded "base.$VERSION.sum")" --commit "$(recorded "base.$VERSION.commit")" --created "$(recorded "base.$VERSION.time")" \
+  "$build" release "${contents[@]}" --output "$RELEASE" --architecture "$arch" \
     --image "$image" --extender-image "$extender" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
-    --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --tree "$TREE" --module-cache "$(go env GOMODCACHE)" --go-root "$(go env GOROOT)" \
-    --project "$ROOT" --patches "$PATCHES_DIR" --upstream-version "$UPSTREAM_VERSION_FILE" \
-    --modules "$MODULES_FILE" --modules-patch "$modules_patch" || exit
+    --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --go-root "$(go env GOROOT)" \
+    --project "$ROOT" --upstream-version "$UPSTREAM_VERSION_FILE" --modules-patch "$modules_patch" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"
 done

@@ -8,10 +8,12 @@ require kube-scheduler-fork/build v0.0.0
 replace kube-scheduler-fork/build => ../build
 
 require (
+	github.com/CycloneDX/cyclonedx-go v0.12.0
 	github.com/chromedp/cdproto v0.159.0
 	github.com/chromedp/chromedp v0.23.0
 	github.com/google/go-containerregistry v0.22.1
 	github.com/rogpeppe/go-internal v1.16.0
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3
 	go.opentelemetry.io/collector/pdata v1.70.0
 	golang.org/x/mod v0.42.0
 	golang.org/x/sys v0.49.0

@@ -41,7 +41,13 @@ type Options struct {
 	Commit string
 	// Created is the time of the image and of its files. It is an input, not the time of the build.
 	Created time.Time
+	// SBOM is the image's SPDX document, or empty for an image without one.
+	SBOM []byte
 }
+
+// SBOMFile returns the path of the SBOM in a program's image: in the directory that images of other publishers use, with
+// the suffix by which scanners find it.
+func SBOMFile(program string) string { return "/var/lib/db/sbom/" + program + ".spdx.json" }
 
 // The programs that there are images of.
 const (
@@ -73,6 +79,10 @@ func New(options Options) (v1.Image, error) {
 	if err != nil {
 		return nil, err
 	}
+	top := []file{main}
+	if len(options.SBOM) > 0 {
+		top = append(top, file{path: SBOMFile(options.Program), mode: 0o644, content: options.SBOM})
+	}
 	image := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
 	for _, part := range []struct {
 		files   []file
@@ -80,7 +90,7 @@ func New(options Options) (v1.Image, error) {
 	}{
 		{base, "certificate authorities, time zones, users"},
 		{[]file{runner}, "kube-log-runner"},
-		{[]file{main}, options.Program + " " + options.Version},
+		{top, options.Program + " " + options.Version},
 	} {
 		layer, err := newLayer(part.files, options.Created)
 		if err != nil {

@@ -27,13 +27,15 @@ import (
 
 // File names in a bundle.
 const (
-	swapName     = "kube-scheduler-swap"
-	kubectlName  = "kubectl-scheduling"
-	licenceName  = "LICENSE"
-	pinName      = "upstream.version"
-	modulesName  = "modules.yaml"
-	documentName = "sbom.spdx.json"
-	sumsName     = "SHA256SUMS"
+	swapName    = "kube-scheduler-swap"
+	kubectlName = "kubectl-scheduling"
+	licenceName = "LICENSE"
+	pinName     = "upstream.version"
+	modulesName = "modules.yaml"
+	// The suffixes by which scanners recognize an SBOM.
+	spdxSuffix      = ".spdx.json"
+	cycloneDXSuffix = ".cdx.json"
+	sumsName        = "SHA256SUMS"
 	// Its name sorts before the rest of the series.
 	modulesPatchName = "0000-modules.patch"
 )

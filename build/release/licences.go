@@ -10,6 +10,9 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
+
+	"github.com/google/licensecheck"
 
 	"kube-scheduler-fork/build/nextstep"
 )
@@ -85,4 +88,36 @@ func addLicences(texts map[string][]byte, name, folder string, below bool) error
 			"if the module never had one, remove the module")
 	}
 	return nil
+}
+
+// licenceText matches the names of files with the text of a licence, not of those with a notice or a grant of patents.
+var licenceText = regexp.MustCompile(`(?i)^(licen[cs]e|copying)([-._].*)?$`)
+
+// licenceOf returns the licences in a module's directory as an SPDX expression; unknown if none is recognized.
+func licenceOf(folder string) string {
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		// addLicences reports that.
+		return unknown
+	}
+	found := map[string]bool{}
+	for _, entry := range entries {
+		if entry.IsDir() || !licenceText.MatchString(entry.Name()) || filepath.Ext(entry.Name()) == ".go" {
+			continue
+		}
+		content, err := os.ReadFile(filepath.Join(folder, entry.Name()))
+		if err != nil {
+			return unknown
+		}
+		for _, match := range licensecheck.Scan(content).Match {
+			// A link may lead to the licence of something else.
+			if !match.IsURL {
+				found[match.ID] = true
+			}
+		}
+	}
+	if len(found) == 0 {
+		return unknown
+	}
+	return strings.Join(slices.Sorted(maps.Keys(found)), " AND ")
 }

@@ -88,40 +88,43 @@ func RootsModule() (debug.Module, error) {
 		"build it with make release")
 }
 
-// Write writes a bundle and a copy of its SBOM to a directory, and returns their paths. It updates the directory's
-// SHA256SUMS last, so a file that is not listed there, or has another sum, is incomplete.
-func Write(folder string, options Options) (bundle, document string, err error) {
-	files, err := assemble(options)
+// Write writes a bundle and copies of its SBOMs to a directory, and returns their paths, the bundle's first. It updates
+// the directory's SHA256SUMS last, so a file that is not listed there, or has another sum, is incomplete.
+func Write(folder string, options Options) ([]string, error) {
+	contents, err := assemble(options)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
 	name := Name(options.Version, options.Architecture)
-	archive, err := pack(name, files, options.Created)
+	archive, err := pack(name, contents, options.Created)
 	if err != nil {
-		return "", "", err
+		return nil, err
 	}
-	list := named(files, documentName)
-	bundleName, listName := name+".tar.gz", name+".spdx.json"
-	written := []string{bundleName, listName}
+	files := []file{
+		{name: name + ".tar.gz", content: archive},
+		{name: name + spdxSuffix, content: named(contents, "sbom"+spdxSuffix)},
+		{name: name + cycloneDXSuffix, content: named(contents, "sbom"+cycloneDXSuffix)},
+	}
+	var names, lines, paths []string
+	for _, file := range files {
+		names, paths = append(names, file.name), append(paths, filepath.Join(folder, file.name))
+		lines = append(lines, sumLine(file.content, file.name))
+	}
 	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", "", err
+		return nil, err
 	}
 	if err := removeLeftovers(folder); err != nil {
-		return "", "", err
+		return nil, err
 	}
-	if err := listSums(folder, options.Version, written, nil); err != nil {
-		return "", "", err
+	if err := listSums(folder, options.Version, names, nil); err != nil {
+		return nil, err
 	}
-	if err := replaceFile(filepath.Join(folder, bundleName), archive); err != nil {
-		return "", "", err
+	for i, file := range files {
+		if err := replaceFile(paths[i], file.content); err != nil {
+			return nil, err
+		}
 	}
-	if err := replaceFile(filepath.Join(folder, listName), list); err != nil {
-		return "", "", err
-	}
-	if err := listSums(folder, options.Version, written, []string{sumLine(archive, bundleName), sumLine(list, listName)}); err != nil {
-		return "", "", err
-	}
-	return filepath.Join(folder, bundleName), filepath.Join(folder, listName), nil
+	return paths, listSums(folder, options.Version, names, lines)
 }
 
 // removeLeftovers deletes temporary files of interrupted runs.
@@ -171,11 +174,19 @@ func assemble(options Options) ([]file, error) {
 		return nil, err
 	}
 	files = append(files, texts...)
-	list, err := describe(options, images, binaries, roots[0])
+	inventory, err := describe(options, images, binaries, roots[0])
 	if err != nil {
 		return nil, err
 	}
-	files = append(files, file{documentName, 0o644, list})
+	spdx, err := inventory.encode()
+	if err != nil {
+		return nil, err
+	}
+	cycloneDX, err := inventory.cycloneDX()
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{"sbom" + spdxSuffix, 0o644, spdx}, file{"sbom" + cycloneDXSuffix, 0o644, cycloneDX})
 	slices.SortFunc(files, byName)
 	files = append(files, file{sumsName, 0o644, sumsOf(files)})
 	slices.SortFunc(files, byName)

@@ -167,11 +167,11 @@ func project(t *testing.T, architecture string) Options {
 
 func mustWrite(t *testing.T, folder string, options Options) (bundle, document string) {
 	t.Helper()
-	bundle, document, err := Write(folder, options)
+	written, err := Write(folder, options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return bundle, document
+	return written[0], written[1]
 }
 
 // read returns the content of each file in a directory.
@@ -212,8 +212,8 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 	mustWrite(t, second, again)
 	syscall.Umask(before)
 	want, got := read(t, first), read(t, second)
-	if len(want) != 3 {
-		t.Errorf("%d files were written, not bundle, SBOM and SHA256SUMS", len(want))
+	if len(want) != 4 {
+		t.Errorf("%d files were written, not bundle, two SBOMs and SHA256SUMS", len(want))
 	}
 	for name := range want {
 		if want[name] != got[name] {
@@ -231,7 +231,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := string(named(files, documentName)); got != want[Name(version, "amd64")+".spdx.json"] {
+		if got := string(named(files, "sbom"+spdxSuffix)); got != want[Name(version, "amd64")+".spdx.json"] {
 			t.Fatal("the same inputs gave another SBOM")
 		}
 	}
@@ -350,8 +350,8 @@ func check(t *testing.T, folder string) (int, error) {
 func TestSumsAreWhatSha256sumReads(t *testing.T) {
 	folder := t.TempDir()
 	bundle, _ := mustWrite(t, folder, project(t, "amd64"))
-	if files, err := check(t, folder); err != nil || files != 2 {
-		t.Errorf("next to the bundle %d files match SHA256SUMS (%v), want bundle and SBOM", files, err)
+	if files, err := check(t, folder); err != nil || files != 3 {
+		t.Errorf("next to the bundle %d files match SHA256SUMS (%v), want bundle and SBOMs", files, err)
 	}
 	unpacked := t.TempDir()
 	if output, err := exec.Command("tar", "-xzf", bundle, "-C", unpacked).CombinedOutput(); err != nil {
@@ -382,8 +382,8 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	// A bundle with other inputs replaces the sum of its predecessor, and keeps that of the other bundle.
 	amd64.Created = amd64.Created.Add(time.Second)
 	mustWrite(t, folder, amd64)
-	if files, err := check(t, folder); err != nil || files != 4 {
-		t.Errorf("%d files match SHA256SUMS (%v), want 4", files, err)
+	if files, err := check(t, folder); err != nil || files != 6 {
+		t.Errorf("%d files match SHA256SUMS (%v), want 6", files, err)
 	}
 	// A damaged file must not get a new sum, and a file of another version must not stay listed.
 	bundle := filepath.Join(folder, Name(version, "arm64")+".tar.gz")
@@ -425,7 +425,7 @@ func TestFailedWriteIsNotListed(t *testing.T) {
 	// An earlier run, of another version, was killed.
 	writeFile(t, filepath.Join(folder, ".kube-scheduler-v1.23.17_fork.old-linux-amd64.tar.gz.new"), "")
 	options.Created = options.Created.Add(time.Second)
-	if _, _, err := Write(folder, options); err == nil {
+	if _, err := Write(folder, options); err == nil {
 		t.Fatal("Write returned no error for a directory at the path of the SBOM")
 	}
 	trusted(t, folder)
@@ -481,7 +481,7 @@ func TestWriteRefuses(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			options, folder := project(t, "amd64"), t.TempDir()
 			test.change(t, &options)
-			_, _, err := Write(folder, options)
+			_, err := Write(folder, options)
 			if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "; next: ") {
 				t.Errorf("Write = %v, want an error that contains %q and the next step", err, test.want)
 			}

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -20,6 +21,9 @@ import (
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
 	gomodule "golang.org/x/mod/module"
+
+	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/nextstep"
 )
 
 // unknown is SPDX's word for a missing value.
@@ -35,68 +39,121 @@ const (
 type inventory struct {
 	*v2_3.Document
 	known map[common.ElementID]*v2_3.Package
+	// containers are what contains the binaries, by the binaries' names.
+	containers map[string][]common.ElementID
+}
+
+func newInventory(options Options, name string) inventory {
+	return inventory{
+		known: map[common.ElementID]*v2_3.Package{}, containers: map[string][]common.ElementID{}, Document: &v2_3.Document{
+			SPDXVersion:    v2_3.Version,
+			DataLicense:    v2_3.DataLicense,
+			SPDXIdentifier: "DOCUMENT",
+			DocumentName:   name,
+			DocumentComment: "STATIC_LINK names the modules of all packages that a binary is compiled from: the go command lists them in the " +
+				"tree of Kubernetes; the others list theirs. The linker may have left out all of a module. Licences are " +
+				"detected in the modules' files.",
+			CreationInfo: &v2_3.CreationInfo{
+				Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
+				Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
+				CreatorComment: "The time is that of upstream's commit, not that of the build, " +
+					"so that the same inputs make the same document.",
+			},
+		},
+	}
 }
 
 // describe returns the contents of a bundle as SPDX 2.3 JSON: the images and the binaries, the modules of each binary,
 // the Go that compiled them, the source of Kubernetes, and the patches that were applied to it.
 func describe(
 	options Options, images []unpacked, binaries map[string]Binary, roots Module,
-) ([]byte, error) {
-	name := Name(options.Version, options.Architecture)
-	list := inventory{known: map[common.ElementID]*v2_3.Package{}, Document: &v2_3.Document{
-		SPDXVersion:    v2_3.Version,
-		DataLicense:    v2_3.DataLicense,
-		SPDXIdentifier: "DOCUMENT",
-		DocumentName:   name,
-		DocumentComment: "STATIC_LINK names the modules of all packages that a binary is compiled from: the go command lists them in the " +
-			"tree of Kubernetes; the others list theirs. The linker may have left out all of a module.",
-		CreationInfo: &v2_3.CreationInfo{
-			Creators: []common.Creator{{CreatorType: "Tool", Creator: "kube-scheduler-build"}},
-			Created:  options.Created.UTC().Format("2006-01-02T15:04:05Z"),
-			CreatorComment: "The time is that of upstream's commit, not that of the build, " +
-				"so that the same inputs make the same document.",
-		},
-	}}
-
+) (inventory, error) {
+	list := newInventory(options, Name(options.Version, options.Architecture))
 	bundle := list.add("bundle", v2_3.Package{
-		PackageName:           name,
+		PackageName:           list.DocumentName,
 		PackageVersion:        options.Version,
 		PrimaryPackagePurpose: "INSTALL",
 	})
 	list.relate("DOCUMENT", common.TypeRelationshipDescribe, bundle)
-	source := list.source(options)
-	if err := list.patches(options, bundle, source); err != nil {
-		return nil, err
-	}
-	containers := map[string][]common.ElementID{}
 	for _, image := range images {
-		contained := list.add("image-"+image.program, v2_3.Package{
-			PackageName:           image.program + " image",
-			PackageVersion:        options.Version,
-			PackageFileName:       "./" + image.program + ".tar",
-			PackageChecksums:      sha256Of(image.archive),
-			PackageComment:        "Image id " + image.id + ". Its time zones are lib/time/zoneinfo.zip of the Go that compiled it.",
-			PrimaryPackagePurpose: "CONTAINER",
-		})
-		list.relate(bundle, common.TypeRelationshipContains, contained)
-		list.relate(list.module(roots), common.TypeRelationshipDataFileOf, contained)
-		for name := range image.binaries {
-			containers[name] = append(containers[name], contained)
-		}
+		list.relate(bundle, common.TypeRelationshipContains, list.image(options, image, roots))
 	}
 	for name := range options.tools() {
-		containers[name] = []common.ElementID{bundle}
+		list.containers[name] = []common.ElementID{bundle}
 	}
-	for _, name := range slices.Sorted(maps.Keys(binaries)) {
-		binary := list.binary(options, name, binaries[name])
-		for _, container := range containers[name] {
-			list.relate(container, common.TypeRelationshipContains, binary)
+	if err := list.contents(options, binaries); err != nil {
+		return list, err
+	}
+	for _, patch := range list.Files {
+		list.relate(bundle, common.TypeRelationshipContains, patch.FileSPDXIdentifier)
+	}
+	return list, nil
+}
+
+// DescribeImage returns the contents of a program's image as SPDX 2.3 JSON, for a file in the image. binary and logRunner
+// are the files of its programs.
+func DescribeImage(options Options, program, binary, logRunner string) ([]byte, error) {
+	contents := map[string][]byte{}
+	for name, path := range map[string]string{program: binary, "kube-log-runner": logRunner} {
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, nextstep.With(err, "make binary")
 		}
-		if commands[name] != "" {
-			list.relate(binary, common.TypeRelationshipGeneratedFrom, source)
-		}
+		contents[name] = content
+	}
+	binaries, err := inspectAll(options, contents)
+	if err != nil {
+		return nil, err
+	}
+	roots, err := listed([]*debug.Module{&options.Roots}, options.ModuleCache)
+	if err != nil {
+		return nil, err
+	}
+	list := newInventory(options, program+"-"+image.Tag(options.Version)+"-linux-"+options.Architecture)
+	list.relate("DOCUMENT", common.TypeRelationshipDescribe,
+		list.image(options, unpacked{program: program, binaries: contents}, roots[0]))
+	if err := list.contents(options, binaries); err != nil {
+		return nil, err
 	}
 	return list.encode()
+}
+
+// image adds an image. Inside the image, its archive and its id are not known.
+func (l inventory) image(options Options, image unpacked, roots Module) common.ElementID {
+	part := v2_3.Package{
+		PackageName:           image.program + " image",
+		PackageVersion:        options.Version,
+		PackageComment:        "Its time zones are lib/time/zoneinfo.zip of the Go that compiled it.",
+		PrimaryPackagePurpose: "CONTAINER",
+	}
+	if image.archive != nil {
+		part.PackageFileName, part.PackageChecksums = "./"+image.program+".tar", sha256Of(image.archive)
+		part.PackageComment = "Image id " + image.id + ". " + part.PackageComment
+	}
+	contained := l.add("image-"+image.program, part)
+	l.relate(l.module(roots), common.TypeRelationshipDataFileOf, contained)
+	for name := range image.binaries {
+		l.containers[name] = append(l.containers[name], contained)
+	}
+	return contained
+}
+
+// contents adds the binaries, and what they are compiled from.
+func (l inventory) contents(options Options, binaries map[string]Binary) error {
+	source := l.source(options)
+	if err := l.patches(options, source); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(binaries)) {
+		binary := l.binary(options, name, binaries[name])
+		for _, container := range l.containers[name] {
+			l.relate(container, common.TypeRelationshipContains, binary)
+		}
+		if commands[name] != "" {
+			l.relate(binary, common.TypeRelationshipGeneratedFrom, source)
+		}
+	}
+	return nil
 }
 
 // encode sets the document's namespace to a hash of its content, and returns it as JSON.
@@ -172,7 +229,7 @@ func (l inventory) source(options Options) common.ElementID {
 }
 
 // patches adds each file of the series, in order.
-func (l inventory) patches(options Options, bundle, source common.ElementID) error {
+func (l inventory) patches(options Options, source common.ElementID) error {
 	series, err := applied(options)
 	if err != nil {
 		return err
@@ -194,7 +251,6 @@ func (l inventory) patches(options Options, bundle, source common.ElementID) err
 			FileCopyrightText: unknown,
 			FileComment:       fmt.Sprintf("%s (Upstream-Status: %s)", patch.Subject, patch.Trailer("Upstream-Status")),
 		})
-		l.relate(bundle, common.TypeRelationshipContains, id)
 		l.relate(id, common.TypeRelationshipPatchApplied, source)
 	}
 	return nil
@@ -259,9 +315,7 @@ func (l inventory) module(module Module) common.ElementID {
 		PrimaryPackagePurpose:     "LIBRARY",
 		PackageExternalReferences: purl("golang", module.Path, module.Version),
 	}
-	if strings.HasPrefix(module.Origin, "staging/") {
-		part.PackageLicenseDeclared = kubernetesLicence
-	}
+	part.PackageLicenseDeclared = licenceOf(module.Folder)
 	id := l.add("module-"+module.Path+"-"+module.Version, part)
 	if known := l.known[id]; !slices.Contains(strings.Split(known.PackageSourceInfo, "; "), module.Origin) {
 		known.PackageSourceInfo += "; " + module.Origin

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -14,11 +15,15 @@ import (
 	"testing"
 	"time"
 
+	cdx "github.com/CycloneDX/cyclonedx-go"
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	spdxjson "github.com/spdx/tools-golang/json"
 	"github.com/spdx/tools-golang/spdx/v2/common"
 	"github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"github.com/spdx/tools-golang/spdxlib"
+
+	"kube-scheduler-fork/build/image"
 )
 
 // documentOf returns the SBOM of a bundle, decoded and as bytes.
@@ -153,8 +158,8 @@ func TestSBOMSaysWhatIsInTheBundle(t *testing.T) {
 	}
 	for name, origin := range map[string]string{
 		"k8s.io/kubernetes":      "commit " + commit + ", Go module sum " + sum,
-		"example.org/inlined/v2": "Go module in vendor/ of Kubernetes v1.23.17, sum h1:inlined=",
-		"example.org/used":       "Go module in vendor/ of Kubernetes v1.23.17, sum h1:used=",
+		"example.org/inlined/v2": "Go module in vendor/, sum h1:inlined=",
+		"example.org/used":       "Go module in vendor/, sum h1:used=",
 		"k8s.io/staged":          "staging/src/k8s.io/staged of Kubernetes v1.23.17",
 	} {
 		if got := parts[name].PackageSourceInfo; got != origin {
@@ -176,5 +181,82 @@ func TestNamesThatDifferInWhatAnIdentifierCannotHoldStayTwo(t *testing.T) {
 	}
 	if got := list.Packages[0].PackageSourceInfo; got != "here; there" {
 		t.Errorf("one module from two places has the origin %q", got)
+	}
+}
+
+func TestLicenceOf(t *testing.T) {
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := readFile(t, filepath.Join(strings.TrimSpace(string(root)), "LICENSE"))
+	for name, folder := range map[string]map[string]string{
+		"BSD-3-Clause": {"LICENSE": text, "COPYING.txt": text, "PATENTS": "no licence"},
+		unknown:        {"license.md": "ask the author", "license.go": text},
+	} {
+		top := t.TempDir()
+		for file, content := range folder {
+			writeFile(t, filepath.Join(top, file), content)
+		}
+		if got := licenceOf(top); got != name {
+			t.Errorf("the licence is %s, want %s", got, name)
+		}
+	}
+}
+
+// TestDescribeImage checks that the SBOM for a file in an image has what the bundle's has of that image, except what
+// depends on that file.
+func TestDescribeImage(t *testing.T) {
+	options := project(t, "amd64")
+	content, err := DescribeImage(options, image.Scheduler, tool(t, "amd64"), tool(t, "amd64"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var document v2_3.Document
+	if err := spdxjson.ReadInto(bytes.NewReader(content), &document); err != nil {
+		t.Fatal(err)
+	}
+	var part []string
+	for _, line := range want(t, "sbom", "amd64") {
+		if !strings.Contains(line, "TOP") && !regexp.MustCompile(`linux-amd64|extender|kubectl-scheduling|kube-scheduler-swap|Fork`).MatchString(line) {
+			part = append(part, line)
+		}
+	}
+	if diff := cmp.Diff(append([]string{"document DESCRIBES kube-scheduler image V"}, part...), facts(&document), cmpopts.SortSlices(strings.Compare)); diff != "" {
+		t.Errorf("relationships (-want +got):\n%s", diff)
+	}
+	contained := document.Packages[0]
+	if contained.PackageName != "kube-scheduler image" || len(contained.PackageChecksums) > 0 || strings.Contains(contained.PackageComment, "id") {
+		t.Errorf("the image is described by %+v, want nothing that depends on this document", contained)
+	}
+}
+
+func TestCycloneDX(t *testing.T) {
+	options := project(t, "amd64")
+	files, err := assemble(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var bom cdx.BOM
+	if err := cdx.NewBOMDecoder(bytes.NewReader(named(files, "sbom.cdx.json")), cdx.BOMFileFormatJSON).Decode(&bom); err != nil {
+		t.Fatal(err)
+	}
+	document, _ := documentOf(t, options)
+	if got, want := len(*bom.Components)+1, len(document.Packages)+len(document.Files); got != want {
+		t.Errorf("%d components, want %d, as in the SPDX document", got, want)
+	}
+	of := map[string][]string{}
+	for _, one := range *bom.Dependencies {
+		of[one.Ref] = *one.Dependencies
+	}
+	for whole, part := range map[string]string{
+		bom.Metadata.Component.BOMRef: "image-kube-scheduler",
+		"image-kube-scheduler":        "binary-kube-scheduler",
+		"binary-kube-scheduler":       "module-example.org-used-v1.0.0-incompatible",
+		"kubernetes-source":           "patch-0100-one.patch",
+	} {
+		if !slices.Contains(of[whole], part) {
+			t.Errorf("%s depends on %v, want %s too", whole, of[whole], part)
+		}
 	}
 }

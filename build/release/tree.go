@@ -141,7 +141,7 @@ func (t *tree) moduleOf(imported goPackage) (Module, error) {
 	}
 	module := Module{
 		Path: listed.Path, Version: listed.Version, Folder: filepath.Join(t.folder, "vendor", listed.Path),
-		Origin: "Go module in vendor/ of Kubernetes " + t.version,
+		Origin: "Go module in vendor/",
 	}
 	if listed.Replace != nil {
 		module.Path, module.Version = listed.Replace.Path, listed.Replace.Version

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -11,11 +12,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"kube-scheduler-fork/build/image"
+	"kube-scheduler-fork/build/release"
 )
 
 func imageCommand() *cobra.Command {
 	var (
 		options           image.Options
+		facts             release.Options
 		binaries, output  string
 		registry          string
 		created           int64
@@ -27,12 +30,24 @@ func imageCommand() *cobra.Command {
 		Short: "Assemble image archives, and one OCI layout with all of them, without a container engine",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
-			options.Created = time.Unix(created, 0).UTC()
+			folder, err := os.MkdirTemp("", "image-*")
+			if err != nil {
+				return err
+			}
+			defer os.RemoveAll(folder)
+			if err := complete(&facts, folder); err != nil {
+				return err
+			}
+			facts.Created = time.Unix(created, 0).UTC()
+			options.Version, options.Commit, options.Created = facts.Version, facts.Commit, facts.Created
 			var images []v1.Image
 			for _, architecture := range architectures {
-				options.Architecture = architecture
+				options.Architecture, facts.Architecture = architecture, architecture
 				options.Binary = filepath.Join(binaries, architecture, options.Program)
 				options.LogRunner = filepath.Join(binaries, architecture, "kube-log-runner")
+				if options.SBOM, err = release.DescribeImage(facts, options.Program, options.Binary, options.LogRunner); err != nil {
+					return err
+				}
 				made, err := image.New(options)
 				if err != nil {
 					return err
@@ -62,22 +77,17 @@ func imageCommand() *cobra.Command {
 			return nil
 		},
 	}
+	contentFlags(command, &facts)
 	flags := command.Flags()
 	flags.StringVar(&options.Program, "program", image.Scheduler, "kube-scheduler or scheduler-extender")
 	flags.StringVar(&binaries, "binaries", "", "directory with a subdirectory of binaries for each architecture")
 	flags.StringVar(&output, "output", "", "output directory")
 	flags.StringVar(&options.Zoneinfo, "zoneinfo", "", "Go's lib/time/zoneinfo.zip")
-	flags.StringVar(&options.Version, "version", "", "version that the program prints for --version")
-	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
 	flags.StringVar(&registry, "registry", "", "add image names with this registry")
 	flags.Int64Var(&created, "created", 0, "creation time of the image, in seconds since 1970")
 	flags.StringSliceVar(&architectures, "architectures", nil, "amd64, arm64")
 	flags.BoolVar(&oci, "oci", false, "write an OCI layout too")
-	for _, flag := range []string{"binaries", "output", "zoneinfo", "version", "commit", "created", "architectures"} {
-		if err := command.MarkFlagRequired(flag); err != nil {
-			panic(err)
-		}
-	}
+	require(command, "binaries", "output", "zoneinfo", "created", "architectures")
 	return command
 }
 

@@ -22,7 +22,7 @@ func releaseCommand() *cobra.Command {
 	)
 	command := &cobra.Command{
 		Use:   "release",
-		Short: "Make the release bundle of one architecture, with its SBOM",
+		Short: "Make the release bundle of one architecture, with its SBOMs",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, arguments []string) error {
 			options.Created = time.Unix(created, 0).UTC()
@@ -31,7 +31,7 @@ func releaseCommand() *cobra.Command {
 				return err
 			}
 			defer os.RemoveAll(folder)
-			if options.Modules, err = wantedFile(options.Modules, folder); err != nil {
+			if err := complete(&options, folder); err != nil {
 				return err
 			}
 			modules, err := source.ReadModules(options.Modules)
@@ -42,46 +42,61 @@ func releaseCommand() *cobra.Command {
 			if err := source.WriteCRDs(command.Context(), modules, options.CRDs); err != nil {
 				return err
 			}
-			if options.Roots, err = release.RootsModule(); err != nil {
-				return err
-			}
-			bundle, document, err := release.Write(output, options)
+			written, err := release.Write(output, options)
 			if err != nil {
 				return err
 			}
-			for _, path := range []string{bundle, document} {
+			for _, path := range written {
 				fmt.Fprintf(command.OutOrStdout(), "release: %s\n", path)
 			}
 			return nil
 		},
 	}
 	flags := command.Flags()
+	contentFlags(command, &options)
 	flags.StringVar(&output, "output", "", "output directory")
 	flags.StringVar(&options.Architecture, "architecture", "", "amd64 or arm64")
-	flags.StringVar(&options.Version, "version", "", "version that kube-scheduler --version prints")
-	flags.StringVar(&options.Kubernetes, "kubernetes", "", "upstream's tag")
-	flags.StringVar(&options.Sum, "sum", "", "the h1: sum of the module k8s.io/kubernetes")
-	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
 	flags.Int64Var(&created, "created", 0, "modification time of the files in the bundle, in seconds since 1970")
 	flags.StringVar(&options.Image, "image", "", "the image archive")
 	flags.StringVar(&options.Extender, "extender-image", "", "the image archive of scheduler-extender")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
 	flags.StringVar(&options.Kubectl, "kubectl", "", "the binary of kubectl-scheduling")
-	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
-	flags.StringVar(&options.ModuleCache, "module-cache", "", "the module cache (go env GOMODCACHE)")
 	flags.StringVar(&options.GoRoot, "go-root", "", "the GOROOT of the Go that compiled the binaries (go env GOROOT)")
 	flags.StringVar(&options.Project, "project", "", "the directory with manifests/, docs/ and README.md")
-	flags.StringVar(&options.Patches, "patches", "", "the directory of the patch series")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the upstream.version file")
-	flags.StringVar(&options.Modules, "modules", "", "the modules.yaml file")
 	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "the patch with what --modules adds to the tree")
-	for _, flag := range []string{
-		"output", "architecture", "version", "kubernetes", "sum", "created", "image", "extender-image", "swap", "kubectl", "tree", "module-cache",
-		"go-root", "project", "patches", "upstream-version", "modules",
-	} {
+	require(command, "output", "architecture", "created", "image", "extender-image", "swap", "kubectl", "go-root", "project", "upstream-version")
+	return command
+}
+
+// contentFlags adds the flags for the facts in an SBOM.
+func contentFlags(command *cobra.Command, options *release.Options) {
+	flags := command.Flags()
+	flags.StringVar(&options.Version, "version", "", "version that kube-scheduler --version prints")
+	flags.StringVar(&options.Kubernetes, "kubernetes", "", "upstream's tag")
+	flags.StringVar(&options.Sum, "sum", "", "the h1: sum of the module k8s.io/kubernetes")
+	flags.StringVar(&options.Commit, "commit", "", "upstream's commit")
+	flags.StringVar(&options.Tree, "tree", "", "the tree of Kubernetes that the image was made from")
+	flags.StringVar(&options.ModuleCache, "module-cache", "", "the module cache (go env GOMODCACHE)")
+	flags.StringVar(&options.Patches, "patches", "", "the directory of the patch series")
+	flags.StringVar(&options.Modules, "modules", "", "the modules.yaml file")
+	require(command, "version", "kubernetes", "sum", "tree", "module-cache", "patches", "modules")
+}
+
+// complete sets the modules that MODULES selects, as a file in a temporary directory, and the module of the certificate
+// authorities.
+func complete(options *release.Options, folder string) (err error) {
+	if options.Modules, err = wantedFile(options.Modules, folder); err != nil {
+		return err
+	}
+	options.Roots, err = release.RootsModule()
+	return err
+}
+
+func require(command *cobra.Command, flags ...string) {
+	for _, flag := range flags {
 		if err := command.MarkFlagRequired(flag); err != nil {
 			panic(err)
 		}
 	}
-	return command
 }
