@@ -31,6 +31,9 @@ export DOWNLOADS ?=
 export PLATFORMS ?=
 # Your registry and project, such as registry.example.com/team: another name in the archive, and the target of `make push`.
 export REGISTRY ?=
+# For `make release`: the file of an SSH key that signs it. For `make rebuild-check`: a release bundle.
+export SIGN_KEY ?=
+export BUNDLE ?=
 # The number of nodes: by default 5 for `make run`, 500 for `make bench-cluster`, 5,000 for `make bench`, `make soak`
 # and `make measure-plugins`; and the pods and the configuration of `make run`.
 export NODES ?=
@@ -73,8 +76,12 @@ extender-image: binary ## Build the image archive of scheduler-extender: _output
 	@ARCHES=$(ARCH) bash scripts/extender-image.sh
 
 .PHONY: release
-release: image extender-image ## Build the release bundle: images, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM
+release: image extender-image ## Build the release bundle: images, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM (SIGN_KEY=)
 	@ARCHES=$(ARCH) bash scripts/release.sh
+
+.PHONY: rebuild-check
+rebuild-check: ## Build the image of a release bundle again, and compare the bytes: make rebuild-check BUNDLE=….tar.gz
+	@bash scripts/rebuild-check.sh
 
 .PHONY: kubectl-plugin
 kubectl-plugin: ## Build kubectl-scheduling for macOS, Windows and Linux, and its krew manifest; DOWNLOADS=https://… is where users get it

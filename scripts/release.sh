@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Builds the release bundle: the image archives, kube-scheduler-swap, kubectl-scheduling, manifests, the
-# CustomResourceDefinitions that plugins need, patches, all pages, an SBOM, the licences of all linked modules, and
-# checksums.
+# CustomResourceDefinitions that plugins need, patches, all pages, SBOMs, the licences of all linked modules, and
+# checksums, signed if there is a key.
 #
 # Inputs: the image archives of build-image.sh and extender-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
-#   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES.
-# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json, .cdx.json), SHA256SUMS
-#   over all bundles of the version; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
+#   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES; SIGN_KEY (an
+#   SSH key for ssh-keygen).
+# Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json, .cdx.json), the
+#   provenance (.intoto.json), SHA256SUMS over all bundles of the version, with SIGN_KEY SHA256SUMS.sig; both programs in _output/bin/linux/<arch>/. Exit: 0 made or up to date; 1 not.
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
@@ -20,6 +21,10 @@ build=$(build_tool kube-scheduler-build)
 version=$(recorded_version "$build") || exit
 mapfile -t contents < <(contents "$version")
 mkdir -p "$RELEASE"
+[[ -z ${SIGN_KEY:-} || -r $SIGN_KEY ]] || fail "SIGN_KEY=$SIGN_KEY cannot be read" "make release SIGN_KEY=… with the file of an SSH key, or without SIGN_KEY"
+# The commit says what was built only if no file differs from it.
+commit=$(git -C "$ROOT" rev-parse --verify --quiet HEAD || true)
+[[ -z $(git -C "$ROOT" status --porcelain 2>&1) ]] || commit=
 modules_patch=$OUTPUT/0000-modules.patch
 export_modules "$modules_patch"
 [[ -f $modules_patch ]] || modules_patch=
@@ -39,14 +44,16 @@ for arch in "${arches[@]}"; do
     compile_tool . "$name" "$arch" "$version"
   done
   name=kube-scheduler-${version/+/_}-linux-$arch
-  outputs=("$name.tar.gz" "$name.spdx.json" "$name.cdx.json")
+  outputs=("$name.tar.gz" "$name.spdx.json" "$name.cdx.json" "$name.intoto.json")
   inputs="version $version
+commit $commit
+signed $([[ -z ${SIGN_KEY:-} ]] || sha256sum < "$SIGN_KEY")
 time $(recorded "base.$VERSION.time")
 $(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
 $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
-  if up_to_date "$stamp" "$inputs" "${outputs[@]}" &&
+  if up_to_date "$stamp" "$inputs" "${outputs[@]}" && [[ -z ${SIGN_KEY:-} || -f $RELEASE/SHA256SUMS.sig ]] &&
     [[ $(grep -sF -- "-linux-$arch." "$RELEASE/SHA256SUMS") == "$(stamped_sums "$stamp")" ]]; then
     say "release: $RELEASE/$name.tar.gz is up to date: skipped"
     continue
@@ -54,6 +61,7 @@ $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHE
   "$build" release "${contents[@]}" --output "$RELEASE" --architecture "$arch" \
     --image "$image" --extender-image "$extender" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
     --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --go-root "$(go env GOROOT)" \
-    --project "$ROOT" --upstream-version "$UPSTREAM_VERSION_FILE" --modules-patch "$modules_patch" || exit
+    --project "$ROOT" --upstream-version "$UPSTREAM_VERSION_FILE" --modules-patch "$modules_patch" \
+    --project-commit "$commit" --sign-key "${SIGN_KEY:-}" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"
 done

@@ -22,6 +22,7 @@ import (
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
 	"kube-scheduler-fork/build/patches"
+	"kube-scheduler-fork/build/signature"
 	"kube-scheduler-fork/build/source"
 )
 
@@ -35,7 +36,9 @@ const (
 	// The suffixes by which scanners recognize an SBOM.
 	spdxSuffix      = ".spdx.json"
 	cycloneDXSuffix = ".cdx.json"
-	sumsName        = "SHA256SUMS"
+	// in-toto's tools recognize a statement by this one.
+	provenanceSuffix = ".intoto.json"
+	sumsName         = signature.Sums
 	// Its name sorts before the rest of the series.
 	modulesPatchName = "0000-modules.patch"
 )

@@ -20,9 +20,9 @@ import (
 // licenceForm matches the names of files with licences.
 var licenceForm = regexp.MustCompile(`(?i)^(licen[cs]e|copying|copyright|notice|patents)([-._].*)?$`)
 
-// licences returns the licences of Go, of Kubernetes, and of each module in the binaries and in the image, including
-// those of code that a module has copied. They are at licenses/<module>@<version>/.
-func licences(options Options, binaries map[string]Binary, roots Module) ([]file, error) {
+// licences returns the licences of Go, of Kubernetes, and of each module, including those of code that a module has
+// copied. They are at licenses/<module>@<version>/.
+func licences(options Options, modules []Module) ([]file, error) {
 	texts := map[string][]byte{}
 	upstream := kubernetes + "@" + options.Kubernetes
 	if err := addLicences(texts, "go", options.GoRoot, false); err != nil {
@@ -34,10 +34,6 @@ func licences(options Options, binaries map[string]Binary, roots Module) ([]file
 	thirdParty := filepath.Join(options.Tree, "third_party")
 	if err := addLicences(texts, upstream+"/third_party", thirdParty, true); err != nil {
 		return nil, err
-	}
-	modules := []Module{roots}
-	for _, name := range slices.Sorted(maps.Keys(binaries)) {
-		modules = append(modules, binaries[name].Modules...)
 	}
 	for _, module := range modules {
 		if err := addLicences(texts, module.Path+"@"+module.Version, module.Folder, true); err != nil {

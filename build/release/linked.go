@@ -20,7 +20,9 @@ import (
 type Module struct {
 	// Path and Version are the module's own; for a replaced module, those of the replacement.
 	Path, Version string
-	// Origin says where its source came from, with its h1: sum if known; it does not end with a full stop.
+	// Sum is its h1: sum, or empty for a module in upstream's tree.
+	Sum string
+	// Origin says where its source came from; it does not end with a full stop.
 	Origin string
 	// Folder is the directory of its source on this machine.
 	Folder string
@@ -78,10 +80,7 @@ func listed(dependencies []*debug.Module, moduleCache string) ([]Module, error) 
 		if dependency.Replace != nil {
 			dependency = dependency.Replace
 		}
-		module := Module{Path: dependency.Path, Version: dependency.Version, Origin: "Go module"}
-		if dependency.Sum != "" {
-			module.Origin += ", sum " + dependency.Sum
-		}
+		module := Module{Path: dependency.Path, Version: dependency.Version, Sum: dependency.Sum, Origin: "Go module"}
 		folder, err := gomodule.EscapePath(module.Path)
 		if err != nil {
 			return nil, nextstep.With(err, "replace it with a published module in build/go.mod, then make release")

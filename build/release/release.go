@@ -22,6 +22,7 @@ import (
 
 	"kube-scheduler-fork/build/image"
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/signature"
 )
 
 // Options are the inputs of a bundle.
@@ -51,6 +52,10 @@ type Options struct {
 	CRDs string
 	// Roots is the module that the certificate authorities in the image come from.
 	Roots debug.Module
+	// ProjectCommit is this project's commit, or empty if its files are not as committed.
+	ProjectCommit string
+	// SignKey is the file of the SSH key that signs the release, or empty.
+	SignKey string
 }
 
 // tools returns the paths of the programs next to the image, by name.
@@ -88,10 +93,11 @@ func RootsModule() (debug.Module, error) {
 		"build it with make release")
 }
 
-// Write writes a bundle and copies of its SBOMs to a directory, and returns their paths, the bundle's first. It updates
-// the directory's SHA256SUMS last, so a file that is not listed there, or has another sum, is incomplete.
+// Write writes a bundle, copies of its SBOMs and its provenance to a directory, and returns their paths, the bundle's
+// first. It updates the directory's SHA256SUMS last, so a file that is not listed there, or has another sum, is
+// incomplete; and then signs it.
 func Write(folder string, options Options) ([]string, error) {
-	contents, err := assemble(options)
+	contents, modules, err := assemble(options)
 	if err != nil {
 		return nil, err
 	}
@@ -105,6 +111,16 @@ func Write(folder string, options Options) ([]string, error) {
 		{name: name + spdxSuffix, content: named(contents, "sbom"+spdxSuffix)},
 		{name: name + cycloneDXSuffix, content: named(contents, "sbom"+cycloneDXSuffix)},
 	}
+	subjects := slices.Clone(files)
+	for program := range options.archives() {
+		subjects = append(subjects, file{name: program + ".tar", content: named(contents, program+".tar")})
+	}
+	slices.SortFunc(subjects, byName)
+	statement, err := provenance(options, subjects, modules)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, file{name: name + provenanceSuffix, content: statement})
 	var names, lines, paths []string
 	for _, file := range files {
 		names, paths = append(names, file.name), append(paths, filepath.Join(folder, file.name))
@@ -116,6 +132,10 @@ func Write(folder string, options Options) ([]string, error) {
 	if err := removeLeftovers(folder); err != nil {
 		return nil, err
 	}
+	signed := filepath.Join(folder, signature.Signature)
+	if err := os.Remove(signed); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
 	if err := listSums(folder, options.Version, names, nil); err != nil {
 		return nil, err
 	}
@@ -124,7 +144,18 @@ func Write(folder string, options Options) ([]string, error) {
 			return nil, err
 		}
 	}
-	return paths, listSums(folder, options.Version, names, lines)
+	if err := listSums(folder, options.Version, names, lines); err != nil || options.SignKey == "" {
+		return paths, err
+	}
+	sums, err := os.ReadFile(filepath.Join(folder, sumsName))
+	if err != nil {
+		return nil, err
+	}
+	text, err := signature.Sign(options.SignKey, sums)
+	if err != nil {
+		return nil, err
+	}
+	return append(paths, signed), replaceFile(signed, text)
 }
 
 // removeLeftovers deletes temporary files of interrupted runs.
@@ -141,18 +172,19 @@ func removeLeftovers(folder string) error {
 	return nil
 }
 
-// assemble returns all files of a bundle, sorted by name; SHA256SUMS lists the others.
-func assemble(options Options) ([]file, error) {
+// assemble returns all files of a bundle, sorted by name, and the modules in its binaries and images; SHA256SUMS lists
+// the others, and is signed if there is a key.
+func assemble(options Options) ([]file, []Module, error) {
 	files, err := gather(options)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var images []unpacked
 	contents := map[string][]byte{}
 	for _, program := range slices.Sorted(maps.Keys(options.archives())) {
 		found, err := unpack(options, program)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		found.archive = named(files, program+".tar")
 		images = append(images, found)
@@ -163,34 +195,47 @@ func assemble(options Options) ([]file, error) {
 	}
 	binaries, err := inspectAll(options, contents)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	roots, err := listed([]*debug.Module{&options.Roots}, options.ModuleCache)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	texts, err := licences(options, binaries, roots[0])
+	modules := slices.Clone(roots)
+	for _, binary := range binaries {
+		modules = append(modules, binary.Modules...)
+	}
+	slices.SortFunc(modules, byPath)
+	modules = slices.CompactFunc(modules, func(a, b Module) bool { return a.Path == b.Path && a.Version == b.Version && a.Sum == b.Sum })
+	texts, err := licences(options, modules)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files = append(files, texts...)
 	inventory, err := describe(options, images, binaries, roots[0])
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	spdx, err := inventory.encode()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	cycloneDX, err := inventory.cycloneDX()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	files = append(files, file{"sbom" + spdxSuffix, 0o644, spdx}, file{"sbom" + cycloneDXSuffix, 0o644, cycloneDX})
 	slices.SortFunc(files, byName)
 	files = append(files, file{sumsName, 0o644, sumsOf(files)})
+	if options.SignKey != "" {
+		text, err := signature.Sign(options.SignKey, named(files, sumsName))
+		if err != nil {
+			return nil, nil, err
+		}
+		files = append(files, file{signature.Signature, 0o644, text})
+	}
 	slices.SortFunc(files, byName)
-	return files, nil
+	return files, modules, nil
 }
 
 func byName(a, b file) int { return strings.Compare(a.name, b.name) }

@@ -144,7 +144,7 @@ func project(t *testing.T, architecture string) Options {
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
 		ModulesPatch: filepath.Join(folder, "modules.patch"), CRDs: filepath.Join(folder, "crds"),
-		Roots: debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:roots="},
+		Roots: debug.Module{Path: "golang.org/x/crypto/x509roots/fallback", Version: "v0.1.0", Sum: "h1:IWQr43WXjSLO/u5PP0+mDra2K1bhpapM6W+LXjbOYaw="},
 	}
 	for program, archive := range options.archives() {
 		made, err := image.New(image.Options{
@@ -212,8 +212,8 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 	mustWrite(t, second, again)
 	syscall.Umask(before)
 	want, got := read(t, first), read(t, second)
-	if len(want) != 4 {
-		t.Errorf("%d files were written, not bundle, two SBOMs and SHA256SUMS", len(want))
+	if len(want) != 5 {
+		t.Errorf("%d files were written, not bundle, two SBOMs, provenance and SHA256SUMS", len(want))
 	}
 	for name := range want {
 		if want[name] != got[name] {
@@ -227,7 +227,7 @@ func TestWriteGivesTheSameBytes(t *testing.T) {
 
 	// Often enough to detect a random order of four binaries.
 	for range 8 {
-		files, err := assemble(options)
+		files, _, err := assemble(options)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -327,12 +327,12 @@ func TestBundle(t *testing.T) {
 
 func TestBundleOfAnotherRelease(t *testing.T) {
 	options := project(t, "amd64")
-	options.Kubernetes, options.Sum, options.Commit = "v1.23.1", "h1:other=", ""
+	options.Kubernetes, options.Sum, options.Commit = "v1.23.1", "h1:2GZ1TzO1K+ZDg8W2EbXmMlRx2YLRnZqG5uCJ0KJFw1k=", ""
 	bundle, _ := mustWrite(t, t.TempDir(), options)
 	_, contents := headers(t, bundle)
 	got := contents[Name(version, "amd64")+"/upstream.version"]
 	want := "# The release and Go that this bundle was built from. The project pins another release.\n" +
-		"KUBERNETES_VERSION=v1.23.1\nKUBERNETES_SUM=h1:other=\nGO_VERSION=go1.27.4\n"
+		"KUBERNETES_VERSION=v1.23.1\nKUBERNETES_SUM=h1:2GZ1TzO1K+ZDg8W2EbXmMlRx2YLRnZqG5uCJ0KJFw1k=\nGO_VERSION=go1.27.4\n"
 	if got != want {
 		t.Errorf("upstream.version is\n%s\nwant\n%s", got, want)
 	}
@@ -350,8 +350,8 @@ func check(t *testing.T, folder string) (int, error) {
 func TestSumsAreWhatSha256sumReads(t *testing.T) {
 	folder := t.TempDir()
 	bundle, _ := mustWrite(t, folder, project(t, "amd64"))
-	if files, err := check(t, folder); err != nil || files != 3 {
-		t.Errorf("next to the bundle %d files match SHA256SUMS (%v), want bundle and SBOMs", files, err)
+	if files, err := check(t, folder); err != nil || files != 4 {
+		t.Errorf("next to the bundle %d files match SHA256SUMS (%v), want bundle, SBOMs and provenance", files, err)
 	}
 	unpacked := t.TempDir()
 	if output, err := exec.Command("tar", "-xzf", bundle, "-C", unpacked).CombinedOutput(); err != nil {
@@ -382,8 +382,8 @@ func TestBundlesOfBothArchitecturesAreListedTogether(t *testing.T) {
 	// A bundle with other inputs replaces the sum of its predecessor, and keeps that of the other bundle.
 	amd64.Created = amd64.Created.Add(time.Second)
 	mustWrite(t, folder, amd64)
-	if files, err := check(t, folder); err != nil || files != 6 {
-		t.Errorf("%d files match SHA256SUMS (%v), want 6", files, err)
+	if files, err := check(t, folder); err != nil || files != 8 {
+		t.Errorf("%d files match SHA256SUMS (%v), want 8", files, err)
 	}
 	// A damaged file must not get a new sum, and a file of another version must not stay listed.
 	bundle := filepath.Join(folder, Name(version, "arm64")+".tar.gz")
@@ -465,7 +465,7 @@ func TestWriteRefuses(t *testing.T) {
 			}
 		}, "not a regular file"},
 		{"a module that is not in the cache", func(t *testing.T, options *Options) { options.ModuleCache = t.TempDir() },
-			"the licence of golang.org/x/"},
+			"the licence of example.org/Fork@v1.2.3"},
 		{"a module without a licence", func(t *testing.T, options *Options) {
 			options.ModuleCache = t.TempDir()
 			writeFile(t, filepath.Join(options.ModuleCache, "golang.org/x/crypto/x509roots/fallback@v0.1.0/LICENSE"), "roots\n")

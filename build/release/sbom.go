@@ -307,18 +307,22 @@ func (l inventory) binary(options Options, name string, binary Binary) common.El
 // module adds a Go module. The same version from two origins, such as a staging directory of Kubernetes and the
 // published module, is one package.
 func (l inventory) module(module Module) common.ElementID {
+	origin := module.Origin
+	if module.Sum != "" {
+		origin += ", sum " + module.Sum
+	}
 	part := v2_3.Package{
 		PackageName:               module.Path,
 		PackageVersion:            module.Version,
 		PackageDownloadLocation:   downloadLocation(module),
-		PackageSourceInfo:         module.Origin,
+		PackageSourceInfo:         origin,
 		PrimaryPackagePurpose:     "LIBRARY",
 		PackageExternalReferences: purl("golang", module.Path, module.Version),
 	}
 	part.PackageLicenseDeclared = licenceOf(module.Folder)
 	id := l.add("module-"+module.Path+"-"+module.Version, part)
-	if known := l.known[id]; !slices.Contains(strings.Split(known.PackageSourceInfo, "; "), module.Origin) {
-		known.PackageSourceInfo += "; " + module.Origin
+	if known := l.known[id]; !slices.Contains(strings.Split(known.PackageSourceInfo, "; "), origin) {
+		known.PackageSourceInfo += "; " + origin
 	}
 	return id
 }
@@ -333,8 +337,15 @@ func downloadLocation(module Module) string {
 	return "https://proxy.golang.org/" + escaped + "/@v/" + version + ".zip"
 }
 
-// purl returns a package URL. It lower-cases the names of Go modules.
+// purl returns a package URL as an external reference.
 func purl(kind, name, version string) []*v2_3.PackageExternalReference {
+	return []*v2_3.PackageExternalReference{{
+		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: locator(kind, name, version),
+	}}
+}
+
+// locator returns a package URL. It lower-cases the names of Go modules.
+func locator(kind, name, version string) string {
 	if kind == "golang" {
 		name = strings.ToLower(name)
 	}
@@ -346,9 +357,7 @@ func purl(kind, name, version string) []*v2_3.PackageExternalReference {
 	if version != "" {
 		locator += "@" + url.QueryEscape(version)
 	}
-	return []*v2_3.PackageExternalReference{{
-		Category: common.CategoryPackageManager, RefType: common.TypePackageManagerPURL, Locator: locator,
-	}}
+	return locator
 }
 
 // cpe returns a product's CPE, its name in advisories.

@@ -146,9 +146,7 @@ func (t *tree) moduleOf(imported goPackage) (Module, error) {
 	if listed.Replace != nil {
 		module.Path, module.Version = listed.Replace.Path, listed.Replace.Version
 	}
-	if sum := t.sums[module.Path+" "+module.Version]; sum != "" {
-		module.Origin += ", sum " + sum
-	}
+	module.Sum = t.sums[module.Path+" "+module.Version]
 	return module, nil
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"kube-scheduler-fork/build/nextstep"
+	"kube-scheduler-fork/build/signature"
 )
 
 // schedulerInImage is the path of the scheduler in the image.
@@ -87,6 +88,18 @@ func openArchive(file string) (*archive, error) {
 		}
 	}
 	return a, nil
+}
+
+// verifySignature returns an error for an archive without a good signature by the request's key.
+func verifySignature(request Request) error {
+	if request.Archive == "" {
+		return nextstep.With(errors.New("--verify-key is given without --archive: an image in the container runtime has no signature"),
+			"add --archive kube-scheduler.tar, or leave out --verify-key")
+	}
+	if err := refuseSpecial(request.Archive); err != nil {
+		return fmt.Errorf("the image archive: %w", err)
+	}
+	return signature.Verify(request.VerifyKey, request.Archive)
 }
 
 // digestName matches a file name that is the SHA-256 sum of the

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
+	"k8s.io/client-go/kubernetes/fake"
 )
 
 // archiveWith writes the archive of an image with files, and returns its path.
@@ -132,5 +133,28 @@ func TestAnImageWithoutASchedulerIsRefused(t *testing.T) {
 	}
 	if err := found.unpack(t.TempDir()); err == nil || !strings.Contains(err.Error(), "has no /"+schedulerInImage) {
 		t.Errorf("%v", err)
+	}
+}
+
+func TestAnUnsignedArchiveIsRefused(t *testing.T) {
+	key := put(t, filepath.Join(t.TempDir(), "release.pub"), "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJKzJ3Yk1fWmM0VJ1bn5HcWk0l9k2yhmnHLdlbsL1rkQ\n")
+	archive := archiveWith(t, map[string]string{schedulerInImage: "x"})
+	put(t, filepath.Join(filepath.Dir(archive), "SHA256SUMS"), "")
+	for want, request := range map[string]Request{
+		archive + " is not signed":            {Archive: archive, VerifyKey: key},
+		"--verify-key is given without":       {VerifyKey: key},
+		"--verify-key is given without --arc": {VerifyKey: key, Image: "ours:1"},
+	} {
+		tool := toolFor(t, stock)
+		tool.runtime, tool.cluster = &runtime{images: noImages{}}, &cluster{client: fake.NewSimpleClientset()}
+		findings, err := tool.Check(t.Context(), request)
+		var found strings.Builder
+		findings.Write(&found)
+		if err != nil || !strings.Contains(found.String(), want) {
+			t.Errorf("check: %v, want %q in:\n%s", err, want, found.String())
+		}
+		if err := tool.Install(t.Context(), request); err == nil || !strings.Contains(err.Error(), want) || get(t, tool.manifest) != stock {
+			t.Errorf("install: %v, want %q, and the manifest as before", err, want)
+		}
 	}
 }

@@ -21,6 +21,8 @@ import (
 type Request struct {
 	// Archive is an image archive to load. Image is the name of an image that the runtime already has.
 	Archive, Image string
+	// VerifyKey is the file of the SSH public key by which the archive must be signed, or empty.
+	VerifyKey string
 	// Config is the path of a KubeSchedulerConfiguration.
 	Config string
 	// Mounts are directories that the scheduler's container gets, read-only and at the same paths. NoMount alone means
@@ -63,6 +65,11 @@ type plan struct {
 func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	if request.Archive != "" && request.Image != "" {
 		return nil, nextstep.With(errors.New("both --archive and --image are given"), "leave out one of them")
+	}
+	if request.VerifyKey != "" {
+		if err := verifySignature(request); err != nil {
+			return nil, err
+		}
 	}
 	p := &plan{}
 	var err error

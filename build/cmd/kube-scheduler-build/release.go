@@ -49,6 +49,9 @@ func releaseCommand() *cobra.Command {
 			for _, path := range written {
 				fmt.Fprintf(command.OutOrStdout(), "release: %s\n", path)
 			}
+			if options.SignKey == "" {
+				fmt.Fprintln(command.OutOrStdout(), "release: not signed; make release SIGN_KEY=~/.ssh/id_ed25519 signs it with that key")
+			}
 			return nil
 		},
 	}
@@ -64,6 +67,8 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.GoRoot, "go-root", "", "the GOROOT of the Go that compiled the binaries (go env GOROOT)")
 	flags.StringVar(&options.Project, "project", "", "the directory with manifests/, docs/ and README.md")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the upstream.version file")
+	flags.StringVar(&options.ProjectCommit, "project-commit", "", "the commit of --project, if its files are as committed")
+	flags.StringVar(&options.SignKey, "sign-key", "", "the SSH key that signs the release")
 	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "the patch with what --modules adds to the tree")
 	require(command, "output", "architecture", "created", "image", "extender-image", "swap", "kubectl", "go-root", "project", "upstream-version")
 	return command

@@ -116,6 +116,7 @@ func unlessEnded(ctx context.Context, while time.Duration, work func() error) er
 func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags := command.Flags()
 	flags.StringVar(&request.Archive, "archive", "", "image archive to load: kube-scheduler.tar")
+	flags.StringVar(&request.VerifyKey, "verify-key", "", "SSH public key: refuse an archive that is not listed in a SHA256SUMS that this key has signed")
 	flags.StringVar(&request.Image, "image", "", "name of an image that is already loaded (default: the image of the current swap)")
 	flags.StringVar(&request.Config, "config", "", "KubeSchedulerConfiguration (default: that of the current swap; without one, the scheduler's own defaults)")
 	flags.StringSliceVar(&request.Mounts, "mount", nil,
