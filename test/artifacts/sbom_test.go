@@ -4,7 +4,10 @@ package artifacts
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -121,5 +124,55 @@ func TestCycloneDXFollowsItsSchema(t *testing.T) {
 	var bom cdx.BOM
 	if err := cdx.NewBOMDecoder(bytes.NewReader(content), cdx.BOMFileFormatJSON).Decode(&bom); err != nil || len(*bom.Components) < 150 {
 		t.Errorf("CycloneDX' library reads %d components (%v), want modules and patches", len(*bom.Components), err)
+	}
+}
+
+// TestProvenanceNamesEveryMaterial checks the statement of the release: the image's sum, and each module and each patch
+// that the SBOM lists.
+func TestProvenanceNamesEveryMaterial(t *testing.T) {
+	var statement struct {
+		Subject []struct {
+			Name   string
+			Digest map[string]string
+		}
+		Predicate struct {
+			BuildDefinition struct {
+				ResolvedDependencies []struct {
+					Name   string
+					Digest map[string]string
+				}
+			}
+		}
+	}
+	var document struct {
+		Packages []struct{ Name, VersionInfo, SourceInfo string }
+		Files    []struct{ FileName string }
+	}
+	if err := errors.Join(json.Unmarshal(released(t, ".intoto.json"), &statement), json.Unmarshal(released(t, ".spdx.json"), &document)); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]bool{}
+	for _, subject := range statement.Subject {
+		found[subject.Name+" "+subject.Digest["sha256"]] = true
+	}
+	if image := fmt.Sprintf("kube-scheduler.tar %x", sha256.Sum256(content)); !found[image] {
+		t.Errorf("no subject %s in %v", image, statement.Subject)
+	}
+	for _, material := range statement.Predicate.BuildDefinition.ResolvedDependencies {
+		found[material.Name] = len(material.Digest) > 0
+	}
+	for _, file := range document.Files {
+		if !found[strings.TrimPrefix(file.FileName, "./")] {
+			t.Errorf("no material %s", file.FileName)
+		}
+	}
+	for _, part := range document.Packages {
+		if strings.Contains(part.SourceInfo, "sum h1:") && !found[part.Name+"@"+part.VersionInfo] {
+			t.Errorf("no material %s@%s", part.Name, part.VersionInfo)
+		}
 	}
 }

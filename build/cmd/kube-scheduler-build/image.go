@@ -91,6 +91,26 @@ func imageCommand() *cobra.Command {
 	return command
 }
 
+func compareCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "compare VERSION ARCHITECTURE ARCHIVE ARCHIVE",
+		Short: "Compare the images of two archives, and name the first file that differs, and why",
+		Args:  cobra.ExactArgs(4),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			names, err := image.Names(image.Scheduler, arguments[0], arguments[1], "")
+			if err != nil {
+				return err
+			}
+			digest, err := image.Compare(names[0], arguments[2], arguments[3])
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(command.OutOrStdout(), "rebuild-check: the same bytes: image %s\n", digest)
+			return nil
+		},
+	}
+}
+
 func pushCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "push LAYOUT REGISTRY",

@@ -30,7 +30,7 @@ func main() {
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
-	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), modulesCommand(), imageCommand(), pushCommand(), releaseCommand(), newPluginCommand(), vulncheckCommand())
+	root.AddCommand(sourceCommand(), patchesCommand(), versionCommand(), modulesCommand(), imageCommand(), compareCommand(), pushCommand(), releaseCommand(), newPluginCommand(), vulncheckCommand())
 	if err := root.ExecuteContext(ctx); err != nil {
 		nextstep.Print(os.Stderr, err, "fix the error above, then run the same command again; finished steps are kept")
 		if errors.Is(err, source.ErrNotAvailable) {
