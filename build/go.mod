@@ -33,10 +33,8 @@ require (
 require go.yaml.in/yaml/v3 v3.0.5 // indirect
 
 require (
-	github.com/in-toto/attestation v1.2.0 // indirect
 	github.com/openvex/go-vex v0.2.9
 	github.com/package-url/packageurl-go v0.1.7 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 )
 
 require (
