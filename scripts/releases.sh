@@ -26,10 +26,10 @@ said() {
 # Releases of Kubernetes 1.23
 
 Whether the series applies to each release, kube-scheduler and the scheduler's packages compile there with $GO_VERSION, and
-the [oracle](performance.md#the-same-placements) finds the same placements as with stock Kubernetes of that release. Made on
-$(date -u +%F) with the series of \`$version\`. Only $KUBERNETES_VERSION has plugins of other projects. Another
-release is built with \`make image UPSTREAM=…\`, and \`make rebase-report UPSTREAM=…\` shows how each patch applies.
-Releases and modules that are not available are not on the module proxy, or not in the checksum database.
+the [oracle](performance.md#the-same-placements) finds the same placements as with stock Kubernetes of that release.
+Made on $(date -u +%F) with the series of \`$version\`. Only $KUBERNETES_VERSION has plugins of other projects.
+Another release is built with \`make image UPSTREAM=…\`; \`make rebase-report UPSTREAM=…\` shows how each patch applies.
+"Not available" means that the module proxy or the checksum database does not have the release or a module of it.
 
 | release | applies | compiles | places pods as stock does |
 |---|---|---|---|
