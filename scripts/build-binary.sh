@@ -48,7 +48,7 @@ nothing_to_generate() {
     in_tree grep -lE '^// *\+k8s:' -- '*.go' ':!vendor'
     in_tree grep -lE '^// *\+k8s:' "$1" -- "${files[@]}" | sed 's,^[^:]*:,,'
   } | directories)
-  importers=$(in_tree grep -lF -f <(sed 's,^staging/src/\(.*\),"\1",; t; s,.*,"k8s.io/kubernetes/&",' <<< "$packages") -- '*.go' ':!vendor' | directories)
+  importers=$(in_tree grep -lF -f <(sed 's,^staging/src/\(.*\),"\1",; t; s,.*,"k8s.io/kubernetes/&",' <<< "$packages") -- '*.go' ':!*_test.go' ':!vendor' | directories)
   [[ -z $(comm -12 <(printf '%s\n' "$typed") <(printf '%s\n' "$packages" "$importers" | sort -u)) ]]
 }
 
