@@ -12,9 +12,9 @@ all: docker e2e node-load integration scenarios applies scripts vulncheck load-t
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
-# of a soak with 500 nodes, the GPUs of a production cluster, the image of make control.
+# of a soak with 500 nodes, the GPUs of a production cluster, the image of make control, that of the bundle once more.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial dockershim bad-day soak gpus control
+long: oci oracle-traps trimaran applies-all offline tutorial rebuild-check dockershim bad-day soak gpus control
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -77,7 +77,10 @@ full-disk: ; $(step) bash test/full-disk.sh
 oracle-traps: image ; $(step) bash test/oracle-traps.sh
 add-module: servers ; $(step) $(call go-test,test) -v ./addmodule
 
-.PHONY: offline tutorial
+.PHONY: offline tutorial rebuild-check
+# SHA256SUMS lists the bundles of this version only.
+rebuild-check: image ; $(step) bash -c 'make --no-print-directory rebuild-check \
+  BUNDLE="$$OUTPUT/release/$$(grep -o "kube-scheduler-[^ ]*-linux-$$ARCH.tar.gz" "$$OUTPUT/release/SHA256SUMS")"'
 offline: image ; $(step) bash test/offline.sh
 tutorial: ; $(step) bash test/tutorial.sh
 
