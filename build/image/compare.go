@@ -6,7 +6,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"debug/buildinfo"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -19,13 +18,23 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
+// entry is a file of an image, or its configuration.
+type entry struct {
+	name, attributes string
+	content          []byte
+}
+
 // Compare returns the digest of an image in two archives, or an error with the first file that differs, and why.
 func Compare(tag name.Tag, first, second string) (digest string, err error) {
-	var images [2]v1.Image
 	var digests [2]v1.Hash
+	var contents [2][]entry
 	for i, path := range []string{first, second} {
-		if images[i], err = tarball.ImageFromPath(path, &tag); err == nil {
-			digests[i], err = images[i].Digest()
+		image, err := tarball.ImageFromPath(path, &tag)
+		if err == nil {
+			digests[i], err = image.Digest()
+		}
+		if err == nil {
+			contents[i], err = entries(image)
 		}
 		if err != nil {
 			return "", fmt.Errorf("%s: %w", path, err)
@@ -34,86 +43,55 @@ func Compare(tag name.Tag, first, second string) (digest string, err error) {
 	if digests[0] == digests[1] {
 		return digests[0].String(), nil
 	}
-	layers, err := images[0].Layers()
-	if err != nil {
-		return "", err
-	}
-	others, err := images[1].Layers()
-	if err != nil {
-		return "", err
-	}
-	for i := range min(len(layers), len(others)) {
-		if err := compareLayers(layers[i], others[i]); err != nil {
-			return "", err
+	difference := "only the compression of the layers"
+	for i, one := range contents[0] {
+		// The last entry is the configuration in both.
+		other := contents[1][min(i, len(contents[1])-1)]
+		if one.name != other.name {
+			difference = fmt.Sprintf("the first has %s where the second has %s", one.name, other.name)
+		} else if one.attributes != other.attributes {
+			difference = fmt.Sprintf("%s: %s and %s", one.name, one.attributes, other.attributes)
+		} else if !bytes.Equal(one.content, other.content) {
+			difference = one.name + ": " + why(one.content, other.content)
+		} else {
+			continue
 		}
+		break
 	}
-	if len(layers) != len(others) {
-		return "", differ(fmt.Sprintf("%d and %d layers", len(layers), len(others)), "")
-	}
-	config, err := images[0].RawConfigFile()
-	if err != nil {
-		return "", err
-	}
-	other, err := images[1].RawConfigFile()
-	if err != nil {
-		return "", err
-	}
-	if !bytes.Equal(config, other) {
-		return "", differ("the image's configuration", text(bytes.ReplaceAll(config, []byte(","), []byte(",\n")), bytes.ReplaceAll(other, []byte(","), []byte(",\n"))))
-	}
-	return "", differ("only the compression of the layers", "")
+	return "", nextstep.With(fmt.Errorf("the images have other bytes; the first difference: %s", difference),
+		"git checkout the commit from which the bundle was made, which its provenance names, then make rebuild-check again")
 }
 
-func differ(what, why string) error {
-	err := errors.New("the images have other bytes; the first difference: " + what)
-	if why != "" {
-		err = fmt.Errorf("%w: %s", err, why)
+// entries returns the files of an image, layer by layer, and then its configuration, with a line for each field.
+func entries(image v1.Image) ([]entry, error) {
+	layers, err := image.Layers()
+	if err != nil {
+		return nil, err
 	}
-	return nextstep.With(err, "git checkout the commit from which the bundle was made, which its provenance names, then make rebuild-check again")
-}
-
-// compareLayers returns an error with the first file that differs. The files of both are sorted by path.
-func compareLayers(first, second v1.Layer) error {
-	var readers [2]*tar.Reader
-	for i, layer := range []v1.Layer{first, second} {
+	var found []entry
+	for _, layer := range layers {
 		content, err := layer.Uncompressed()
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer content.Close()
-		readers[i] = tar.NewReader(content)
-	}
-	for {
-		one, err := readers[0].Next()
-		if err != nil && err != io.EOF {
-			return err
-		}
-		other, otherErr := readers[1].Next()
-		switch {
-		case otherErr != nil && otherErr != io.EOF:
-			return otherErr
-		case err == io.EOF && otherErr == io.EOF:
-			return nil
-		case otherErr == io.EOF || err == nil && one.Name < other.Name:
-			return differ("/"+one.Name, "only the first has it")
-		case err == io.EOF || one.Name > other.Name:
-			return differ("/"+other.Name, "only the second has it")
-		case one.Mode != other.Mode || !one.ModTime.Equal(other.ModTime) || one.Uid != other.Uid || one.Gid != other.Gid:
-			return differ("/"+one.Name, fmt.Sprintf("mode %o and %o, time %s and %s, owner %d:%d and %d:%d",
-				one.Mode, other.Mode, one.ModTime.UTC(), other.ModTime.UTC(), one.Uid, one.Gid, other.Uid, other.Gid))
-		}
-		content, err := io.ReadAll(readers[0])
-		if err != nil {
-			return err
-		}
-		otherContent, err := io.ReadAll(readers[1])
-		if err != nil {
-			return err
-		}
-		if !bytes.Equal(content, otherContent) {
-			return differ("/"+one.Name, why(content, otherContent))
+		for reader := tar.NewReader(content); ; {
+			header, err := reader.Next()
+			if err == io.EOF {
+				break
+			} else if err != nil {
+				return nil, err
+			}
+			text, err := io.ReadAll(reader)
+			if err != nil {
+				return nil, err
+			}
+			attributes := fmt.Sprintf("mode %o, owner %d:%d, time %s", header.Mode, header.Uid, header.Gid, header.ModTime.UTC())
+			found = append(found, entry{"/" + header.Name, attributes, text})
 		}
 	}
+	config, err := image.RawConfigFile()
+	return append(found, entry{name: "the image's configuration", content: bytes.ReplaceAll(config, []byte(","), []byte(",\n"))}), err
 }
 
 // why returns how two files differ: Go binaries in their Go or their settings, texts in a line.

@@ -38,10 +38,10 @@ func TestCompareNamesTheFirstDifference(t *testing.T) {
 	for want, change := range map[string]func(*Options){
 		"": func(*Options) {},
 		`/var/lib/db/sbom/kube-scheduler.spdx.json: line 2 is "two" and "three"`: func(o *Options) { o.SBOM = []byte("one\nthree\n") },
-		"/var/: only the first has it":                                           func(o *Options) { o.SBOM = nil },
+		"the first has /var/ where the second has the image's configuration":     func(o *Options) { o.SBOM = nil },
 		`/usr/local/bin/kube-scheduler: line`:                                    func(o *Options) { o.Binary = built("package main\n\nfunc main() {}\n", "-tags=other") },
 		"/usr/local/bin/kube-scheduler: the same Go and settings":                func(o *Options) { o.Binary = built("package main\n\nfunc main() { println(1) }\n") },
-		"time 2023-02-22 13:26:30 +0000 UTC and 2023":                            func(o *Options) { o.Created = o.Created.Add(time.Second) },
+		"time 2023-02-22 13:26:30 +0000 UTC and mode":                            func(o *Options) { o.Created = o.Created.Add(time.Second) },
 		"the image's configuration: line":                                        func(o *Options) { o.Commit = strings.Repeat("1", 40) },
 	} {
 		changed := base
