@@ -108,6 +108,9 @@ func gather(options Options) ([]file, error) {
 	if err := take(modulesName, options.Modules, 0o644, "git checkout -- "+modulesName); err != nil {
 		return nil, err
 	}
+	if err := take("openvex.json", filepath.Join(options.Project, "build/vulncheck/openvex.json"), 0o644, "make vulncheck WRITE=yes"); err != nil {
+		return nil, err
+	}
 	if options.ModulesPatch != "" {
 		if err := take("patches/"+modulesPatchName, options.ModulesPatch, 0o644, "make tree"); err != nil {
 			return nil, err
