@@ -68,6 +68,7 @@ func (t *Tool) check(ctx context.Context, p *plan, request Request) (Findings, e
 		findings.warn("nothing; make sure that other tools that write this manifest keep that",
 			"the manifest makes kubelet pull the image at every start; install sets imagePullPolicy: IfNotPresent, because it loads the image itself")
 	}
+	checkHardened(&findings, p)
 	t.checkReplaced(&findings, p, request)
 	t.checkConfig(ctx, &findings, p, request)
 	if p.accepted != nil {
@@ -174,6 +175,9 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	} else if pod.Swap.Mounts != "" {
 		again += " --mount " + NoMount
 	}
+	if last.Hardened {
+		again += " --hardened"
+	}
 	again += ", and kube-scheduler-swap kubeadm-patch for the next upgrade"
 	at := last.At.Format("2006-01-02 15:04:05 MST")
 	switch {
@@ -193,6 +197,8 @@ func (t *Tool) checkUndone(findings *Findings, content []byte, pod *Pod) error {
 	case pod.Swapped && pod.Image == last.Image && pod.Swap.Mounts != last.Mounts:
 		findings.problem(again, "the swap was changed: %s mounts other directories (%q) than those that were installed on %s (%q)",
 			t.manifest, pod.Swap.Mounts, at, last.Mounts)
+	case pod.Swapped && pod.Image == last.Image && last.Hardened && !pod.Swap.Hardened:
+		findings.problem(again, "the swap was changed: the container in %s is not hardened, as it was installed on %s", t.manifest, at)
 	case !pod.Swapped && pod.Image == last.Image:
 		findings.problem(again, "the swap was undone: %s has the image that was installed on %s, and nothing else of the swap, as after kubeadm upgrade",
 			t.manifest, at)

@@ -55,6 +55,9 @@ type Swap struct {
 	// Mounts are the absolute paths of host directories that the container also gets, read-only and at the same paths,
 	// for files that the configuration names. They are sorted, unique, and separated by commas.
 	Mounts string
+	// Hardened removes the container's capabilities, privilege escalation, and write access to the image's files. Without,
+	// they stay as they are. NonRoot makes a hardened container run as NonRootUser.
+	Hardened, NonRoot bool
 	// Version is the image's version label; empty: no annotation.
 	Version string
 	// RestartedAt is the value of RestartedAtAnnotation; the zero time leaves the annotation unchanged.
@@ -212,6 +215,9 @@ func (s Swap) plan(t tree, pod Pod) {
 		t.set(container.with("imagePullPolicy"), scalar(string(corev1.PullIfNotPresent)))
 	}
 	s.planVolumes(t, container.with("volumeMounts"), place{"spec", "volumes"})
+	if s.Hardened {
+		t.setEntries(container.with("securityContext"), s.securityContext()...)
+	}
 }
 
 // planVolumes sets the volumes of the swap, and removes those of an earlier swap.
@@ -300,6 +306,7 @@ func (s Swap) proof(before, after Pod) error {
 	if wanted.RestartedAt = s.RestartedAt.UTC(); s.RestartedAt.IsZero() {
 		wanted.RestartedAt = before.Swap.RestartedAt
 	}
+	wanted.Hardened, wanted.NonRoot = s.Hardened || before.Swap.Hardened, s.NonRoot || before.Swap.NonRoot
 	switch formerConfig, hadConfig := before.Flag("config"); {
 	case after.Swap != wanted:
 		return fmt.Errorf("it would say %+v", after.Swap)
@@ -332,6 +339,7 @@ func withoutSwap(described Pod) *corev1.Pod {
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return isOurs(m.Name) || path.Clean(m.MountPath) == ContainerConfigFolder
 	})
+	withoutSecurity(container)
 	// Remove --config from the command line, and keep the split into command and args.
 	container.Command, container.Args = nil, nil
 	existing := described.Line.Find("config")

@@ -37,7 +37,7 @@ var (
 )
 
 // asKubeadmWrites are the scenarios in kubeadm's format. The others were edited by hand.
-var asKubeadmWrites = map[string]bool{"kubeadm": true, "image-only": true}
+var asKubeadmWrites = map[string]bool{"kubeadm": true, "image-only": true, "hardened-non-root": true}
 
 type scenario struct {
 	name          string
@@ -57,6 +57,7 @@ func scenarios(t testing.TB) []scenario {
 		if strings.HasPrefix(s.name, "image-only") {
 			s.swap = imageOnly
 		}
+		s.swap.Hardened, s.swap.NonRoot = strings.HasPrefix(s.name, "hardened"), s.name == "hardened-non-root"
 		if after := filepath.Join(filepath.Dir(file), "after.yaml"); !update {
 			s.after = readFile(t, after)
 		}
@@ -508,7 +509,9 @@ func FuzzApplyNeverPanicsAndProvesItsResult(f *testing.F) {
 	f.Fuzz(func(t *testing.T, manifest []byte) {
 		mounting := withConfig
 		mounting.Mounts = "/etc/extender,/etc/tracing"
-		for _, swap := range []Swap{withConfig, imageOnly, mounting} {
+		hardened := withConfig
+		hardened.Hardened, hardened.NonRoot = true, true
+		for _, swap := range []Swap{withConfig, imageOnly, mounting, hardened} {
 			edited, err := Apply(manifest, swap)
 			if err != nil {
 				if _, next := nextstep.Split(err, ""); next == "" {
@@ -517,6 +520,9 @@ func FuzzApplyNeverPanicsAndProvesItsResult(f *testing.F) {
 				continue
 			}
 			pod, err := Describe(edited.Manifest)
+			if before, err := Describe(manifest); err == nil {
+				swap.Hardened, swap.NonRoot = swap.Hardened || before.Swap.Hardened, swap.NonRoot || before.Swap.NonRoot
+			}
 			if err != nil || !pod.Swapped || pod.Swap != swap {
 				t.Fatalf("%+v, %v", pod, err)
 			}

@@ -751,7 +751,7 @@ func (t *Tool) keepExact(manifest []byte) {
 // finish records the installed scheduler and removes files that are no longer needed.
 func (t *Tool) finish(p *plan, written []byte) error {
 	record := installed{At: time.Now().UTC(), Manifest: sum(written), Image: p.swap.Image, ImageID: p.imageID, Version: p.swap.Version,
-		Config: p.swap.ConfigSHA256, Mounts: p.swap.Mounts}
+		Config: p.swap.ConfigSHA256, Mounts: p.swap.Mounts, Hardened: p.swap.Hardened}
 	if err := writeRecord(t.state.installedFile(), record); err != nil {
 		return nextstep.With(fmt.Errorf("the new scheduler works, but that cannot be recorded: %w", err),
 			"make room in %s, then run this again", t.state.folder)

@@ -35,6 +35,9 @@ func KubeadmPatch(swap Swap) ([]byte, error) {
 		container = append(container, entry{"volumeMounts", sequence(mounts...)})
 		spec = append(spec, entry{"volumes", sequence(volumes...)})
 	}
+	if swap.Hardened {
+		container = append(container, entry{"securityContext", mapping(swap.securityContext()...)})
+	}
 	spec[0].value = sequence(mapping(container...))
 	var annotations []entry
 	for _, e := range swap.annotations() {

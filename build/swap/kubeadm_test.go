@@ -43,6 +43,8 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 	older.Image, older.ConfigFolder, older.ConfigSHA256 = "older:1", "/older", strings.Repeat("a", 64)
 	mounting := withConfig
 	mounting.Mounts = "/etc/extender"
+	hardened := withConfig
+	hardened.Hardened, hardened.NonRoot = true, true
 	for name, test := range map[string]struct {
 		manifest string
 		swap     Swap
@@ -50,6 +52,7 @@ func TestTheKubeadmPatchGivesWhatApplyGives(t *testing.T) {
 		"with a configuration":    {extra, withConfig},
 		"with a mount":            {extra, mounting},
 		"of the image alone":      {stock, imageOnly},
+		"hardened":                {extra, hardened},
 		"over an older swap":      {string(apply(t, []byte(extra), older).Manifest), withConfig},
 		"without a version label": {extra, Swap{Image: withConfig.Image, ConfigFolder: withConfig.ConfigFolder, ConfigSHA256: withConfig.ConfigSHA256}},
 		"with nothing but image":  {stock, Swap{Image: withConfig.Image}},

@@ -28,6 +28,8 @@ type Request struct {
 	// Mounts are directories that the scheduler's container gets, read-only and at the same paths. NoMount alone means
 	// none.
 	Mounts []string
+	// Hardened removes the rights that the scheduler does not need. Without, they stay as they are.
+	Hardened bool
 	// Probe lists the profiles that must bind a pod before the swap
 	// counts as done. Empty means default-scheduler; NoProbe means none.
 	Probe []string
@@ -59,6 +61,9 @@ type plan struct {
 	accepted *schedulerpod.Config
 	warnings []string
 	refusal  error
+	// rootOnly are the files because of which a hardened scheduler runs as root; unreadable are those that the user of a
+	// hardened scheduler cannot read. Both are paths in the container.
+	rootOnly, unreadable []string
 }
 
 // plan computes the changes for a request. It writes only into a temporary directory, which it removes.
@@ -101,33 +106,35 @@ func (t *Tool) plan(ctx context.Context, request Request) (*plan, error) {
 	}
 	// This time is only for display; install sets the time of the change.
 	p.swap.RestartedAt = t.started
-	edit, err := Apply(p.before, p.swap)
-	if err != nil {
+	p.swap.Hardened, p.swap.NonRoot = request.Hardened || p.pod.Swap.Hardened, p.pod.Swap.NonRoot
+	if err := p.apply(); err != nil {
 		return nil, fmt.Errorf("%s: %w", t.manifest, err)
 	}
-	after, err := Describe(edit.Manifest)
-	if err != nil {
-		return nil, fmt.Errorf("%s, changed: %w", t.manifest, err)
-	}
-	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
-
-	return p, t.ask(ctx, p, scratch, root)
+	return p, t.ask(ctx, p, request, scratch, root)
 }
 
-// ask checks whether the new scheduler accepts its pod's command line and configuration.
-func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
+// apply computes the new manifest.
+func (p *plan) apply() error {
+	edit, err := Apply(p.before, p.swap)
+	if err != nil {
+		return err
+	}
+	after, err := Describe(edit.Manifest)
+	p.after, p.afterPod, p.reformatted = edit.Manifest, &after, edit.Reformatted
+	return err
+}
+
+// ask chooses the new scheduler's user, and checks whether it accepts its pod's command line and configuration.
+func (t *Tool) ask(ctx context.Context, p *plan, request Request, scratch, root string) error {
 	instead := map[string]string{}
 	config, err := p.configAfter()
 	if err != nil {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
 	}
+	staged := filepath.Join(scratch, "config")
 	if p.swap.ConfigFolder != "" {
-		// Set the owner as install does, even if the installed copy belongs to another user.
-		staged := filepath.Join(scratch, "config")
-		err := errors.Join(os.Mkdir(staged, 0o700),
-			os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600),
-			giveConfig(staged, userOf(p.afterPod)))
+		err := errors.Join(os.Mkdir(staged, 0o700), os.WriteFile(filepath.Join(staged, ConfigFileName), config, 0o600))
 		if err != nil {
 			return nextstep.With(err, "make room on the disk")
 		}
@@ -137,6 +144,15 @@ func (t *Tool) ask(ctx context.Context, p *plan, scratch, root string) error {
 	if err != nil {
 		p.refusal = fmt.Errorf("kubelet could not start the new pod: %w", err)
 		return nil
+	}
+	if err := p.planUser(request, view, config); err != nil {
+		return err
+	}
+	if p.swap.ConfigFolder != "" {
+		// Set the owner as install does, even if the installed copy belongs to another user.
+		if err := giveConfig(staged, view.user); err != nil {
+			return err
+		}
 	}
 	asked := scheduler{binary: "/" + schedulerInImage, folder: scratch, run: view.run, control: isControl(p.swap.Version)}
 	if p.accepted, p.warnings, err = asked.accepts(ctx, p.afterPod, config); err != nil {

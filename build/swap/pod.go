@@ -179,5 +179,6 @@ func (p *Pod) describeSwap() {
 	}
 	slices.Sort(mounts)
 	p.Swap.Mounts = strings.Join(mounts, ",")
+	p.describeSecurity()
 	p.Swapped = p.Swapped || p.Swap.ConfigSHA256 != "" || p.Swap.Version != ""
 }

@@ -321,7 +321,7 @@ func (t *Tool) settled(ctx context.Context, manifest []byte) error {
 			return err
 		}
 		err = writeRecord(t.state.installedFile(), installed{At: time.Now().UTC(), Manifest: sum(manifest), Image: pod.Image, ImageID: id,
-			Version: pod.Swap.Version, Config: pod.Swap.ConfigSHA256, Mounts: pod.Swap.Mounts})
+			Version: pod.Swap.Version, Config: pod.Swap.ConfigSHA256, Mounts: pod.Swap.Mounts, Hardened: pod.Swap.Hardened})
 		if err != nil {
 			return nextstep.With(fmt.Errorf("cannot record the current state: %w", err),
 				"make room in %s", t.state.folder)

@@ -106,8 +106,9 @@ type installed struct {
 	Version  string `json:"version"`
 	// Config is the SHA-256 sum of the configuration; empty without one.
 	Config string `json:"config,omitempty"`
-	// Mounts are those of the swap.
-	Mounts string `json:"mounts,omitempty"`
+	// Mounts and Hardened are those of the swap.
+	Mounts   string `json:"mounts,omitempty"`
+	Hardened bool   `json:"hardened,omitempty"`
 }
 
 // patched records the directory of kubeadm's patch, which every install updates. The record outlives a rollback.

@@ -459,7 +459,7 @@ func TestAManifestThatNamesOurConfigurationWithoutItsVolumeIsNoOriginal(t *testi
 }
 
 func TestCheckFindsASwapThatWasUndone(t *testing.T) {
-	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4), Mounts: "/etc/extender"}
+	swap := Swap{Image: "ours:1", Version: "v1", ConfigFolder: "/var/lib/kube-scheduler-swap/configs/0123456789ab", ConfigSHA256: strings.Repeat("0123456789abcdef", 4), Mounts: "/etc/extender", Hardened: true}
 	edit, err := Apply([]byte(stock), swap)
 	if err != nil {
 		t.Fatal(err)
@@ -474,6 +474,7 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 		{"as it was installed", swapped, true, "", ""},
 		{"kubeadm's own again", stock, true, Problem, "the swap was undone"},
 		{"another image", strings.Replace(swapped, "ours:1", "ours:2", 1), true, Problem, "the swap was undone"},
+		{"not hardened", strings.Replace(swapped, "readOnlyRootFilesystem: true", "readOnlyRootFilesystem: false", 1), true, Problem, "is not hardened"},
 		{"without its mount", strings.Replace(swapped, "kube-scheduler-swap-1", "mine", 2), true, Problem, "mounts other directories"},
 		{"another line", swapped + "# mine\n", true, Warning, "was rewritten or edited"},
 		{"without its configuration", strings.Replace(swapped, flag, "", 1), true, Problem, "partly undone"},
@@ -481,7 +482,7 @@ func TestCheckFindsASwapThatWasUndone(t *testing.T) {
 	} {
 		tool := toolFor(t, c.manifest)
 		if c.installed {
-			record := installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, At: time.Now()}
+			record := installed{Manifest: sum(edit.Manifest), Image: "ours:1", Config: swap.ConfigSHA256, Mounts: swap.Mounts, Hardened: true, At: time.Now()}
 			if err := writeRecord(tool.state.installedFile(), record); err != nil {
 				t.Fatal(err)
 			}

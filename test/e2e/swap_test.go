@@ -120,6 +120,7 @@ func TestControlPlane(t *testing.T) {
 	step("Upgrade", func(t *testing.T) { o.upgrade(t, load) })
 	step("Rollback", func(t *testing.T) { o.rollback(t, load) })
 	step("TheUsualWays", func(t *testing.T) { o.usualWays(t, load) })
+	step("Hardened", o.hardened)
 	step("NoPodIsLostOrBoundTwice", func(t *testing.T) { o.accounts(t, load, fewestPods) })
 	step("Extender", o.extender)
 	step("SecondScheduler", o.secondScheduler)
@@ -723,6 +724,30 @@ func (o *operator) rollback(t *testing.T, load *load) {
 	o.expectStock(t)
 	expect(t, o.run(t, "kube-scheduler-swap rollback"), "nothing to roll back")
 	o.pulls(t)
+}
+
+// hardened checks the rights of a hardened scheduler, first as root, and then as a user who may read its kubeconfig.
+func (o *operator) hardened(t *testing.T) {
+	const kubeconfig = "/etc/kubernetes/scheduler.conf"
+	const status = "pid=$(pgrep -x kube-scheduler); cat /proc/$pid/status; awk '$5 == \"/\" {print \"root is \" $6}' /proc/$pid/mountinfo"
+	allow := fmt.Sprintf("chgrp %d %s && chmod g+rX %s", swap.NonRootUser, kubeconfig, kubeconfig)
+	rights := []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "root is ro"}
+	before := o.run(t, "stat "+kubeconfig)
+	expect(t, o.page.do(t, o.node, "hardened"), "keeps running as root, because the user 65530 cannot read "+kubeconfig, allow, "done:")
+	if after := o.run(t, "stat "+kubeconfig); after != before {
+		t.Errorf("install changed a file of kubeadm's:\n%s\nbefore:\n%s", after, before)
+	}
+	expect(t, o.run(t, status), append(rights, "Uid:\t0\t")...)
+	o.run(t, allow)
+	expect(t, o.page.do(t, o.node, "hardened"), "done:")
+	expect(t, o.run(t, status), append(rights, "Uid:\t65530\t", "Gid:\t65530\t")...)
+	o.expectOneManifest(t)
+	// An install without the flag leaves it as it is.
+	expect(t, o.refused(t, "chmod g-r "+kubeconfig+"\nkube-scheduler-swap install --config manifests/config/my-scheduler.yaml 2>&1"),
+		"has no capabilities, so its user 65530 could not read "+kubeconfig)
+	o.run(t, "chgrp 0 "+kubeconfig)
+	expect(t, o.run(t, "kube-scheduler-swap rollback 2>&1"), "done:")
+	o.expectStock(t)
 }
 
 // withoutTool makes kubeadm write its own manifest, with the page's commands for a node without the tool.

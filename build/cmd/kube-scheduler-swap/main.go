@@ -122,6 +122,8 @@ func requestFlags(command *cobra.Command, request *swap.Request) {
 	flags.StringSliceVar(&request.Mounts, "mount", nil,
 		"directories with files that the configuration names, which the scheduler gets at the same paths; "+
 			"none: no directory (default: those of the current swap)")
+	flags.BoolVar(&request.Hardened, "hardened", false, "take all capabilities, privilege escalation and writes to the image from the scheduler, and root if its files "+
+		"can be read without (default: as now)")
 	flags.BoolVar(&request.AdoptFlags, "adopt-flags", false, "copy flags of the manifest that a configuration overrides into the configuration")
 	flags.StringSliceVar(&request.Accept, "accept", nil, "problems that check reports and that you accept: "+strings.Join(swap.Acceptable, ", "))
 }
