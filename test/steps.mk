@@ -8,7 +8,7 @@ test: unit patched-tree oracle verify monitoring
 
 # What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e node-load integration scenarios applies scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
+all: docker e2e node-load integration scenarios applies attacks scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
@@ -48,7 +48,7 @@ gpus: ; $(step) env OPENB="$(TRACES)" $(call go-test,test/inprocess) -v -run Tes
 trimaran: image tools ; $(step) bash test/trimaran.sh
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
-.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring integration node-load bad-day soak scenarios
+.PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks integration node-load bad-day soak scenarios
 without-generators: image ; $(step) bash scripts/build-binary.sh --check
 patched-tree: image ; $(step) bash test/patched-tree.sh
 carried: image ; $(step) bash test/carried.sh
@@ -60,6 +60,8 @@ run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/ext
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
 integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/control %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
+attacks: servers ; $(step) $(call go-test,test) -v ./integration/attacks
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
 soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}
