@@ -59,9 +59,8 @@ artifacts: servers ; $(step) $(call go-test,test) -skip TestLayout ./artifacts/.
 run: servers ; $(step) make --no-print-directory run CONFIG=manifests/config/extender.yaml NODES=3 PODS=3
 # Pods are bound on a real API server by loads that a real Prometheus measured.
 monitoring: servers ; $(step) $(call go-test,test) -v ./integration/monitoring
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/badday %/control %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
 attacks: servers ; $(step) $(call go-test,test) -v ./integration/attacks
-integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
+integration: servers ; $(step) $(call go-test,test) -p=1 -v $(filter-out %/attacks %/badday %/control %/monitoring %/nodeload %/scenarios %/soak,$(cluster-tests))
 node-load: servers metrics-server node-exporter ; $(step) $(call go-test,test) -parallel 2 -v ./integration/nodeload
 bad-day: servers controller-manager ; $(step) $(call go-test,test) -v -timeout 3h ./integration/badday -duration=$${DURATION:-10m}
 soak: servers ; $(step) $(call go-test,test) -v -timeout 3h ./integration/soak -duration=$${DURATION:-10m}
