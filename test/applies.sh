@@ -83,9 +83,11 @@ compiles() {
 
 # whole RELEASE MODULE puts the whole patched release into $work/whole, as a Go module that is compiled without vendor/:
 # the staging directories are not in the module, and come from their own modules; those that are patched are copied. The
-# samples, which nothing imports, are not all available.
+# samples, which nothing imports, are not all available. Without vendor/, a raised gRPC brings genproto's modules of today,
+# with packages that the old one has too; so that comes as it is today.
 whole() {
-  local name keep=
+  local name keep='' genproto
+  genproto=$(sed -n 's#^replace google.golang.org/genproto => ##p' "$ROOT/go.work")
   rm -rf "$work/whole"
   cp -r --no-preserve=mode "$2" "$work/whole"
   for name in "${staging[@]}"; do
@@ -94,7 +96,7 @@ whole() {
     keep+="\#staging/src/$name\$#b;"
   done
   cp -r "$work/tree/." "$work/whole"
-  sed -E -i "$keep s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d" "$work/whole/go.mod"
+  sed -E -i "$keep s#=> \./staging/src/(k8s\.io/[a-z-]+)\$#=> \1 v0.${1#v1.}#; / k8s\.io\/sample-/d; /\tk8s\.io\/sample-/d; s#(google.golang.org/genproto =>).*#\1 $genproto#" "$work/whole/go.mod"
 }
 
 # oracle RELEASE TREE compares the placements of both for a while.
