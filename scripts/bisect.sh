@@ -34,7 +34,7 @@ if [[ -n ${FROM:-} ]]; then
   read -r start from < <(grep -m1 "^[0-9a-f]* ${FROM//./\\.}" <<< "$names") ||
     fail "no patch of the series has a name that begins with FROM=$FROM" "ls $PATCHES_DIR"
 fi
-names+=$'\n'"$start $from"
+[[ -n ${FROM:-} ]] || names+=$'\n'"$start $from"
 
 # step runs the command at the current commit. Files that it changes do not stay.
 # shellcheck disable=SC2016

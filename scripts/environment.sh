@@ -124,7 +124,7 @@ contents() {
 
 # modules_sum is the sum of what the commit with the packages of modules.yaml is made from: that file, what MODULES
 # leaves out of it, and the code.
-modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,register,require,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
+modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/build/source/{modules,carry,raise,register,require,vendorlist}.go; } | sha256sum | cut -d' ' -f1; }
 
 # read_series BUILD sets the array patches to the files of the series, in order, without those for vendored modules and
 # packages that modules.yaml or MODULES leaves out. BUILD is the path of kube-scheduler-build.

@@ -89,6 +89,9 @@ func All(modules []Module) []Module {
 			return
 		}
 		all[at].Packages = slices.Compact(slices.Sorted(slices.Values(slices.Concat(all[at].Packages, m.Packages))))
+		if len(m.Raises) > 0 {
+			all[at].Raises = m.Raises
+		}
 		if len(m.Plugins) > 0 {
 			all[at].Plugins, all[at].Arguments = m.Plugins, m.Arguments
 		}

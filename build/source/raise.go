@@ -5,8 +5,10 @@ package source
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -108,7 +110,11 @@ func (t *treeModule) vendorRaised(
 			for _, other := range modules {
 				arguments = append(arguments, ":!vendor/"+other.Path)
 			}
-			if importers, err := git(ctx, repository, nil, arguments...); err == nil {
+			importers, err := git(ctx, repository, nil, arguments...)
+			if exit := new(exec.ExitError); err != nil && (!errors.As(err, &exit) || exit.ExitCode() != 1) {
+				return err
+			}
+			if err == nil {
 				importer, _, _ := strings.Cut(string(importers), "\n")
 				return nextstep.With(
 					fmt.Errorf("%s has no package %s, which %s imports", m, imported, strings.TrimPrefix(importer, commit+":")),

@@ -124,7 +124,8 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 		return nil, err
 	}
 	explicit := "## explicit"
-	if own.Go != nil && t.goMod.Go != nil && semver.Compare("v"+t.goMod.Go.Version, "v1.17") >= 0 {
+	// A raised module may need a newer language than the tree has.
+	if own.Go != nil && t.goMod.Go != nil && (semver.Compare("v"+t.goMod.Go.Version, "v1.17") >= 0 || len(m.Raises) > 0) {
 		explicit += "; go " + own.Go.Version
 	}
 	added.head = []string{head, explicit}

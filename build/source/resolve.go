@@ -37,8 +37,10 @@ const (
 // Resolve returns the entry of modules.yaml for plugins of a module. The entry has the packages and constructors of the
 // plugins, the package that registers their arguments, their CRDs, and all imported packages that are not in the tree
 // of the Kubernetes release, which is a commit of repository. Resolve returns an error if the module and that release
-// cannot be in one binary.
-func Resolve(ctx context.Context, name, version string, plugins []string, repository, commit string) (Module, error) {
+// cannot be in one binary. modules are those of modules.yaml, some of which may be raised.
+func Resolve(
+	ctx context.Context, modules []Module, name, version string, plugins []string, repository, commit string,
+) (Module, error) {
 	r := resolver{ctx: ctx, repository: repository, commit: commit, modules: map[string]*unpackedModule{}}
 	defer r.cleanup()
 	listed, err := git(ctx, repository, nil, "cat-file", "blob", commit+":vendor/modules.txt")
@@ -46,6 +48,13 @@ func Resolve(ctx context.Context, name, version string, plugins []string, reposi
 		return Module{}, nextstep.With(fmt.Errorf("%s is not a Kubernetes tree: %w", repository, err), "make tree")
 	}
 	r.vendored = ParseVendorList(listed)
+	for _, m := range raised(modules) {
+		for _, v := range r.vendored {
+			if v.Module.Path == m.Path && v.Module.Version != "" {
+				v.Replacement.Path, v.Replacement.Version = m.Path, m.Version
+			}
+		}
+	}
 	if r.root, err = r.unpack(name, version); err != nil {
 		return Module{}, err
 	}

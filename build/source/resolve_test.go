@@ -94,7 +94,7 @@ func gangsEntry(t *testing.T) Module {
 
 func TestResolveFindsAllThatPluginsNeed(t *testing.T) {
 	repository, commit, _ := upstream(t)
-	got, err := Resolve(context.Background(), gangsPath, "v1.0.0", []string{"Gang", "Registered"}, repository, commit)
+	got, err := Resolve(context.Background(), nil, gangsPath, "v1.0.0", []string{"Gang", "Registered"}, repository, commit)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestResolveFindsAllThatPluginsNeed(t *testing.T) {
 		t.Errorf("Resolve =\n%+v, want\n%+v", got, want)
 	}
 	// A plugin that no command of the module registers; and a version that the go command looks up.
-	got, err = Resolve(context.Background(), gangsPath, "v1.0", []string{"Other"}, repository, commit)
+	got, err = Resolve(context.Background(), nil, gangsPath, "v1.0", []string{"Other"}, repository, commit)
 	if want := []Plugin{{Name: "Other", Package: "pkg/other", Constructor: "New"}}; err != nil ||
 		!reflect.DeepEqual(got.Plugins, want) || got.Version != "v1.0.0" {
 		t.Errorf("Resolve = %+v, %v", got, err)
@@ -184,7 +184,7 @@ func TestResolveRefuses(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Resolve(context.Background(), tt.module, tt.version, strings.Split(tt.plugins, ","), repository, commit)
+			_, err := Resolve(context.Background(), nil, tt.module, tt.version, strings.Split(tt.plugins, ","), repository, commit)
 			for _, want := range tt.wants {
 				if err == nil || !strings.Contains(err.Error(), want) {
 					t.Errorf("Resolve = %v, want an error that contains %q", err, want)
@@ -201,7 +201,7 @@ func TestResolveRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(cached, "v1.0.0.zip"), other, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		_, err = Resolve(context.Background(), gangsPath, "v1.0.0", []string{"Gang"}, repository, commit)
+		_, err = Resolve(context.Background(), nil, gangsPath, "v1.0.0", []string{"Gang"}, repository, commit)
 		if err == nil || !strings.Contains(err.Error(), "the zip in the module cache has the sum "+sumOf(t, gangsPath, "v1.4.0")) {
 			t.Errorf("Resolve = %v", err)
 		}
@@ -215,7 +215,7 @@ func TestResolveRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("GOPROXY", tt.proxy)
 			t.Setenv("GOMODCACHE", t.TempDir())
-			_, err := Resolve(context.Background(), gangsPath, "v1.0.0", []string{"Gang"}, repository, commit)
+			_, err := Resolve(context.Background(), nil, gangsPath, "v1.0.0", []string{"Gang"}, repository, commit)
 			if err == nil {
 				t.Fatal("it is accepted")
 			}
@@ -225,7 +225,7 @@ func TestResolveRefuses(t *testing.T) {
 		})
 	}
 	t.Run("a folder that is no tree", func(t *testing.T) {
-		_, err := Resolve(context.Background(), gangsPath, "v1.0.0", []string{"Gang"}, t.TempDir(), commit)
+		_, err := Resolve(context.Background(), nil, gangsPath, "v1.0.0", []string{"Gang"}, t.TempDir(), commit)
 		if err == nil || !strings.Contains(err.Error(), "is not a Kubernetes tree") || !strings.Contains(err.Error(), "next: make tree") {
 			t.Errorf("Resolve = %v", err)
 		}

@@ -40,6 +40,8 @@ type Found struct {
 	Program, ID, Module, Version string
 	// Package is the vulnerable package if it is linked, and Function what the program calls of it, if it does.
 	Package, Function string
+	// Named says that the database names the vulnerable packages of the module.
+	Named bool
 }
 
 func (f Found) String() string {
@@ -50,7 +52,7 @@ func (f Found) String() string {
 	case f.Package != "":
 		return text + ", " + f.Package + " is linked"
 	}
-	return text + ", of which no vulnerable package is linked"
+	return text + ", no vulnerable package is linked"
 }
 
 // Scan runs govulncheck on a program and returns what it finds, each vulnerability of a module once, at the most
@@ -89,9 +91,21 @@ func run(ctx context.Context, program Program, name string, arguments ...string)
 // parse reads govulncheck's stream of JSON messages.
 func parse(program string, output []byte) ([]Found, error) {
 	found := map[Found]Found{}
+	named := map[[2]string]bool{}
 	messages := json.NewDecoder(bytes.NewReader(output))
 	for {
 		var message struct {
+			OSV *struct {
+				ID       string `json:"id"`
+				Affected []struct {
+					Package struct {
+						Name string `json:"name"`
+					} `json:"package"`
+					Specific struct {
+						Imports []struct{} `json:"imports"`
+					} `json:"ecosystem_specific"`
+				} `json:"affected"`
+			} `json:"osv"`
 			Finding *struct {
 				OSV   string `json:"osv"`
 				Trace []struct {
@@ -106,6 +120,11 @@ func parse(program string, output []byte) ([]Found, error) {
 		if err != nil {
 			return nil, fmt.Errorf("the output of govulncheck: %w", err)
 		}
+		if message.OSV != nil {
+			for _, affected := range message.OSV.Affected {
+				named[[2]string{message.OSV.ID, affected.Package.Name}] = len(affected.Specific.Imports) > 0
+			}
+		}
 		if message.Finding == nil || len(message.Finding.Trace) == 0 {
 			continue
 		}
@@ -115,6 +134,7 @@ func parse(program string, output []byte) ([]Found, error) {
 		precise := each
 		precise.Package = cmp.Or(known.Package, at.Package)
 		precise.Function = cmp.Or(known.Function, at.Function)
+		precise.Named = named[[2]string{each.ID, each.Module}]
 		found[each] = precise
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Found) int {
@@ -146,23 +166,28 @@ func linked(ctx context.Context, program Program) (map[string][]string, error) {
 	}
 }
 
-// Explain divides what was found in a program into what needs no statement of a person, and the rest. A vulnerability
-// without a vulnerable package in the program is explained, and one of Kubernetes itself in code that kubernetes.go names
-// and that the program lacks. For Kubernetes' tree, which govulncheck does not know to be a release, those of the
-// whole table are added.
+// Explain divides what was found in a program into what it does not contain, and the rest. It does not contain a
+// vulnerability if none of the vulnerable packages is linked. For a vulnerability of Kubernetes itself these are the
+// packages in kubernetes.go, and it must be there; the table does not overrule govulncheck where the database names
+// functions that are called. For Kubernetes' tree, which govulncheck does not know to be a release, all of the table is
+// looked for; what the table lacks is found in the other programs, which have Kubernetes among their modules.
 func Explain(ctx context.Context, program Program, version string, all []Found) (explained, left []Found, err error) {
 	packages, err := linked(ctx, program)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, f := range all {
-		where, known := ofKubernetes[f.ID]
-		if known && strings.HasPrefix(f.Module, "k8s.io/") && !has(packages, where) || f.Package == "" {
-			f.Package, f.Function = "", ""
-			explained = append(explained, f)
+		absent := f.Package == ""
+		if f.Module == kubernetes || f.Module == "k8s.io/mount-utils" {
+			where, known := ofKubernetes[f.ID]
+			absent = known && !has(packages, where) && !(f.Named && f.Function != "")
+		}
+		if !absent {
+			left = append(left, f)
 			continue
 		}
-		left = append(left, f)
+		f.Package, f.Function, f.Named = "", "", false
+		explained = append(explained, f)
 	}
 	if _, of := packages["k8s.io/kubernetes/pkg/scheduler"]; !of || slices.ContainsFunc(all, func(f Found) bool { return f.Module == kubernetes }) {
 		return explained, left, nil
@@ -223,11 +248,18 @@ func Document(explained []Found, now time.Time) (*vex.VEX, error) {
 	return &document, err
 }
 
-// New returns what a document has no statement for.
-func New(document *vex.VEX, explained []Found) []Found {
-	return slices.DeleteFunc(slices.Clone(explained), func(f Found) bool {
+// Compare returns what a document has no statement for, and the vulnerabilities that it has statements for although
+// nothing was found: the database lacks them, or a module has changed.
+func Compare(document *vex.VEX, explained []Found) (added []Found, gone []string) {
+	added = slices.DeleteFunc(slices.Clone(explained), func(f Found) bool {
 		return slices.ContainsFunc(document.Statements, func(s vex.Statement) bool {
 			return s.Matches(f.ID, "pkg:generic/"+f.Program, []string{"pkg:golang/" + f.Module + "@" + f.Version})
 		})
 	})
+	for _, s := range document.Statements {
+		if !slices.ContainsFunc(explained, func(f Found) bool { return vex.VulnerabilityID(f.ID) == s.Vulnerability.Name }) {
+			gone = append(gone, string(s.Vulnerability.Name))
+		}
+	}
+	return added, gone
 }

@@ -6,13 +6,14 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 )
 
 // messages are the kinds of messages of govulncheck: one vulnerability at three levels, and one of a module only.
 const messages = `{"config": {"protocol_version": "v1.0.0"}}
-{"osv": {"id": "GO-1"}}
+{"osv": {"id": "GO-1", "affected": [{"package": {"name": "example.org/a"}, "ecosystem_specific": {"imports": [{"path": "example.org/a/b"}]}}]}}
 {"finding": {"osv": "GO-1", "trace": [{"module": "example.org/a", "version": "v1.0.0"}]}}
 {"finding": {"osv": "GO-1", "trace": [{"module": "example.org/a", "version": "v1.0.0", "package": "example.org/a/b"}]}}
 {"finding": {"osv": "GO-1", "trace": [
@@ -21,7 +22,7 @@ const messages = `{"config": {"protocol_version": "v1.0.0"}}
 {"finding": {"osv": "GO-2", "trace": [{"module": "example.org/c", "version": "v2.0.0"}]}}`
 
 func TestParse(t *testing.T) {
-	called := Found{Program: "p", ID: "GO-1", Module: "example.org/a", Version: "v1.0.0", Package: "example.org/a/b", Function: "F"}
+	called := Found{Program: "p", ID: "GO-1", Module: "example.org/a", Version: "v1.0.0", Package: "example.org/a/b", Function: "F", Named: true}
 	required := Found{Program: "p", ID: "GO-2", Module: "example.org/c", Version: "v2.0.0"}
 	got, err := parse("p", []byte(messages))
 	if want := []Found{called, required}; err != nil || !reflect.DeepEqual(got, want) {
@@ -74,12 +75,22 @@ func TestExplain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := New(document, explained); len(got) != 0 {
-		t.Errorf("the document has no statement for %v", got)
+	if added, gone := Compare(document, explained); len(added)+len(gone) != 0 {
+		t.Errorf("Compare = %v, %v, want nothing", added, gone)
+	}
+	if _, gone := Compare(document, explained[1:]); !slices.Equal(gone, []string{"GO-2"}) {
+		t.Errorf("gone = %v, want GO-2", gone)
 	}
 	newer, other := found[1], found[1]
 	newer.Version, other.Program = "v2.0.1", "q"
-	if got := New(document, []Found{newer, other}); len(got) != 2 {
-		t.Errorf("New = %v, want another version and another program", got)
+	if added, _ := Compare(document, []Found{newer, other}); len(added) != 2 {
+		t.Errorf("added = %v, want another version and another program", added)
+	}
+
+	// What the table lacks is open, and what govulncheck sees called although the table knows better.
+	unknown := Found{Program: "p", ID: "GO-3", Module: kubernetes, Version: "v1.23.17"}
+	called := Found{Program: "p", ID: "GO-2023-1864", Module: kubernetes, Package: "a", Function: "F", Named: true}
+	if _, left, err := Explain(t.Context(), program, "v1.23.17", []Found{unknown, called}); err != nil || len(left) != 2 {
+		t.Errorf("left = %v, %v, want %v and %v", left, err, unknown, called)
 	}
 }

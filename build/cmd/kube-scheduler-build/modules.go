@@ -22,7 +22,11 @@ func modulesCommand() *cobra.Command {
 			file, repository, commit := arguments[0], arguments[1], arguments[2]
 			name, version, _ := strings.Cut(arguments[3], "@")
 			plugins := strings.FieldsFunc(arguments[4], func(r rune) bool { return r == ',' || r == ' ' })
-			entry, err := source.Resolve(command.Context(), name, version, plugins, repository, commit)
+			modules, err := source.ReadModules(file)
+			if err != nil {
+				return err
+			}
+			entry, err := source.Resolve(command.Context(), modules, name, version, plugins, repository, commit)
 			if err != nil {
 				return err
 			}

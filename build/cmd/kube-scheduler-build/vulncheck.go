@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/openvex/go-vex/pkg/vex"
@@ -19,7 +20,7 @@ import (
 // vulncheckCommand returns the command behind `make vulncheck`.
 func vulncheckCommand() *cobra.Command {
 	var govulncheck, database, tree, project, version, statements string
-	var write bool
+	var write, report bool
 	command := &cobra.Command{
 		Use:   "vulncheck",
 		Short: "Look for known vulnerabilities in the programs of a release",
@@ -57,6 +58,12 @@ func vulncheckCommand() *cobra.Command {
 			for _, f := range left {
 				fmt.Fprintln(output, f)
 			}
+			if report {
+				for _, f := range explained {
+					fmt.Fprintln(output, f)
+				}
+				return nil
+			}
 			if len(left) > 0 {
 				return nextstep.With(fmt.Errorf("%d known vulnerabilities are in the programs, listed above", len(left)),
 					"raise the module in modules.yaml, build/go.mod or build/extender/go.mod, or cut its import with a patch: docs/security.md")
@@ -76,9 +83,13 @@ func vulncheckCommand() *cobra.Command {
 			if err != nil {
 				return nextstep.With(fmt.Errorf("cannot read the statements: %w", err), "make vulncheck WRITE=yes")
 			}
-			added := vulncheck.New(document, explained)
+			added, gone := vulncheck.Compare(document, explained)
 			for _, f := range added {
 				fmt.Fprintln(output, f)
+			}
+			if len(gone) > 0 {
+				return nextstep.With(fmt.Errorf("%s has statements for what was not found: %s", statements, strings.Join(gone, ", ")),
+					"check that the database is complete; if a module has changed: make vulncheck WRITE=yes")
 			}
 			if len(added) > 0 {
 				return nextstep.With(fmt.Errorf("%d known vulnerabilities of modules, listed above, have no statement in %s", len(added), statements),
@@ -95,6 +106,7 @@ func vulncheckCommand() *cobra.Command {
 	flags.StringVar(&project, "project", "", "this project's directory")
 	flags.StringVar(&version, "kubernetes", "", "upstream's tag")
 	flags.StringVar(&statements, "statements", "", "the OpenVEX document with the statements")
+	flags.BoolVar(&report, "report", false, "only print what is found")
 	flags.BoolVar(&write, "write", false, "write the statements instead of comparing them")
 	return command
 }
