@@ -8,13 +8,14 @@ test: unit patched-tree oracle verify monitoring
 
 # What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e node-load integration scenarios applies attacks scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
+all: docker e2e node-load integration scenarios applies scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
 
 # Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
 # release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
-# of a soak with 500 nodes, the GPUs of a production cluster, the image of make control, that of the bundle once more.
+# of a soak with 500 nodes, the GPUs of a production cluster, attacks on the secure port, the image of make control, that of
+# the bundle once more.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial rebuild-check dockershim bad-day soak gpus control
+long: oci oracle-traps trimaran applies-all offline tutorial rebuild-check dockershim bad-day soak gpus attacks control
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
