@@ -732,9 +732,10 @@ func (o *operator) hardened(t *testing.T) {
 	const status = "pid=$(pgrep -x kube-scheduler); cat /proc/$pid/status; awk '$5 == \"/\" {print \"root is \" $6}' /proc/$pid/mountinfo"
 	allow := fmt.Sprintf("chgrp %d %s && chmod g+rX %s", swap.NonRootUser, kubeconfig, kubeconfig)
 	rights := []string{"CapEff:\t0000000000000000", "CapPrm:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2", "root is ro"}
-	before := o.run(t, "stat "+kubeconfig)
+	const mode = "stat --format '%A %u:%g %z' " + kubeconfig
+	before := o.run(t, mode)
 	expect(t, o.page.do(t, o.node, "hardened"), "keeps running as root, because the user 65530 cannot read "+kubeconfig, allow, "done:")
-	if after := o.run(t, "stat "+kubeconfig); after != before {
+	if after := o.run(t, mode); after != before {
 		t.Errorf("install changed a file of kubeadm's:\n%s\nbefore:\n%s", after, before)
 	}
 	expect(t, o.run(t, status), append(rights, "Uid:\t0\t")...)
