@@ -328,7 +328,7 @@ func (s Swap) proof(before, after Pod) error {
 }
 
 // withoutSwap returns a copy of a pod without the fields that a swap may change. The rest must stay the same.
-func withoutSwap(described Pod) *corev1.Pod {
+func withoutSwap(described Pod, hardened bool) *corev1.Pod {
 	pod := described.Object.DeepCopy()
 	for _, name := range []string{ConfigSHA256Annotation, VersionAnnotation, RestartedAtAnnotation} {
 		delete(pod.Annotations, name)
@@ -339,7 +339,9 @@ func withoutSwap(described Pod) *corev1.Pod {
 	container.VolumeMounts = slices.DeleteFunc(container.VolumeMounts, func(m corev1.VolumeMount) bool {
 		return isOurs(m.Name) || path.Clean(m.MountPath) == ContainerConfigFolder
 	})
-	withoutSecurity(container)
+	if hardened {
+		withoutSecurity(container)
+	}
 	// Remove --config from the command line, and keep the split into command and args.
 	container.Command, container.Args = nil, nil
 	existing := described.Line.Find("config")
@@ -386,7 +388,9 @@ func edit(manifest []byte, plan func(tree, Pod), proof func(before, after Pod) e
 	if err == nil {
 		err = proof(before, after)
 	}
-	if err == nil && !equality.Semantic.DeepEqual(withoutSwap(before), withoutSwap(after)) {
+	// Only install --hardened sets a security context.
+	hardened := before.Swap.Hardened != after.Swap.Hardened || before.Swap.NonRoot != after.Swap.NonRoot
+	if err == nil && !equality.Semantic.DeepEqual(withoutSwap(before, hardened), withoutSwap(after, hardened)) {
 		err = errors.New("other fields would change, too")
 	}
 	if err != nil {
