@@ -67,7 +67,8 @@ func (t target) attacks() []attack {
 	return []attack{
 		{"none", t.none, 0, false, 0},
 		{"rapid reset of /healthz", t.rapidReset("/healthz"), resetConnections, false, maxHandlers},
-		{"rapid reset of /metrics", t.rapidReset("/metrics"), resetConnections, false, maxHandlers},
+		// Each handler asks the API server, by another goroutine, whether the client may read it.
+		{"rapid reset of /metrics", t.rapidReset("/metrics"), resetConnections, false, 2 * maxHandlers},
 		{"CONTINUATION flood", t.continuationFlood, floodConnections, true, 8},
 		{"client certificates of 1 MB", t.longChains, chains, true, 4},
 		{"slow headers", t.slowHeaders, slowConnections, true, 2},
