@@ -78,6 +78,16 @@ func (t *treeModule) require(modules []Module, downloads []download) error {
 		}
 		vendored.Packages = slices.Sorted(slices.Values(append(slices.Clone(vendored.Packages), m.ImportPaths()...)))
 	}
+	// Before 1.17, the go command refuses vendor/ if a module is not in go.mod that the tree imports, and patches import some
+	// that upstream does not.
+	for _, v := range t.list {
+		if !t.pruned() && v.Module.Version != "" && len(v.head) == 1 {
+			v.head = append(v.head, "## explicit")
+			if err := t.goMod.AddRequire(v.Module.Path, v.Module.Version); err != nil {
+				return err
+			}
+		}
+	}
 	// Sorted by path, with the replacements, which have no version, at the end.
 	slices.SortStableFunc(t.list, func(a, b *Vendored) int {
 		if a.Module.Version == "" || b.Module.Version == "" {
@@ -90,6 +100,12 @@ func (t *treeModule) require(modules []Module, downloads []download) error {
 	slices.SortFunc(lines, bytes.Compare)
 	t.goSum = bytes.Join(slices.CompactFunc(lines, bytes.Equal), nil)
 	return nil
+}
+
+// pruned reports whether the tree has language version 1.17 or newer: go.mod then lists all modules, and modules.txt
+// their language versions.
+func (t *treeModule) pruned() bool {
+	return t.goMod.Go != nil && semver.Compare("v"+t.goMod.Go.Version, "v1.17") >= 0
 }
 
 // vendored returns the entry of a module that upstream vendors packages of, or nil.
@@ -125,7 +141,7 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 	}
 	explicit := "## explicit"
 	// A raised module may need a newer language than the tree has.
-	if own.Go != nil && t.goMod.Go != nil && (semver.Compare("v"+t.goMod.Go.Version, "v1.17") >= 0 || len(m.Raises) > 0) {
+	if own.Go != nil && (t.pruned() || len(m.Raises) > 0) {
 		explicit += "; go " + own.Go.Version
 	}
 	added.head = []string{head, explicit}
