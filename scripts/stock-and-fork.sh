@@ -39,8 +39,10 @@ use_tree() {
   sed 's/^package main$/package decision/' "$kubernetes/cmd/kube-scheduler/modules.go" > "$name.modules/modules.go"
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
-    printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go" \
-      "$inprocess/decision/whatif.go" "$inprocess/decision/testdata/whatif.go"
+    printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
+    # The tree of bench-patches does not have all patches yet.
+    [[ ! -e $kubernetes/pkg/scheduler/records.go ]] ||
+      printf '"%s": "%s"\n' "$inprocess/decision/whatif.go" "$inprocess/decision/testdata/whatif.go"
     [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
       printf '"%s": "%s"\n' "${file%/testdata/*}/${file##*/}" "$file"
     done
