@@ -40,12 +40,13 @@ use_tree() {
   printf 'func init() { addCarried = carried.AddTo }\n' >> "$name.modules/modules.go"
   {
     printf '"%s": "%s"\n' "$inprocess/decision/modules.go" "$name.modules/modules.go"
-    # The tree of bench-patches does not have all patches yet.
-    [[ ! -e $kubernetes/pkg/scheduler/records.go ]] ||
+    # The trees of bench-patches have no records yet.
+    if [[ -e $kubernetes/pkg/scheduler/records.go ]]; then
       printf '"%s": "%s"\n' "$inprocess/decision/whatif.go" "$inprocess/decision/testdata/whatif.go"
-    [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
-      printf '"%s": "%s"\n' "${file%/testdata/*}/${file##*/}" "$file"
-    done
+      [[ ! -d $name.modules/sigs.k8s.io/scheduler-plugins ]] || for file in "$inprocess"/*/testdata/*_test.go; do
+        printf '"%s": "%s"\n' "${file%/testdata/*}/${file##*/}" "$file"
+      done
+    fi
   } | paste -sd, | sed 's/.*/{"Replace": {&}}/' > "$name.overlay.json"
 }
 
