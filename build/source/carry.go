@@ -56,13 +56,7 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 			return err
 		}
 		for _, m := range all {
-			packages := 0
-			for imported := range imports {
-				if imported == m.Path || strings.HasPrefix(imported, m.Path+"/") {
-					packages++
-				}
-			}
-			fmt.Fprintf(progress, "modules: %s %s: packages %d\n", m.Path, m.Version, packages)
+			fmt.Fprintf(progress, "modules: %s %s: packages %d\n", m.Path, m.Version, len(m.among(imports)))
 		}
 		if err := checkImports(tree.list, imports); err != nil {
 			return err

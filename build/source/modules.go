@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"regexp"
@@ -57,6 +58,16 @@ func (m Module) ImportPaths() []string {
 		paths = append(paths, path.Join(m.Path, folder))
 	}
 	return paths
+}
+
+// owns reports whether a package is below the module's path.
+func (m Module) owns(imported string) bool {
+	return imported == m.Path || strings.HasPrefix(imported, m.Path+"/")
+}
+
+// among returns the module's packages among those whose imports are given, sorted.
+func (m Module) among(imports map[string][]string) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(imports)), func(imported string) bool { return !m.owns(imported) })
 }
 
 // String returns the module in one line, with everything that determines its files in the tree.

@@ -72,13 +72,12 @@ func (t *treeModule) raise(m Module, d download) error {
 		}
 		break
 	}
-	added, err := t.addModule(m, d)
+	updated, err := t.entry(m, d)
 	if err != nil {
 		return err
 	}
-	t.list = t.list[:len(t.list)-1]
-	added.Packages = vendored.Packages
-	*vendored = *added
+	updated.Packages = vendored.Packages
+	*vendored = *updated
 	return nil
 }
 
@@ -98,8 +97,7 @@ func (t *treeModule) vendorRaised(
 		return vendorPackages(folders[m.Path], m, files, imports)
 	}
 	for _, m := range modules {
-		vendored := t.vendored(m.Path)
-		for _, imported := range slices.Clone(vendored.Packages) {
+		for _, imported := range t.vendored(m.Path).Packages {
 			if exists(m, imported) {
 				if err := add(m, imported); err != nil {
 					return err
@@ -120,30 +118,25 @@ func (t *treeModule) vendorRaised(
 					fmt.Errorf("%s has no package %s, which %s imports", m, imported, strings.TrimPrefix(importer, commit+":")),
 					"choose another version in modules.yaml, or raise the module that imports it, too")
 			}
-			at := slices.Index(vendored.Packages, imported)
-			vendored.Packages = slices.Delete(slices.Clone(vendored.Packages), at, at+1)
 		}
 	}
 	for again := true; again; {
 		again = false
 		for _, importer := range slices.Sorted(maps.Keys(imports)) {
 			for _, imported := range imports[importer] {
-				for _, m := range modules {
-					if _, known := imports[imported]; known || imported != m.Path && !strings.HasPrefix(imported, m.Path+"/") || !exists(m, imported) {
-						continue
-					}
-					if err := add(m, imported); err != nil {
-						return err
-					}
-					again = true
-					vendored := t.vendored(m.Path)
-					if !slices.Contains(vendored.Packages, imported) {
-						vendored.Packages = append(slices.Clone(vendored.Packages), imported)
-						slices.Sort(vendored.Packages)
-					}
+				at := slices.IndexFunc(modules, func(m Module) bool { return m.owns(imported) && exists(m, imported) })
+				if _, known := imports[imported]; known || at < 0 {
+					continue
 				}
+				if err := add(modules[at], imported); err != nil {
+					return err
+				}
+				again = true
 			}
 		}
+	}
+	for _, m := range modules {
+		t.vendored(m.Path).Packages = m.among(imports)
 	}
 	return nil
 }

@@ -71,7 +71,8 @@ func (t *treeModule) require(modules []Module, downloads []download) error {
 		if len(m.Raises) > 0 {
 			err = t.raise(m, downloads[i])
 		} else if vendored == nil {
-			vendored, err = t.addModule(m, downloads[i])
+			vendored, err = t.entry(m, downloads[i])
+			t.list = append(t.list, vendored)
 		}
 		if err != nil {
 			return err
@@ -117,9 +118,10 @@ func (t *treeModule) vendored(path string) *Vendored {
 	return t.list[at]
 }
 
-// addModule adds a module that upstream does not vendor and returns its entry as `go mod vendor` writes it: with
-// upstream's replacement, and with the module's language version if that of the tree is at least 1.17.
-func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
+// entry puts a module at its version into go.mod and go.sum, and returns its entry for vendor/modules.txt as `go mod
+// vendor` writes it: with upstream's replacement, and with the module's language version if that of the tree is at least
+// 1.17.
+func (t *treeModule) entry(m Module, d download) (*Vendored, error) {
 	content, err := os.ReadFile(d.GoMod)
 	if err != nil {
 		return nil, err
@@ -145,7 +147,6 @@ func (t *treeModule) addModule(m Module, d download) (*Vendored, error) {
 		explicit += "; go " + own.Go.Version
 	}
 	added.head = []string{head, explicit}
-	t.list = append(t.list, added)
 	if err := t.goMod.AddRequire(m.Path, m.Version); err != nil {
 		return nil, err
 	}
