@@ -88,38 +88,51 @@ func run(ctx context.Context, program Program, name string, arguments ...string)
 	return output, err
 }
 
+// message is one of govulncheck's messages.
+type message struct {
+	OSV *struct {
+		ID       string `json:"id"`
+		Affected []struct {
+			Package struct {
+				Name string `json:"name"`
+			} `json:"package"`
+			Specific struct {
+				Imports []struct{} `json:"imports"`
+			} `json:"ecosystem_specific"`
+		} `json:"affected"`
+	} `json:"osv"`
+	Finding *struct {
+		OSV   string `json:"osv"`
+		Trace []struct {
+			Module, Version, Package, Function, Receiver string
+		} `json:"trace"`
+	} `json:"finding"`
+}
+
+// decode reads values in JSON that follow each other.
+func decode[T any](content []byte) (values []T, err error) {
+	decoder := json.NewDecoder(bytes.NewReader(content))
+	for {
+		var value T
+		switch err := decoder.Decode(&value); {
+		case errors.Is(err, io.EOF):
+			return values, nil
+		case err != nil:
+			return nil, err
+		}
+		values = append(values, value)
+	}
+}
+
 // parse reads govulncheck's stream of JSON messages.
 func parse(program string, output []byte) ([]Found, error) {
 	found := map[Found]Found{}
 	named := map[[2]string]bool{}
-	messages := json.NewDecoder(bytes.NewReader(output))
-	for {
-		var message struct {
-			OSV *struct {
-				ID       string `json:"id"`
-				Affected []struct {
-					Package struct {
-						Name string `json:"name"`
-					} `json:"package"`
-					Specific struct {
-						Imports []struct{} `json:"imports"`
-					} `json:"ecosystem_specific"`
-				} `json:"affected"`
-			} `json:"osv"`
-			Finding *struct {
-				OSV   string `json:"osv"`
-				Trace []struct {
-					Module, Version, Package, Function, Receiver string
-				} `json:"trace"`
-			} `json:"finding"`
-		}
-		err := messages.Decode(&message)
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			return nil, fmt.Errorf("the output of govulncheck: %w", err)
-		}
+	messages, err := decode[message](output)
+	if err != nil {
+		return nil, fmt.Errorf("the output of govulncheck: %w", err)
+	}
+	for _, message := range messages {
 		if message.OSV != nil {
 			for _, affected := range message.OSV.Affected {
 				named[[2]string{message.OSV.ID, affected.Package.Name}] = len(affected.Specific.Imports) > 0
@@ -148,22 +161,15 @@ func linked(ctx context.Context, program Program) (map[string][]string, error) {
 	if err != nil {
 		return nil, nextstep.With(fmt.Errorf("the packages of %s: %w", program.Name, err), "make tree")
 	}
+	list, err := decode[struct {
+		ImportPath string
+		GoFiles    []string
+	}](output)
 	packages := map[string][]string{}
-	list := json.NewDecoder(bytes.NewReader(output))
-	for {
-		var each struct {
-			ImportPath string
-			GoFiles    []string
-		}
-		err := list.Decode(&each)
-		if errors.Is(err, io.EOF) {
-			return packages, nil
-		}
-		if err != nil {
-			return nil, err
-		}
+	for _, each := range list {
 		packages[strings.TrimPrefix(each.ImportPath, "k8s.io/kubernetes/vendor/")] = each.GoFiles
 	}
+	return packages, err
 }
 
 // Explain divides what was found in a program into what it does not contain, and the rest. It does not contain a

@@ -66,7 +66,7 @@ func vulncheckCommand() *cobra.Command {
 			}
 			if len(left) > 0 {
 				return nextstep.With(fmt.Errorf("%d known vulnerabilities are in the programs, listed above", len(left)),
-					"raise the module in modules.yaml, build/go.mod or build/extender/go.mod, or cut its import with a patch: docs/security.md")
+					"raise the module in modules.yaml, build/go.mod or build/extender/go.mod, or cut its import with a patch: docs/modules.md")
 			}
 			if write {
 				document, err := vulncheck.Document(explained, time.Now().UTC().Truncate(time.Second))
