@@ -5,10 +5,13 @@ go 1.16
 require (
 	github.com/cespare/xxhash/v2 v2.1.1
 	github.com/docker/distribution v2.7.1+incompatible
+	github.com/evanphx/json-patch v4.12.0+incompatible
 	github.com/google/go-cmp v0.5.5
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822
 	github.com/prometheus/client_golang v1.11.0
+	github.com/prometheus/client_model v0.2.0
 	github.com/prometheus/common v0.28.0
+	github.com/spf13/cobra v1.2.1
 	go.opentelemetry.io/otel v0.20.0
 	go.opentelemetry.io/otel/exporters/otlp v0.20.0
 	go.opentelemetry.io/otel/sdk v0.20.0

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+
+// Package input reads clusters, workloads and traces from files.
+package input
+
+import (
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// Cluster is the state with which a simulation begins.
+type Cluster struct {
+	// Nodes and Pods are in the order of the files. Pods that have ended are left out. Pods share parts: copy a pod before
+	// you change it.
+	Nodes []*v1.Node
+	Pods  []*v1.Pod
+	// Objects are the other objects that scheduling depends on, with their types: volumes, claims, storage classes, CSI
+	// objects, disruption budgets, priority classes, namespaces, services, and the owners of pods.
+	Objects []runtime.Object
+	// Custom are objects of groups that Kubernetes itself does not have, such as PodGroup.
+	Custom []*unstructured.Unstructured
+	// PodUse and NodeUse are the measured use (metrics.k8s.io) by namespace/name, or by name.
+	PodUse, NodeUse map[string]v1.ResourceList
+	// Taken is the latest time in the objects.
+	Taken time.Time
+	// Ignored counts the objects that are not used, by kind.
+	Ignored map[string]int
+	// Warnings have file and line.
+	Warnings []string
+}
+
+// Trace is what happens to a cluster.
+type Trace struct {
+	// Events are sorted by time; those of the same time keep their order.
+	Events []Event
+	// Warnings have file and line.
+	Warnings []string
+}
+
+// Event is one line of a trace: pods are created, a pod is deleted, or a node changes.
+type Event struct {
+	// At is the time since the start.
+	At time.Duration
+	// Where is FILE:LINE.
+	Where string
+	// Pods are created if it is not nil.
+	Pods *Workload
+	// Delete is the namespace/name of a pod to delete, or empty.
+	Delete string
+	// Node is the name of a node that changes, or empty.
+	Node string
+	// Change is what happens to it.
+	Change NodeChange
+}
+
+// NodeChange is an event of a node.
+type NodeChange string
+
+const (
+	// AddNode adds a node like the snapshot's node Event.Node if it is gone or has failed, and otherwise makes it
+	// schedulable.
+	AddNode NodeChange = "add"
+	// CordonNode makes the node unschedulable, and DrainNode evicts its pods, too.
+	CordonNode NodeChange = "cordon"
+	DrainNode  NodeChange = "drain"
+	// FailNode makes the node unreachable.
+	FailNode NodeChange = "fail"
+	// RemoveNode deletes the node and its pods.
+	RemoveNode NodeChange = "remove"
+)
+
+// Workload is a number of equal pods.
+type Workload struct {
+	// Pod is the template, with namespace and name. The name of pod i is that name if Count is 1, and otherwise the name,
+	// "-" and i.
+	Pod *v1.Pod
+	// Owner is KIND/NAME of the pods' controller, or empty.
+	Owner string
+	Count int
+	// GangSize is how many pods of the gang in the label pod-group.scheduling.sigs.k8s.io must run together; 0: no gang.
+	GangSize int
+	// Duration is how long each pod runs; 0: for ever.
+	Duration time.Duration
+	// StartDelay is the time from the binding until it runs.
+	StartDelay time.Duration
+	// Use is what each pod uses, sorted by After; empty if it is unknown.
+	Use []Use
+}
+
+// Use is a pod's use from a time on.
+type Use struct {
+	// After is the time since the pod runs.
+	After     time.Duration
+	Resources v1.ResourceList
+}

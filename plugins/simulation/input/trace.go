@@ -1,0 +1,298 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package input
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/kubernetes/pkg/util/taints"
+	strictjson "sigs.k8s.io/json"
+)
+
+const (
+	// gangLabel has the name of a pod's gang.
+	gangLabel = "pod-group.scheduling.sigs.k8s.io"
+	// traceColumns are the columns of a trace, next to names of resources.
+	traceColumns = "time,name,namespace,count,cpu,memory,duration,start_delay,priority,priority_class,gang,gang_size,labels," +
+		"node_selector,tolerations,scheduler,use_cpu,use_memory,owner,node,change,delete"
+)
+
+type traceReader struct {
+	trace Trace
+	// like is the last pod with the same requests of CPU and memory.
+	like map[string]*v1.Pod
+}
+
+// ReadTrace reads a trace as CSV or JSON lines, or OpenB's list of pods, also compressed with gzip. The error has type
+// *Error.
+func ReadTrace(path string) (*Trace, error) {
+	t := &traceReader{like: map[string]*v1.Pod{}}
+	err := eachFile([]string{path}, func(name string, content *bufio.Reader) error {
+		start, _ := content.Peek(len(openBPods))
+		switch {
+		case string(start) == openBPods:
+			return t.readOpenBPods(name, content)
+		case bytes.HasPrefix(start, []byte("{")):
+			return eachItem(name, content, t.readLine)
+		}
+		return eachRow(name, content, traceColumns, func(r row) error { return t.add(r, nil) })
+	})
+	if err == nil && len(t.trace.Events) == 0 {
+		err = place{file: path}.fail("write at least a header and one line: time,name,cpu and 5m,web,500m", "there are no events")
+	}
+	return &t.trace, err
+}
+
+var upper = regexp.MustCompile("[A-Z]")
+
+// readLine reads a line of JSON, which has the columns as keys, and also the keys pod and use.
+func (t *traceReader) readLine(i item) error {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(i.text, &fields); err != nil {
+		return i.failed(err, "JSON")
+	}
+	r, pod := row{i.place, map[string]string{}}, (*v1.Pod)(nil)
+	for key, value := range fields {
+		var err error
+		switch key {
+		case "pod":
+			pod, err = decodePod(value)
+		case "use":
+			var uses []map[string]string
+			err = json.Unmarshal(value, &uses)
+			for _, use := range uses {
+				for resource, amount := range use {
+					if resource != "after" {
+						r.values["use_"+resource] += use["after"] + "=" + amount + ";"
+					}
+				}
+			}
+		default:
+			column := upper.ReplaceAllStringFunc(key, func(letter string) string { return "_" + strings.ToLower(letter) })
+			if err := i.known(column, traceColumns); err != nil {
+				return err
+			}
+			r.values[column] = strings.Trim(string(value), `"`)
+		}
+		if err != nil {
+			return i.fail(correct, "%s cannot be decoded: %s", key, reason(err))
+		}
+	}
+	return t.add(r, pod)
+}
+
+// decodePod decodes a Pod or a PodTemplate without unknown fields.
+func decodePod(text []byte) (*v1.Pod, error) {
+	read := struct {
+		v1.Pod   `json:",inline"`
+		Template v1.PodTemplateSpec `json:"template"`
+	}{}
+	unknown, err := strictjson.UnmarshalStrict(text, &read)
+	if err == nil && len(unknown) > 0 {
+		err = unknown[0]
+	}
+	if read.Kind == "PodTemplate" {
+		read.Labels, read.Annotations, read.Spec = read.Template.Labels, read.Template.Annotations, read.Template.Spec
+	}
+	return podOf(read.ObjectMeta, read.Spec), err
+}
+
+// resources returns the amounts in the columns.
+func (r row) resources() (v1.ResourceList, error) {
+	list := v1.ResourceList{}
+	for column, value := range r.values {
+		other := strings.Contains(column, "/") && !strings.HasPrefix(column, "use_")
+		if value != "" && (column == "cpu" || column == "memory" || other) {
+			quantity, err := resource.ParseQuantity(value)
+			if err != nil || quantity.Sign() < 0 {
+				return nil, r.fail(correct, "%s is not a quantity such as 500m or 2Gi", column)
+			}
+			list[v1.ResourceName(column)] = quantity
+		}
+	}
+	return list, nil
+}
+
+// pod returns the pod in the columns.
+func (r row) pod() (*v1.Pod, error) {
+	var wrong []string
+	note := func(column string, err error) {
+		if err != nil {
+			wrong = append(wrong, column)
+		}
+	}
+	requests, err := r.resources()
+	if err != nil {
+		return nil, err
+	}
+	spec := v1.PodSpec{SchedulerName: r.values["scheduler"], PriorityClassName: r.values["priority_class"],
+		Containers: []v1.Container{{Name: "main", Resources: v1.ResourceRequirements{Requests: requests}}}}
+	if value := r.values["priority"]; value != "" {
+		priority, err := strconv.ParseInt(value, 10, 32)
+		note("priority", err)
+		number := int32(priority)
+		spec.Priority = &number
+	}
+	tainted, _, err := taints.ParseTaints(split(r.values["tolerations"]))
+	note("tolerations", err)
+	for _, taint := range tainted {
+		toleration := v1.Toleration{Key: taint.Key, Operator: v1.TolerationOpEqual, Value: taint.Value, Effect: taint.Effect}
+		if taint.Value == "" {
+			toleration.Operator = v1.TolerationOpExists
+		}
+		spec.Tolerations = append(spec.Tolerations, toleration)
+	}
+	meta := metav1.ObjectMeta{Name: r.values["name"], Namespace: r.values["namespace"]}
+	meta.Labels, err = labels.ConvertSelectorToLabelsMap(strings.Join(split(r.values["labels"]), ","))
+	note("labels", err)
+	spec.NodeSelector, err = labels.ConvertSelectorToLabelsMap(strings.Join(split(r.values["node_selector"]), ","))
+	note("node_selector", err)
+	if len(wrong) > 0 {
+		return nil, r.fail("write labels as k=v;k=v, tolerations as k=v:NoSchedule", "%s is not valid", wrong[0])
+	}
+	return podOf(meta, spec), nil
+}
+
+// split returns the parts between semicolons.
+func split(text string) []string {
+	return strings.FieldsFunc(strings.ReplaceAll(text, " ", ""), func(r rune) bool { return r == ';' })
+}
+
+// add appends an event, which must not be before the last one.
+func (t *traceReader) add(r row, pod *v1.Pod) error {
+	at, err := r.duration("time", r.values["time"])
+	if err != nil {
+		return err
+	}
+	if n := len(t.trace.Events); n > 0 && t.trace.Events[n-1].At > at {
+		return r.fail("sort the lines by time", "the time goes back, from %v to %v", t.trace.Events[n-1].At, at)
+	}
+	event := Event{At: at, Where: r.String(), Delete: r.values["delete"],
+		Node: r.values["node"], Change: NodeChange(r.values["change"])}
+	switch event.Change {
+	case "", AddNode, CordonNode, DrainNode, FailNode, RemoveNode:
+	default:
+		return r.fail("write add, cordon, drain, fail or remove", "the change of node %s is unknown", event.Node)
+	}
+	pods := event.Node == "" && event.Delete == ""
+	if (event.Node == "") != (event.Change == "") || event.Node != "" && event.Delete != "" || pod != nil && !pods ||
+		event.Delete != "" && strings.Count(event.Delete, "/") != 1 {
+		return r.fail("write pods, or a node and its change, or NAMESPACE/NAME of a pod to delete", "the event is not clear")
+	}
+	if pods {
+		if pod == nil {
+			if pod, err = r.pod(); err != nil {
+				return err
+			}
+		}
+		if event.Pods, err = t.workload(r, pod); err != nil {
+			return err
+		}
+	}
+	t.trace.Events = append(t.trace.Events, event)
+	return nil
+}
+
+// duration parses a Go duration, or seconds.
+func (p place) duration(field, text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		d, err = time.ParseDuration(text + "s")
+	}
+	if err != nil || d < 0 {
+		return 0, p.fail(correct, "%s is not a time such as 1h30m, or seconds", field)
+	}
+	return d, nil
+}
+
+// workload returns the pods of a line.
+func (t *traceReader) workload(r row, pod *v1.Pod) (*Workload, error) {
+	w := &Workload{Pod: pod, Owner: r.values["owner"], Count: 1}
+	if pod.Name == "" {
+		pod.Name = "pod-" + strconv.Itoa(r.line)
+	}
+	if gang := r.values["gang"]; gang != "" {
+		pod.Labels = labels.Merge(pod.Labels, labels.Set{gangLabel: gang})
+	}
+	var err error
+	for column, into := range map[string]*int{"count": &w.Count, "gang_size": &w.GangSize} {
+		if value := r.values[column]; value != "" {
+			if *into, err = strconv.Atoi(value); err != nil || *into < 1 {
+				return nil, r.fail(correct, "%s is not a number from 1 on", column)
+			}
+		}
+	}
+	for column, into := range map[string]*time.Duration{"duration": &w.Duration, "start_delay": &w.StartDelay} {
+		if value := r.values[column]; value != "" {
+			if *into, err = r.duration(column, value); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if pod.Labels[gangLabel] != "" && w.GangSize == 0 {
+		w.GangSize = w.Count
+	}
+	if len(pod.Spec.Containers) == 0 {
+		return nil, r.fail(correct, "the pod has no containers")
+	}
+	requests := pod.Spec.Containers[0].Resources.Requests
+	size := requests.Cpu().String() + " " + requests.Memory().String()
+	if like := t.like[size]; like != nil {
+		share(pod, like)
+	}
+	t.like[size] = pod
+	w.Use, err = r.uses()
+	return w, err
+}
+
+// uses returns the use of all resources from each time on: each column has one quantity, or 0s=100m;10m=2.
+func (r row) uses() ([]Use, error) {
+	byTime := map[time.Duration]v1.ResourceList{}
+	for column, text := range r.values {
+		if !strings.HasPrefix(column, "use_") {
+			continue
+		}
+		for _, part := range split(text) {
+			if !strings.Contains(part, "=") {
+				part = "0s=" + part
+			}
+			pair := strings.SplitN(part, "=", 2)
+			after, err := r.duration(column, pair[0])
+			if err != nil {
+				return nil, err
+			}
+			quantity, err := resource.ParseQuantity(pair[1])
+			if err != nil {
+				return nil, r.fail(correct, "%s is not a quantity, or 0s=100m;10m=2", column)
+			}
+			if byTime[after] == nil {
+				byTime[after] = v1.ResourceList{}
+			}
+			byTime[after][v1.ResourceName(strings.TrimPrefix(column, "use_"))] = quantity
+		}
+	}
+	var list []Use
+	for after, resources := range byTime {
+		list = append(list, Use{after, resources})
+	}
+	sort.Slice(list, func(i, j int) bool { return list[i].After < list[j].After })
+	for i := 1; i < len(list); i++ {
+		for name, quantity := range list[i-1].Resources {
+			if _, set := list[i].Resources[name]; !set {
+				list[i].Resources[name] = quantity
+			}
+		}
+	}
+	return list, nil
+}
