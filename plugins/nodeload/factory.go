@@ -69,9 +69,16 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 	if pl.args.Source == config.NodeLoadSourceMetricsServer {
 		spec.Source, spec.Connect = "metrics.k8s.io", pl.metricsServer
 	}
+	simulated := pl.simulated()
+	if simulated != nil {
+		spec.Connect = func() (source.Source, error) { return simulated, nil }
+	}
 	for i := range queries {
 		resource := &pl.resources[i]
 		resource.asked = collector.Resource{Query: queries[i], By: matchOf(&pl.args, &pl.args.Resources[i]).By}
+		if simulated != nil {
+			resource.asked.By = config.NodeLoadMatchName
+		}
 		resource.asked.Percent = resource.unit == config.NodeLoadPercent
 		if resource.unit == config.NodeLoadAbsolute {
 			resource.asked.Capacity = resource.capacity
@@ -82,6 +89,16 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 		}
 	}
 	return spec, nil
+}
+
+// simulated returns the source of a simulation, in which the client's transport is one, or nil.
+func (pl *NodeLoad) simulated() source.Source {
+	if kubeConfig := pl.handle.KubeConfig(); kubeConfig != nil {
+		if simulated, ok := kubeConfig.Transport.(source.Source); ok {
+			return simulated
+		}
+	}
+	return nil
 }
 
 // metricsServer returns the metrics API of the scheduler's API server. Its one request per refresh bypasses

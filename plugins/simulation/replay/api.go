@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"sort"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	jsonpatch "github.com/evanphx/json-patch"
+	v1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/watch"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+)
+
+// api is the API server: a transport that answers from a store. Changes are checked and confirmed at once, and made by
+// apply in a fixed order, because many goroutines send them at the same virtual time.
+type api struct {
+	store *store
+	// bound and deleted make these changes of pods, and updated follows each other one.
+	bound   func(pod *v1.Pod, node string) error
+	deleted func(pod *v1.Pod) error
+	updated func(object runtime.Object) error
+	// measured answers the queries of NodeLoad.
+	measured func(queries []source.Query) source.Result
+	// wake holds an element while there are changes.
+	wake chan struct{}
+
+	mutex   sync.Mutex
+	changes []change
+}
+
+// change is a change that was confirmed, and is not made yet.
+type change struct {
+	// order sorts changes of the same time.
+	order string
+	make  func() error
+}
+
+// newAPI returns an API server with a configuration for its clients.
+func newAPI() (*api, *rest.Config) {
+	a := &api{wake: make(chan struct{}, 1)}
+	return a, &rest.Config{Host: "http://simulated", Transport: a, QPS: -1}
+}
+
+// request is a request for one or several objects.
+type request struct {
+	resource                     schema.GroupVersionResource
+	namespace, name, subresource string
+}
+
+func parse(path string) (request, error) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	var r request
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		r.resource.Version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		r.resource.Group, r.resource.Version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return r, fmt.Errorf("%s is not simulated", path)
+	}
+	if len(parts) > 2 && parts[0] == "namespaces" {
+		r.namespace, parts = parts[1], parts[2:]
+	}
+	r.resource.Resource = parts[0]
+	if len(parts) > 1 {
+		r.name = parts[1]
+	}
+	if len(parts) > 2 {
+		r.subresource = parts[2]
+	}
+	return r, nil
+}
+
+func (r request) key() string {
+	if r.namespace == "" {
+		return r.name
+	}
+	return r.namespace + "/" + r.name
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *api) RoundTrip(sent *http.Request) (*http.Response, error) {
+	r, err := parse(sent.URL.Path)
+	if err != nil {
+		return answer(http.StatusNotFound, failure(err)), nil
+	}
+	var body []byte
+	if sent.Body != nil {
+		if body, err = io.ReadAll(sent.Body); err != nil {
+			return nil, err
+		}
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	t := a.store.ofResource(r.resource)
+	if r.resource.Resource == "events" && sent.Method == http.MethodPost {
+		return answer(http.StatusCreated, body), nil
+	}
+	if sent.Method == http.MethodGet && r.name == "" {
+		return a.list(r, t, sent)
+	}
+	var known runtime.Object
+	if t != nil {
+		known = t.get(r.key())
+	}
+	if known == nil {
+		return answer(http.StatusNotFound, failure(apierrors.NewNotFound(r.resource.GroupResource(), r.name))), nil
+	}
+	switch sent.Method {
+	case http.MethodGet:
+		return answer(http.StatusOK, encode(t, known)), nil
+	case http.MethodPost:
+		return a.bind(r, known, body)
+	case http.MethodDelete:
+		pod, ok := known.(*v1.Pod)
+		if !ok {
+			break
+		}
+		a.later("delete "+r.key(), func() error { return a.deleted(pod) })
+		return answer(http.StatusOK, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
+	case http.MethodPut, http.MethodPatch:
+		return a.update(r, t, known, sent, body)
+	}
+	return answer(http.StatusMethodNotAllowed, failure(fmt.Errorf("%s %s is not simulated", sent.Method, sent.URL.Path))), nil
+}
+
+// later confirms a change.
+func (a *api) later(order string, do func() error) {
+	a.changes = append(a.changes, change{order, do})
+	select {
+	case a.wake <- struct{}{}:
+	default:
+	}
+}
+
+// apply makes the confirmed changes, and reports whether there were any.
+func (a *api) apply() (bool, error) {
+	a.mutex.Lock()
+	changes := a.changes
+	a.changes = nil
+	a.mutex.Unlock()
+	sort.SliceStable(changes, func(i, j int) bool { return changes[i].order < changes[j].order })
+	for _, c := range changes {
+		if err := c.make(); err != nil {
+			return true, err
+		}
+	}
+	return len(changes) > 0, nil
+}
+
+// bind binds a pod, as the API server does.
+func (a *api) bind(r request, known runtime.Object, body []byte) (*http.Response, error) {
+	pod, ok := known.(*v1.Pod)
+	var binding v1.Binding
+	if err := json.Unmarshal(body, &binding); !ok || r.subresource != "binding" || err != nil {
+		return answer(http.StatusBadRequest, failure(fmt.Errorf("this request is not simulated: %v", err))), nil
+	}
+	if pod.DeletionTimestamp != nil || pod.Spec.NodeName != "" {
+		return answer(http.StatusConflict, failure(apierrors.NewConflict(r.resource.GroupResource(), r.name,
+			fmt.Errorf("pod %s is being deleted or is already assigned to a node", pod.Name)))), nil
+	}
+	a.later("bind "+r.key(), func() error { return a.bound(pod, binding.Target.Name) })
+	return answer(http.StatusCreated, []byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`)), nil
+}
+
+// update replaces or patches an object, and answers with the new one.
+func (a *api) update(r request, t *table, known runtime.Object, sent *http.Request, body []byte) (*http.Response, error) {
+	changed := known.DeepCopyObject()
+	err := a.merge(changed, sent, body)
+	if err != nil {
+		return answer(http.StatusBadRequest, failure(err)), nil
+	}
+	a.later("update "+r.resource.Resource+" "+r.key(), func() error {
+		// The object may have been changed or deleted meanwhile, at the same time.
+		latest := t.get(r.key())
+		if latest == nil {
+			return nil
+		}
+		latest = latest.DeepCopyObject()
+		if err := a.merge(latest, sent, body); err != nil {
+			return err
+		}
+		if err := a.store.put(latest); err != nil {
+			return err
+		}
+		return a.updated(latest)
+	})
+	return answer(http.StatusOK, encode(t, changed)), nil
+}
+
+// merge changes an object as a request asks.
+func (a *api) merge(object runtime.Object, sent *http.Request, body []byte) error {
+	if sent.Method == http.MethodPatch {
+		original, err := json.Marshal(object)
+		if err != nil {
+			return err
+		}
+		if types.PatchType(sent.Header.Get("Content-Type")) == types.StrategicMergePatchType {
+			body, err = strategicpatch.StrategicMergePatch(original, body, object)
+		} else {
+			body, err = jsonpatch.MergePatch(original, body)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if custom, ok := object.(*unstructured.Unstructured); ok {
+		return custom.UnmarshalJSON(body)
+	}
+	return json.Unmarshal(body, object)
+}
+
+// kindOf has the kinds of resources of other projects, of which a snapshot may have no object.
+var kindOf = map[string]string{
+	"podgroups": "PodGroup", "elasticquotas": "ElasticQuota", "noderesourcetopologies": "NodeResourceTopology",
+}
+
+// list answers with all objects of a kind, or with their changes.
+func (a *api) list(r request, t *table, sent *http.Request) (*http.Response, error) {
+	if t == nil {
+		// The kind exists, and no object of it does.
+		t = a.store.add(schema.GroupVersionKind{Group: r.resource.Group, Version: r.resource.Version, Kind: kindOf[r.resource.Resource]})
+	}
+	query := sent.URL.Query()
+	if query.Get("watch") == "true" || query.Get("watch") == "1" {
+		return a.watch(t), nil
+	}
+	var items []json.RawMessage
+	for _, key := range sorted(t.indexer.ListKeys()) {
+		object := t.get(key)
+		if r.namespace == "" || strings.HasPrefix(key, r.namespace+"/") {
+			items = append(items, encode(t, object))
+		}
+	}
+	list := map[string]interface{}{
+		"metadata": metav1.ListMeta{ResourceVersion: fmt.Sprint(atomic.LoadInt64(&a.store.version))}, "items": items,
+	}
+	// A client with types knows the kind that it asks for.
+	if t.kind.Kind != "" {
+		list["apiVersion"], list["kind"] = r.resource.GroupVersion().String(), t.kind.Kind+"List"
+	}
+	content, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	return answer(http.StatusOK, content), nil
+}
+
+// watch answers with the changes from now on.
+func (a *api) watch(t *table) *http.Response {
+	events := make(chan watch.Event, watchBuffer)
+	a.store.mutex.Lock()
+	t.watches = append(t.watches[:len(t.watches):len(t.watches)], events)
+	a.store.mutex.Unlock()
+	reader, writer := io.Pipe()
+	go func() {
+		for event := range events {
+			line, err := json.Marshal(map[string]interface{}{"type": event.Type, "object": json.RawMessage(encode(t, event.Object))})
+			if err != nil {
+				continue
+			}
+			if _, err := writer.Write(append(line, '\n')); err != nil {
+				return
+			}
+		}
+	}()
+	response := answer(http.StatusOK, nil)
+	response.Body = reader
+	return response
+}
+
+// encode returns an object in JSON, with its kind.
+func encode(t *table, object runtime.Object) []byte {
+	if _, custom := object.(*unstructured.Unstructured); !custom {
+		object = object.DeepCopyObject()
+		object.GetObjectKind().SetGroupVersionKind(t.kind)
+	}
+	content, err := json.Marshal(object)
+	if err != nil {
+		return failure(err)
+	}
+	return content
+}
+
+// failure returns an error as the API server's status.
+func failure(err error) []byte {
+	status := apierrors.NewInternalError(err).Status()
+	if known, ok := err.(apierrors.APIStatus); ok {
+		status = known.Status()
+	}
+	status.Kind, status.APIVersion = "Status", "v1"
+	content, err := runtime.Encode(clientscheme.Codecs.LegacyCodec(v1.SchemeGroupVersion), &status)
+	if err != nil {
+		return nil
+	}
+	return content
+}
+
+func answer(code int, body []byte) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(body)),
+		ContentLength: int64(len(body)),
+	}
+}
+
+func sorted(names []string) []string {
+	sort.Strings(names)
+	return names
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// retryEviction is the period in which `kubectl drain` retries an eviction that a disruption budget refuses.
+const retryEviction = 5 * time.Second
+
+// budget is a PodDisruptionBudget, with what it allows now.
+type budget struct {
+	key      string
+	selector labels.Selector
+}
+
+func (s *Simulation) loadBudgets() error {
+	t := s.tableOf(&policyv1.PodDisruptionBudget{})
+	for _, key := range sorted(t.indexer.ListKeys()) {
+		object := t.get(key).(*policyv1.PodDisruptionBudget)
+		selector, err := metav1.LabelSelectorAsSelector(object.Spec.Selector)
+		if err != nil {
+			return fmt.Errorf("the selector of PodDisruptionBudget %s: %v", key, err)
+		}
+		s.budgets = append(s.budgets, &budget{key, selector})
+	}
+	return nil
+}
+
+// of returns the budgets of a pod.
+func (s *Simulation) budgetsOf(of *v1.Pod) []*policyv1.PodDisruptionBudget {
+	var budgets []*policyv1.PodDisruptionBudget
+	for _, b := range s.budgets {
+		if strings.HasPrefix(b.key, of.Namespace+"/") && b.selector.Matches(labels.Set(of.Labels)) {
+			if object := s.tableOf(&policyv1.PodDisruptionBudget{}).get(b.key); object != nil {
+				budgets = append(budgets, object.(*policyv1.PodDisruptionBudget))
+			}
+		}
+	}
+	return budgets
+}
+
+// allow changes how many disruptions the budgets of a pod allow, as their controller does.
+func (s *Simulation) allow(of *v1.Pod, by int32) error {
+	for _, b := range s.budgetsOf(of) {
+		b = b.DeepCopy()
+		b.Status.DisruptionsAllowed += by
+		if err := s.store.put(b); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// refusing returns the name of a budget that does not allow the eviction of a pod, or "".
+func (s *Simulation) refusing(of *v1.Pod) string {
+	for _, b := range s.budgetsOf(of) {
+		if b.Status.DisruptionsAllowed <= 0 {
+			return b.Namespace + "/" + b.Name
+		}
+	}
+	return ""
+}
+
+// evict evicts a pod if its budgets allow that, and returns the name of the one that does not.
+func (s *Simulation) evict(p *pod) (string, error) {
+	object := s.current(p.key)
+	if object == nil || p.deleted || p.ended {
+		return "", nil
+	}
+	if by := s.refusing(object); by != "" {
+		return by, nil
+	}
+	return "", s.terminate(object)
+}
+
+// moves reports whether a drain evicts a pod: those of DaemonSets and of the node itself stay.
+func (p *pod) moves() bool {
+	return !p.deleted && !strings.HasPrefix(p.workload.Owner, "DaemonSet/") && !strings.HasPrefix(p.workload.Owner, "Node/")
+}
+
+// drain evicts the pods of a node, and retries those whose budgets do not allow that yet.
+func (s *Simulation) drain(n *node) error {
+	if n == nil {
+		return nil
+	}
+	again := false
+	for _, p := range s.podsOn(n) {
+		if !p.moves() {
+			continue
+		}
+		by, err := s.evict(p)
+		if err != nil {
+			return err
+		}
+		again = again || by != ""
+	}
+	if again {
+		s.after(retryEviction, func() error { return s.drain(n) })
+	}
+	return nil
+}

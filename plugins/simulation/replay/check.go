@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"sort"
+	"strconv"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
+	internalcache "k8s.io/kubernetes/pkg/scheduler/internal/cache"
+)
+
+// Replaceable splits the pods of a cluster into those that Check places again, in the order in which they were
+// scheduled, and those that stay, because no scheduler chose their node.
+func Replaceable(pods []*v1.Pod) (again, stay []*v1.Pod) {
+	for _, of := range pods {
+		owner := metav1.GetControllerOf(of)
+		if of.Spec.NodeName == "" || of.DeletionTimestamp != nil || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
+			stay = append(stay, of)
+		} else {
+			again = append(again, of)
+		}
+	}
+	sort.SliceStable(again, func(i, j int) bool {
+		a, b := scheduledAt(again[i]), scheduledAt(again[j])
+		return a.Before(b) || a.Equal(b) && written(again[i]) < written(again[j])
+	})
+	return again, stay
+}
+
+// written returns the version of a pod's last change. It orders pods that were scheduled in the same second: a kubelet
+// writes a pod's status soon after its binding.
+func written(of *v1.Pod) uint64 {
+	version, err := strconv.ParseUint(of.ResourceVersion, 10, 64)
+	if err != nil {
+		return 0 // An API server need not have numbers.
+	}
+	return version
+}
+
+// scheduledAt returns when a pod got its node, to the second.
+func scheduledAt(of *v1.Pod) *metav1.Time {
+	for i := range of.Status.Conditions {
+		if c := &of.Status.Conditions[i]; c.Type == v1.PodScheduled && c.Status == v1.ConditionTrue && !c.LastTransitionTime.IsZero() {
+			return &c.LastTransitionTime
+		}
+	}
+	return &of.CreationTimestamp
+}
+
+// Check schedules pods again one after the other, and compares with their real nodes. After each decision the pod is put
+// on its real node, so that the next decision is about the cluster as it was.
+func (s *Simulation) Check(pods []*v1.Pod) (result.Check, error) {
+	check := result.Check{Pods: len(pods), Others: map[string][]string{}, Kept: len(s.pods)}
+	for _, real := range pods {
+		key := real.Namespace + "/" + real.Name
+		if err := s.ensureNamespace(real.Namespace); err != nil {
+			return check, err
+		}
+		why := s.compare(real)
+		p, err := s.create(&input.Workload{Pod: real, Count: 1}, real.Name, 0)
+		if err != nil {
+			return check, err
+		}
+		if err := s.Settle(); err != nil {
+			return check, err
+		}
+		switch {
+		case p.node != nil && p.node.name == real.Spec.NodeName:
+			check.Same++
+		case p.node != nil && why == "":
+			check.Equal++
+		case p.node == nil && why == "":
+			check.Others["no node: "+p.reason] = append(check.Others["no node: "+p.reason], key)
+		default:
+			check.Others[why] = append(check.Others[why], key)
+		}
+		if err := s.withdraw(p); err != nil {
+			return check, err
+		}
+		if s.nodes[real.Spec.NodeName] == nil {
+			continue
+		}
+		if err := s.adopt(real); err != nil {
+			return check, err
+		}
+	}
+	return check, nil
+}
+
+// compare returns why the scheduler would not choose a pod's real node, or "" if it would, or might.
+func (s *Simulation) compare(real *v1.Pod) string {
+	of := real.DeepCopy()
+	of.Spec.NodeName = ""
+	profile := s.Profiles[of.Spec.SchedulerName]
+	if profile == nil {
+		profile = s.Profiles[s.profile()]
+	}
+	snapshot, ok := profile.SnapshotSharedLister().(*internalcache.Snapshot)
+	if !ok || s.SchedulerCache.UpdateSnapshot(snapshot) != nil {
+		return ""
+	}
+	ctx, state := s.context, framework.NewCycleState()
+	info, err := snapshot.NodeInfos().Get(real.Spec.NodeName)
+	if err != nil {
+		return "its node is gone"
+	}
+	if status := profile.RunPreFilterPlugins(ctx, state, of); !status.IsSuccess() {
+		return "its node does not fit now: " + status.Message()
+	}
+	if status := profile.RunFilterPluginsWithNominatedPods(ctx, state, of, info); !status.IsSuccess() {
+		return "its node does not fit now: " + status.Message()
+	}
+	infos, err := snapshot.NodeInfos().List()
+	if err != nil {
+		return ""
+	}
+	var fit []*v1.Node
+	for _, other := range infos {
+		if profile.RunFilterPluginsWithNominatedPods(ctx, state, of, other).IsSuccess() {
+			fit = append(fit, other.Node())
+		}
+	}
+	if len(fit) == 1 || !profile.RunPreScorePlugins(ctx, state, of, fit).IsSuccess() {
+		return ""
+	}
+	scores, status := profile.RunScorePlugins(ctx, state, of, fit)
+	if !status.IsSuccess() {
+		return ""
+	}
+	best, own, ownPlugin, lead := int64(-1), int64(0), map[string]int64{}, map[string]int64{}
+	for i, n := range fit {
+		sum := int64(0)
+		each := map[string]int64{}
+		for plugin, list := range scores {
+			sum += list[i].Score
+			each[plugin] = list[i].Score
+		}
+		if n.Name == real.Spec.NodeName {
+			own, ownPlugin = sum, each
+		}
+		if sum > best {
+			best, lead = sum, each
+		}
+	}
+	if own == best {
+		return ""
+	}
+	// The plugins that prefer the best node.
+	var by []string
+	for plugin, score := range lead {
+		if score > ownPlugin[plugin] {
+			by = append(by, plugin)
+		}
+	}
+	return "another node scores more now: " + strings.Join(sorted(by), ", ")
+}

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	podresource "k8s.io/kubernetes/pkg/api/v1/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
+)
+
+func requestsOf(of *v1.Pod) v1.ResourceList {
+	requests, _ := podresource.PodRequestsAndLimits(of)
+	return requests
+}
+
+func formatted(amount float64) string { return strconv.FormatFloat(amount, 'g', -1, 64) }
+
+func sortedPods(pods map[string]*pod) []string {
+	var keys []string
+	for key := range pods {
+		keys = append(keys, key)
+	}
+	return sorted(keys)
+}
+
+func sortedNodes(nodes map[string]*node) []string {
+	var names []string
+	for name := range nodes {
+		names = append(names, name)
+	}
+	return sorted(names)
+}
+
+// nodeStates returns the state of all nodes.
+func (s *Simulation) nodeStates() []result.Node {
+	states := []result.Node{}
+	for _, name := range sortedNodes(s.nodes) {
+		n := s.nodes[name]
+		state := result.Node{Name: name, Zone: n.zone, Pods: len(n.pods), Allocated: map[string]float64{}}
+		for i, resource := range s.measure.resources {
+			if n.capacity[i] > 0 {
+				state.Allocated[string(resource)] = round(n.allocated[i] / n.capacity[i])
+				if s.measure.knowsUse && i < 2 {
+					if state.Used == nil {
+						state.Used = map[string]float64{}
+					}
+					state.Used[string(resource)] = round(n.used[i] / n.capacity[i])
+				}
+			}
+		}
+		states = append(states, state)
+	}
+	return states
+}
+
+// Outcome returns the result so far.
+func (s *Simulation) Outcome() result.Run {
+	m := s.measure
+	m.integrate()
+	if m.moment != nil && m.moment.nodes == nil {
+		m.moment.nodes = s.nodeStates()
+	}
+	run := result.Run{Seed: s.options.Seed, Seconds: round(s.now().Seconds()), Figures: s.figures(), Samples: m.samples, Nodes: m.moment.nodes}
+	for _, p := range s.all {
+		of := result.Pod{Name: p.key, Created: round(p.created.Seconds()), Attempts: p.attempts}
+		if p.node != nil {
+			of.Node, of.Bound = p.node.name, round(p.bound.Seconds())
+		} else {
+			of.Reason = p.reason
+			s.keepRecord(p)
+		}
+		of.Record = p.record
+		run.Pods = append(run.Pods, of)
+	}
+	sort.SliceStable(run.Pods, func(i, j int) bool { return run.Pods[i].Name < run.Pods[j].Name })
+	sort.SliceStable(s.preemptions, func(i, j int) bool {
+		a, b := s.preemptions[i], s.preemptions[j]
+		return a.at < b.at || a.at == b.at && a.victim < b.victim
+	})
+	for _, of := range s.preemptions {
+		run.Preemptions = append(run.Preemptions, result.Preemption{Seconds: round(of.at.Seconds()), Victim: of.victim, Preemptor: of.by, Node: of.node})
+	}
+	for _, note := range sorted(keysOf(s.notes)) {
+		run.Notes = append(run.Notes, fmt.Sprintf("%d %s", s.notes[note], note))
+	}
+	return run
+}
+
+func keysOf(counts map[string]int) []string {
+	var keys []string
+	for key := range counts {
+		keys = append(keys, key)
+	}
+	return keys
+}
+
+// titles are the titles, units and directions of figures that are means over time.
+var titles = map[string]result.Figure{
+	allocation:    {Title: "allocated", Unit: "%", Better: result.Higher},
+	utilization:   {Title: "used", Unit: "%", Better: result.Higher},
+	fragmentation: {Title: "fragmented", Unit: "%", Better: result.Lower},
+	spread:        {Title: "deviation of allocation between nodes", Unit: "%"},
+	usedSpread:    {Title: "deviation of use between nodes", Unit: "%", Better: result.Lower},
+	skew:          {Title: "difference of allocation between zones", Unit: "%"},
+	emptyNodes:    {Title: "nodes without pods", Unit: "nodes"},
+	hotNodes:      {Title: "hot nodes", Unit: "nodes", Better: result.Lower},
+	cost:          {Title: "price of the nodes with pods", Unit: "per hour", Better: result.Lower},
+}
+
+// figureOf returns the figure of a curve, without its value.
+func figureOf(name string) result.Figure {
+	parts := strings.SplitN(name, "{", 2)
+	figure := titles[parts[0]]
+	if figure.Name = name; len(parts) == 2 {
+		figure.Title = strings.Split(parts[1], `"`)[1] + " " + figure.Title
+	}
+	return figure
+}
+
+// figures returns the figures.
+func (s *Simulation) figures() []result.Figure {
+	m, now := s.measure, s.now()
+	var figures []result.Figure
+	add := func(name, title, unit, better string, value float64) {
+		figures = append(figures, result.Figure{Name: name, Title: title, Unit: unit, Better: better, Value: round(value)})
+	}
+	waits := map[string][]float64{}
+	placed, attempts := 0, 0
+	for _, p := range s.all {
+		wait := now - p.created
+		if p.node != nil {
+			placed++
+			wait = p.bound - p.created
+		} else if p.ended {
+			continue
+		}
+		attempts += p.attempts
+		// Attempts follow each other by a microsecond: see spacing.
+		wait = wait.Round(time.Millisecond)
+		waits[""] = append(waits[""], wait.Seconds())
+		if p.class != "" {
+			waits[fmt.Sprintf("{priority_class=%q}", p.class)] = append(waits[fmt.Sprintf("{priority_class=%q}", p.class)], wait.Seconds())
+		}
+		if p.gang != "" {
+			waits[`{gang="any"}`] = append(waits[`{gang="any"}`], wait.Seconds())
+		}
+	}
+	add("pods_created", "pods created", "pods", "", float64(len(s.all)))
+	add("pods_placed", "pods placed", "pods", result.Higher, float64(placed))
+	add("pods_pending", "pods pending at the end", "pods", result.Lower, pending())
+	var of []string
+	for label := range waits {
+		of = append(of, label)
+	}
+	for _, label := range sorted(of) {
+		sort.Float64s(waits[label])
+		about := strings.NewReplacer("{priority_class=", ", class ", "{gang=\"any\"}", ", pods of gangs", "}", "", `"`, "").Replace(label)
+		add("waiting_p50_seconds"+label, "waiting, p50"+about, "s", result.Lower, quantile(waits[label], 0.5))
+		add("waiting_p99_seconds"+label, "waiting, p99"+about, "s", result.Lower, quantile(waits[label], 0.99))
+		add("waiting_longest_seconds"+label, "waiting, longest"+about, "s", result.Lower, quantile(waits[label], 1))
+	}
+	add("attempts", "scheduling attempts", "", result.Lower, float64(attempts))
+	if now > 0 && m.integrals != nil {
+		for i, name := range m.names {
+			if name == hotNodes {
+				add("hot_node_seconds", fmt.Sprintf("node-seconds above %.0f %% of CPU or memory", 100*s.options.Hot), "s", result.Lower, m.integrals[i])
+				continue
+			}
+			figure := figureOf(name)
+			add(name, figure.Title, figure.Unit, figure.Better, m.integrals[i]/now.Seconds())
+		}
+	}
+	add("preemptions", "pods evicted by preemption", "pods", result.Lower, float64(len(s.preemptions)))
+	for _, resource := range m.resources {
+		lost, unit := m.lost[resource], ""
+		switch resource {
+		case v1.ResourceCPU:
+			unit = "core-seconds"
+		case v1.ResourceMemory:
+			lost, unit = lost/(1<<30), "GiB-seconds"
+		}
+		add(labelled("evicted_resource_seconds", resource), fmt.Sprintf("%s × time of evicted pods", resource), unit, result.Lower, lost)
+	}
+	if len(m.gangs) > 0 {
+		complete, held, unfinished := []float64{}, 0.0, 0
+		for _, name := range gangNames(m.gangs) {
+			g := m.gangs[name]
+			held += g.held
+			if g.complete >= 0 {
+				complete = append(complete, (g.complete - g.first).Seconds())
+				continue
+			}
+			unfinished++
+			for _, member := range g.bound {
+				held += cores(member) * (now - g.heldSince[member]).Seconds()
+			}
+			complete = append(complete, (now - g.first).Seconds())
+		}
+		sort.Float64s(complete)
+		add("gangs_incomplete", "gangs incomplete at the end", "gangs", result.Lower, float64(unfinished))
+		add("gang_complete_p50_seconds", "time until a gang is complete, p50", "s", result.Lower, quantile(complete, 0.5))
+		add("gang_complete_p99_seconds", "time until a gang is complete, p99", "s", result.Lower, quantile(complete, 0.99))
+		add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, held)
+	}
+	return figures
+}
+
+func gangNames(gangs map[string]*gang) []string {
+	var names []string
+	for name := range gangs {
+		names = append(names, name)
+	}
+	return sorted(names)
+}
+
+// quantile returns a quantile of sorted values by the nearest rank, or 0 without values.
+func quantile(values []float64, q float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	rank := int(q*float64(len(values))+0.999999) - 1
+	if rank < 0 {
+		rank = 0
+	}
+	return values[rank]
+}

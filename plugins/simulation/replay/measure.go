@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"math"
+	"sort"
+	"strings"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
+)
+
+const (
+	// mostSamples limits the points of a curve.
+	mostSamples = 600
+	// useInterval is the period in which use is measured.
+	useInterval = 15 * time.Second
+	// typical is the share of pods, by frequency of their shape, that fragmentation is measured for, and mostShapes the
+	// limit of their shapes.
+	typical    = 0.95
+	mostShapes = 64
+)
+
+// totals are sums over a node's pods by resource, in the order of measurements.resources, in cores, bytes, or units.
+type totals struct {
+	allocated, used, capacity []float64
+	// stranded is what no typical pod can use, weighted by the pods' frequency.
+	stranded []float64
+}
+
+// measurements are sums over time and over nodes.
+type measurements struct {
+	simulation *Simulation
+	resources  []v1.ResourceName
+	shapes     []shape
+	knowsUse   bool
+
+	// Sums over the nodes by resource; share and square are sums of allocated shares and their squares.
+	capacity, allocated, stranded, share, square, nodes []float64
+	zones                                               map[string]*totals
+	empty                                               int
+	spent                                               float64 // price of the nodes with pods, for an hour
+	// use has the same for use, as of the last measurement.
+	used, usedShare, usedSquare []float64
+	hot                         int
+
+	// last is the time up to which values are integrated in integrals.
+	last              time.Duration
+	names             []string
+	values, integrals []float64
+
+	samples  []result.Sample
+	every    time.Duration
+	nextUse  time.Duration
+	moment   *moment
+	inFlight map[*pod]bool
+	gangs    map[string]*gang
+	// lost is the requests of evicted pods multiplied by the time that they ran, in resource-seconds.
+	lost map[v1.ResourceName]float64
+}
+
+// shape is a pod's requests with its share of all typical pods.
+type shape struct {
+	requests []float64
+	share    float64
+}
+
+// gang is a group of pods that run together.
+type gang struct {
+	first     time.Duration
+	size      int // 0: all pods
+	created   int
+	bound     []*pod
+	complete  time.Duration // -1: not yet
+	held      float64       // core-seconds
+	heldSince map[*pod]time.Duration
+}
+
+// moment is when the nodes' state is reported.
+type moment struct {
+	at    time.Duration
+	nodes []result.Node
+}
+
+// preemption is a pod that was evicted for another.
+type preemption struct {
+	at         time.Duration
+	victim, by string
+	node       string
+}
+
+func newMeasurements(s *Simulation) *measurements {
+	m := &measurements{
+		simulation: s, zones: map[string]*totals{}, inFlight: map[*pod]bool{}, gangs: map[string]*gang{},
+		lost: map[v1.ResourceName]float64{}, every: tick,
+	}
+	known := map[v1.ResourceName]bool{}
+	for _, n := range s.options.Cluster.Nodes {
+		for name, quantity := range n.Status.Allocatable {
+			if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.Contains(string(name), "/") && !quantity.IsZero() {
+				known[name] = true
+			}
+		}
+	}
+	for name := range known {
+		m.resources = append(m.resources, name)
+	}
+	sort.Slice(m.resources, func(i, j int) bool {
+		a, b := strings.Contains(string(m.resources[i]), "/"), strings.Contains(string(m.resources[j]), "/")
+		return !a && b || a == b && m.resources[i] < m.resources[j]
+	})
+	n := len(m.resources)
+	for _, sums := range []*[]float64{&m.capacity, &m.allocated, &m.stranded, &m.share, &m.square, &m.nodes, &m.used, &m.usedShare, &m.usedSquare} {
+		*sums = make([]float64, n)
+	}
+	return m
+}
+
+// vector returns the amounts of a list in the order of resources.
+func (m *measurements) vector(list v1.ResourceList) []float64 {
+	amounts := make([]float64, len(m.resources))
+	for i, name := range m.resources {
+		if quantity, ok := list[name]; ok {
+			if name == v1.ResourceCPU {
+				amounts[i] = float64(quantity.MilliValue()) / 1000
+			} else {
+				amounts[i] = float64(quantity.Value())
+			}
+		}
+	}
+	return amounts
+}
+
+// Expect sets the pods for which fragmentation is measured, and the time at which the nodes are reported.
+func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
+	m := s.measure
+	m.moment, m.names, m.integrals, m.values = &moment{at: at}, nil, nil, nil
+	counts, requests, all := map[string]float64{}, map[string][]float64{}, 0.0
+	count := func(w *input.Workload, n int) {
+		amounts := m.vector(requestsOf(w.Pod))
+		var key strings.Builder
+		for _, amount := range amounts {
+			key.WriteString(formatted(amount) + " ")
+		}
+		counts[key.String()] += float64(n)
+		requests[key.String()] = amounts
+		all += float64(n)
+		m.knowsUse = m.knowsUse || len(w.Use) > 0
+	}
+	for _, w := range workloads {
+		count(w, w.Count)
+	}
+	for _, key := range sortedPods(s.pods) {
+		count(s.pods[key].workload, 1)
+	}
+	m.knowsUse = m.knowsUse || len(s.options.Cluster.NodeUse) > 0
+	var keys []string
+	for key := range counts {
+		keys = append(keys, key)
+	}
+	sort.Slice(keys, func(i, j int) bool {
+		return counts[keys[i]] > counts[keys[j]] || counts[keys[i]] == counts[keys[j]] && keys[i] < keys[j]
+	})
+	sum := 0.0
+	for _, key := range keys {
+		if len(m.shapes) > 0 && sum >= typical*all || len(m.shapes) == mostShapes {
+			break
+		}
+		sum += counts[key]
+		m.shapes = append(m.shapes, shape{requests[key], counts[key]})
+	}
+	for i := range m.shapes {
+		m.shapes[i].share /= sum
+	}
+	for _, name := range sortedNodes(s.nodes) {
+		m.change(s.nodes[name], func() {})
+	}
+}
+
+// added counts a new node, and gone one that was removed.
+func (m *measurements) added(n *node) {
+	n.capacity, n.allocated = m.vector(n.allocatable), make([]float64, len(m.resources))
+	n.used, n.stranded = make([]float64, len(m.resources)), make([]float64, len(m.resources))
+	m.change(n, nil)
+}
+
+func (m *measurements) gone(n *node) {
+	m.integrate()
+	m.count(n, -1)
+	m.values = nil
+}
+
+// change counts a node again after a change; do is nil for a new node.
+func (m *measurements) change(n *node, do func()) {
+	m.integrate()
+	if do != nil {
+		m.count(n, -1)
+		do()
+	}
+	for i := range n.stranded {
+		n.stranded[i] = 0
+	}
+	for _, of := range m.shapes {
+		fits := len(n.pods) < int(n.allocatable.Pods().Value())
+		for i, amount := range of.requests {
+			fits = fits && (amount == 0 || n.allocated[i]+amount <= n.capacity[i])
+		}
+		for i, amount := range of.requests {
+			if free := n.capacity[i] - n.allocated[i]; free > 0 && (!fits || amount == 0) {
+				n.stranded[i] += of.share * free
+			}
+		}
+	}
+	m.count(n, 1)
+	m.values = nil
+}
+
+// count adds a node to the sums, or takes it away.
+func (m *measurements) count(n *node, sign float64) {
+	zone := m.zones[n.zone]
+	if zone == nil {
+		zone = &totals{allocated: make([]float64, len(m.resources)), capacity: make([]float64, len(m.resources))}
+		m.zones[n.zone] = zone
+	}
+	for i := range m.resources {
+		m.capacity[i] += sign * n.capacity[i]
+		m.allocated[i] += sign * n.allocated[i]
+		m.stranded[i] += sign * n.stranded[i]
+		zone.allocated[i] += sign * n.allocated[i]
+		zone.capacity[i] += sign * n.capacity[i]
+		if n.capacity[i] > 0 {
+			share := n.allocated[i] / n.capacity[i]
+			m.share[i] += sign * share
+			m.square[i] += sign * share * share
+			m.nodes[i] += sign
+		}
+	}
+	if len(n.pods) == 0 {
+		m.empty += int(sign)
+	} else {
+		m.spent += sign * n.price
+	}
+}
+
+// created counts a pod without a node.
+func (m *measurements) created(p *pod) {
+	if p.gang != "" {
+		g := m.gangs[p.gang]
+		if g == nil {
+			g = &gang{first: m.simulation.now(), size: p.workload.GangSize, complete: -1, heldSince: map[*pod]time.Duration{}}
+			m.gangs[p.gang] = g
+		}
+		g.created++
+	}
+}
+
+// placed counts a pod on its node.
+func (m *measurements) placed(p *pod) {
+	if p.node == nil {
+		return
+	}
+	m.change(p.node, func() {
+		p.node.pods[p.key] = p
+		for i, amount := range m.vector(p.requests) {
+			p.node.allocated[i] += amount
+		}
+	})
+	if g := m.gangs[p.gang]; p.gang != "" && g != nil && g.complete < 0 {
+		g.bound = append(g.bound, p)
+		g.heldSince[p] = m.simulation.now()
+		if size := g.size; len(g.bound) >= size && (size > 0 || len(g.bound) >= g.created) {
+			g.complete = m.simulation.now()
+			for _, member := range g.bound {
+				g.held += cores(member) * (g.complete - g.heldSince[member]).Seconds()
+			}
+		}
+	}
+}
+
+func cores(p *pod) float64 { return float64(p.requests.Cpu().MilliValue()) / 1000 }
+
+// removed counts a pod that left its node.
+func (m *measurements) removed(p *pod) {
+	delete(m.inFlight, p)
+	if p.node == nil || p.node.pods[p.key] != p {
+		return
+	}
+	m.change(p.node, func() {
+		delete(p.node.pods, p.key)
+		for i, amount := range m.vector(p.requests) {
+			p.node.allocated[i] -= amount
+		}
+		if len(p.node.pods) == 0 {
+			// Sums of fractions need not be zero.
+			p.node.allocated = make([]float64, len(m.resources))
+		}
+	})
+}
+
+// evicted counts the work of a pod that is lost.
+func (m *measurements) evicted(p *pod) {
+	if !p.running {
+		return
+	}
+	for i, amount := range m.vector(p.requests) {
+		m.lost[m.resources[i]] += amount * (m.simulation.now() - p.started).Seconds()
+	}
+}
+
+// began notes that an attempt has begun. The caller holds the pod's lock, as for decided and preempted.
+func (m *measurements) began(p *pod) { m.inFlight[p] = true }
+
+// decided notes that an attempt has ended.
+func (m *measurements) decided(p *pod) {
+	if p.takenAt >= 0 && p.gang != "" {
+		if g := m.gangs[p.gang]; g != nil && g.complete < 0 {
+			g.held += cores(p) * (m.simulation.now() - p.takenAt).Seconds()
+		}
+	}
+	p.takenAt = -1
+	delete(m.inFlight, p)
+}
+
+func (m *measurements) preempted(p *pod, by string) {
+	if p.node != nil {
+		m.simulation.preemptions = append(m.simulation.preemptions, preemption{m.simulation.now(), p.key, by, p.node.name})
+	}
+}
+
+// deviation returns the standard deviation of n shares, given their sum and the sum of their squares.
+func deviation(n, sum, square float64) float64 {
+	if n == 0 {
+		return 0
+	}
+	return math.Sqrt(math.Max(0, square/n-(sum/n)*(sum/n)))
+}
+
+func percent(part, of float64) float64 {
+	if of == 0 {
+		return 0
+	}
+	return 100 * part / of
+}
+
+// The curves. Each name is also that of a figure, the mean over time.
+const (
+	allocation    = "allocation_percent"
+	utilization   = "utilization_percent"
+	fragmentation = "fragmentation_percent"
+	spread        = "node_deviation_percent"
+	usedSpread    = "node_use_deviation_percent"
+	skew          = "zone_skew_percent"
+	emptyNodes    = "empty_nodes"
+	hotNodes      = "hot_nodes"
+	cost          = "cost_per_hour"
+)
+
+func labelled(name string, resource v1.ResourceName) string {
+	return name + `{resource="` + string(resource) + `"}`
+}
+
+// current returns the values of all curves.
+func (m *measurements) current() []float64 {
+	if m.values != nil {
+		return m.values
+	}
+	first := m.names == nil
+	add := func(name string, value float64) {
+		if first {
+			m.names = append(m.names, name)
+		}
+		m.values = append(m.values, value)
+	}
+	for i, name := range m.resources {
+		add(labelled(allocation, name), percent(m.allocated[i], m.capacity[i]))
+		add(labelled(fragmentation, name), percent(m.stranded[i], m.capacity[i]))
+		add(labelled(spread, name), 100*deviation(m.nodes[i], m.share[i], m.square[i]))
+		if len(m.simulation.zoneNames()) > 1 {
+			least, most := math.Inf(1), math.Inf(-1)
+			for _, zone := range m.zones {
+				if zone.capacity[i] > 0 {
+					share := percent(zone.allocated[i], zone.capacity[i])
+					least, most = math.Min(least, share), math.Max(most, share)
+				}
+			}
+			add(labelled(skew, name), math.Max(0, most-least))
+		}
+		if m.knowsUse && i < 2 {
+			add(labelled(utilization, name), percent(m.used[i], m.capacity[i]))
+			add(labelled(usedSpread, name), 100*deviation(m.nodes[i], m.usedShare[i], m.usedSquare[i]))
+		}
+	}
+	add(emptyNodes, float64(m.empty))
+	if m.knowsUse {
+		add(hotNodes, float64(m.hot))
+	}
+	if m.simulation.options.PriceLabel != "" {
+		add(cost, m.spent)
+	}
+	if m.integrals == nil {
+		m.integrals = make([]float64, len(m.values))
+	}
+	return m.values
+}
+
+// zoneNames returns the zones of the nodes at the start.
+func (s *Simulation) zoneNames() map[string]bool {
+	if s.zones == nil {
+		s.zones = map[string]bool{}
+		for _, n := range s.options.Cluster.Nodes {
+			s.zones[zoneOf(n)] = true
+		}
+	}
+	return s.zones
+}
+
+// integrate adds the values up to now.
+func (m *measurements) integrate() {
+	now := m.simulation.now()
+	if m.shapes == nil && m.moment == nil {
+		m.last = now
+		return // not yet begun
+	}
+	if now == m.last {
+		return
+	}
+	for i, value := range m.current() {
+		m.integrals[i] += value * (now - m.last).Seconds()
+	}
+	m.last = now
+}
+
+// sample adds points to the curves, and measures use.
+func (m *measurements) sample(now time.Duration) {
+	if m.moment != nil && m.moment.nodes == nil && now >= m.moment.at {
+		m.moment.nodes = m.simulation.nodeStates()
+	}
+	if m.knowsUse && now >= m.nextUse {
+		m.measureUse(now)
+		m.nextUse = now + useInterval
+	}
+	if n := len(m.samples); n > 0 && now < time.Duration(m.samples[n-1].Seconds*float64(time.Second))+m.every {
+		return
+	}
+	point := result.Sample{Seconds: round(now.Seconds()), Values: map[string]float64{"pods pending": pending()}}
+	for i, value := range m.current() {
+		figure := figureOf(m.names[i])
+		point.Values[figure.Title+", "+figure.Unit] = round(value)
+	}
+	m.samples = append(m.samples, point)
+	if len(m.samples) > mostSamples {
+		var half []result.Sample
+		for i := 0; i < len(m.samples); i += 2 {
+			half = append(half, m.samples[i])
+		}
+		m.samples = half
+		m.every *= 2
+	}
+}
+
+// Current returns the current values of all curves, by name.
+func (s *Simulation) Current() map[string]float64 {
+	current := map[string]float64{"pods_pending": pending()}
+	for i, value := range s.measure.current() {
+		current[s.measure.names[i]] = round(value)
+	}
+	return current
+}
+
+// round drops digits that differ between processors.
+func round(value float64) float64 { return math.Round(value*1e6) / 1e6 }

@@ -1,0 +1,425 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"sync"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	"k8s.io/utils/pointer"
+)
+
+// gangLabel is the label of a pod's group in scheduler-plugins.
+const gangLabel = "pod-group.scheduling.sigs.k8s.io"
+
+// defaultGracePeriod is the API server's.
+const defaultGracePeriod = 30 * time.Second
+
+// pod is a pod with its history. A pod that is evicted and made again is a new one.
+type pod struct {
+	key      string
+	workload *input.Workload
+	requests v1.ResourceList
+	class    string
+	gang     string
+	// generation counts how often the pod was made again.
+	generation int
+	node       *node
+	// created, bound and started are times since the start of the simulation; bound and started count if node is set.
+	created, bound, started time.Duration
+	running, ended, deleted bool
+	record                  json.RawMessage
+
+	// mutex guards what the scheduler's goroutines set.
+	mutex    sync.Mutex
+	attempts int
+	reason   string
+	// takenAt is when the attempt began that has not ended yet; -1 if there is none.
+	takenAt time.Duration
+}
+
+// adopt adds a pod of the snapshot.
+func (s *Simulation) adopt(of *v1.Pod) error {
+	w := &input.Workload{Pod: of, Count: 1}
+	if owner := metav1.GetControllerOf(of); owner != nil {
+		w.Owner = owner.Kind + "/" + owner.Name
+	}
+	if use, ok := s.options.Cluster.PodUse[of.Namespace+"/"+of.Name]; ok {
+		w.Use = []input.Use{{Resources: use}}
+	}
+	if of.Spec.NodeName != "" {
+		// Preemption chooses between equal nodes by the start of their pods, and else by the order of a map.
+		began := of.CreationTimestamp
+		if of.Status.StartTime != nil {
+			began = *of.Status.StartTime
+		}
+		s.adopted++
+		began.Time = began.Add(s.adopted)
+		of.Status.StartTime = &began
+	}
+	p, err := s.add(of, w, 0)
+	if err != nil || of.Spec.NodeName == "" {
+		return err
+	}
+	p.bound, p.started, p.running = p.created, p.created, true
+	s.place(p, s.nodes[of.Spec.NodeName])
+	if of.DeletionTimestamp != nil {
+		s.finishTermination(p, grace(of), true)
+	}
+	return nil
+}
+
+// Create creates the pods of a workload.
+func (s *Simulation) Create(w *input.Workload) error {
+	if err := s.ensurePodGroup(w); err != nil {
+		return err
+	}
+	for i := 0; i < w.Count; i++ {
+		name := w.Pod.Name
+		if w.Count > 1 {
+			name = fmt.Sprintf("%s-%d", name, i)
+		}
+		if _, err := s.create(w, name, 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ensurePodGroup creates the group of a workload that a trace makes a gang.
+func (s *Simulation) ensurePodGroup(w *input.Workload) error {
+	name := w.Pod.Labels[gangLabel]
+	if name == "" || w.GangSize == 0 {
+		return nil
+	}
+	group := &unstructured.Unstructured{Object: map[string]interface{}{
+		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "spec": map[string]interface{}{"minMember": int64(w.GangSize)},
+	}}
+	group.SetNamespace(w.Pod.Namespace)
+	group.SetName(name)
+	group.SetCreationTimestamp(metav1.Now())
+	if t, err := s.store.of(group); err != nil || t.get(w.Pod.Namespace+"/"+name) != nil {
+		return err
+	}
+	return s.store.put(group)
+}
+
+// create creates a pod with the API server's defaults, and priority admission.
+func (s *Simulation) create(w *input.Workload, name string, generation int) (*pod, error) {
+	s.pause()
+	made := w.Pod.DeepCopy()
+	made.Name, made.UID = name, types.UID(made.Namespace+"/"+name)
+	for n := 2; s.pods[made.Namespace+"/"+made.Name] != nil; n++ {
+		made.Name = fmt.Sprintf("%s-again-%d", name, n)
+	}
+	made.UID = types.UID(fmt.Sprintf("%s/%s/%d", made.Namespace, made.Name, s.entries+len(s.all)))
+	made.CreationTimestamp = metav1.Now()
+	made.Spec.NodeName, made.DeletionTimestamp, made.Status = "", nil, v1.PodStatus{Phase: v1.PodPending}
+	if owner := strings.SplitN(w.Owner, "/", 2); len(owner) == 2 && metav1.GetControllerOf(made) == nil {
+		made.OwnerReferences = append(made.OwnerReferences,
+			metav1.OwnerReference{Kind: owner[0], Name: owner[1], Controller: pointer.Bool(true)})
+	}
+	s.admit(made)
+	return s.add(made, w, generation)
+}
+
+// admit sets the priority of a pod, as admission does.
+func (s *Simulation) admit(of *v1.Pod) {
+	if of.Spec.Priority != nil {
+		return
+	}
+	var priority int32
+	var policy *v1.PreemptionPolicy
+	found := false
+	for _, object := range s.tableOf(&schedulingv1.PriorityClass{}).indexer.List() {
+		class := object.(*schedulingv1.PriorityClass)
+		if class.Name == of.Spec.PriorityClassName || of.Spec.PriorityClassName == "" && class.GlobalDefault {
+			priority, policy = class.Value, class.PreemptionPolicy
+			found = true
+		}
+	}
+	if name := of.Spec.PriorityClassName; name != "" && !found {
+		s.notes[fmt.Sprintf("pods name the priority class %q, which the snapshot lacks: their priority is 0", name)]++
+	}
+	of.Spec.Priority = &priority
+	if of.Spec.PreemptionPolicy == nil {
+		of.Spec.PreemptionPolicy = policy
+	}
+}
+
+func (s *Simulation) tableOf(object runtime.Object) *table {
+	t, err := s.store.of(object)
+	if err != nil {
+		panic(err) // Only for types that are not client-go's.
+	}
+	return t
+}
+
+// add adds a pod that is complete. A scheduler's name that the configuration lacks is replaced.
+func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, error) {
+	if _, known := s.Profiles[of.Spec.SchedulerName]; !known && of.Spec.NodeName == "" {
+		s.notes[fmt.Sprintf("pods name the scheduler %q, which this configuration has no profile for: %q schedules them",
+			of.Spec.SchedulerName, s.profile())]++
+		of.Spec.SchedulerName = s.profile()
+	}
+	p := &pod{
+		key: of.Namespace + "/" + of.Name, workload: w, requests: requestsOf(of), generation: generation, created: s.now(),
+		class: of.Spec.PriorityClassName, gang: of.Labels[gangLabel], takenAt: -1,
+	}
+	if err := s.ensureNamespace(of.Namespace); err != nil {
+		return nil, err
+	}
+	s.pods[p.key] = p
+	if of.Spec.NodeName == "" {
+		s.all = append(s.all, p)
+		s.measure.created(p)
+	}
+	return p, s.store.put(of)
+}
+
+// ensureNamespace creates a namespace that the snapshot does not have.
+func (s *Simulation) ensureNamespace(name string) error {
+	if s.tableOf(&v1.Namespace{}).get(name) != nil {
+		return nil
+	}
+	return s.store.put(&v1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{v1.LabelMetadataName: name}}})
+}
+
+// current returns a copy of a pod's object to change, or nil if it no longer exists.
+func (s *Simulation) current(key string) *v1.Pod {
+	object := s.tableOf(&v1.Pod{}).get(key)
+	if object == nil {
+		return nil
+	}
+	return object.(*v1.Pod).DeepCopy()
+}
+
+// bind binds a pod, and lets it run later.
+func (s *Simulation) bind(of *v1.Pod, to string) error {
+	p, on, object := s.pods[of.Namespace+"/"+of.Name], s.nodes[to], s.current(of.Namespace+"/"+of.Name)
+	if p == nil || object == nil || object.UID != of.UID || on == nil {
+		return nil
+	}
+	object.Spec.NodeName = to
+	now := metav1.Now()
+	object.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionTrue, LastTransitionTime: now}}
+	p.bound = s.now()
+	s.place(p, on)
+	s.keepRecord(p)
+	if err := s.store.put(object); err != nil {
+		return err
+	}
+	// Kubelet accepts it.
+	object = object.DeepCopy()
+	object.Status.StartTime = &now
+	if p.workload.StartDelay > 0 {
+		s.after(p.workload.StartDelay, func() error { return s.run(p) })
+	} else {
+		object.Status.Phase = v1.PodRunning
+		if err := s.begin(p, object); err != nil {
+			return err
+		}
+	}
+	return s.store.put(object)
+}
+
+// keepRecord keeps the scheduler's record of a pod's attempts, if it was asked for. Upstream's scheduler has no records.
+func (s *Simulation) keepRecord(p *pod) {
+	if !s.options.Explain[p.key] {
+		return
+	}
+	field := reflect.ValueOf(s.Scheduler).Elem().FieldByName("Records")
+	if !field.IsValid() {
+		return
+	}
+	if recorder, ok := field.Interface().(*records.Recorder); ok && recorder != nil {
+		parts := strings.SplitN(p.key, "/", 2)
+		if record, found := recorder.Get(parts[0], parts[1]); found {
+			p.record, _ = json.Marshal(record) // It can always be encoded.
+		}
+	}
+}
+
+// run makes a bound pod run.
+func (s *Simulation) run(p *pod) error {
+	object := s.current(p.key)
+	if p.ended || p.deleted || object == nil {
+		return nil
+	}
+	object.Status.Phase = v1.PodRunning
+	if err := s.begin(p, object); err != nil {
+		return err
+	}
+	return s.store.put(object)
+}
+
+// begin begins the run of a pod. One that replaces another makes a disruption possible again.
+func (s *Simulation) begin(p *pod, object *v1.Pod) error {
+	p.started, p.running = s.now(), true
+	if p.generation > 0 {
+		if err := s.allow(object, 1); err != nil {
+			return err
+		}
+	}
+	if p.workload.Duration > 0 {
+		s.after(p.workload.Duration, func() error {
+			if p.ended || p.deleted {
+				return nil
+			}
+			return s.end(p)
+		})
+	}
+	return nil
+}
+
+// place counts a pod on a node.
+func (s *Simulation) place(p *pod, on *node) {
+	p.node = on
+	s.measure.placed(p)
+}
+
+// end removes a pod.
+func (s *Simulation) end(p *pod) error {
+	if p.ended {
+		return nil
+	}
+	p.ended = true
+	delete(s.pods, p.key)
+	s.measure.removed(p)
+	object := s.current(p.key)
+	if object == nil {
+		return nil
+	}
+	return s.store.remove(object)
+}
+
+func grace(of *v1.Pod) time.Duration {
+	if of.Spec.TerminationGracePeriodSeconds == nil {
+		return defaultGracePeriod
+	}
+	return time.Duration(*of.Spec.TerminationGracePeriodSeconds) * time.Second
+}
+
+// terminate deletes a pod: its grace period begins, and its owner makes another one.
+func (s *Simulation) terminate(of *v1.Pod) error { return s.delete(of, true) }
+
+// delete deletes a pod. It is made again if its owner wants as many pods as before.
+func (s *Simulation) delete(of *v1.Pod, again bool) error {
+	p, object := s.pods[of.Namespace+"/"+of.Name], s.current(of.Namespace+"/"+of.Name)
+	if p == nil || p.deleted || object == nil || object.UID != of.UID {
+		return nil
+	}
+	if p.node != nil {
+		now := metav1.Now()
+		object.DeletionTimestamp = &now
+		if err := s.store.put(object); err != nil {
+			return err
+		}
+		s.measure.evicted(p)
+		if err := s.allow(object, -1); err != nil {
+			return err
+		}
+		s.finishTermination(p, grace(of), again)
+	} else if err := s.end(p); err != nil {
+		return err
+	}
+	p.deleted = true
+	if !again {
+		return nil
+	}
+	return s.replace(p)
+}
+
+// finishTermination ends a pod after its grace period.
+func (s *Simulation) finishTermination(p *pod, after time.Duration, again bool) {
+	p.deleted = true
+	s.after(after, func() error {
+		if err := s.end(p); err != nil {
+			return err
+		}
+		if again && strings.HasPrefix(p.workload.Owner, "StatefulSet/") {
+			return s.again(p)
+		}
+		return nil
+	})
+}
+
+// replace makes a pod again, as its owner does. A StatefulSet waits until the old pod is gone.
+func (s *Simulation) replace(p *pod) error {
+	kind := strings.SplitN(p.workload.Owner, "/", 2)[0]
+	if kind == "" || kind == "DaemonSet" || kind == "Node" || kind == "StatefulSet" && p.node != nil {
+		return nil
+	}
+	return s.again(p)
+}
+
+func (s *Simulation) again(p *pod) error {
+	_, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	return err
+}
+
+// taken notes the begin of an attempt.
+func (s *Simulation) taken(info *framework.QueuedPodInfo) {
+	if info == nil || info.Pod == nil {
+		return
+	}
+	if p := s.pods[info.Pod.Namespace+"/"+info.Pod.Name]; p != nil {
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		p.attempts++
+		p.takenAt = s.now()
+		s.measure.began(p)
+	}
+}
+
+// recorder counts attempts by the scheduler's events.
+type recorder struct{ simulation *Simulation }
+
+func (s *Simulation) newRecorder(string) events.EventRecorder { return recorder{s} }
+
+// Eventf implements events.EventRecorder: the scheduler tells the end of an attempt, and preemptions, only here.
+func (r recorder) Eventf(regarding, related runtime.Object, _, reason, _, note string, args ...interface{}) {
+	of, ok := regarding.(*v1.Pod)
+	if !ok {
+		return
+	}
+	s := r.simulation
+	p := s.pods[of.Namespace+"/"+of.Name]
+	if p == nil {
+		return
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	switch reason {
+	case "FailedScheduling":
+		if p.reason = note; len(args) > 0 {
+			p.reason = fmt.Sprintf(note, args...)
+		}
+		s.measure.decided(p)
+	case "Scheduled":
+		s.measure.decided(p)
+	case "Preempted":
+		by := ""
+		if other, err := meta.Accessor(related); err == nil {
+			by = other.GetNamespace() + "/" + other.GetName()
+		}
+		s.measure.preempted(p, by)
+	}
+}
+
+var _ events.EventRecorder = recorder{}

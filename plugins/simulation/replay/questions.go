@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"fmt"
+	"sort"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
+)
+
+// placement is a pod of a question with the event that ended its last attempt.
+func (p *pod) placement() result.Placement {
+	of := result.Placement{Pod: p.key}
+	if p.node != nil {
+		of.Node = p.node.name
+	} else {
+		of.Reason = p.reason
+	}
+	return of
+}
+
+// withdraw removes a pod as if it had never been.
+func (s *Simulation) withdraw(p *pod) error {
+	p.deleted = true
+	if n := len(s.all); n > 0 && s.all[n-1] == p {
+		s.all = s.all[:n-1]
+	}
+	return s.end(p)
+}
+
+// Fit returns how many pods of each workload fit in addition, each workload alone, at most limit. Its pods preempt
+// nothing.
+func (s *Simulation) Fit(workloads []input.Workload, limit int) ([]result.Fit, error) {
+	if err := s.Settle(); err != nil {
+		return nil, err
+	}
+	var fits []result.Fit
+	for i := range workloads {
+		w := workloads[i]
+		never := v1.PreemptNever
+		w.Pod = w.Pod.DeepCopy()
+		w.Pod.Spec.PreemptionPolicy = &never
+		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Pod.Name, On: map[string]int{}}
+		var made []*pod
+		for len(made) < limit {
+			p, err := s.create(&w, fmt.Sprintf("%s-fit-%d", w.Pod.Name, len(made)), 0)
+			if err != nil {
+				return nil, err
+			}
+			if err := s.Settle(); err != nil {
+				return nil, err
+			}
+			made = append(made, p)
+			if p.node == nil {
+				fit.Reason = p.reason
+				break
+			}
+			fit.Count++
+			fit.On[p.node.name]++
+		}
+		for n := len(made) - 1; n >= 0; n-- {
+			if err := s.withdraw(made[n]); err != nil {
+				return nil, err
+			}
+		}
+		if err := s.Settle(); err != nil {
+			return nil, err
+		}
+		fits = append(fits, fit)
+	}
+	return fits, nil
+}
+
+// undo restores what a question changed, in reverse order.
+type undo []func() error
+
+func (u *undo) add(do func() error) { *u = append(*u, do) }
+
+func (u undo) do() error {
+	for i := len(u) - 1; i >= 0; i-- {
+		if err := u[i](); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// clear makes nodes unschedulable, and moves their pods elsewhere, one after the other. A pod without an owner would be
+// lost, and one whose budgets allow no disruption is blocked; both stay.
+func (s *Simulation) clear(names []string) (result.Drain, undo, error) {
+	drain := result.Drain{Nodes: names}
+	var back undo
+	for _, name := range names {
+		name, object := name, s.nodeObject(name)
+		if object == nil {
+			return drain, back, fmt.Errorf("the snapshot has no node %q; next: choose one of its nodes", name)
+		}
+		if object.Spec.Unschedulable {
+			continue
+		}
+		if err := s.Cordon(name, true); err != nil {
+			return drain, back, err
+		}
+		back.add(func() error { return s.Cordon(name, false) })
+	}
+	for _, name := range names {
+		for _, p := range s.podsOn(s.nodes[name]) {
+			p, object := p, s.current(p.key)
+			switch {
+			case object == nil || !p.moves():
+				drain.Stay++
+				continue
+			case p.workload.Owner == "":
+				drain.Lost = append(drain.Lost, p.key)
+				continue
+			}
+			if by := s.refusing(object); by != "" {
+				drain.Blocked = append(drain.Blocked, result.Blocked{Pod: p.key, Budget: by})
+				continue
+			}
+			moved, err := s.move(p, object, &back)
+			if err != nil {
+				return drain, back, err
+			}
+			placement := moved.placement()
+			placement.Pod = p.key
+			if placement.Node == "" {
+				drain.Wait = append(drain.Wait, placement)
+			} else {
+				drain.Moved = append(drain.Moved, placement)
+			}
+		}
+	}
+	return drain, back, nil
+}
+
+// move removes a pod, and schedules the one with which its owner replaces it.
+func (s *Simulation) move(p *pod, object *v1.Pod, back *undo) (*pod, error) {
+	var budgets []*policyv1.PodDisruptionBudget
+	for _, b := range s.budgetsOf(object) {
+		budgets = append(budgets, b.DeepCopy())
+	}
+	on := p.node
+	if err := s.end(p); err != nil {
+		return nil, err
+	}
+	if err := s.allow(object, -1); err != nil {
+		return nil, err
+	}
+	moved, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	if err != nil {
+		return nil, err
+	}
+	back.add(func() error {
+		if err := s.withdraw(moved); err != nil {
+			return err
+		}
+		for _, b := range budgets {
+			if err := s.store.put(b); err != nil {
+				return err
+			}
+		}
+		p.ended = false
+		s.pods[p.key] = p
+		s.place(p, on)
+		return s.store.put(object)
+	})
+	return moved, s.Settle()
+}
+
+// Drain returns where the pods of nodes would go. It changes nothing.
+func (s *Simulation) Drain(names []string) (result.Drain, error) {
+	if err := s.Settle(); err != nil {
+		return result.Drain{}, err
+	}
+	drain, back, err := s.clear(names)
+	if err != nil {
+		return drain, err
+	}
+	if err := back.do(); err != nil {
+		return drain, err
+	}
+	return drain, s.Settle()
+}
+
+// Shrink returns the nodes that can go one after the other, those with the least CPU allocated first, so that every pod
+// still has a place. For each other node it returns why it cannot.
+func (s *Simulation) Shrink() (result.Shrink, error) {
+	var shrink result.Shrink
+	if err := s.Settle(); err != nil {
+		return shrink, err
+	}
+	names := sortedNodes(s.nodes)
+	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
+	waiting := pending()
+	for _, name := range names {
+		drain, back, err := s.clear([]string{name})
+		if err != nil {
+			return shrink, err
+		}
+		if drain.Free() && pending() <= waiting {
+			shrink.Remove = append(shrink.Remove, drain)
+			if err := s.removeNode(name); err != nil {
+				return shrink, err
+			}
+			continue
+		}
+		if err := back.do(); err != nil {
+			return shrink, err
+		}
+		shrink.Keep = append(shrink.Keep, drain)
+	}
+	return shrink, s.Settle()
+}
+
+// retry schedules all pods that wait, without waiting for their backoff.
+func (s *Simulation) retry() error {
+	waiting := map[string]*v1.Pod{}
+	for _, of := range s.SchedulingQueue.PendingPods() {
+		waiting[of.Namespace+"/"+of.Name] = of
+	}
+	s.SchedulingQueue.Activate(waiting)
+	return s.Settle()
+}
+
+// waiting returns the pods without a node, sorted by name.
+func (s *Simulation) waiting() []result.Placement {
+	var placements []result.Placement
+	for _, key := range sortedPods(s.pods) {
+		if p := s.pods[key]; p.node == nil {
+			placements = append(placements, p.placement())
+		}
+	}
+	return placements
+}
+
+// Grow adds nodes like the template until every pod that waits has a place, or another node helps none. Limit is the
+// largest number of nodes.
+func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit int) (result.Grow, error) {
+	var grow result.Grow
+	for i := range workloads {
+		if err := s.Create(&workloads[i]); err != nil {
+			return grow, err
+		}
+	}
+	if err := s.Settle(); err != nil {
+		return grow, err
+	}
+	grow.Before = len(s.waiting())
+	for grow.Nodes < limit {
+		left := len(s.waiting())
+		if left == 0 {
+			break
+		}
+		name := fmt.Sprintf("%s-new-%d", template.Name, grow.Nodes)
+		added := template.DeepCopy()
+		added.Name, added.UID = name, types.UID(name)
+		added.Labels = map[string]string{}
+		for key, value := range template.Labels {
+			added.Labels[key] = value
+		}
+		added.Labels[v1.LabelHostname] = name
+		if err := s.AddNode(added); err != nil {
+			return grow, err
+		}
+		if err := s.retry(); err != nil {
+			return grow, err
+		}
+		if len(s.waiting()) == left {
+			// It helps none: the pods do not fit an empty node of this kind.
+			if err := s.removeNode(name); err != nil {
+				return grow, err
+			}
+			break
+		}
+		grow.Nodes++
+	}
+	grow.Wait = s.waiting()
+	return grow, nil
+}
+
+// Lose removes nodes at once, with their pods, which their owners make again, and returns which pods wait then.
+func (s *Simulation) Lose(names []string) (result.Lose, error) {
+	lose := result.Lose{Nodes: len(names)}
+	if err := s.Settle(); err != nil {
+		return lose, err
+	}
+	lose.Before = len(s.waiting())
+	before := len(s.all)
+	for _, name := range names {
+		for _, p := range s.podsOn(s.nodes[name]) {
+			lose.Pods++
+			if p.workload.Owner == "" {
+				lose.Gone = append(lose.Gone, p.key)
+			}
+		}
+		if err := s.removeNode(name); err != nil {
+			return lose, err
+		}
+	}
+	if err := s.Settle(); err != nil {
+		return lose, err
+	}
+	for _, p := range s.all[before:] {
+		if p.node != nil {
+			lose.Placed++
+		}
+	}
+	lose.Wait = s.waiting()
+	return lose, nil
+}
+
+// NodesOfZone returns the names of a zone's nodes.
+func (s *Simulation) NodesOfZone(zone string) []string {
+	var names []string
+	for _, name := range sortedNodes(s.nodes) {
+		if s.nodes[name].zone == zone {
+			names = append(names, name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,464 @@
+// SPDX-License-Identifier: Apache-2.0
+
+//go:debug default=go1.27
+//go:debug randseednop=0
+
+package replay
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	v1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/klog/v2"
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"k8s.io/utils/pointer"
+)
+
+// The tests run each scenario in its own process, see Run. A scenario prints what the test expects.
+var scenarios = map[string]func(*world) error{
+	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
+	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
+}
+
+func TestMain(m *testing.M) {
+	scheme.AddToScheme(scheme.Scheme)
+	do := scenarios[os.Getenv("SCENARIO")]
+	if do == nil {
+		os.Exit(m.Run())
+	}
+	klog.LogToStderr(false)
+	klog.SetOutput(io.Discard)
+	Run(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC), func() {
+		if err := do(&world{cluster: &input.Cluster{}, seed: 1}); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	})
+}
+
+// output runs a scenario.
+func output(t *testing.T, scenario string) string {
+	t.Helper()
+	process := exec.Command(os.Args[0])
+	process.Env = append(os.Environ(), "SCENARIO="+scenario)
+	var failed bytes.Buffer
+	process.Stderr = &failed
+	printed, err := process.Output()
+	if err != nil {
+		t.Fatalf("%v: %s", err, failed.String())
+	}
+	return string(printed)
+}
+
+// world is a cluster of a scenario.
+type world struct {
+	*Simulation
+	cluster  *input.Cluster
+	config   string
+	registry frameworkruntime.Registry
+	seed     int64
+}
+
+// start starts the scheduler on nodes with 4 cores each in two zones.
+func (w *world) start(nodes int) {
+	for i := 0; i < nodes; i++ {
+		w.cluster.Nodes = append(w.cluster.Nodes, st.MakeNode().Name(fmt.Sprintf("node-%d", i)).Label(v1.LabelTopologyZone, fmt.Sprintf("zone-%d", i%2)).
+			Capacity(map[v1.ResourceName]string{"cpu": "4", "memory": "16Gi", "pods": "110"}).Obj())
+	}
+	object, version, err := scheme.Codecs.UniversalDecoder().Decode([]byte("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n"+w.config), nil, nil)
+	if err != nil {
+		panic(err)
+	}
+	config := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	config.TypeMeta.APIVersion = version.GroupVersion().String()
+	w.Simulation, err = New(context.Background(), Options{Config: config, Registry: w.registry, Cluster: w.cluster, Seed: w.seed, Hot: 0.8})
+	if err != nil {
+		panic(err)
+	}
+	w.Expect(nil, 0)
+}
+
+// web returns a workload of pods with a number of cores.
+func web(name, cores string, count int) *input.Workload {
+	pod := st.MakePod().Namespace("default").Name(name).SchedulerName("default-scheduler").Req(map[v1.ResourceName]string{"cpu": cores}).Obj()
+	return &input.Workload{Pod: pod, Count: count, Owner: "ReplicaSet/" + name}
+}
+
+// advance simulates until a time since the start.
+func (w *world) advance(until time.Duration) {
+	if err := w.Advance(until, 0, func(time.Duration, int64) {}); err != nil {
+		panic(err)
+	}
+}
+
+// show prints the pods at a time: their nodes, or the reasons why they wait, by number.
+func (w *world) show(label string) {
+	var lines []string
+	for _, key := range sortedPods(w.pods) {
+		p := w.pods[key]
+		where := "waits"
+		if p.node != nil {
+			where = "on " + p.node.name
+		}
+		if p.deleted {
+			where += ", ends"
+		}
+		lines = append(lines, strings.TrimPrefix(key, "default/")+" "+where)
+	}
+	fmt.Printf("%s: %s\n", label, strings.Join(lines, "; "))
+}
+
+func (w *world) figure(name string) float64 {
+	for _, figure := range w.Outcome().Figures {
+		if figure.Name == name {
+			return figure.Value
+		}
+	}
+	return -1
+}
+
+// preempting evicts two pods of 2 cores, which have run for a minute, for one with 4.
+func preempting(w *world) error {
+	w.start(1)
+	low := web("low", "2", 2)
+	low.Pod.Spec.TerminationGracePeriodSeconds = pointer.Int64(10)
+	high := web("high", "4", 1)
+	high.Pod.Spec.Priority = pointer.Int32(1000)
+	w.At(0, func() error { return w.Create(low) })
+	w.At(time.Minute, func() error { return w.Create(high) })
+	w.advance(65 * time.Second)
+	w.show("within the grace period")
+	w.advance(2 * time.Minute)
+	w.show("after it")
+	for _, of := range w.Outcome().Preemptions {
+		fmt.Printf("%.0f s: %s by %s on %s\n", of.Seconds, of.Victim, of.Preemptor, of.Node)
+	}
+	// 2 pods × 2 cores × 60 s.
+	fmt.Printf("lost: %.0f core-seconds\n", w.figure(`evicted_resource_seconds{resource="cpu"}`))
+	return nil
+}
+
+// backoff adds a node for a pod that waits.
+func backoff(w *world) error {
+	w.start(1)
+	if err := w.removeNode("node-0"); err != nil {
+		return err
+	}
+	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
+	w.At(time.Hour, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
+	w.advance(2 * time.Hour)
+	w.show("at the end")
+	of := w.Outcome().Pods[0]
+	// The queue retries it each minute or half minute later, and at once when the node comes.
+	fmt.Printf("bound after %.0f s, more than 30 attempts: %v\n", of.Bound, of.Attempts > 30)
+	return nil
+}
+
+// permitPlugin makes pods wait.
+type permitPlugin struct{}
+
+func (permitPlugin) Name() string { return "Wait" }
+func (permitPlugin) Permit(_ context.Context, _ *framework.CycleState, pod *v1.Pod, _ string) (*framework.Status, time.Duration) {
+	if pod.Name != "web" {
+		return nil, 0
+	}
+	return framework.NewStatus(framework.Wait), 100 * time.Second
+}
+
+// permit makes a pod wait for a plugin that never allows it, while its node is held.
+func permit(w *world) error {
+	w.registry = frameworkruntime.Registry{"Wait": func(runtime.Object, framework.Handle) (framework.Plugin, error) { return permitPlugin{}, nil }}
+	w.config = "profiles: [{plugins: {permit: {enabled: [{name: Wait}]}}}]"
+	w.start(1)
+	w.At(0, func() error { return w.Create(web("web", "4", 1)) })
+	w.At(time.Second, func() error { return w.Create(web("other", "4", 1)) })
+	w.advance(99 * time.Second)
+	w.show("before the timeout")
+	w.advance(110 * time.Second)
+	w.show("after it")
+	fmt.Println(w.pods["default/web"].reason)
+	return nil
+}
+
+// failedNode moves the pods of a failed node after the time that they tolerate.
+func failedNode(w *world) error {
+	w.start(1)
+	short := web("short", "1", 1)
+	short.Pod.Spec.Tolerations = []v1.Toleration{{Key: v1.TaintNodeUnreachable, Operator: v1.TolerationOpExists, Effect: v1.TaintEffectNoExecute, TolerationSeconds: pointer.Int64(30)}}
+	w.At(0, func() error { return w.Create(short) })
+	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
+	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.FailNode}) })
+	w.advance(2 * time.Minute)
+	w.show("after a minute")
+	w.At(10*time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.AddNode}) })
+	w.advance(9 * time.Minute)
+	w.show("after eight minutes")
+	w.advance(11 * time.Minute)
+	w.show("when it is back")
+	return nil
+}
+
+// drain moves pods one by one, as their budget allows.
+func drain(w *world) error {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	one := intstr.FromInt(1)
+	budget.Spec = policyv1.PodDisruptionBudgetSpec{MaxUnavailable: &one, Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}
+	budget.Status.DisruptionsAllowed = 1
+	w.cluster.Objects = append(w.cluster.Objects, budget)
+	w.start(1)
+	of := web("web", "1", 2)
+	of.Pod.Labels = map[string]string{"app": "web"}
+	of.StartDelay = 20 * time.Second
+	w.At(0, func() error { return w.Create(of) })
+	w.At(time.Minute, func() error { return w.AddNode(w.cluster.Nodes[0].DeepCopy()) })
+	w.At(time.Minute, func() error {
+		other := w.cluster.Nodes[0].DeepCopy()
+		other.Name = "node-1"
+		return w.AddNode(other)
+	})
+	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
+	w.advance(70 * time.Second)
+	w.show("the first has not started elsewhere")
+	w.advance(5 * time.Minute)
+	w.show("at the end")
+	return nil
+}
+
+// statefulSet keeps the name of a pod that moves.
+func statefulSet(w *world) error {
+	w.start(2)
+	of := web("db", "1", 1)
+	of.Owner = "StatefulSet/db"
+	w.At(0, func() error { return w.Create(of) })
+	w.At(time.Minute, func() error {
+		return w.Apply(&input.Event{Node: w.pods["default/db"].node.name, Change: input.DrainNode})
+	})
+	w.advance(70 * time.Second)
+	before := len(w.pods)
+	w.advance(2 * time.Minute)
+	fmt.Printf("%d pod within the grace period, then %d, which was made again: %v\n", before, len(w.pods), w.pods["default/db"].generation == 1)
+	return nil
+}
+
+// volume provisions a volume for the node that the scheduler chose.
+func volume(w *world) error {
+	mode := storagev1.VolumeBindingWaitForFirstConsumer
+	w.cluster.Objects = append(w.cluster.Objects,
+		&storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "disk"}, Provisioner: "example.org/disk", VolumeBindingMode: &mode},
+		&v1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "data"}, Spec: v1.PersistentVolumeClaimSpec{
+			StorageClassName: pointer.String("disk"), AccessModes: []v1.PersistentVolumeAccessMode{v1.ReadWriteOnce},
+		}})
+	w.start(2)
+	of := web("db", "1", 1)
+	of.Pod.Spec.Volumes = []v1.Volume{{Name: "data", VolumeSource: v1.VolumeSource{
+		PersistentVolumeClaim: &v1.PersistentVolumeClaimVolumeSource{ClaimName: "data"},
+	}}}
+	w.At(0, func() error { return w.Create(of) })
+	w.advance(time.Minute)
+	claim := w.tableOf(&v1.PersistentVolumeClaim{}).get("default/data").(*v1.PersistentVolumeClaim)
+	disk := w.tableOf(&v1.PersistentVolume{}).get(claim.Spec.VolumeName).(*v1.PersistentVolume)
+	zone := disk.Spec.NodeAffinity.Required.NodeSelectorTerms[0].MatchExpressions[0].Values[0]
+	fmt.Printf("bound: %v, the volume %s is in the zone of the pod: %v\n", w.pods["default/db"].node != nil, disk.Name, zone == w.pods["default/db"].node.zone)
+	return nil
+}
+
+// load makes one node hot, which NodeLoad avoids once it has measured that.
+func load(w *world) error {
+	w.registry = frameworkruntime.Registry{nodeload.Name: nodeload.Factory()}
+	w.config = `
+profiles:
+- plugins:
+    multiPoint: {enabled: [{name: NodeLoad, weight: 100}]}
+  pluginConfig:
+  - name: NodeLoad
+    args: {prometheus: {endpoints: [http://prometheus.invalid:9090]}}
+`
+	w.start(2)
+	busy := web("busy", "1", 1)
+	busy.Use = []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("4")}}}
+	quiet := web("quiet", "100m", 10)
+	quiet.Use = []input.Use{{Resources: v1.ResourceList{}}}
+	w.Expect([]*input.Workload{busy, quiet}, 0)
+	w.At(0, func() error { return w.Create(busy) })
+	w.At(20*time.Minute, func() error { return w.Create(quiet) })
+	w.advance(30 * time.Minute)
+	hot := w.pods["default/busy"].node
+	fmt.Printf("pods on the hot node: %d of 11; hot for %.0f s of 1800\n", len(hot.pods), w.figure("hot_node_seconds"))
+	return nil
+}
+
+// questions asks each one, and verifies that those that change nothing do not.
+func questions(w *world) error {
+	for i := 0; i < 8; i++ {
+		of := st.MakePod().Namespace("default").Name(fmt.Sprintf("web-%d", i)).UID(fmt.Sprint(i)).Node(fmt.Sprintf("node-%d", i%4)).Req(map[v1.ResourceName]string{"cpu": "1"}).Obj()
+		of.OwnerReferences = []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: pointer.Bool(true)}}
+		w.cluster.Pods = append(w.cluster.Pods, of)
+	}
+	w.start(4)
+	state := func() string {
+		content, err := json.Marshal(w.nodeStates())
+		if err != nil {
+			panic(err)
+		}
+		return string(content) + fmt.Sprint(sortedPods(w.pods), len(w.all))
+	}
+	before := state()
+	fits, err := w.Fit([]input.Workload{*web("small", "1", 1), *web("large", "3", 1)}, 100)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d small, %d large: %s\n", fits[0].Count, fits[1].Count, fits[1].Reason)
+	one, err := w.Drain([]string{"node-0"})
+	if err != nil {
+		return err
+	}
+	three, err := w.Drain([]string{"node-0", "node-1", "node-2"})
+	if err != nil {
+		return err
+	}
+	fmt.Printf("one: %d move, %d wait; three: %d move, %d wait\n", len(one.Moved), len(one.Wait), len(three.Moved), len(three.Wait))
+	fmt.Printf("unchanged: %v\n", before == state())
+	shrink, err := w.Shrink()
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d go, %d stay\n", len(shrink.Remove), len(shrink.Keep))
+	grow, err := w.Grow(w.cluster.Nodes[0], []input.Workload{*web("more", "1", 9), *web("huge", "5", 1)}, 10)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d wait, %d nodes, then %d\n", grow.Before, grow.Nodes, len(grow.Wait))
+	return nil
+}
+
+// lister is a plugin of another project, with its own client.
+type lister struct{ client dynamic.Interface }
+
+var groups = schema.GroupVersionResource{Group: "scheduling.sigs.k8s.io", Version: "v1alpha1", Resource: "podgroups"}
+
+func (lister) Name() string { return "Lister" }
+func (l lister) PreFilter(ctx context.Context, _ *framework.CycleState, pod *v1.Pod) *framework.Status {
+	list, err := l.client.Resource(groups).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	patch := []byte(`{"status":{"phase":"Seen"}}`)
+	patched, err := l.client.Resource(groups).Namespace("default").Patch(ctx, "gang", types.MergePatchType, patch, metav1.PatchOptions{})
+	if err != nil {
+		return framework.AsStatus(err)
+	}
+	_, err = l.client.Resource(groups).Namespace("default").Get(ctx, "none", metav1.GetOptions{})
+	return framework.NewStatus(framework.Unschedulable, fmt.Sprintf("%d group, %v; %v", len(list.Items), patched.Object["status"], err))
+}
+func (lister) PreFilterExtensions() framework.PreFilterExtensions { return nil }
+
+// custom has a PodGroup, which the plugin's own client reads and patches.
+func custom(w *world) error {
+	w.registry = frameworkruntime.Registry{"Lister": func(_ runtime.Object, handle framework.Handle) (framework.Plugin, error) {
+		client, err := dynamic.NewForConfig(handle.KubeConfig())
+		return lister{client}, err
+	}}
+	w.config = "profiles: [{plugins: {preFilter: {enabled: [{name: Lister}]}}}]"
+	w.cluster.Custom = []*unstructured.Unstructured{{Object: map[string]interface{}{
+		"apiVersion": "scheduling.sigs.k8s.io/v1alpha1", "kind": "PodGroup", "metadata": map[string]interface{}{"namespace": "default", "name": "gang"},
+	}}}
+	w.start(1)
+	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
+	w.advance(time.Second)
+	fmt.Println(w.pods["default/web"].reason)
+	return nil
+}
+
+// mixed is a busy hour: pods of several sizes and priorities, which end, do not fit, and evict others.
+func mixed(w *world) error {
+	if seed := os.Getenv("SEED"); seed != "" {
+		w.seed = int64(len(seed))
+	}
+	w.start(20)
+	for i := 0; i < 60; i++ {
+		of := web(fmt.Sprintf("web-%d", i), []string{"100m", "1", "3"}[i%3], 1+i%7)
+		of.Duration = time.Duration(1+i%11) * time.Minute
+		of.Pod.Spec.Priority = pointer.Int32(int32(i % 5))
+		w.At(time.Duration(i)*time.Minute/4, func() error { return w.Create(of) })
+	}
+	w.advance(time.Hour)
+	content, err := json.Marshal(w.Outcome())
+	if err != nil {
+		return err
+	}
+	fmt.Println(string(content))
+	return nil
+}
+
+func TestScenarios(t *testing.T) {
+	for scenario, want := range map[string][]string{
+		"preemption": {
+			"within the grace period: high waits; low-0 on node-0, ends; low-0-again-2 waits; low-1 on node-0, ends; low-1-again-2 waits",
+			"after it: high on node-0; low-0-again-2 waits; low-1-again-2 waits",
+			"60 s: default/low-0 by default/high on node-0", "60 s: default/low-1 by default/high on node-0", "lost: 240 core-seconds",
+		},
+		"backoff": {"at the end: web on node-0", "bound after 3600 s, more than 30 attempts: true"},
+		"permit": {"before the timeout: other waits; web waits", "after it: other on node-0; web waits",
+			"0/1 nodes are available: 1 Insufficient cpu."},
+		"failed node": {"after a minute: short-again-2 waits; web on node-0",
+			"after eight minutes: short-again-2 waits; web-again-2 waits", "when it is back: short-again-2 on node-0; web-again-2 on node-0"},
+		"drain": {"the first has not started elsewhere: web-0 on node-0, ends; web-0-again-2 on node-1; web-1 on node-0",
+			"at the end: web-0-again-2 on node-1; web-1-again-2 on node-1"},
+		"stateful set": {"1 pod within the grace period, then 1, which was made again: true"},
+		"volume":       {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
+		"load":         {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
+		"questions": {"8 small, 0 large: 0/4 nodes are available: 4 Insufficient cpu.", "one: 2 move, 0 wait; three: 2 move, 4 wait", "unchanged: true",
+			"2 go, 2 stay", "10 wait, 3 nodes, then 1"},
+		"custom": {`0/1 nodes are available: 1 1 group, map[phase:Seen]; podgroups.scheduling.sigs.k8s.io "none" not found.`},
+	} {
+		scenario, want := scenario, strings.Join(want, "\n")+"\n"
+		t.Run(scenario, func(t *testing.T) {
+			t.Parallel()
+			if got := output(t, scenario); got != want {
+				t.Errorf("got\n%swant\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestSameSeed verifies that a run with the same seed is the same, byte for byte, and that one with another seed is not.
+func TestSameSeed(t *testing.T) {
+	first := output(t, "mixed")
+	for i := 0; i < 3; i++ {
+		if again := output(t, "mixed"); again != first {
+			t.Fatalf("two runs with the same seed differ: %s", cmp.Diff(first, again))
+		}
+	}
+	t.Setenv("SEED", "12")
+	if other := output(t, "mixed"); other == first {
+		t.Error("two seeds give the same placements")
+	}
+}

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package replay
+
+import (
+	"context"
+	"regexp"
+	"time"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
+)
+
+// useAt returns a pod's use at a time after it began to run, or nil.
+func (p *pod) useAt(after time.Duration) v1.ResourceList {
+	var use v1.ResourceList
+	for i := range p.workload.Use {
+		if p.workload.Use[i].After > after {
+			break
+		}
+		use = p.workload.Use[i].Resources
+	}
+	return use
+}
+
+// measureUse sums up what pods use on each node. Without any pod whose use is known, a node uses what was measured when
+// the snapshot was taken.
+func (m *measurements) measureUse(now time.Duration) {
+	m.integrate()
+	for i := range m.resources {
+		m.used[i], m.usedShare[i], m.usedSquare[i] = 0, 0, 0
+	}
+	m.hot = 0
+	for _, name := range sortedNodes(m.simulation.nodes) {
+		n := m.simulation.nodes[name]
+		for i := range n.used {
+			n.used[i] = 0
+		}
+		for _, p := range m.simulation.podsOn(n) {
+			if p.running {
+				for i, amount := range m.vector(p.useAt(now - p.started)) {
+					n.used[i] += amount
+				}
+			}
+		}
+		hot := false
+		for i := range m.resources {
+			m.used[i] += n.used[i]
+			if n.capacity[i] > 0 {
+				share := n.used[i] / n.capacity[i]
+				m.usedShare[i] += share
+				m.usedSquare[i] += share * share
+				hot = hot || i < 2 && share > m.simulation.options.Hot
+			}
+		}
+		if hot {
+			m.hot++
+		}
+		n.history = append(n.history, measured{now, append([]float64(nil), n.used...)})
+		for len(n.history) > 2 && n.history[1].at < now-longestWindow {
+			n.history = n.history[1:]
+		}
+	}
+	m.values = nil
+}
+
+// longestWindow limits the windows of measurements.
+const longestWindow = 15 * time.Minute
+
+// measured is the use of a node from a time on.
+type measured struct {
+	at   time.Duration
+	used []float64
+}
+
+// mean returns the mean use of a resource over a window that ends now.
+func (n *node) mean(resource int, now, window time.Duration) float64 {
+	sum, until, from := 0.0, now, now-window
+	for i := len(n.history) - 1; i >= 0; i-- {
+		begin := n.history[i].at
+		if begin < from {
+			begin = from
+		}
+		sum += n.history[i].used[resource] * (until - begin).Seconds()
+		if until = begin; n.history[i].at <= from {
+			break
+		}
+	}
+	if covered := now - until; covered > 0 {
+		return sum / covered.Seconds()
+	}
+	if len(n.history) > 0 {
+		return n.history[len(n.history)-1].used[resource]
+	}
+	return 0
+}
+
+// windowOf matches the window of an expression.
+var windowOf = regexp.MustCompile(`\[(\d+(?:ms|s|m|h))`)
+
+// Ask implements source.Source: NodeLoad asks the simulation instead of Prometheus for what it simulates, CPU and
+// memory.
+func (a *api) Ask(_ context.Context, queries []source.Query) (source.Result, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	return a.measured(queries), nil
+}
+
+// publish makes what its caller wrote visible to Ask, for Go's memory model: a timer alone does not.
+func (a *api) publish() {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+}
+
+// Close implements source.Source.
+func (a *api) Close() {}
+
+// answerLoad answers the queries of NodeLoad.
+func (s *Simulation) answerLoad(queries []source.Query) source.Result {
+	m, now := s.measure, time.Now()
+	seconds := float64(now.UnixNano()) / float64(time.Second)
+	result := source.Result{Evaluated: seconds, Asked: now, Received: now, Endpoint: "simulation"}
+	for number, query := range queries {
+		resource := -1
+		for i, name := range m.resources {
+			if string(name) == query.Name && i < 2 {
+				resource = i
+			}
+		}
+		if resource < 0 || query.Pods || !m.knowsUse {
+			continue
+		}
+		window := 5 * time.Minute
+		if found := windowOf.FindStringSubmatch(query.Value); found != nil {
+			if parsed, err := time.ParseDuration(found[1]); err == nil && parsed <= longestWindow {
+				window = parsed
+			}
+		}
+		for _, name := range sortedNodes(s.nodes) {
+			n := s.nodes[name]
+			if n.down || len(n.history) == 0 || n.capacity[resource] == 0 {
+				continue
+			}
+			result.Rows = append(result.Rows,
+				source.Row{Query: number, Kind: source.Value, Label: name, Value: n.mean(resource, s.now(), window) / n.capacity[resource]},
+				source.Row{Query: number, Kind: source.Timestamp, Label: name, Value: seconds})
+		}
+	}
+	return result
+}
