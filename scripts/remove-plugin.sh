@@ -14,7 +14,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/registry.sh"
 package=${NAME,,}
 folder=$ROOT/plugins/$package
 case $package in
-  apis | configcheck | shared) fail "plugins/$package is not a plugin, but shared by plugins" \
+  apis | configcheck | shared | simulation) fail "plugins/$package is not a plugin, but shared by plugins" \
     "make remove-plugin NAME=MyPlugin" ;;
 esac
 is_registered=$(registered | grep -x "$package" || true)

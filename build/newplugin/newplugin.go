@@ -36,7 +36,7 @@ var nameForm = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{2,36}$`)
 // refuses the names of upstream's directories.
 var reserved = map[string]bool{"apis": true, "configcheck": true, "examples": true, "feature": true, "features": true,
 	"fts": true, "internal": true, "main": true, "plfeature": true, "plugins": true, "runtime": true, "shared": true,
-	"testdata": true, "vendor": true}
+	"simulation": true, "testdata": true, "vendor": true}
 
 // Package returns the name of a plugin's package and directory: the plugin's name in lower case.
 func Package(name string) string {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"fmt"
+	"os"
+
+	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
+	"k8s.io/kubernetes/pkg/scheduler/apis/config/validation"
+	// The plugins' args, in every version.
+	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/configcheck"
+)
+
+// Upstream's scheme may have been built before the plugins' args were added to its builder.
+func init() { scheme.AddToScheme(scheme.Scheme) }
+
+// stock is the name of the default configuration.
+const stock = "stock"
+
+// configuration is a named configuration.
+type configuration struct {
+	Name string
+	// Path is its file; empty for the default one.
+	Path string
+}
+
+// load reads, defaults and validates the configuration as kube-scheduler does.
+func (c configuration) load() (*schedulerconfig.KubeSchedulerConfiguration, error) {
+	text := []byte("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n")
+	if c.Path != "" {
+		var err error
+		if text, err = os.ReadFile(c.Path); err != nil {
+			return nil, fmt.Errorf("--config %s: %v; next: give a file, or stock", c.Path, err)
+		}
+	}
+	object, version, err := scheme.Codecs.UniversalDecoder().Decode(text, nil, nil)
+	if err != nil {
+		return nil, c.failed(configcheck.Explain(c.Path, err))
+	}
+	config, ok := object.(*schedulerconfig.KubeSchedulerConfiguration)
+	if !ok {
+		return nil, c.failed(fmt.Errorf("want a KubeSchedulerConfiguration, got %s", version))
+	}
+	config.TypeMeta.APIVersion = version.GroupVersion().String()
+	if err := validation.ValidateKubeSchedulerConfiguration(config); err != nil {
+		return nil, c.failed(err)
+	}
+	if len(config.Extenders) > 0 {
+		return nil, c.failed(fmt.Errorf("extenders: they need the network, and are not simulated; next: a copy of the file without extenders"))
+	}
+	return config, nil
+}
+
+func (c configuration) failed(err error) error {
+	return fmt.Errorf("--config %s: %v; next: kube-scheduler --validate-config --config %s", c.Path, err, c.Path)
+}

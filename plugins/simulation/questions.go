@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: Apache-2.0
+
+package simulation
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"sort"
+	"strings"
+
+	v1 "k8s.io/api/core/v1"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/report"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
+)
+
+// The questions about a snapshot.
+const (
+	modeCheck  = "check"
+	modeFit    = "fit"
+	modeDrain  = "drain"
+	modeShrink = "shrink"
+	modeGrow   = "grow"
+	modeLose   = "lose"
+)
+
+// question is a question about a snapshot, which one run answers.
+type question struct {
+	Mode  string
+	Nodes []string
+	Zone  string
+	Limit int
+	// Each asks for each of the nodes, or of the cluster's, alone.
+	Each bool
+}
+
+// ask answers a question for each configuration.
+func (o *options) ask(asked question) error {
+	if o.output != "" && o.output != "text" && o.output != "json" {
+		return fmt.Errorf("--output %s is unknown here; next: json, or no --output", o.output)
+	}
+	w, err := o.read()
+	if err != nil {
+		return err
+	}
+	w.Question = asked
+	var tasks []task
+	for i := range w.Configurations {
+		tasks = append(tasks, task{Configuration: i, Seed: o.firstSeed})
+	}
+	input, warnings := w.describe(), w.warnings()
+	o.jobs = 1
+	path, err := w.save()
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path)
+	answers, err := o.do(path, tasks)
+	if err != nil {
+		return err
+	}
+	if o.output == "json" {
+		all := map[string]json.RawMessage{}
+		for i := range answers {
+			all[w.Configurations[i].Name] = answers[i].Answer
+		}
+		encoder := json.NewEncoder(o.out)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(all)
+	}
+	p := &printer{out: o.out}
+	for i := range answers {
+		if len(answers) > 1 {
+			p.line("%s:", w.Configurations[i].Name)
+		}
+		if err := p.answer(asked, answers[i].Answer); err != nil {
+			return err
+		}
+	}
+	for _, text := range append(input, warnings...) {
+		p.line("%s", text)
+	}
+	p.line("Not modelled: %s", notModelled)
+	return p.err
+}
+
+// answer answers a question. The pods of a check are not in the cluster yet.
+func (w *work) answer(s *replay.Simulation, again []*v1.Pod) (json.RawMessage, error) {
+	var answer interface{}
+	var err error
+	switch asked := w.Question; asked.Mode {
+	case modeCheck:
+		answer, err = s.Check(again)
+	case modeFit:
+		answer, err = s.Fit(w.Workloads, asked.Limit)
+	case modeDrain:
+		if asked.Each {
+			answer, err = w.drainEach(s)
+		} else {
+			answer, err = s.Drain(asked.Nodes)
+		}
+	case modeShrink:
+		answer, err = s.Shrink()
+	case modeGrow:
+		answer, err = s.Grow(w.Template, w.Workloads, asked.Limit)
+	case modeLose:
+		names := asked.Nodes
+		if asked.Zone != "" {
+			if names = s.NodesOfZone(asked.Zone); len(names) == 0 {
+				return nil, fmt.Errorf("no node of the snapshot is in zone %q; next: choose a value of the label %s", asked.Zone, v1.LabelTopologyZone)
+			}
+		}
+		answer, err = s.Lose(names)
+	default:
+		err = errors.New("this question is unknown")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
+}
+
+// drainEach drains nodes one after the other, each with all others in place.
+func (w *work) drainEach(s *replay.Simulation) ([]result.Drain, error) {
+	names := w.Question.Nodes
+	if len(names) == 0 {
+		for _, node := range w.cluster.Nodes {
+			names = append(names, node.Name)
+		}
+	}
+	var drains []result.Drain
+	for _, name := range names {
+		drain, err := s.Drain([]string{name})
+		if err != nil {
+			return nil, err
+		}
+		drains = append(drains, drain)
+	}
+	return drains, nil
+}
+
+// printer prints answers as text.
+type printer struct {
+	out interface{ Write([]byte) (int, error) }
+	err error
+}
+
+func (p *printer) line(format string, args ...interface{}) {
+	if p.err == nil {
+		_, p.err = fmt.Fprintln(p.out, report.Escape(fmt.Sprintf(format, args...)))
+	}
+}
+
+// most limits the lines of a list.
+const most = 20
+
+// list prints the first lines of a list.
+func (p *printer) list(n int, text func(int) string) {
+	for i := 0; i < n && i < most; i++ {
+		p.line("  %s", text(i))
+	}
+	if n > most {
+		p.line("  … and %d more: --output json has all", n-most)
+	}
+}
+
+func (p *printer) placements(of []result.Placement) {
+	p.list(len(of), func(i int) string {
+		if of[i].Node != "" {
+			return of[i].Pod + " → " + of[i].Node
+		}
+		return of[i].Pod + ": " + of[i].Reason
+	})
+}
+
+// answer prints an answer.
+func (p *printer) answer(asked question, content json.RawMessage) error {
+	decode := func(into interface{}) error { return json.Unmarshal(content, into) }
+	switch asked.Mode {
+	case modeCheck:
+		var c result.Check
+		if err := decode(&c); err != nil {
+			return err
+		}
+		p.check(&c)
+	case modeFit:
+		var fits []result.Fit
+		if err := decode(&fits); err != nil {
+			return err
+		}
+		for _, fit := range fits {
+			p.line("%s: %d more fit, on %d nodes", fit.Workload, fit.Count, len(fit.On))
+			if fit.Reason != "" {
+				p.line("  the next one does not: %s", fit.Reason)
+			}
+		}
+	case modeDrain:
+		if asked.Each {
+			var drains []result.Drain
+			if err := decode(&drains); err != nil {
+				return err
+			}
+			for i := range drains {
+				p.line("%s: %s", drains[i].Nodes[0], drained(&drains[i]))
+			}
+			return p.err
+		}
+		var drain result.Drain
+		if err := decode(&drain); err != nil {
+			return err
+		}
+		p.drain(&drain)
+	case modeShrink:
+		var shrink result.Shrink
+		if err := decode(&shrink); err != nil {
+			return err
+		}
+		p.line("%d of %d nodes can go, in this order:", len(shrink.Remove), len(shrink.Remove)+len(shrink.Keep))
+		p.list(len(shrink.Remove), func(i int) string {
+			return fmt.Sprintf("%s: %d pods move", shrink.Remove[i].Nodes[0], len(shrink.Remove[i].Moved))
+		})
+		p.line("%d nodes must stay:", len(shrink.Keep))
+		p.list(len(shrink.Keep), func(i int) string { return shrink.Keep[i].Nodes[0] + ": " + obstacle(&shrink.Keep[i]) })
+	case modeGrow:
+		var grow result.Grow
+		if err := decode(&grow); err != nil {
+			return err
+		}
+		p.line("%d pods wait. %d new nodes give a place to %d of them.", grow.Before, grow.Nodes, grow.Before-len(grow.Wait))
+		if len(grow.Wait) > 0 {
+			p.line("%d pods do not fit on such a node:", len(grow.Wait))
+			p.placements(grow.Wait)
+		}
+	case modeLose:
+		var lose result.Lose
+		if err := decode(&lose); err != nil {
+			return err
+		}
+		p.line("%d nodes with %d pods are gone. %d pods have another node, %d pods wait (%d did before), and %d have no owner that makes them again.",
+			lose.Nodes, lose.Pods, lose.Placed, len(lose.Wait), lose.Before, len(lose.Gone))
+		p.placements(lose.Wait)
+	}
+	return nil
+}
+
+func (p *printer) drain(drain *result.Drain) {
+	if drain.Free() {
+		p.line("The drain of %s can finish: %d pods move, %d stay.", strings.Join(drain.Nodes, ", "), len(drain.Moved), drain.Stay)
+	} else {
+		p.line("The drain of %s cannot finish: %d pods move, %d would wait, %d are blocked, %d have no owner, %d stay.",
+			strings.Join(drain.Nodes, ", "), len(drain.Moved), len(drain.Wait), len(drain.Blocked), len(drain.Lost), drain.Stay)
+	}
+	p.placements(drain.Wait)
+	p.list(len(drain.Blocked), func(i int) string {
+		return drain.Blocked[i].Pod + ": PodDisruptionBudget " + drain.Blocked[i].Budget + " allows no disruption"
+	})
+	p.list(len(drain.Lost), func(i int) string { return drain.Lost[i] + ": no owner makes it again" })
+	p.placements(drain.Moved)
+}
+
+// drained returns the outcome of a drain in one line.
+func drained(drain *result.Drain) string {
+	if drain.Free() {
+		return fmt.Sprintf("%d pods move", len(drain.Moved))
+	}
+	return "cannot go: " + obstacle(drain)
+}
+
+// obstacle returns the first reason why a node cannot go.
+func obstacle(drain *result.Drain) string {
+	switch {
+	case len(drain.Wait) > 0:
+		return fmt.Sprintf("%s would wait: %s", drain.Wait[0].Pod, drain.Wait[0].Reason)
+	case len(drain.Blocked) > 0:
+		return fmt.Sprintf("PodDisruptionBudget %s allows no disruption of %s", drain.Blocked[0].Budget, drain.Blocked[0].Pod)
+	case len(drain.Lost) > 0:
+		return drain.Lost[0] + " has no owner that makes it again"
+	}
+	return "another pod would wait"
+}
+
+func (p *printer) check(c *result.Check) {
+	agree := 100.0
+	if c.Pods > 0 {
+		agree = 100 * float64(c.Same+c.Equal) / float64(c.Pods)
+	}
+	p.line("%.1f %% of %d pods agree: %d get their real node again, and %d a node with the same score. %d pods of DaemonSets, static and pending pods were left as they are.",
+		agree, c.Pods, c.Same, c.Equal, c.Kept)
+	var reasons []string
+	for reason := range c.Others {
+		reasons = append(reasons, reason)
+	}
+	sort.Slice(reasons, func(i, j int) bool {
+		a, b := len(c.Others[reasons[i]]), len(c.Others[reasons[j]])
+		return a > b || a == b && reasons[i] < reasons[j]
+	})
+	p.list(len(reasons), func(i int) string {
+		pods := c.Others[reasons[i]]
+		return fmt.Sprintf("%d pods, for example %s: %s", len(pods), pods[0], reasons[i])
+	})
+}
+
+// describe returns the input, one line each.
+func (w *work) describe() []string {
+	waiting := 0
+	for _, of := range w.cluster.Pods {
+		if of.Spec.NodeName == "" {
+			waiting++
+		}
+	}
+	lines := []string{fmt.Sprintf("Snapshot: %d nodes, %d pods, of which %d are pending", len(w.cluster.Nodes), len(w.cluster.Pods), waiting)}
+	if w.trace != nil {
+		pods := 0
+		for i := range w.trace.Events {
+			if of := w.trace.Events[i].Pods; of != nil {
+				pods += of.Count
+			}
+		}
+		lines = append(lines, fmt.Sprintf("Trace: %d events, %d pods", len(w.trace.Events), pods))
+	}
+	var ignored []string
+	for kind := range w.cluster.Ignored {
+		ignored = append(ignored, kind)
+	}
+	sort.Strings(ignored)
+	for i, kind := range ignored {
+		ignored[i] = fmt.Sprintf("%d %s", w.cluster.Ignored[kind], kind)
+	}
+	if len(ignored) > 0 {
+		lines = append(lines, "Not used: "+strings.Join(ignored, ", "))
+	}
+	return lines
+}
+
+// warnings returns the warnings of reading the input.
+func (w *work) warnings() []string {
+	warnings := append([]string(nil), w.cluster.Warnings...)
+	if w.trace != nil {
+		warnings = append(warnings, w.trace.Warnings...)
+	}
+	return warnings
+}
