@@ -5,13 +5,15 @@
 # they ran on before, and is not known to be current (plugins/types.sum).
 #
 # Inputs: the tree that apply-patches.sh made; ARCH (amd64, arm64), GOFLAGS (passed on), VERSION_SUFFIX; arguments:
-#   --check (run the generators, and link once more without them: fail if a byte differs).
+#   --check (run the generators, and link once more without them: fail if a byte differs), --simulate (compile
+#   kube-scheduler-simulate, which no image needs, instead).
 # Output: _output/bin/linux/ARCH/. Exit: 0 made or up to date; 1 nothing was changed, or a byte differs (--check).
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/tree.sh"
 source "$(dirname "${BASH_SOURCE[0]}")/stamp.sh"
 
 targets=(cmd/kube-scheduler vendor/k8s.io/component-base/logs/kube-log-runner)
+[[ ${1:-} != --simulate ]] || targets=(cmd/kube-scheduler-simulate)
 BIN=$OUTPUT/bin/linux/$ARCH
 
 lock
@@ -57,11 +59,12 @@ make_all() {
   # After Ctrl-C there is nothing to fix, so no error is printed. make, the readers of its output and this script get it.
   trap 'trap - INT; kill -INT $$' INT
   say "binary: make ${1:+$1 }all WHAT='${stale[*]}' for linux/$ARCH, $version, $GO_VERSION"
-  upstream_make "$TREE" "$version_file" "$ARCH" "${GOFLAGS:-}" "$@" all WHAT="-v ${stale[*]}" |
+  # Upstream's list of static programs does not have ours.
+  upstream_make "$TREE" "$version_file" "$ARCH" "${GOFLAGS:-}" "$@" KUBE_STATIC_OVERRIDES=kube-scheduler-simulate all WHAT="-v ${stale[*]}" |
     progress binary in_gopath "$TREE" go list -deps -tags=selinux,notest "${stale[@]/#/./}" || {
       local status=$?
       ((status != 130 && status != 143)) || exit "$status"
-      fail "kube-scheduler cannot be built from $TREE: see the error above" \
+      fail "${targets[0]#cmd/} cannot be built from $TREE: see the error above" \
         "fix plugins/ (make test-plugins) or the patch, then run the same command again"
     }
   trap - INT

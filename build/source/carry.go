@@ -63,7 +63,9 @@ func Carry(ctx context.Context, modules []Module, repository, commit, ref string
 		}
 		crds, err := readCRDs(modules, folders)
 		if registration := register(modules, crds); registration != nil {
-			files[registrationFile] = registration
+			for _, name := range registrationFiles {
+				files[name] = registration
+			}
 		}
 		return err
 	})

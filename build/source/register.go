@@ -22,12 +22,12 @@ import (
 	"kube-scheduler-fork/build/nextstep"
 )
 
-// registrationFile is the file of the tree that registers the modules' plugins with kube-scheduler. It calls code of
-// this project that comes with the patches. Its name does not begin with zz_generated: upstream's build in Docker hides
-// such files from the container, and generates them there.
-const registrationFile = "cmd/kube-scheduler/modules.go"
+// registrationFiles are the files of the tree that register the modules' plugins with kube-scheduler, and with
+// kube-scheduler-simulate. They call code of this project that comes with the patches. Their name does not begin with
+// zz_generated: upstream's build in Docker hides such files from the container, and generates them there.
+var registrationFiles = []string{"cmd/kube-scheduler/modules.go", "cmd/kube-scheduler-simulate/modules.go"}
 
-var registration = template.Must(template.New(registrationFile).Parse(`// Code generated from modules.yaml. DO NOT EDIT.
+var registration = template.Must(template.New("modules.go").Parse(`// Code generated from modules.yaml. DO NOT EDIT.
 
 package main
 
@@ -58,7 +58,7 @@ func init() {
 }
 `))
 
-// register returns the file that registers the modules' plugins with kube-scheduler; nil if there are none. crds are
+// register returns the file that registers the modules' plugins with a command; nil if there are none. crds are
 // the definitions by the files that the plugins name.
 func register(modules []Module, crds map[string][]CRD) []byte {
 	type plugin struct {

@@ -29,6 +29,7 @@ func vulncheckCommand() *cobra.Command {
 			inTree := []string{"-mod=vendor", "-tags=selinux,notest"}
 			programs := []vulncheck.Program{
 				{Name: "kube-scheduler", Directory: tree, Package: "./cmd/kube-scheduler", Flags: inTree},
+				{Name: "kube-scheduler-simulate", Directory: tree, Package: "./cmd/kube-scheduler-simulate", Flags: inTree},
 				{Name: "kube-log-runner", Directory: tree, Package: "./vendor/k8s.io/component-base/logs/kube-log-runner/kube-log-runner.go", Flags: inTree},
 				{Name: "kube-scheduler-swap", Directory: filepath.Join(project, "build"), Package: "./cmd/kube-scheduler-swap"},
 				{Name: "kubectl-scheduling", Directory: filepath.Join(project, "build"), Package: "./cmd/kubectl-scheduling"},
