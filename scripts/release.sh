@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the release bundle: the image archives, kube-scheduler-swap, kubectl-scheduling, manifests, the
-# CustomResourceDefinitions that plugins need, patches, all pages, SBOMs, the licences of all linked modules, and
-# checksums, signed if there is a key.
+# Builds the release bundle: the image archives, kube-scheduler-swap, kubectl-scheduling, kube-scheduler-simulate,
+# manifests, the CustomResourceDefinitions that plugins need, patches, all pages, SBOMs, the licences of all linked
+# modules, and checksums, signed if there is a key.
 #
-# Inputs: the image archives of build-image.sh and extender-image.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
+# Inputs: the image archives of build-image.sh and extender-image.sh; kube-scheduler-simulate of build-binary.sh; manifests/, patches/, docs/, modules.yaml; ARCHES
 #   ("amd64", or "amd64 arm64" for a bundle of each), VERSION_SUFFIX, MODULES; SIGN_KEY (an
 #   SSH key for ssh-keygen).
 # Output: _output/release/kube-scheduler-<version>-linux-<arch>.tar.gz, the SBOM next to it (.spdx.json, .cdx.json), the
@@ -32,7 +32,7 @@ export_modules "$modules_patch"
 tools=(kube-scheduler-swap kubectl-scheduling)
 
 for arch in "${arches[@]}"; do
-  for name in kube-scheduler kube-log-runner; do
+  for name in kube-scheduler kube-log-runner kube-scheduler-simulate; do
     made_with "$OUTPUT/bin/linux/$arch/.$name.inputs" "version $version" ||
       fail "$name $version for linux/$arch is not built" "make release ARCH=$arch"
   done
@@ -49,7 +49,7 @@ for arch in "${arches[@]}"; do
 commit $commit
 signed $([[ -z ${SIGN_KEY:-} ]] || sha256sum < "$SIGN_KEY")
 time $(recorded "base.$VERSION.time")
-$(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" \
+$(sha256sum "$build" "$image" "$extender" "${tools[@]/#/$OUTPUT/bin/linux/$arch/}" "$OUTPUT/bin/linux/$arch/kube-scheduler-simulate" \
   "$TREE/vendor/modules.txt" "$TREE/go.sum" "$UPSTREAM_VERSION_FILE" "$MODULES_FILE")
 $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHES_DIR" -type f -print0 2> /dev/null || true; } | sort -z | xargs -0 sha256sum)"
   stamp=$RELEASE/.inputs-$arch
@@ -60,7 +60,7 @@ $(cd "$ROOT" && { find manifests docs README.md README.zh-CN.md LICENSE "$PATCHE
   fi
   "$build" release "${contents[@]}" --output "$RELEASE" --architecture "$arch" \
     --image "$image" --extender-image "$extender" --swap "$OUTPUT/bin/linux/$arch/kube-scheduler-swap" \
-    --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --go-root "$(go env GOROOT)" \
+    --kubectl "$OUTPUT/bin/linux/$arch/kubectl-scheduling" --simulate "$OUTPUT/bin/linux/$arch/kube-scheduler-simulate" --go-root "$(go env GOROOT)" \
     --project "$ROOT" --upstream-version "$UPSTREAM_VERSION_FILE" --modules-patch "$modules_patch" \
     --project-commit "$commit" --sign-key "${SIGN_KEY:-}" || exit
   write_stamp "$stamp" "$inputs" "${outputs[@]}"

@@ -28,11 +28,12 @@ import (
 
 // File names in a bundle.
 const (
-	swapName    = "kube-scheduler-swap"
-	kubectlName = "kubectl-scheduling"
-	licenceName = "LICENSE"
-	pinName     = "upstream.version"
-	modulesName = "modules.yaml"
+	swapName     = "kube-scheduler-swap"
+	kubectlName  = "kubectl-scheduling"
+	simulateName = "kube-scheduler-simulate"
+	licenceName  = "LICENSE"
+	pinName      = "upstream.version"
+	modulesName  = "modules.yaml"
 	// The suffixes by which scanners recognize an SBOM.
 	spdxSuffix      = ".spdx.json"
 	cycloneDXSuffix = ".cdx.json"
@@ -182,7 +183,7 @@ var ofCheckout = regexp.MustCompile("(?m)(^ {4}|`)(make|bash|git|GOWORK=off go) 
 
 const checkoutNote = "\n> In this bundle: commands that begin with `make`, `bash`, `git` or `go`, here and in the comments of manifests,\n" +
 	"> need a checkout of the project's source, as do the directories `build/`, `plugins/`, `scripts/` and `test/`.\n" +
-	"> A bundle contains `kube-scheduler-swap`, `kubectl-scheduling`, the image and the manifests.\n"
+	"> A bundle contains `kube-scheduler-swap`, `kubectl-scheduling`, `kube-scheduler-simulate`, the image and the manifests.\n"
 
 // bundled returns a page with a note below the title about commands that need a checkout.
 func bundled(page []byte) []byte {
@@ -222,7 +223,8 @@ func programs(program string) map[string]string {
 
 // commands are the packages in the tree that the binaries are compiled from, by the binaries' names.
 var commands = map[string]string{
-	"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler", "kube-log-runner": "k8s.io/component-base/logs/kube-log-runner",
+	"kube-scheduler": "k8s.io/kubernetes/cmd/kube-scheduler", simulateName: "k8s.io/kubernetes/cmd/kube-scheduler-simulate",
+	"kube-log-runner": "k8s.io/component-base/logs/kube-log-runner",
 }
 
 // unpacked holds the facts of an image.

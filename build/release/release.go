@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package release writes the bundle for an operator: the image, the swap tool, the kubectl plugin, the manifests, the
-// patches, an SBOM, and the licences of all modules. The same inputs give the same bytes.
+// Package release writes the bundle for an operator: the image, the swap tool, the kubectl plugin, the simulator, the
+// manifests, the patches, an SBOM, and the licences of all modules. The same inputs give the same bytes.
 package release
 
 import (
@@ -37,8 +37,8 @@ type Options struct {
 	// Created is the time of the files and of the SBOM. It is an input, not the time of the build.
 	Created time.Time
 	// Image and Extender are the image archives from `make image` and `make extender-image`, Swap is the binary of
-	// kube-scheduler-swap, Kubectl that of kubectl-scheduling.
-	Image, Extender, Swap, Kubectl string
+	// kube-scheduler-swap, Kubectl that of kubectl-scheduling, and Simulate that of kube-scheduler-simulate.
+	Image, Extender, Swap, Kubectl, Simulate string
 	// Tree is the tree of Kubernetes that the image's binaries were compiled from.
 	Tree string
 	// ModuleCache is the go command's module cache, and GoRoot the Go installation that compiled the binaries.
@@ -60,7 +60,7 @@ type Options struct {
 
 // tools returns the paths of the programs next to the image, by name.
 func (o Options) tools() map[string]string {
-	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl}
+	return map[string]string{swapName: o.Swap, kubectlName: o.Kubectl, simulateName: o.Simulate}
 }
 
 // archives returns the paths of the image archives, by the program in them.

@@ -43,8 +43,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// compiled is a directory with the files of testdata/project.txtar, and the three programs of a bundle below
-// bin/<architecture>: all three are the tool. It is made once per test binary.
+// compiled is a directory with the files of testdata/project.txtar, and the programs of a bundle below
+// bin/<architecture>: all are the tool. It is made once per test binary.
 var compiled = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "release-test-")
 	if err != nil {
@@ -139,7 +139,7 @@ func project(t *testing.T, architecture string) Options {
 	created := time.Unix(1677072390, 0)
 	options := Options{
 		Architecture: architecture, Version: version, Kubernetes: "v1.23.17", Sum: sum, Commit: commit, Created: created,
-		Image: filepath.Join(folder, "kube-scheduler.tar"), Extender: filepath.Join(folder, "scheduler-extender.tar"), Swap: tool(t, architecture), Kubectl: tool(t, architecture),
+		Image: filepath.Join(folder, "kube-scheduler.tar"), Extender: filepath.Join(folder, "scheduler-extender.tar"), Swap: tool(t, architecture), Kubectl: tool(t, architecture), Simulate: tool(t, architecture),
 		Tree: filepath.Join(built, "kubernetes"), Project: folder, Patches: filepath.Join(folder, "patches"),
 		ModuleCache: filepath.Join(built, "modules"), GoRoot: filepath.Join(built, "goroot"),
 		UpstreamVersion: filepath.Join(folder, "upstream.version"), Modules: filepath.Join(folder, "modules.yaml"),
@@ -297,7 +297,7 @@ func TestBundle(t *testing.T) {
 		t.Errorf("files in the bundle (-want +got):\n%s", diff)
 	}
 	for name, source := range map[string]string{
-		"kube-scheduler.tar": options.Image, "scheduler-extender.tar": options.Extender, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl,
+		"kube-scheduler.tar": options.Image, "scheduler-extender.tar": options.Extender, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl, "kube-scheduler-simulate": options.Simulate,
 		"upstream.version": options.UpstreamVersion, "modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
 		"crds/gangs.example.org.yaml":        filepath.Join(options.CRDs, "gangs.example.org.yaml"),
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),

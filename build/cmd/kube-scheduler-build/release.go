@@ -64,13 +64,14 @@ func releaseCommand() *cobra.Command {
 	flags.StringVar(&options.Extender, "extender-image", "", "the image archive of scheduler-extender")
 	flags.StringVar(&options.Swap, "swap", "", "the binary of kube-scheduler-swap")
 	flags.StringVar(&options.Kubectl, "kubectl", "", "the binary of kubectl-scheduling")
+	flags.StringVar(&options.Simulate, "simulate", "", "the binary of kube-scheduler-simulate")
 	flags.StringVar(&options.GoRoot, "go-root", "", "the GOROOT of the Go that compiled the binaries (go env GOROOT)")
 	flags.StringVar(&options.Project, "project", "", "the directory with manifests/, docs/ and README.md")
 	flags.StringVar(&options.UpstreamVersion, "upstream-version", "", "the upstream.version file")
 	flags.StringVar(&options.ProjectCommit, "project-commit", "", "the commit of --project, if its files are as committed")
 	flags.StringVar(&options.SignKey, "sign-key", "", "the SSH key that signs the release")
 	flags.StringVar(&options.ModulesPatch, "modules-patch", "", "the patch with what --modules adds to the tree")
-	require(command, "output", "architecture", "created", "image", "extender-image", "swap", "kubectl", "go-root", "project", "upstream-version")
+	require(command, "output", "architecture", "created", "image", "extender-image", "swap", "kubectl", "simulate", "go-root", "project", "upstream-version")
 	return command
 }
 
