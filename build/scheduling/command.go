@@ -51,6 +51,8 @@ lease, and reached through the API server with your own credentials.
   kubectl scheduling queue
   kubectl scheduling load
   kubectl scheduling page
+  kubectl scheduling snapshot > cluster.yaml
+  kubectl scheduling simulate fit --snapshot cluster.yaml --pod web.yaml
 
 The flags of kubectl that "kubectl options" lists are accepted, too.`,
 		Version:       version,
@@ -66,7 +68,8 @@ The flags of kubectl that "kubectl options" lists are accepted, too.`,
 		flag.Hidden = !slices.Contains([]string{"context", "kubeconfig", "namespace"}, flag.Name)
 	})
 	root.PersistentFlags().StringVar(&o.lease, "lease", schedulersLease.String(), "the scheduler's lease, as NAMESPACE/NAME: that of a second scheduler is kube-system/second-scheduler")
-	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.loadCommand(), o.pageCommand())
+	root.AddCommand(o.whyCommand(), o.nodesCommand(), o.whatIfCommand(), o.queueCommand(), o.loadCommand(), o.pageCommand(),
+		o.snapshotCommand(), o.simulateCommand())
 	return root
 }
 
