@@ -9,8 +9,6 @@ go 1.26.0
 godebug randseednop=0
 
 require (
-	github.com/prometheus/client_golang v1.11.0
-	github.com/prometheus/common v0.28.0
 	k8s.io/api v0.23.17
 	k8s.io/apimachinery v0.23.17
 	k8s.io/apiserver v0.23.17
@@ -50,7 +48,9 @@ require (
 	github.com/opencontainers/runc v1.0.2 // indirect
 	github.com/opencontainers/selinux v1.8.2 // indirect
 	github.com/pkg/errors v0.9.1 // indirect
+	github.com/prometheus/client_golang v1.11.0 // indirect
 	github.com/prometheus/client_model v0.2.0 // indirect
+	github.com/prometheus/common v0.28.0 // indirect
 	github.com/prometheus/procfs v0.6.0 // indirect
 	github.com/spf13/pflag v1.0.5 // indirect
 	go.etcd.io/etcd/api/v3 v3.5.0 // indirect
