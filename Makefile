@@ -76,7 +76,7 @@ extender-image: binary ## Build the image archive of scheduler-extender: _output
 	@ARCHES=$(ARCH) bash scripts/extender-image.sh
 
 .PHONY: release
-release: image extender-image ## Build the release bundle: images, swap tool, kubectl plugin, manifests, patches, pages, licences, SBOM (SIGN_KEY=)
+release: image extender-image simulate ## Build the release bundle: images, swap tool, kubectl plugin, simulator, manifests, patches, pages, licences, SBOM (SIGN_KEY=)
 	@ARCHES=$(ARCH) bash scripts/release.sh
 
 .PHONY: rebuild-check
@@ -116,6 +116,10 @@ tree: source patches ## Apply modules.yaml and the patches to the source
 .PHONY: binary
 binary: tree ## Compile kube-scheduler with upstream's make
 	@bash scripts/build-binary.sh
+
+.PHONY: simulate
+simulate: tree ## Compile kube-scheduler-simulate, which schedules a snapshot or a trace in virtual time
+	@bash scripts/build-binary.sh --simulate
 
 ##@ Develop
 
@@ -231,6 +235,10 @@ bench-schedulers: binary ## Measure the throughput of one, two and three schedul
 .PHONY: bench-queue
 bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that do not, stock and ours (ROUNDS=)
 	@bash scripts/bench-schedulers.sh Queue
+
+.PHONY: bench-simulate
+bench-simulate: simulate ## Measure the simulator: pods per second, memory, questions (TRACES= ONLY=)
+	@bash scripts/bench-simulate.sh
 
 .PHONY: soak
 soak: binary ## Time a start with 150,000 pods, then check that nothing grows while pods come and go (DURATION=1h NODES= ROUNDS=)

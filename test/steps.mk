@@ -8,14 +8,13 @@ test: unit patched-tree oracle verify monitoring
 
 # What CI runs, as root, on Debian.
 .PHONY: all
-all: docker e2e node-load integration scenarios applies scripts vulncheck load-trace without-generators carried artifacts run full-disk add-module test
+all: docker e2e node-load integration scenarios applies scripts vulncheck workloads gpus without-generators carried artifacts run full-disk add-module test
 
-# Not run each time: the other architecture, the traps for the oracle, the figures of Trimaran, the series on every
-# release, everything without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and
-# of a soak with 500 nodes, the GPUs of a production cluster, attacks on the secure port, the image of make control, that of
-# the bundle once more.
+# Not run each time: the other architecture, the traps for the oracle, the series on every release, everything
+# without a network, the tutorial for v1.23.1, a node with Docker, ten minutes of a bad day and of a soak with 500 nodes,
+# a production cluster with ten seeds, attacks on the secure port, the image of make control, that of the bundle once more.
 .PHONY: long
-long: oci oracle-traps trimaran applies-all offline tutorial rebuild-check dockershim bad-day soak gpus attacks control
+long: oci oracle-traps applies-all offline tutorial rebuild-check dockershim bad-day soak openb attacks control
 
 step = @bash test/step.sh $@
 # Programs that steps need. CI builds them first, so that the longest steps can start first.
@@ -37,16 +36,16 @@ descheduler: tools ; $(build) bash -c 'source scripts/environment.sh && build_se
 
 # verify, and unit tests without the race detector, come after the tools, because two at once would compile the same
 # packages twice. Unit tests do not read the image; artifacts does.
-.PHONY: unit verify scripts load-trace gpus trimaran
+.PHONY: unit verify scripts workloads gpus openb
 unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test-race,plugins) ./... && $(call go-test-race,build/extender) ./... && \
   $(call go-test-race,test/inprocess) ./benchmark ./plugins && \
   $(call go-test,build) ./...'
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
-load-trace: tools ; $(step) $(call go-test,test/inprocess) -p=1 -v ./loadtrace ./workloads
-gpus: ; $(step) env OPENB="$(TRACES)" $(call go-test,test/inprocess) -v -run TestGPUs ./workloads
-trimaran: image tools ; $(step) bash test/trimaran.sh
+workloads: ; $(step) $(call go-test,test/inprocess) -v ./scenarios
+gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -run TestOneSeed
+openb: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -skip TestOneSeed
 
 cluster-tests = $(patsubst test/%/,./%,$(wildcard test/integration/*/))
 .PHONY: vulncheck without-generators patched-tree carried oracle artifacts run monitoring attacks integration node-load bad-day soak scenarios

@@ -20,7 +20,7 @@ export KUBE_SCHEDULER=$OUTPUT/bin/linux/$HOST_ARCH/kube-scheduler STOCK_SCHEDULE
 export KUBE_APISERVER=$OUTPUT/tools/kube-apiserver ETCD=$OUTPUT/tools/etcd KWOK=$OUTPUT/tools/kwok KUBECTL=$OUTPUT/tools/kubectl
 export PROMETHEUS=$OUTPUT/tools/prometheus PROMTOOL=$OUTPUT/tools/promtool SCHEDULER_EXTENDER=$OUTPUT/tools/scheduler-extender
 export METRICS_SERVER=$OUTPUT/tools/metrics-server NODE_EXPORTER=$OUTPUT/tools/node_exporter DESCHEDULER=$OUTPUT/tools/descheduler
-export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager
+export KUBE_CONTROLLER_MANAGER=$OUTPUT/tools/kube-controller-manager KUBECTL_SCHEDULING=$OUTPUT/bin/linux/$HOST_ARCH/kubectl-scheduling
 
 # Recorded data of production clusters, which are not part of the project.
 [[ ! -d $ROOT/../shared/traces ]] || export TRACES=${TRACES:-$ROOT/../shared/traces}
