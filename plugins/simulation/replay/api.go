@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"sort"
 	"strings"
 	"sync"
@@ -224,7 +225,11 @@ func (a *api) merge(object runtime.Object, sent *http.Request, body []byte) erro
 	if custom, ok := object.(*unstructured.Unstructured); ok {
 		return custom.UnmarshalJSON(body)
 	}
-	return json.Unmarshal(body, object)
+	// Into a new object: fields that the body lacks are cleared.
+	fresh := reflect.New(reflect.TypeOf(object).Elem())
+	err := json.Unmarshal(body, fresh.Interface())
+	reflect.ValueOf(object).Elem().Set(fresh.Elem())
+	return err
 }
 
 // kindOf has the kinds of resources of other projects, of which a snapshot may have no object.

@@ -87,9 +87,13 @@ func (p *pod) moves() bool {
 	return !p.deleted && !strings.HasPrefix(p.workload.Owner, "DaemonSet/") && !strings.HasPrefix(p.workload.Owner, "Node/")
 }
 
-// drain evicts the pods of a node, and retries those whose budgets do not allow that yet.
-func (s *Simulation) drain(n *node) error {
-	if n == nil {
+// drainTimeout is how long a drain retries evictions.
+const drainTimeout = time.Hour
+
+// drain evicts the pods of a node, and retries those whose budgets do not allow that yet, until a time or until the node
+// is schedulable again.
+func (s *Simulation) drain(n *node, until time.Duration) error {
+	if object := s.nodeObject(n.name); object == nil || !object.Spec.Unschedulable {
 		return nil
 	}
 	again := false
@@ -103,8 +107,10 @@ func (s *Simulation) drain(n *node) error {
 		}
 		again = again || by != ""
 	}
-	if again {
-		s.after(retryEviction, func() error { return s.drain(n) })
+	if again && s.now() < until {
+		s.after(retryEviction, func() error { return s.drain(n, until) })
+	} else if again {
+		s.notes[fmt.Sprintf("drain of %s did not end within %v, because of PodDisruptionBudgets", n.name, drainTimeout)]++
 	}
 	return nil
 }

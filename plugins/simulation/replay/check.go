@@ -16,11 +16,14 @@ import (
 )
 
 // Replaceable splits the pods of a cluster into those that Check places again, in the order in which they were
-// scheduled, and those that stay, because no scheduler chose their node.
+// scheduled, and those that stay, because no scheduler chose their node. Pending pods are in neither.
 func Replaceable(pods []*v1.Pod) (again, stay []*v1.Pod) {
 	for _, of := range pods {
+		if of.Spec.NodeName == "" {
+			continue
+		}
 		owner := metav1.GetControllerOf(of)
-		if of.Spec.NodeName == "" || of.DeletionTimestamp != nil || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
+		if of.DeletionTimestamp != nil || owner != nil && (owner.Kind == "DaemonSet" || owner.Kind == "Node") {
 			stay = append(stay, of)
 		} else {
 			again = append(again, of)
@@ -62,7 +65,6 @@ func (s *Simulation) Check(pods []*v1.Pod) (result.Check, error) {
 		if err := s.ensureNamespace(real.Namespace); err != nil {
 			return check, err
 		}
-		why := s.compare(real)
 		p, err := s.create(&input.Workload{Pod: real, Count: 1}, real.Name, 0)
 		if err != nil {
 			return check, err
@@ -70,8 +72,15 @@ func (s *Simulation) Check(pods []*v1.Pod) (result.Check, error) {
 		if err := s.Settle(); err != nil {
 			return check, err
 		}
+		if err := s.withdraw(p); err != nil {
+			return check, err
+		}
+		same, why := p.node != nil && p.node.name == real.Spec.NodeName, ""
+		if !same {
+			why = s.compare(real)
+		}
 		switch {
-		case p.node != nil && p.node.name == real.Spec.NodeName:
+		case same:
 			check.Same++
 		case p.node != nil && why == "":
 			check.Equal++
@@ -79,9 +88,6 @@ func (s *Simulation) Check(pods []*v1.Pod) (result.Check, error) {
 			check.Others["no node: "+p.reason] = append(check.Others["no node: "+p.reason], key)
 		default:
 			check.Others[why] = append(check.Others[why], key)
-		}
-		if err := s.withdraw(p); err != nil {
-			return check, err
 		}
 		if s.nodes[real.Spec.NodeName] == nil {
 			continue

@@ -181,24 +181,24 @@ func (s *Simulation) figures() []result.Figure {
 		lost, unit := m.lost[resource], ""
 		switch resource {
 		case v1.ResourceCPU:
-			unit = "core-seconds"
+			lost, unit = lost/1000, "core-seconds"
 		case v1.ResourceMemory:
 			lost, unit = lost/(1<<30), "GiB-seconds"
 		}
 		add(labelled("evicted_resource_seconds", resource), fmt.Sprintf("%s × time of evicted pods", resource), unit, result.Lower, lost)
 	}
 	if len(m.gangs) > 0 {
-		complete, held, unfinished := []float64{}, 0.0, 0
+		complete, sum, unfinished := []float64{}, int64(0), 0
 		for _, name := range gangNames(m.gangs) {
 			g := m.gangs[name]
-			held += g.held
+			sum += g.held
 			if g.complete >= 0 {
 				complete = append(complete, (g.complete - g.first).Seconds())
 				continue
 			}
 			unfinished++
 			for _, member := range g.bound {
-				held += cores(member) * (now - g.heldSince[member]).Seconds()
+				sum += held(member, now-g.heldSince[member])
 			}
 			complete = append(complete, (now - g.first).Seconds())
 		}
@@ -206,7 +206,7 @@ func (s *Simulation) figures() []result.Figure {
 		add("gangs_incomplete", "gangs incomplete at the end", "gangs", result.Lower, float64(unfinished))
 		add("gang_complete_p50_seconds", "time until a gang is complete, p50", "s", result.Lower, quantile(complete, 0.5))
 		add("gang_complete_p99_seconds", "time until a gang is complete, p99", "s", result.Lower, quantile(complete, 0.99))
-		add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, held)
+		add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, float64(sum)/1000)
 	}
 	return figures
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -24,7 +25,8 @@ const (
 	mostShapes = 64
 )
 
-// totals are sums over a node's pods by resource, in the order of measurements.resources, in cores, bytes, or units.
+// totals are sums over a node's pods by resource, in the order of measurements.resources, in thousandths of cores, bytes,
+// or units: sums of whole numbers are exact.
 type totals struct {
 	allocated, used, capacity []float64
 	// stranded is what no typical pod can use, weighted by the pods' frequency.
@@ -52,10 +54,12 @@ type measurements struct {
 	names             []string
 	values, integrals []float64
 
-	samples  []result.Sample
-	every    time.Duration
-	nextUse  time.Duration
-	moment   *moment
+	samples []result.Sample
+	every   time.Duration
+	nextUse time.Duration
+	moment  *moment
+	// mutex guards what goroutines of bindings change.
+	mutex    sync.Mutex
 	inFlight map[*pod]bool
 	gangs    map[string]*gang
 	// lost is the requests of evicted pods multiplied by the time that they ran, in resource-seconds.
@@ -75,7 +79,7 @@ type gang struct {
 	created   int
 	bound     []*pod
 	complete  time.Duration // -1: not yet
-	held      float64       // core-seconds
+	held      int64         // thousandths of core-seconds: a sum of whole numbers has no order
 	heldSince map[*pod]time.Duration
 }
 
@@ -125,7 +129,7 @@ func (m *measurements) vector(list v1.ResourceList) []float64 {
 	for i, name := range m.resources {
 		if quantity, ok := list[name]; ok {
 			if name == v1.ResourceCPU {
-				amounts[i] = float64(quantity.MilliValue()) / 1000
+				amounts[i] = float64(quantity.MilliValue())
 			} else {
 				amounts[i] = float64(quantity.Value())
 			}
@@ -137,6 +141,7 @@ func (m *measurements) vector(list v1.ResourceList) []float64 {
 // Expect sets the pods for which fragmentation is measured, and the time at which the nodes are reported.
 func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 	m := s.measure
+	s.At(at, func() error { return nil }) // The clock stops at the moment.
 	m.moment, m.names, m.integrals, m.values = &moment{at: at}, nil, nil, nil
 	counts, requests, all := map[string]float64{}, map[string][]float64{}, 0.0
 	count := func(w *input.Workload, n int) {
@@ -157,6 +162,7 @@ func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 		count(s.pods[key].workload, 1)
 	}
 	m.knowsUse = m.knowsUse || len(s.options.Cluster.NodeUse) > 0
+	m.measureBase()
 	var keys []string
 	for key := range counts {
 		keys = append(keys, key)
@@ -183,6 +189,7 @@ func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 // added counts a new node, and gone one that was removed.
 func (m *measurements) added(n *node) {
 	n.capacity, n.allocated = m.vector(n.allocatable), make([]float64, len(m.resources))
+	n.base = make([]float64, len(m.resources))
 	n.used, n.stranded = make([]float64, len(m.resources)), make([]float64, len(m.resources))
 	m.change(n, nil)
 }
@@ -274,17 +281,23 @@ func (m *measurements) placed(p *pod) {
 		if size := g.size; len(g.bound) >= size && (size > 0 || len(g.bound) >= g.created) {
 			g.complete = m.simulation.now()
 			for _, member := range g.bound {
-				g.held += cores(member) * (g.complete - g.heldSince[member]).Seconds()
+				g.held += held(member, g.complete-g.heldSince[member])
 			}
 		}
 	}
 }
 
-func cores(p *pod) float64 { return float64(p.requests.Cpu().MilliValue()) / 1000 }
+// held returns the CPU of a pod for a time, in thousandths of core-seconds.
+func held(p *pod, during time.Duration) int64 {
+	return p.requests.Cpu().MilliValue() * during.Milliseconds() / 1000
+}
 
 // removed counts a pod that left its node.
 func (m *measurements) removed(p *pod) {
+	m.mutex.Lock()
 	delete(m.inFlight, p)
+	m.mutex.Unlock()
+	m.leaveGang(p)
 	if p.node == nil || p.node.pods[p.key] != p {
 		return
 	}
@@ -293,11 +306,22 @@ func (m *measurements) removed(p *pod) {
 		for i, amount := range m.vector(p.requests) {
 			p.node.allocated[i] -= amount
 		}
-		if len(p.node.pods) == 0 {
-			// Sums of fractions need not be zero.
-			p.node.allocated = make([]float64, len(m.resources))
-		}
 	})
+}
+
+// leaveGang counts a pod no longer as a member of a gang that is incomplete.
+func (m *measurements) leaveGang(p *pod) {
+	g := m.gangs[p.gang]
+	if g == nil || g.complete >= 0 {
+		return
+	}
+	for i, member := range g.bound {
+		if member == p {
+			g.held += held(p, m.simulation.now()-g.heldSince[p])
+			g.bound = append(g.bound[:i:i], g.bound[i+1:]...)
+			return
+		}
+	}
 }
 
 // evicted counts the work of a pod that is lost.
@@ -311,13 +335,19 @@ func (m *measurements) evicted(p *pod) {
 }
 
 // began notes that an attempt has begun. The caller holds the pod's lock, as for decided and preempted.
-func (m *measurements) began(p *pod) { m.inFlight[p] = true }
+func (m *measurements) began(p *pod) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.inFlight[p] = true
+}
 
 // decided notes that an attempt has ended.
 func (m *measurements) decided(p *pod) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if p.takenAt >= 0 && p.gang != "" {
 		if g := m.gangs[p.gang]; g != nil && g.complete < 0 {
-			g.held += cores(p) * (m.simulation.now() - p.takenAt).Seconds()
+			g.held += held(p, m.simulation.now()-p.takenAt)
 		}
 	}
 	p.takenAt = -1
@@ -325,6 +355,8 @@ func (m *measurements) decided(p *pod) {
 }
 
 func (m *measurements) preempted(p *pod, by string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	if p.node != nil {
 		m.simulation.preemptions = append(m.simulation.preemptions, preemption{m.simulation.now(), p.key, by, p.node.name})
 	}
@@ -471,4 +503,4 @@ func (s *Simulation) Current() map[string]float64 {
 }
 
 // round drops digits that differ between processors.
-func round(value float64) float64 { return math.Round(value*1e6) / 1e6 }
+func round(value float64) float64 { return math.Round(value*1e6)/1e6 + 0 }

@@ -18,8 +18,12 @@ type node struct {
 	allocatable v1.ResourceList
 	pods        map[string]*pod
 	price       float64
-	down        bool
-	history     []measured
+	// down is whether it is unreachable, for the failures-th time.
+	down     bool
+	failures int
+	// base is the use that is not its pods'.
+	base    []float64
+	history []measured
 	totals
 }
 
@@ -114,19 +118,33 @@ func (s *Simulation) changeNode(name string, to input.NodeChange) error {
 		if err := s.Cordon(name, true); err != nil {
 			return err
 		}
-		return s.drain(s.nodes[name])
+		if n := s.nodes[name]; n != nil {
+			return s.drain(n, s.now()+drainTimeout)
+		}
+		return nil
 	case input.FailNode:
 		return s.fail(name)
 	case input.RemoveNode:
 		return s.removeNode(name)
 	}
-	// It comes back with the same pods that did not leave it.
-	if n := s.nodes[name]; n != nil {
-		n.down = false
-	}
 	for _, original := range s.options.Cluster.Nodes {
 		if original.Name == name {
-			return s.AddNode(original.DeepCopy())
+			added := original.DeepCopy()
+			added.Spec.Unschedulable, added.Spec.Taints = false, without(added.Spec.Taints, v1.TaintNodeUnschedulable)
+			if err := s.AddNode(added); err != nil {
+				return err
+			}
+		}
+	}
+	// Its kubelet confirms the end of pods that were deleted meanwhile.
+	if n := s.nodes[name]; n != nil && n.down {
+		n.down = false
+		for _, p := range s.podsOn(n) {
+			if p.deleted {
+				if err := s.finish(p, true); err != nil {
+					return err
+				}
+			}
 		}
 	}
 	return nil
@@ -140,6 +158,9 @@ func (s *Simulation) removeNode(name string) error {
 	}
 	pods := s.podsOn(n)
 	for _, p := range pods {
+		if err := s.disrupt(p); err != nil {
+			return err
+		}
 		if err := s.end(p); err != nil {
 			return err
 		}
@@ -152,9 +173,7 @@ func (s *Simulation) removeNode(name string) error {
 	for _, p := range pods {
 		if !p.deleted {
 			p.deleted = true
-			// The old pod is gone, so a StatefulSet's name is free.
-			p.node = nil
-			if err := s.replace(p); err != nil {
+			if err := s.replace(p, true); err != nil {
 				return err
 			}
 		}
@@ -172,6 +191,8 @@ func (s *Simulation) fail(name string) error {
 		return nil
 	}
 	n.down = true
+	n.failures++
+	failure := n.failures
 	now := metav1.Now()
 	for _, effect := range []v1.TaintEffect{v1.TaintEffectNoSchedule, v1.TaintEffectNoExecute} {
 		object.Spec.Taints = append(object.Spec.Taints, v1.Taint{Key: v1.TaintNodeUnreachable, Effect: effect, TimeAdded: &now})
@@ -183,7 +204,7 @@ func (s *Simulation) fail(name string) error {
 			continue
 		}
 		s.after(delay, func() error {
-			if !n.down || p.ended || p.deleted {
+			if !n.down || n.failures != failure || p.ended || p.deleted {
 				return nil
 			}
 			// The node does not confirm the end of a pod, and its owner does not wait for that.

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
@@ -39,7 +40,9 @@ type pod struct {
 	gang     string
 	// generation counts how often the pod was made again.
 	generation int
-	node       *node
+	// owes is whether the pod before it was disrupted, so that budgets allow one disruption less until this one runs.
+	owes bool
+	node *node
 	// created, bound and started are times since the start of the simulation; bound and started count if node is set.
 	created, bound, started time.Duration
 	running, ended, deleted bool
@@ -51,6 +54,14 @@ type pod struct {
 	reason   string
 	// takenAt is when the attempt began that has not ended yet; -1 if there is none.
 	takenAt time.Duration
+}
+
+// gangOf returns the namespace and name of a pod's group, or "".
+func gangOf(of *v1.Pod) string {
+	if name := of.Labels[gangLabel]; name != "" {
+		return of.Namespace + "/" + name
+	}
+	return ""
 }
 
 // adopt adds a pod of the snapshot.
@@ -138,19 +149,24 @@ func (s *Simulation) create(w *input.Workload, name string, generation int) (*po
 	return s.add(made, w, generation)
 }
 
+// systemPriorities are the priorities of classes that each cluster has.
+var systemPriorities = map[string]int32{
+	scheduling.SystemClusterCritical: scheduling.SystemCriticalPriority, scheduling.SystemNodeCritical: scheduling.SystemCriticalPriority + 1000,
+}
+
 // admit sets the priority of a pod, as admission does.
 func (s *Simulation) admit(of *v1.Pod) {
 	if of.Spec.Priority != nil {
 		return
 	}
-	var priority int32
 	var policy *v1.PreemptionPolicy
-	found := false
+	priority, found := systemPriorities[of.Spec.PriorityClassName]
 	for _, object := range s.tableOf(&schedulingv1.PriorityClass{}).indexer.List() {
 		class := object.(*schedulingv1.PriorityClass)
-		if class.Name == of.Spec.PriorityClassName || of.Spec.PriorityClassName == "" && class.GlobalDefault {
-			priority, policy = class.Value, class.PreemptionPolicy
-			found = true
+		// Of several default classes, the one with the lowest value counts.
+		if class.Name == of.Spec.PriorityClassName ||
+			of.Spec.PriorityClassName == "" && class.GlobalDefault && (!found || class.Value < priority) {
+			priority, policy, found = class.Value, class.PreemptionPolicy, true
 		}
 	}
 	if name := of.Spec.PriorityClassName; name != "" && !found {
@@ -177,9 +193,12 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, e
 			of.Spec.SchedulerName, s.profile())]++
 		of.Spec.SchedulerName = s.profile()
 	}
+	if never := v1.PreemptNever; s.options.NoPreemption && of.Spec.NodeName == "" {
+		of.Spec.PreemptionPolicy = &never
+	}
 	p := &pod{
 		key: of.Namespace + "/" + of.Name, workload: w, requests: requestsOf(of), generation: generation, created: s.now(),
-		class: of.Spec.PriorityClassName, gang: of.Labels[gangLabel], takenAt: -1,
+		class: of.Spec.PriorityClassName, gang: gangOf(of), takenAt: -1,
 	}
 	if err := s.ensureNamespace(of.Namespace); err != nil {
 		return nil, err
@@ -212,8 +231,16 @@ func (s *Simulation) current(key string) *v1.Pod {
 // bind binds a pod, and lets it run later.
 func (s *Simulation) bind(of *v1.Pod, to string) error {
 	p, on, object := s.pods[of.Namespace+"/"+of.Name], s.nodes[to], s.current(of.Namespace+"/"+of.Name)
-	if p == nil || object == nil || object.UID != of.UID || on == nil {
+	if p == nil || object == nil || object.UID != of.UID {
 		return nil
+	}
+	if on == nil {
+		// The node went meanwhile. The garbage collector deletes such a pod.
+		p.deleted = true
+		if err := s.end(p); err != nil {
+			return err
+		}
+		return s.replace(p, true)
 	}
 	object.Spec.NodeName = to
 	now := metav1.Now()
@@ -271,7 +298,8 @@ func (s *Simulation) run(p *pod) error {
 // begin begins the run of a pod. One that replaces another makes a disruption possible again.
 func (s *Simulation) begin(p *pod, object *v1.Pod) error {
 	p.started, p.running = s.now(), true
-	if p.generation > 0 {
+	if p.owes {
+		p.owes = false
 		if err := s.allow(object, 1); err != nil {
 			return err
 		}
@@ -330,8 +358,10 @@ func (s *Simulation) delete(of *v1.Pod, again bool) error {
 		if err := s.store.put(object); err != nil {
 			return err
 		}
-		s.measure.evicted(p)
-		if err := s.allow(object, -1); err != nil {
+		if again {
+			s.measure.evicted(p)
+		}
+		if err := s.disrupt(p); err != nil {
 			return err
 		}
 		s.finishTermination(p, grace(of), again)
@@ -342,34 +372,58 @@ func (s *Simulation) delete(of *v1.Pod, again bool) error {
 	if !again {
 		return nil
 	}
-	return s.replace(p)
+	return s.replace(p, p.node == nil)
+}
+
+// disrupt makes the budgets of a pod that runs allow one disruption less, until another one runs in its place.
+func (s *Simulation) disrupt(p *pod) error {
+	object := s.current(p.key)
+	if !p.running || p.deleted || object == nil {
+		return nil
+	}
+	p.owes = true
+	return s.allow(object, -1)
 }
 
 // finishTermination ends a pod after its grace period.
 func (s *Simulation) finishTermination(p *pod, after time.Duration, again bool) {
 	p.deleted = true
 	s.after(after, func() error {
-		if err := s.end(p); err != nil {
-			return err
+		if p.node != nil && p.node.down {
+			return nil // Its kubelet does not confirm that.
 		}
-		if again && strings.HasPrefix(p.workload.Owner, "StatefulSet/") {
-			return s.again(p)
-		}
-		return nil
+		return s.finish(p, again)
 	})
 }
 
+// finish ends a pod that was deleted. A StatefulSet makes the next one only now.
+func (s *Simulation) finish(p *pod, again bool) error {
+	if p.ended {
+		return nil
+	}
+	if err := s.end(p); err != nil {
+		return err
+	}
+	if again && strings.HasPrefix(p.workload.Owner, "StatefulSet/") {
+		return s.again(p)
+	}
+	return nil
+}
+
 // replace makes a pod again, as its owner does. A StatefulSet waits until the old pod is gone.
-func (s *Simulation) replace(p *pod) error {
+func (s *Simulation) replace(p *pod, gone bool) error {
 	kind := strings.SplitN(p.workload.Owner, "/", 2)[0]
-	if kind == "" || kind == "DaemonSet" || kind == "Node" || kind == "StatefulSet" && p.node != nil {
+	if kind == "" || kind == "DaemonSet" || kind == "Node" || kind == "StatefulSet" && !gone {
 		return nil
 	}
 	return s.again(p)
 }
 
 func (s *Simulation) again(p *pod) error {
-	_, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	made, err := s.create(p.workload, strings.SplitN(p.key, "/", 2)[1], p.generation+1)
+	if err == nil {
+		made.owes, p.owes = p.owes, false
+	}
 	return err
 }
 

@@ -34,8 +34,7 @@ func (s *Simulation) withdraw(p *pod) error {
 	return s.end(p)
 }
 
-// Fit returns how many pods of each workload fit in addition, each workload alone, at most limit. Its pods preempt
-// nothing.
+// Fit returns how many pods of each workload fit in addition, each workload alone, at most limit.
 func (s *Simulation) Fit(workloads []input.Workload, limit int) ([]result.Fit, error) {
 	if err := s.Settle(); err != nil {
 		return nil, err
@@ -43,9 +42,6 @@ func (s *Simulation) Fit(workloads []input.Workload, limit int) ([]result.Fit, e
 	var fits []result.Fit
 	for i := range workloads {
 		w := workloads[i]
-		never := v1.PreemptNever
-		w.Pod = w.Pod.DeepCopy()
-		w.Pod.Spec.PreemptionPolicy = &never
 		fit := result.Fit{Workload: w.Pod.Namespace + "/" + w.Pod.Name, On: map[string]int{}}
 		var made []*pod
 		for len(made) < limit {
@@ -91,16 +87,33 @@ func (u undo) do() error {
 	return nil
 }
 
+// known returns names of nodes without duplicates, or an error if a node does not exist.
+func (s *Simulation) known(names []string) ([]string, error) {
+	var unique []string
+	seen := map[string]bool{}
+	for _, name := range names {
+		if s.nodes[name] == nil {
+			return nil, fmt.Errorf("the snapshot has no node %q; next: choose one of its nodes", name)
+		}
+		if !seen[name] {
+			seen[name] = true
+			unique = append(unique, name)
+		}
+	}
+	return unique, nil
+}
+
 // clear makes nodes unschedulable, and moves their pods elsewhere, one after the other. A pod without an owner would be
 // lost, and one whose budgets allow no disruption is blocked; both stay.
 func (s *Simulation) clear(names []string) (result.Drain, undo, error) {
-	drain := result.Drain{Nodes: names}
 	var back undo
+	names, err := s.known(names)
+	drain := result.Drain{Nodes: names}
+	if err != nil {
+		return drain, back, err
+	}
 	for _, name := range names {
 		name, object := name, s.nodeObject(name)
-		if object == nil {
-			return drain, back, fmt.Errorf("the snapshot has no node %q; next: choose one of its nodes", name)
-		}
 		if object.Spec.Unschedulable {
 			continue
 		}
@@ -253,6 +266,7 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 		return grow, err
 	}
 	grow.Before = len(s.waiting())
+	var fruitless []string
 	for grow.Nodes < limit {
 		left := len(s.waiting())
 		if left == 0 {
@@ -272,22 +286,45 @@ func (s *Simulation) Grow(template *v1.Node, workloads []input.Workload, limit i
 		if err := s.retry(); err != nil {
 			return grow, err
 		}
-		if len(s.waiting()) == left {
-			// It helps none: the pods do not fit an empty node of this kind.
-			if err := s.removeNode(name); err != nil {
-				return grow, err
-			}
+		grow.Nodes++
+		fruitless = append(fruitless, name)
+		if len(s.waiting()) < left {
+			fruitless = nil
+		} else if len(fruitless) >= s.largestGang() {
 			break
 		}
-		grow.Nodes++
 	}
+	// The last ones help none: what waits does not fit on nodes of this kind.
+	for _, name := range fruitless {
+		if err := s.removeNode(name); err != nil {
+			return grow, err
+		}
+	}
+	grow.Nodes -= len(fruitless)
 	grow.Wait = s.waiting()
 	return grow, nil
 }
 
+// largestGang returns the number of waiting pods of the largest gang, or 1 without gangs: a gang needs several nodes.
+func (s *Simulation) largestGang() int {
+	largest, count := 1, map[string]int{}
+	for _, p := range s.pods {
+		if p.node == nil && p.gang != "" {
+			if count[p.gang]++; count[p.gang] > largest {
+				largest = count[p.gang]
+			}
+		}
+	}
+	return largest
+}
+
 // Lose removes nodes at once, with their pods, which their owners make again, and returns which pods wait then.
 func (s *Simulation) Lose(names []string) (result.Lose, error) {
+	names, err := s.known(names)
 	lose := result.Lose{Nodes: len(names)}
+	if err != nil {
+		return lose, err
+	}
 	if err := s.Settle(); err != nil {
 		return lose, err
 	}

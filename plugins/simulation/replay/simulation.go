@@ -54,6 +54,8 @@ type Options struct {
 	Seed int64
 	// Scheduler are further options of the scheduler.
 	Scheduler []scheduler.Option
+	// NoPreemption makes pods preempt nothing.
+	NoPreemption bool
 	// Explain has the namespaces and names of the pods whose records Outcome has. The patched scheduler keeps records.
 	Explain map[string]bool
 	// PriceLabel is the node label with the node's price for an hour; empty for none.
@@ -211,6 +213,9 @@ func (s *Simulation) pause() {
 // Settle schedules all pods that the queue has ready, until everything waits for the clock.
 func (s *Simulation) Settle() error {
 	for {
+		if atomic.LoadInt32(&interrupted) != 0 {
+			return ErrInterrupted
+		}
 		synctest.Wait()
 		changed, err := s.api.apply()
 		if err != nil {
@@ -244,6 +249,14 @@ func pending() float64 {
 // now returns the time since the start.
 func (s *Simulation) now() time.Duration { return time.Since(s.start) }
 
+// longestSleep is the longest time that a simulation skips at once.
+const longestSleep = time.Hour
+
+// maxBackoff is the longest time between two attempts.
+func (s *Simulation) maxBackoff() time.Duration {
+	return time.Duration(s.options.Config.PodMaxBackoffSeconds) * time.Second
+}
+
 // tick is the period in which the queue looks for pods whose backoff has ended.
 const tick = time.Second
 
@@ -264,7 +277,7 @@ func (s *Simulation) Advance(until, quiet time.Duration, progress func(passed ti
 			if s.agenda[0].at < next {
 				next = s.agenda[0].at
 			}
-		} else if quiet > 0 && (pending() == 0 && len(s.measure.inFlight) == 0 || now-idle >= quiet) {
+		} else if quiet > 0 && len(s.measure.inFlight) == 0 && (pending() == 0 || now-idle >= quiet+s.maxBackoff()) {
 			return nil
 		}
 		if pending() > 0 || len(s.measure.inFlight) > 0 {
@@ -278,8 +291,9 @@ func (s *Simulation) Advance(until, quiet time.Duration, progress func(passed ti
 		if now >= until {
 			return nil
 		}
-		if atomic.LoadInt32(&interrupted) != 0 {
-			return ErrInterrupted
+		// Interrupt has its effect between two sleeps.
+		if after := now + longestSleep; after < next {
+			next = after
 		}
 		s.api.publish()
 		timer := time.NewTimer(next - now)

@@ -45,6 +45,7 @@ import (
 var scenarios = map[string]func(*world) error{
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
+	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
 }
 
 func TestMain(m *testing.M) {
@@ -252,6 +253,71 @@ func drain(w *world) error {
 	return nil
 }
 
+// removedNode removes the node of a pod, which counts as placed on it, and as placed again. Its budget is as before.
+func removedNode(w *world) error {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	budget.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}
+	w.cluster.Objects = append(w.cluster.Objects, budget)
+	w.start(4)
+	of := web("web", "100m", 1)
+	of.Pod.Labels = map[string]string{"app": "web"}
+	w.At(0, func() error { return w.Create(of) })
+	w.At(time.Minute, func() error { return w.removeNode(w.pods["default/web"].node.name) })
+	w.At(2*time.Minute, func() error { return w.removeNode("node-1") })
+	w.At(2*time.Minute, func() error { return w.removeNode("node-3") })
+	w.advance(3 * time.Minute)
+	now := w.tableOf(budget).get("default/web").(*policyv1.PodDisruptionBudget)
+	fmt.Printf("%.0f placed, %d disruptions allowed, skew %.0f\n", w.figure("pods_placed"), now.Status.DisruptionsAllowed,
+		w.measure.current()[3])
+	return nil
+}
+
+// blockedDrain gives up a drain that a budget never allows.
+func blockedDrain(w *world) error {
+	budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "web"}}
+	budget.Spec.Selector = &metav1.LabelSelector{}
+	w.cluster.Objects = append(w.cluster.Objects, budget)
+	w.start(1)
+	w.At(0, func() error { return w.Create(web("web", "1", 1)) })
+	w.At(time.Minute, func() error { return w.Apply(&input.Event{Node: "node-0", Change: input.DrainNode}) })
+	if err := w.Advance(24*time.Hour, time.Minute, func(time.Duration, int64) {}); err != nil {
+		return err
+	}
+	fmt.Println(w.now().Truncate(time.Minute), w.Outcome().Notes)
+	return nil
+}
+
+// measuredNode uses half of a core by itself, and one for its pod. The nodes are reported when the pod runs.
+func measuredNode(w *world) error {
+	w.cluster.NodeUse = map[string]v1.ResourceList{"node-0": {"cpu": resource.MustParse("500m")}}
+	w.start(1)
+	of := web("web", "1", 1)
+	of.Duration, of.Use = time.Hour, []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("1")}}}
+	w.Expect([]*input.Workload{of}, 30*time.Minute)
+	w.At(0, func() error { return w.Create(of) })
+	w.advance(2 * time.Hour)
+	node := w.Outcome().Nodes[0]
+	// Half of the time 1.5 of 4 cores, and then 0.5.
+	fmt.Printf("%d pod, %v used, %.1f %% in the mean\n", node.Pods, node.Used["cpu"], w.figure(`utilization_percent{resource="cpu"}`))
+	return nil
+}
+
+// check places pods again: the second would be on the other node.
+func check(w *world) error {
+	placed := func(name, node, cores string, second int64) *v1.Pod {
+		of := st.MakePod().Namespace("default").Name(name).UID(name).SchedulerName("default-scheduler").Node(node).Req(map[v1.ResourceName]string{"cpu": cores}).Obj()
+		of.CreationTimestamp = metav1.Unix(second, 0)
+		return of
+	}
+	pending := placed("pending", "", "4", 4)
+	again, stay := Replaceable([]*v1.Pod{pending, placed("second", "node-0", "1", 2), placed("first", "node-0", "1", 1), placed("third", "node-1", "1", 3)})
+	w.cluster.Pods = stay
+	w.start(2)
+	got, err := w.Check(again)
+	fmt.Printf("%d of %d the same or equal, %v\n", got.Same+got.Equal, got.Pods, got.Others)
+	return err
+}
+
 // statefulSet keeps the name of a pod that moves.
 func statefulSet(w *world) error {
 	w.start(2)
@@ -428,13 +494,17 @@ func TestScenarios(t *testing.T) {
 		"backoff": {"at the end: web on node-0", "bound after 3600 s, more than 30 attempts: true"},
 		"permit": {"before the timeout: other waits; web waits", "after it: other on node-0; web waits",
 			"0/1 nodes are available: 1 Insufficient cpu."},
-		"failed node": {"after a minute: short-again-2 waits; web on node-0",
-			"after eight minutes: short-again-2 waits; web-again-2 waits", "when it is back: short-again-2 on node-0; web-again-2 on node-0"},
+		"failed node": {"after a minute: short on node-0, ends; short-again-2 waits; web on node-0",
+			"after eight minutes: short on node-0, ends; short-again-2 waits; web on node-0, ends; web-again-2 waits", "when it is back: short-again-2 on node-0; web-again-2 on node-0"},
 		"drain": {"the first has not started elsewhere: web-0 on node-0, ends; web-0-again-2 on node-1; web-1 on node-0",
 			"at the end: web-0-again-2 on node-1; web-1-again-2 on node-1"},
-		"stateful set": {"1 pod within the grace period, then 1, which was made again: true"},
-		"volume":       {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
-		"load":         {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
+		"removed node":  {"2 placed, 0 disruptions allowed, skew 0"},
+		"blocked drain": {"1h1m0s [1 drain of node-0 did not end within 1h0m0s, because of PodDisruptionBudgets]"},
+		"measured node": {"1 pod, 0.375 used, 25.0 % in the mean"},
+		"check":         {"2 of 3 the same or equal, map[another node scores more now: NodeResourcesBalancedAllocation, NodeResourcesFit:[default/second]]"},
+		"stateful set":  {"1 pod within the grace period, then 1, which was made again: true"},
+		"volume":        {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
+		"load":          {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
 		"questions": {"8 small, 0 large: 0/4 nodes are available: 4 Insufficient cpu.", "one: 2 move, 0 wait; three: 2 move, 4 wait", "unchanged: true",
 			"2 go, 2 stay", "10 wait, 3 nodes, then 1"},
 		"custom": {`0/1 nodes are available: 1 1 group, map[phase:Seen]; podgroups.scheduling.sigs.k8s.io "none" not found.`},

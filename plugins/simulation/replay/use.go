@@ -4,6 +4,7 @@ package replay
 
 import (
 	"context"
+	"math"
 	"regexp"
 	"time"
 
@@ -23,8 +24,20 @@ func (p *pod) useAt(after time.Duration) v1.ResourceList {
 	return use
 }
 
-// measureUse sums up what pods use on each node. Without any pod whose use is known, a node uses what was measured when
-// the snapshot was taken.
+// measureBase sets what nodes use apart from their pods: what was measured when the snapshot was taken, without the pods
+// that were measured.
+func (m *measurements) measureBase() {
+	for name, n := range m.simulation.nodes {
+		n.base = m.vector(m.simulation.options.Cluster.NodeUse[name])
+		for _, p := range n.pods {
+			for i, amount := range m.vector(p.useAt(0)) {
+				n.base[i] = math.Max(0, n.base[i]-amount)
+			}
+		}
+	}
+}
+
+// measureUse sums up what is used on each node.
 func (m *measurements) measureUse(now time.Duration) {
 	m.integrate()
 	for i := range m.resources {
@@ -34,7 +47,7 @@ func (m *measurements) measureUse(now time.Duration) {
 	for _, name := range sortedNodes(m.simulation.nodes) {
 		n := m.simulation.nodes[name]
 		for i := range n.used {
-			n.used[i] = 0
+			n.used[i] = n.base[i]
 		}
 		for _, p := range m.simulation.podsOn(n) {
 			if p.running {
