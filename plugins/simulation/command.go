@@ -8,13 +8,18 @@
 package simulation
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -22,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/report"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
@@ -29,7 +35,7 @@ import (
 
 // notModelled is printed with each result.
 const notModelled = "admission (except priorities), the duration of decisions, kubelet's refusals, image pulls, " +
-	"CSI drivers, cluster autoscalers, and changes of Deployments by people."
+	"CSI drivers, cluster autoscalers, DaemonSets on new nodes, and changes of Deployments by people."
 
 // errCondition is returned if a condition of --fail-if holds.
 var errCondition = errors.New("a condition of --fail-if holds")
@@ -45,6 +51,18 @@ func ExitCode(err error) int {
 	return 2
 }
 
+// ErrorText returns the text of an error for a terminal, without control characters, which may come from the input.
+func ErrorText(err error) string { return escapeLines(err.Error()) }
+
+// escapeLines escapes lines.
+func escapeLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = report.Escape(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
+
 // options are the flags.
 type options struct {
 	out, errOut io.Writer
@@ -58,6 +76,9 @@ type options struct {
 	length, moment                   time.Duration
 	hot                              float64
 	priceLabel                       string
+	// context ends with a signal. A question ends with it, too; a comparison reports what it has.
+	context  context.Context
+	question bool
 	// temporary is a file to remove at the end, if it still exists.
 	temporary string
 }
@@ -86,6 +107,8 @@ configurations. It needs no cluster, and contacts none.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun: func(command *cobra.Command, _ []string) {
 			o.out, o.errOut = command.OutOrStdout(), command.ErrOrStderr()
+			// The processes of runs handle signals in vain: they do what this one tells them.
+			o.context, _ = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		},
 		RunE: func(*cobra.Command, []string) error { return o.compare() },
 	}
@@ -159,6 +182,23 @@ configurations. It needs no cluster, and contacts none.
 	return root
 }
 
+// prepare reads the input, until a signal.
+func (o *options) prepare() (*work, error) {
+	var w *work
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w, err = o.read()
+	}()
+	select {
+	case <-done:
+		return w, err
+	case <-o.context.Done():
+		return nil, replay.ErrInterrupted
+	}
+}
+
 // read reads the input.
 func (o *options) read() (*work, error) {
 	if len(o.snapshots) == 0 {
@@ -168,12 +208,15 @@ func (o *options) read() (*work, error) {
 		o.configs = []string{stock}
 	}
 	w := &work{Hot: o.hot, PriceLabel: o.priceLabel, Length: o.length, Moment: o.moment}
-	names := map[string]bool{}
+	names, err := map[string]bool{}, error(nil)
 	for _, path := range o.configs {
 		c := configuration{Name: path}
 		if path != stock {
 			c.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 			c.Path = path
+			if c.Text, err = os.ReadFile(path); err != nil {
+				return nil, fmt.Errorf("--config %s: %v; next: give a file, or stock", path, err)
+			}
 		}
 		if names[c.Name] {
 			return nil, fmt.Errorf("two configurations have the name %q; next: rename the file of one", c.Name)
@@ -184,8 +227,10 @@ func (o *options) read() (*work, error) {
 		}
 		w.Configurations = append(w.Configurations, c)
 	}
-	var err error
 	if w.cluster, err = input.ReadCluster(o.snapshots); err != nil {
+		return nil, err
+	}
+	if err := o.checkPrices(w.cluster); err != nil {
 		return nil, err
 	}
 	if w.Workloads, err = input.ReadWorkloads(o.pods, v1.NamespaceDefault); err != nil {
@@ -203,13 +248,92 @@ func (o *options) read() (*work, error) {
 		if err != nil {
 			return nil, err
 		}
+		if len(templates.Nodes) > 1 {
+			return nil, fmt.Errorf("--node %s has %d nodes; next: a file with one Node", o.node, len(templates.Nodes))
+		}
 		w.Template = templates.Nodes[0]
 	}
-	return w, nil
+	return w, w.checkEvents()
+}
+
+// checkPrices returns an error for a price that is not a number, and adds a warning of nodes without one.
+func (o *options) checkPrices(cluster *input.Cluster) error {
+	without := 0
+	for _, node := range cluster.Nodes {
+		value, labelled := node.Labels[o.priceLabel]
+		if !labelled {
+			without++
+		} else if price, err := strconv.ParseFloat(value, 64); err != nil || !(price >= 0 && price <= math.MaxFloat64) {
+			return fmt.Errorf("the label %s of node %s is not a price; next: a number from 0 on", o.priceLabel, node.Name)
+		}
+	}
+	if o.priceLabel != "" && without > 0 {
+		cluster.Warnings = append(cluster.Warnings, fmt.Sprintf("%d nodes have no label %s: they cost nothing", without, o.priceLabel))
+	}
+	return nil
+}
+
+// checkEvents returns an error for an event of a node or pod that there is not.
+func (w *work) checkEvents() error {
+	known, deleted := map[string]bool{}, map[string]bool{}
+	for _, node := range w.cluster.Nodes {
+		known[node.Name] = true
+	}
+	for i := range w.Events {
+		deleted[w.Events[i].Delete] = true
+	}
+	// Only pods that the trace deletes are kept: there may be millions.
+	add := func(of *v1.Pod, suffix string) {
+		if name := of.Namespace + "/" + of.Name + suffix; deleted[name] {
+			known[name] = true
+		}
+	}
+	create := func(of *input.Workload) {
+		for i := 0; of.Count > 1 && i < of.Count; i++ {
+			add(of.Pod, fmt.Sprintf("-%d", i))
+		}
+		if of.Count == 1 {
+			add(of.Pod, "")
+		}
+	}
+	for _, pod := range w.cluster.Pods {
+		add(pod, "")
+	}
+	for i := range w.Workloads {
+		create(&w.Workloads[i])
+	}
+	for i := range w.Events {
+		of := &w.Events[i]
+		switch {
+		case of.Pods != nil:
+			create(of.Pods)
+		case of.Node != "" && !known[of.Node]:
+			return &input.Error{Where: of.Where, What: "the snapshot has no node " + of.Node, Next: "correct the name"}
+		case of.Delete != "" && !known[of.Delete]:
+			return &input.Error{Where: of.Where, What: "no pod " + of.Delete + " was created before", Next: "correct the name"}
+		}
+	}
+	return nil
+}
+
+// checkFlags returns an error for a number that is not possible.
+func (o *options) checkFlags() error {
+	switch {
+	case o.seeds < 1 || o.jobs < 1:
+		return errors.New("--seeds and --jobs are at least 1")
+	case o.length < 0 || o.moment < 0:
+		return errors.New("--for and --moment are at least 0")
+	case !(o.hot > 0 && o.hot <= 10):
+		return errors.New("--hot is above 0, and at most 10")
+	}
+	return nil
 }
 
 // compare runs all configurations with all seeds, and reports the comparison.
 func (o *options) compare() error {
+	if err := o.checkFlags(); err != nil {
+		return err
+	}
 	var conditions []report.Condition
 	for _, text := range o.failIf {
 		condition, err := report.ParseFailIf(text)
@@ -223,10 +347,7 @@ func (o *options) compare() error {
 		return err
 	}
 	defer os.Remove(o.temporary)
-	if o.seeds < 1 || o.jobs < 1 {
-		return errors.New("--seeds and --jobs are at least 1")
-	}
-	w, err := o.read()
+	w, err := o.prepare()
 	if err != nil {
 		return err
 	}
@@ -245,7 +366,7 @@ func (o *options) compare() error {
 		}
 		for _, text := range where {
 			held = true
-			fmt.Fprintf(o.errOut, "--fail-if %q: %s\n", o.failIf[i], text)
+			fmt.Fprintf(o.errOut, "--fail-if %q: %s\n", o.failIf[i], report.Escape(text))
 		}
 	}
 	if held {
@@ -267,23 +388,17 @@ func (o *options) writer() (func(*result.Comparison) error, error) {
 	if !ok || filepath.Ext(o.output) == "" {
 		return nil, fmt.Errorf("--output %s is unknown; next: json, csv, or a file that ends with .html, .json or .csv", o.output)
 	}
-	file, err := os.CreateTemp(filepath.Dir(o.output), ".simulation-*")
+	if info, err := os.Stat(o.output); err == nil && info.IsDir() {
+		return nil, fmt.Errorf("--output %s is a directory; next: the name of a file in it", o.output)
+	}
+	o.temporary = filepath.Join(filepath.Dir(o.output), fmt.Sprintf(".simulation-%d-%d", os.Getpid(), time.Now().UnixNano()))
+	// Unlike os.CreateTemp, the mode is that of other new files.
+	file, err := os.OpenFile(o.temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("--output %s cannot be written: %v; next: create its directory, or choose another one", o.output, err)
 	}
-	if err := file.Close(); err != nil {
-		return nil, err
-	}
-	o.temporary = file.Name()
 	return func(c *result.Comparison) error {
-		file, err := os.OpenFile(file.Name(), os.O_WRONLY|os.O_TRUNC, 0o644)
-		if err != nil {
-			return err
-		}
 		if err := render(file, c); err != nil {
-			return err
-		}
-		if err := file.Chmod(0o644); err != nil {
 			return err
 		}
 		if err := file.Close(); err != nil {

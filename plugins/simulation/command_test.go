@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 	}
 	err := NewCommand(nil).Execute()
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "error: %v\n", err)
+		fmt.Fprintf(os.Stderr, "error: %s\n", ErrorText(err))
 	}
 	os.Exit(ExitCode(err))
 }
@@ -46,13 +46,22 @@ profiles:
   - name: NodeResourcesFit
     args: {scoringStrategy: {type: MostAllocated, resources: [{name: cpu, weight: 1}]}}
 `,
-		"wrong.yaml":  "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nparalelism: 3\n",
-		"pod.yaml":    "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}\n",
-		"endless.csv": "time,name,count,cpu\n0s,web,1000,100\n",
+		"asks.yaml":        "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nprofiles: [{plugins: {score: {enabled: [{name: TargetLoadPacking}]}}}]\n",
+		"extender.yaml":    "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nextenders: [{urlPrefix: http://127.0.0.1:1, filterVerb: f}]\n",
+		"wrong.yaml":       "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\nparalelism: 3\n",
+		"pod.yaml":         "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\nspec: {containers: [{name: c, image: i, resources: {requests: {cpu: 3}}}]}\n",
+		"prices.yaml":      strings.Replace(nodes(1), "node-0", "node-0, labels: {price: NaN}", 1),
+		"unknown-node.csv": "time,node,change\n0,no\x1b[31m,add\n",
+		"unknown-pod.csv":  "time,name,count,cpu,delete\n0,web,2,1,\n1,,,,default/web-2\n",
+		"large.yaml":       strings.Replace(nodes(1), "cpu: 4, memory: 8Gi, pods: 110", "cpu: 1G, memory: 8Gi, pods: 1G", 1),
+		"endless.csv":      "time,name,count,cpu\n0s,web,1000,100\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "directory.html"), 0o755); err != nil {
+		t.Fatal(err)
 	}
 	process := exec.Command(os.Args[0], strings.Fields(arguments)...)
 	process.Dir = dir
@@ -82,20 +91,33 @@ func TestCommand(t *testing.T) {
 		code       int
 		out, error string
 	}{
-		"table":                  {"--snapshot cluster.yaml --trace trace.csv --config stock --config packed.yaml --seeds 2", 0, "pods placed (pods)", ""},
-		"condition holds":        {"--snapshot cluster.yaml --trace trace.csv --fail-if pods_pending>0", 1, "", `--fail-if "pods_pending>0"`},
-		"condition does not":     {"--snapshot cluster.yaml --trace trace.csv --fail-if pods_pending>1", 0, "", ""},
-		"no such figure":         {"--snapshot cluster.yaml --trace trace.csv --fail-if nothing>1", 2, "", "there are: pods_created"},
-		"no condition":           {"--snapshot cluster.yaml --fail-if much", 2, "", "does not have the form"},
-		"no snapshot":            {"--trace trace.csv", 2, "", "next: kubectl scheduling snapshot"},
-		"no such file":           {"--snapshot none.yaml", 2, "", "none.yaml"},
-		"invalid configuration":  {"--snapshot cluster.yaml --config wrong.yaml", 2, "", "paralelism"},
-		"two of one name":        {"--snapshot cluster.yaml --config stock --config stock", 2, "", `two configurations have the name "stock"`},
-		"unknown output":         {"--snapshot cluster.yaml --output report.pdf", 2, "", "report.pdf is unknown"},
-		"unknown node":           {"drain --snapshot cluster.yaml node-9", 2, "", `no node "node-9"`},
-		"unknown zone":           {"lose --snapshot cluster.yaml --zone here", 2, "", `zone "here"`},
-		"fit":                    {"fit --snapshot cluster.yaml --pod pod.yaml", 0, "default/web: 4 more fit, on 4 nodes\n  the next one does not: 0/4 nodes are available: 4 Insufficient cpu.", ""},
-		"check without any pods": {"check --snapshot cluster.yaml", 0, "100.0 % of 0 pods agree", ""},
+		"table":                   {"--snapshot cluster.yaml --trace trace.csv --config stock --config packed.yaml --seeds 2", 0, "pods placed (pods)", ""},
+		"condition holds":         {"--snapshot cluster.yaml --trace trace.csv --fail-if pods_pending>0", 1, "", `--fail-if "pods_pending>0"`},
+		"condition does not":      {"--snapshot cluster.yaml --trace trace.csv --fail-if pods_pending>1", 0, "", ""},
+		"no such figure":          {"--snapshot cluster.yaml --trace trace.csv --fail-if nothing>1", 2, "", "there are: pods_created"},
+		"no condition":            {"--snapshot cluster.yaml --fail-if much", 2, "", "does not have the form"},
+		"no snapshot":             {"--trace trace.csv", 2, "", "next: kubectl scheduling snapshot"},
+		"no such file":            {"--snapshot none.yaml", 2, "", "none.yaml"},
+		"invalid configuration":   {"--snapshot cluster.yaml --config wrong.yaml", 2, "", "paralelism"},
+		"plugin with a server":    {"--snapshot cluster.yaml --config asks.yaml", 2, "", "TargetLoadPacking asks a load-watcher over the network"},
+		"extender":                {"--snapshot cluster.yaml --config extender.yaml", 2, "", "extenders: they need the network"},
+		"two of one name":         {"--snapshot cluster.yaml --config stock --config stock", 2, "", `two configurations have the name "stock"`},
+		"unknown output":          {"--snapshot cluster.yaml --output report.pdf", 2, "", "report.pdf is unknown"},
+		"unknown node":            {"drain --snapshot cluster.yaml node-9", 2, "", `no node "node-9"`},
+		"unknown zone":            {"lose --snapshot cluster.yaml --zone here", 2, "", `zone "here"`},
+		"fit":                     {"fit --snapshot cluster.yaml --pod pod.yaml", 0, "default/web: 4 more fit, on 4 nodes\n  the next one does not: 0/4 nodes are available: 4 Insufficient cpu.", ""},
+		"check without any pods":  {"check --snapshot cluster.yaml", 0, "No pod of the snapshot was placed by a scheduler.", ""},
+		"event of no node":        {"--snapshot cluster.yaml --trace unknown-node.csv", 2, "", "unknown-node.csv:2: the snapshot has no node no\uFFFD[31m; next"},
+		"delete of no pod":        {"--snapshot cluster.yaml --trace unknown-pod.csv", 2, "", "unknown-pod.csv:3: no pod default/web-2 was created before; next"},
+		"price":                   {"--snapshot cluster.yaml --trace trace.csv --price-label price", 0, "4 nodes have no label price", ""},
+		"no price":                {"--snapshot prices.yaml --price-label price", 2, "", "the label price of node node-0 is not a price"},
+		"time":                    {"--snapshot cluster.yaml --for -1s", 2, "", "--for and --moment"},
+		"share":                   {"--snapshot cluster.yaml --hot NaN", 2, "", "--hot is above 0"},
+		"limit":                   {"fit --snapshot cluster.yaml --pod pod.yaml --limit 0", 2, "", "--limit is at least 1"},
+		"two new nodes":           {"grow --snapshot cluster.yaml --node cluster.yaml", 2, "", "has 4 nodes; next: a file with one Node"},
+		"output in no directory":  {"--snapshot cluster.yaml --output none/report.html", 2, "", "next: create its directory"},
+		"output is a directory":   {"--snapshot cluster.yaml --output directory.html", 2, "", "is a directory; next: the name"},
+		"configuration of a pipe": {"--snapshot cluster.yaml --trace trace.csv --config /dev/stdin", 0, "pods placed (pods)", ""},
 	} {
 		test := test
 		t.Run(name, func(t *testing.T) {
@@ -103,6 +125,8 @@ func TestCommand(t *testing.T) {
 			process := command(t, test.arguments)
 			var out, failed bytes.Buffer
 			process.Stdout, process.Stderr = &out, &failed
+			// As a pipe.
+			process.Stdin = strings.NewReader("apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration\n")
 			_ = process.Run()
 			if code := process.ProcessState.ExitCode(); code != test.code {
 				t.Errorf("the exit code is %d, want %d", code, test.code)
@@ -114,8 +138,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestReportFile verifies that two reports have the same bytes, and that a directory without rights is reported before
-// the simulation.
+// TestReportFile verifies that two reports have the same bytes.
 func TestReportFile(t *testing.T) {
 	var reports [][]byte
 	for i := 0; i < 2; i++ {
@@ -132,33 +155,68 @@ func TestReportFile(t *testing.T) {
 	if !bytes.Equal(reports[0], reports[1]) {
 		t.Error("two reports of the same input differ")
 	}
-	process := command(t, "--snapshot cluster.yaml --output none/report.html")
-	if printed, err := process.CombinedOutput(); err == nil || !strings.Contains(string(printed), "none") {
-		t.Errorf("got %v: %s", err, printed)
-	}
 }
 
-// TestInterrupt verifies that Ctrl-C ends a simulation that would run for years, and that its report says so.
-func TestInterrupt(t *testing.T) {
-	process := command(t, "--snapshot cluster.yaml --trace endless.csv --for 200000h --output json")
-	var out bytes.Buffer
-	process.Stdout = &out
+// interrupt sends Ctrl-C to a command when the condition holds, and returns its exit code and what it printed.
+func interrupt(t *testing.T, process *exec.Cmd, when func() bool) (code int, out, failed string) {
+	t.Helper()
+	var printed, errors bytes.Buffer
+	process.Stdout, process.Stderr = &printed, &errors
 	if err := process.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// The command starts the run only when it handles signals.
-	for ended := false; !ended; {
-		children, err := exec.Command("pgrep", "-P", fmt.Sprint(process.Process.Pid)).Output()
-		ended = err == nil && len(children) > 0
+	for !when() {
 	}
 	if err := process.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}
-	if err := process.Wait(); err != nil {
+	_ = process.Wait()
+	return process.ProcessState.ExitCode(), printed.String(), errors.String()
+}
+
+// hasRun returns whether the command has started a run.
+func hasRun(process *exec.Cmd) bool {
+	children, err := exec.Command("pgrep", "-P", fmt.Sprint(process.Process.Pid)).Output()
+	return err == nil && len(children) > 0
+}
+
+// TestInterrupt verifies that Ctrl-C ends a simulation that would run for years, that no other one starts, and that all
+// formats of the report say so.
+func TestInterrupt(t *testing.T) {
+	for format, want := range map[string]string{"json": `"incomplete": "interrupted"`, "text": "incomplete", "csv": "incomplete", "html": "incomplete"} {
+		process := command(t, "--snapshot cluster.yaml --trace endless.csv --for 200000h --seeds 2 --jobs 1 --output "+format)
+		code, out, failed := interrupt(t, process, func() bool { return hasRun(process) })
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("%s: got %d, %s and %.300s", format, code, failed, out)
+		}
+		var report struct{ Runs []result.Run }
+		if format != "json" {
+			continue
+		}
+		if err := json.Unmarshal([]byte(out), &report); err != nil || len(report.Runs) != 2 || report.Runs[0].Figures == nil ||
+			report.Runs[0].Incomplete == "" || report.Runs[1].Seed != 2 || report.Runs[1].Figures != nil || report.Runs[1].Incomplete == "" {
+			t.Errorf("want an incomplete run, and one that has not begun, got %v: %.300s", err, out)
+		}
+	}
+}
+
+// TestInterruptWithoutReport verifies that Ctrl-C leaves no files while the input is read, and ends a question.
+func TestInterruptWithoutReport(t *testing.T) {
+	process := command(t, "--snapshot - --output report.json")
+	if _, err := process.StdinPipe(); err != nil {
 		t.Fatal(err)
 	}
-	var report struct{ Runs []result.Run }
-	if err := json.Unmarshal(out.Bytes(), &report); err != nil || len(report.Runs) != 1 || report.Runs[0].Incomplete == "" {
-		t.Errorf("want one run that is incomplete, got %v: %.300s", err, out.String())
+	temporary := func() int {
+		files, _ := filepath.Glob(filepath.Join(process.Dir, ".simulation-*"))
+		return len(files)
+	}
+	code, _, failed := interrupt(t, process, func() bool { return temporary() > 0 })
+	if code != 2 || failed != "error: interrupted\n" || temporary() != 0 {
+		t.Errorf("reading: got %d, %s, %d files", code, failed, temporary())
+	}
+	process = command(t, "fit --snapshot large.yaml --pod pod.yaml --limit 1000000000")
+	code, out, failed := interrupt(t, process, func() bool { return hasRun(process) })
+	if code != 2 || failed != "error: interrupted\n" || out != "" {
+		t.Errorf("a question: got %d, %s and %s", code, failed, out)
 	}
 }

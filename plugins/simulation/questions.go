@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"sort"
 	"strings"
@@ -41,7 +42,10 @@ func (o *options) ask(asked question) error {
 	if o.output != "" && o.output != "text" && o.output != "json" {
 		return fmt.Errorf("--output %s is unknown here; next: json, or no --output", o.output)
 	}
-	w, err := o.read()
+	if (asked.Mode == modeFit || asked.Mode == modeGrow) && asked.Limit < 1 {
+		return errors.New("--limit is at least 1")
+	}
+	w, err := o.prepare()
 	if err != nil {
 		return err
 	}
@@ -51,13 +55,16 @@ func (o *options) ask(asked question) error {
 		tasks = append(tasks, task{Configuration: i, Seed: o.firstSeed})
 	}
 	input, warnings := w.describe(), w.warnings()
-	o.jobs = 1
+	o.jobs, o.question = 1, true
 	path, err := w.save()
 	if err != nil {
 		return err
 	}
 	defer os.Remove(path)
 	answers, err := o.do(path, tasks)
+	if o.context.Err() != nil {
+		err = replay.ErrInterrupted
+	}
 	if err != nil {
 		return err
 	}
@@ -66,9 +73,11 @@ func (o *options) ask(asked question) error {
 		for i := range answers {
 			all[w.Configurations[i].Name] = answers[i].Answer
 		}
-		encoder := json.NewEncoder(o.out)
-		encoder.SetIndent("", "  ")
-		return encoder.Encode(all)
+		content, err := json.MarshalIndent(all, "", "  ")
+		if err == nil {
+			_, err = io.WriteString(o.out, escapeLines(string(content))+"\n")
+		}
+		return err
 	}
 	p := &printer{out: o.out}
 	for i := range answers {
@@ -282,12 +291,12 @@ func obstacle(drain *result.Drain) string {
 }
 
 func (p *printer) check(c *result.Check) {
-	agree := 100.0
-	if c.Pods > 0 {
-		agree = 100 * float64(c.Same+c.Equal) / float64(c.Pods)
+	if c.Pods == 0 {
+		p.line("No pod of the snapshot was placed by a scheduler.")
+		return
 	}
-	p.line("%.1f %% of %d pods agree: %d get their real node again, and %d a node with the same score. %d pods of DaemonSets, static and pending pods were left as they are.",
-		agree, c.Pods, c.Same, c.Equal, c.Kept)
+	p.line("%.1f %% of %d pods agree: %d get their real node again, and %d a node with the same score. %d pods of DaemonSets and static pods stay.",
+		100*float64(c.Same+c.Equal)/float64(c.Pods), c.Pods, c.Same, c.Equal, c.Kept)
 	var reasons []string
 	for reason := range c.Others {
 		reasons = append(reasons, reason)

@@ -12,7 +12,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"os/signal"
 	"runtime"
 	"sort"
 	"strings"
@@ -123,7 +122,7 @@ func (o *options) run(path string) {
 	replay.Run(w.start(), func() {
 		s, err := replay.New(context.Background(), replay.Options{
 			Config: config, Registry: registry, Cluster: w.cluster, Seed: t.Seed, Hot: w.Hot, PriceLabel: w.PriceLabel,
-			Explain: explain, Scheduler: options,
+			Explain: explain, Scheduler: options, NoPreemption: w.Question.Mode != "",
 		})
 		if err != nil {
 			fail(c.failed(err))
@@ -139,7 +138,7 @@ func (o *options) run(path string) {
 		}
 		out.mutex.Lock()
 		if err := encoder.Encode(done); err != nil {
-			os.Exit(2)
+			fail(err)
 		}
 		os.Exit(0)
 	})
@@ -238,15 +237,22 @@ func (o *options) runAll(w *work) ([]result.Run, error) {
 		return nil, err
 	}
 	defer os.Remove(path)
+	if o.context.Err() != nil {
+		return nil, replay.ErrInterrupted // No run has begun.
+	}
 	lines, err := o.do(path, tasks)
 	if err != nil {
 		return nil, err
 	}
 	runs := make([]result.Run, len(lines))
-	for i := range lines {
-		runs[i] = *lines[i].Run
+	for i, t := range tasks {
+		if lines[i].Run != nil {
+			runs[i] = *lines[i].Run
+		} else {
+			runs[i] = result.Run{Configuration: w.Configurations[t.Configuration].Name, Seed: t.Seed, Incomplete: replay.ErrInterrupted.Error()}
+		}
 	}
-	if strings.HasSuffix(o.output, ".html") && o.records != nil {
+	if strings.HasSuffix(o.output, ".html") && o.records != nil && o.context.Err() == nil {
 		return runs, o.explain(path, tasks, runs)
 	}
 	return runs, nil
@@ -286,6 +292,9 @@ func (o *options) explain(path string, tasks []task, runs []result.Run) error {
 		return err
 	}
 	for i := range lines {
+		if lines[i].Run == nil {
+			break // A signal came.
+		}
 		explained, pods := map[string]json.RawMessage{}, runs[i*o.seeds].Pods
 		for _, p := range lines[i].Run.Pods {
 			if p.Record != nil {
@@ -299,7 +308,7 @@ func (o *options) explain(path string, tasks []task, runs []result.Run) error {
 	return nil
 }
 
-// do does tasks in processes, several at a time.
+// do does tasks in processes, several at a time. It starts none after a signal: a task may have no outcome.
 func (o *options) do(path string, tasks []task) ([]line, error) {
 	outcomes, errs := make([]line, len(tasks)), make([]error, len(tasks))
 	shown := newProgress(o.errOut, len(tasks))
@@ -308,10 +317,13 @@ func (o *options) do(path string, tasks []task) ([]line, error) {
 	for i := range tasks {
 		i := i
 		places <- struct{}{}
+		if o.context.Err() != nil {
+			break
+		}
 		group.Add(1)
 		go func() {
 			defer func() { <-places; group.Done() }()
-			outcomes[i], errs[i] = start(path, tasks[i], func(l line) { shown.set(i, l) })
+			outcomes[i], errs[i] = o.start(path, tasks[i], func(l line) { shown.set(i, l) })
 		}()
 	}
 	group.Wait()
@@ -324,7 +336,7 @@ func (o *options) do(path string, tasks []task) ([]line, error) {
 }
 
 // start does a task in a process. After a signal to this process, the other one reports what it has.
-func start(path string, t task, progress func(line)) (line, error) {
+func (o *options) start(path string, t task, progress func(line)) (line, error) {
 	program, err := os.Executable()
 	if err != nil {
 		return line{}, err
@@ -332,9 +344,6 @@ func start(path string, t task, progress func(line)) (line, error) {
 	process := exec.Command(program, runCommand, path)
 	// A terminal sends Ctrl-C to all processes of its group; a run gets it from here.
 	process.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	process.Stderr = os.Stderr
 	in, err := process.StdinPipe()
 	if err != nil {
@@ -355,7 +364,10 @@ func start(path string, t task, progress func(line)) (line, error) {
 	defer close(ended)
 	go func() {
 		select {
-		case <-signals:
+		case <-o.context.Done():
+			if o.question {
+				_ = process.Process.Kill() // It has no answer.
+			}
 			_ = requests.Encode(t) // If it has just ended, it needs none.
 		case <-ended:
 		}

@@ -17,6 +17,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	appsdefaults "k8s.io/kubernetes/pkg/apis/apps/v1"
 	batchdefaults "k8s.io/kubernetes/pkg/apis/batch/v1"
@@ -157,7 +158,7 @@ func (d *decoded) decode(i *item) error {
 	annotations := object.GetAnnotations()
 	delete(annotations, v1.LastAppliedConfigAnnotation)
 	object.SetAnnotations(annotations)
-	d.time = object.GetCreationTimestamp().Time
+	d.later(object.GetCreationTimestamp())
 	if d.object == nil {
 		return nil
 	}
@@ -172,22 +173,27 @@ func isCustom(group string) bool {
 		strings.HasSuffix(group, "x-k8s.io") || strings.HasSuffix(group, "sigs.k8s.io"))
 }
 
-// finish drops what is not needed, and finds the latest time.
-func (d *decoded) finish(version string) error {
-	later := func(times ...metav1.Time) {
-		for _, t := range times {
-			if t.Time.After(d.time) {
-				d.time = t.Time
-			}
+// latestTime is the end of the times that are taken seriously: later ones would leave no room for a simulation.
+var latestTime = time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// later notes times of the object.
+func (d *decoded) later(times ...metav1.Time) {
+	for _, t := range times {
+		if t.Time.After(d.time) && t.Time.Before(latestTime) {
+			d.time = t.Time
 		}
 	}
+}
+
+// finish drops what is not needed, and finds the latest time.
+func (d *decoded) finish(version string) error {
 	switch object := d.object.(type) {
 	case *v1.Node:
 		if len(object.Status.Allocatable) == 0 {
 			return d.fail("set status.allocatable", "%v has no allocatable resources", d.key)
 		}
 		for _, c := range object.Status.Conditions {
-			later(c.LastTransitionTime, c.LastHeartbeatTime)
+			d.later(c.LastTransitionTime, c.LastHeartbeatTime)
 		}
 	case *v1.Pod:
 		stripSpec(&object.Spec)
@@ -196,14 +202,15 @@ func (d *decoded) finish(version string) error {
 			object.UID = types.UID(d.namespace + "/" + d.name)
 		}
 		if object.Status.StartTime != nil {
-			later(*object.Status.StartTime)
+			d.later(*object.Status.StartTime)
 		}
 		for _, c := range object.Status.Conditions {
-			later(c.LastTransitionTime)
+			d.later(c.LastTransitionTime)
 		}
 		if object.Status.Phase == v1.PodSucceeded || object.Status.Phase == v1.PodFailed {
 			d.object, d.kind.Kind = nil, "ended Pod"
 		}
+		return d.check(object)
 	case *policyv1.PodDisruptionBudget:
 		// An empty selector matches no pods in v1beta1, and all in v1.
 		if version == "v1beta1" && equality.Semantic.DeepEqual(object.Spec.Selector, &metav1.LabelSelector{}) {
@@ -212,6 +219,23 @@ func (d *decoded) finish(version string) error {
 	default:
 		if template, _ := templateOf(object); template != nil {
 			stripSpec(&template.Spec)
+		}
+	}
+	return nil
+}
+
+// check returns an error for a pod that an API server would not accept, and that would break a simulation.
+func (p place) check(pod *v1.Pod) error {
+	if wrong := append(validation.IsDNS1123Subdomain(pod.Name), validation.IsDNS1123Label(pod.Namespace)...); len(wrong) > 0 {
+		return p.fail("use lowercase letters, digits, - and .", "Pod %s/%s has a name or namespace that is not valid", pod.Namespace, pod.Name)
+	}
+	for _, containers := range [][]v1.Container{pod.Spec.Containers, pod.Spec.InitContainers} {
+		for _, c := range containers {
+			for name, quantity := range c.Resources.Requests {
+				if quantity.Sign() < 0 {
+					return p.fail("request at least 0", "Pod %s/%s requests less than 0 of %s", pod.Namespace, pod.Name, name)
+				}
+			}
 		}
 	}
 	return nil

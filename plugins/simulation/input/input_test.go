@@ -29,7 +29,7 @@ const (
   status:
     allocatable: {cpu: "4", memory: 8Gi, pods: "110"}
     conditions:
-    - {type: Ready, status: "True", lastHeartbeatTime: "2026-01-03T00:00:00Z"}
+    - {type: Ready, status: "True", lastHeartbeatTime: "2026-01-03T00:00:00Z", lastTransitionTime: "2100-01-01T00:00:01Z"}
 `
 	pod = `- apiVersion: v1
   kind: Pod
@@ -239,6 +239,7 @@ func TestReadClusterErrors(t *testing.T) {
 			":12: Pod cannot be decoded: field EnvVar.spec.containers.env.name is not of type string"},
 		{"wrong quantity", "a.yaml", "kind: Node\napiVersion: v1\nstatus: {allocatable: {cpu: s3cret}}\n", ":1: Node cannot be decoded: a quantity is not valid"},
 		{"wrong time", "a.yaml", "kind: Node\napiVersion: v1\nmetadata: {creationTimestamp: s3cret}\n", ":1: Node cannot be decoded: a field has a wrong value"},
+		{"name of a pod", "a.json", `{"apiVersion":"v1","kind":"Pod","metadata":{"name":"a/b"}}`, ":1: Pod default/a/b has a name or namespace that is not valid"},
 		{"other CSV", "a.csv", "time,name\n", ":1: the header is not sn,"},
 		{"not a number", "a.csv", openBNodes + "\no1,s3cret,1,0,\n", ":2: cpu is not a quantity"},
 		{"cut CSV", "a.csv", openBNodes + "\no1,1,1,0,\no2,1\n", ":3: the line is not valid CSV: wrong number of fields"},
@@ -298,6 +299,7 @@ func TestReadWorkloads(t *testing.T) {
 		manifest("apps/v1", "DaemonSet", `{"template":`+template+`}`): ":1: DaemonSet x/a has a pod on each node",
 		manifest("v1", "Service", "{}"):                               ": there is no object that creates pods",
 		manifest("v1", "Pod", "{}"):                                   ":1: Pod x/a has no containers",
+		manifest("apps/v1", "ReplicaSet", `{"template":{"spec":{"containers":[{"resources":{"requests":{"cpu":"-1"}}}]}}}`): ":1: Pod x/a requests less than 0 of cpu",
 	} {
 		_, err := ReadWorkloads([]string{write(t, t.TempDir(), "a.json", text)}, "x")
 		wantError(t, err, "a.json", want)
@@ -374,6 +376,10 @@ func TestReadTraceErrors(t *testing.T) {
 		{"no pods", "time,count\n0,0\n", ":2: count is not a number from 1 on"},
 		{"duration", "time,duration\n0,-1\n", ":2: duration is not a time"},
 		{"use", "time,use_cpu\n0,1m=x\n", ":2: use_cpu is not a quantity"},
+		{"too long", "time,duration\n0,87601h\n", ":2: duration is not a time"},
+		{"negative use", "time,use_cpu\n0,-5\n", ":2: use_cpu is not a quantity"},
+		{"name", "time,name,cpu\n0,Bad Name,1\n", ":2: Pod default/Bad Name has a name or namespace that is not valid"},
+		{"negative request", `{"time":"0","pod":{"spec":{"containers":[{"resources":{"requests":{"cpu":"-1"}}}]}}}`, ":1: Pod default/pod-1 requests less than 0 of cpu"},
 		{"labels", "time,labels\n0,x\n", ":2: labels is not valid"},
 		{"effect", "time,tolerations\n0,a:b\n", ":2: tolerations is not valid"},
 		{"change", "time,node,change\n0,n1,explode\n", ":2: the change of node n1 is unknown"},

@@ -204,14 +204,17 @@ func (t *traceReader) add(r row, pod *v1.Pod) error {
 	return nil
 }
 
+// longest limits times, so that the sum of some can be represented.
+const longest = 10 * 365 * 24 * time.Hour
+
 // duration parses a Go duration, or seconds.
 func (p place) duration(field, text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
 		d, err = time.ParseDuration(text + "s")
 	}
-	if err != nil || d < 0 {
-		return 0, p.fail(correct, "%s is not a time such as 1h30m, or seconds", field)
+	if err != nil || d < 0 || d > longest {
+		return 0, p.fail(correct, "%s is not a time such as 1h30m, or seconds, of at most 10 years", field)
 	}
 	return d, nil
 }
@@ -252,8 +255,10 @@ func (t *traceReader) workload(r row, pod *v1.Pod) (*Workload, error) {
 		share(pod, like)
 	}
 	t.like[size] = pod
-	w.Use, err = r.uses()
-	return w, err
+	if w.Use, err = r.uses(); err != nil {
+		return nil, err
+	}
+	return w, r.check(pod)
 }
 
 // uses returns the use of all resources from each time on: each column has one quantity, or 0s=100m;10m=2.
@@ -273,7 +278,7 @@ func (r row) uses() ([]Use, error) {
 				return nil, err
 			}
 			quantity, err := resource.ParseQuantity(pair[1])
-			if err != nil {
+			if err != nil || quantity.Sign() < 0 {
 				return nil, r.fail(correct, "%s is not a quantity, or 0s=100m;10m=2", column)
 			}
 			if byTime[after] == nil {

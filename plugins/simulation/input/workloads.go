@@ -32,6 +32,7 @@ func ReadWorkloads(paths []string, namespace string) ([]Workload, error) {
 					return d.fail("add a container", "%v has no containers", d.key)
 				}
 				workloads = append(workloads, *workload)
+				return d.check(workload.Pod)
 			}
 			return nil
 		})
