@@ -90,7 +90,7 @@ once() {
     sleep 0.2
   done
   wait "$timed" || fail "kube-scheduler-simulate $*: $(tail -n 3 "$name.err")" "read $bench/$name.err"
-  read -r seconds cpu < <(awk '{ print $1, $2 + $3 }' "$name.time")
+  read -r seconds cpu < <(awk '{ printf "%s %.1f\n", $1, $2 + $3 }' "$name.time")
   peak="$parent + $child, at once $sum MB"
 }
 

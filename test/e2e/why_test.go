@@ -40,6 +40,9 @@ kubectl wait --namespace shop --for condition=PodScheduled --timeout `+stepTimeo
 	if err := json.Unmarshal([]byte(o.run(t, "kubectl scheduling why web-0 --namespace shop --output json")), &record); err != nil || record.Kind != "Pod" || record.Result != "Unschedulable" || !record.Leader {
 		t.Errorf("got %+v (%v)", record, err)
 	}
+	// The bundle has the simulator, too.
+	o.run(t, "install -m 0755 kube-scheduler-simulate /usr/local/bin/\nkubectl scheduling snapshot --anonymize > snapshot.json")
+	expect(t, o.run(t, "kubectl scheduling simulate check --snapshot snapshot.json"), "get their real node again", "Snapshot: 101 nodes, ")
 	o.askAsOthers(t)
 	o.browse(t)
 	o.run(t, "kubectl delete namespace shop --wait=false\nkubectl delete --filename manifests/examples/records --filename connects.yaml")
