@@ -93,6 +93,9 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 
 // simulated returns the source of a simulation, in which the client's transport is one, or nil.
 func (pl *NodeLoad) simulated() source.Source {
+	if pl.handle == nil {
+		return nil
+	}
 	if kubeConfig := pl.handle.KubeConfig(); kubeConfig != nil {
 		if simulated, ok := kubeConfig.Transport.(source.Source); ok {
 			return simulated
