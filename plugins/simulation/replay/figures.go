@@ -4,6 +4,7 @@ package replay
 
 import (
 	"fmt"
+	"reflect"
 	"sort"
 	"strconv"
 	"strings"
@@ -19,28 +20,21 @@ func requestsOf(of *v1.Pod) v1.ResourceList {
 	return requests
 }
 
-func formatted(amount float64) string { return strconv.FormatFloat(amount, 'g', -1, 64) }
-
-func sortedPods(pods map[string]*pod) []string {
-	var keys []string
-	for key := range pods {
-		keys = append(keys, key)
-	}
-	return sorted(keys)
-}
-
-func sortedNodes(nodes map[string]*node) []string {
+// namesOf returns the keys of a map, sorted.
+func namesOf(of interface{}) []string {
 	var names []string
-	for name := range nodes {
-		names = append(names, name)
+	for _, key := range reflect.ValueOf(of).MapKeys() {
+		names = append(names, key.String())
 	}
 	return sorted(names)
 }
 
+func formatted(amount float64) string { return strconv.FormatFloat(amount, 'g', -1, 64) }
+
 // nodeStates returns the state of all nodes.
 func (s *Simulation) nodeStates() []result.Node {
 	states := []result.Node{}
-	for _, name := range sortedNodes(s.nodes) {
+	for _, name := range namesOf(s.nodes) {
 		n := s.nodes[name]
 		state := result.Node{Name: name, Zone: n.zone, Pods: len(n.pods), Allocated: map[string]float64{}}
 		for i, resource := range s.measure.resources {
@@ -86,18 +80,10 @@ func (s *Simulation) Outcome() result.Run {
 	for _, of := range s.preemptions {
 		run.Preemptions = append(run.Preemptions, result.Preemption{Seconds: round(of.at.Seconds()), Victim: of.victim, Preemptor: of.by, Node: of.node})
 	}
-	for _, note := range sorted(keysOf(s.notes)) {
+	for _, note := range namesOf(s.notes) {
 		run.Notes = append(run.Notes, fmt.Sprintf("%d %s", s.notes[note], note))
 	}
 	return run
-}
-
-func keysOf(counts map[string]int) []string {
-	var keys []string
-	for key := range counts {
-		keys = append(keys, key)
-	}
-	return keys
 }
 
 // titles are the titles, units and directions of figures that are means over time.
@@ -154,11 +140,7 @@ func (s *Simulation) figures() []result.Figure {
 	add("pods_created", "pods created", "pods", "", float64(len(s.all)))
 	add("pods_placed", "pods placed", "pods", result.Higher, float64(placed))
 	add("pods_pending", "pods pending at the end", "pods", result.Lower, pending())
-	var of []string
-	for label := range waits {
-		of = append(of, label)
-	}
-	for _, label := range sorted(of) {
+	for _, label := range namesOf(waits) {
 		sort.Float64s(waits[label])
 		about := strings.NewReplacer("{priority_class=", ", class ", "{gang=\"any\"}", ", pods of gangs", "}", "", `"`, "").Replace(label)
 		add("waiting_p50_seconds"+label, "waiting, p50"+about, "s", result.Lower, quantile(waits[label], 0.5))
@@ -189,7 +171,7 @@ func (s *Simulation) figures() []result.Figure {
 	}
 	if len(m.gangs) > 0 {
 		complete, sum, unfinished := []float64{}, int64(0), 0
-		for _, name := range gangNames(m.gangs) {
+		for _, name := range namesOf(m.gangs) {
 			g := m.gangs[name]
 			sum += g.held
 			if g.complete >= 0 {
@@ -209,14 +191,6 @@ func (s *Simulation) figures() []result.Figure {
 		add("gang_held_core_seconds", "CPU held by incomplete gangs", "core-seconds", result.Lower, float64(sum)/1000)
 	}
 	return figures
-}
-
-func gangNames(gangs map[string]*gang) []string {
-	var names []string
-	for name := range gangs {
-		names = append(names, name)
-	}
-	return sorted(names)
 }
 
 // quantile returns a quantile of sorted values by the nearest rank, or 0 without values.

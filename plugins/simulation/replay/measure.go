@@ -158,7 +158,7 @@ func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 	for _, w := range workloads {
 		count(w, w.Count)
 	}
-	for _, key := range sortedPods(s.pods) {
+	for _, key := range namesOf(s.pods) {
 		count(s.pods[key].workload, 1)
 	}
 	m.knowsUse = m.knowsUse || len(s.options.Cluster.NodeUse) > 0
@@ -181,7 +181,7 @@ func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 	for i := range m.shapes {
 		m.shapes[i].share /= sum
 	}
-	for _, name := range sortedNodes(s.nodes) {
+	for _, name := range namesOf(s.nodes) {
 		m.change(s.nodes[name], func() {})
 	}
 }

@@ -134,7 +134,7 @@ func (s *Simulation) ensurePodGroup(w *input.Workload) error {
 func (s *Simulation) create(w *input.Workload, name string, generation int) (*pod, error) {
 	s.pause()
 	made := w.Pod.DeepCopy()
-	made.Name, made.UID = name, types.UID(made.Namespace+"/"+name)
+	made.Name = name
 	for n := 2; s.pods[made.Namespace+"/"+made.Name] != nil; n++ {
 		made.Name = fmt.Sprintf("%s-again-%d", name, n)
 	}

@@ -209,7 +209,7 @@ func (s *Simulation) Shrink() (result.Shrink, error) {
 	if err := s.Settle(); err != nil {
 		return shrink, err
 	}
-	names := sortedNodes(s.nodes)
+	names := namesOf(s.nodes)
 	sort.SliceStable(names, func(i, j int) bool { return s.nodes[names[i]].allocated[0] < s.nodes[names[j]].allocated[0] })
 	waiting := pending()
 	for _, name := range names {
@@ -245,7 +245,7 @@ func (s *Simulation) retry() error {
 // waiting returns the pods without a node, sorted by name.
 func (s *Simulation) waiting() []result.Placement {
 	var placements []result.Placement
-	for _, key := range sortedPods(s.pods) {
+	for _, key := range namesOf(s.pods) {
 		if p := s.pods[key]; p.node == nil {
 			placements = append(placements, p.placement())
 		}
@@ -356,7 +356,7 @@ func (s *Simulation) Lose(names []string) (result.Lose, error) {
 // NodesOfZone returns the names of a zone's nodes.
 func (s *Simulation) NodesOfZone(zone string) []string {
 	var names []string
-	for _, name := range sortedNodes(s.nodes) {
+	for _, name := range namesOf(s.nodes) {
 		if s.nodes[name].zone == zone {
 			names = append(names, name)
 		}

@@ -123,7 +123,7 @@ func (w *world) advance(until time.Duration) {
 // show prints the pods at a time: their nodes, or the reasons why they wait, by number.
 func (w *world) show(label string) {
 	var lines []string
-	for _, key := range sortedPods(w.pods) {
+	for _, key := range namesOf(w.pods) {
 		p := w.pods[key]
 		where := "waits"
 		if p.node != nil {
@@ -394,7 +394,7 @@ func questions(w *world) error {
 		if err != nil {
 			panic(err)
 		}
-		return string(content) + fmt.Sprint(sortedPods(w.pods), len(w.all))
+		return string(content) + fmt.Sprint(namesOf(w.pods), len(w.all))
 	}
 	before := state()
 	fits, err := w.Fit([]input.Workload{*web("small", "1", 1), *web("large", "3", 1)}, 100)

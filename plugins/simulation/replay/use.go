@@ -44,7 +44,7 @@ func (m *measurements) measureUse(now time.Duration) {
 		m.used[i], m.usedShare[i], m.usedSquare[i] = 0, 0, 0
 	}
 	m.hot = 0
-	for _, name := range sortedNodes(m.simulation.nodes) {
+	for _, name := range namesOf(m.simulation.nodes) {
 		n := m.simulation.nodes[name]
 		for i := range n.used {
 			n.used[i] = n.base[i]
@@ -149,7 +149,7 @@ func (s *Simulation) answerLoad(queries []source.Query) source.Result {
 				window = parsed
 			}
 		}
-		for _, name := range sortedNodes(s.nodes) {
+		for _, name := range namesOf(s.nodes) {
 			n := s.nodes[name]
 			if n.down || len(n.history) == 0 || n.capacity[resource] == 0 {
 				continue
