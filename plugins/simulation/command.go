@@ -52,16 +52,7 @@ func ExitCode(err error) int {
 }
 
 // ErrorText returns the text of an error for a terminal, without control characters, which may come from the input.
-func ErrorText(err error) string { return escapeLines(err.Error()) }
-
-// escapeLines escapes lines.
-func escapeLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = report.Escape(lines[i])
-	}
-	return strings.Join(lines, "\n")
-}
+func ErrorText(err error) string { return report.EscapeLines(err.Error()) }
 
 // options are the flags.
 type options struct {
@@ -107,7 +98,7 @@ configurations. It needs no cluster, and contacts none.
 		CompletionOptions: cobra.CompletionOptions{DisableDefaultCmd: true},
 		PersistentPreRun: func(command *cobra.Command, _ []string) {
 			o.out, o.errOut = command.OutOrStdout(), command.ErrOrStderr()
-			// The processes of runs handle signals in vain: they do what this one tells them.
+			// The processes of runs ignore signals, and do what this one asks for.
 			o.context, _ = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 		},
 		RunE: func(*cobra.Command, []string) error { return o.compare() },
@@ -375,8 +366,8 @@ func (o *options) compare() error {
 	return nil
 }
 
-// writer returns the function that writes a comparison as --output says. It opens the file at once, so that a run does
-// not end in vain, and replaces it only with a complete report.
+// writer returns the function that writes a comparison as --output says. It opens the file first, so that an error
+// comes before the run, and replaces it only with a complete report.
 func (o *options) writer() (func(*result.Comparison) error, error) {
 	formats := map[string]func(io.Writer, *result.Comparison) error{
 		"": report.Text, "text": report.Text, "json": report.JSON, "csv": report.CSV, "html": report.HTML,

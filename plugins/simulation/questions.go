@@ -75,7 +75,7 @@ func (o *options) ask(asked question) error {
 		}
 		content, err := json.MarshalIndent(all, "", "  ")
 		if err == nil {
-			_, err = io.WriteString(o.out, escapeLines(string(content))+"\n")
+			_, err = io.WriteString(o.out, report.EscapeLines(string(content))+"\n")
 		}
 		return err
 	}

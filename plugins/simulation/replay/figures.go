@@ -180,7 +180,7 @@ func (s *Simulation) figures() []result.Figure {
 			}
 			unfinished++
 			for _, member := range g.bound {
-				sum += held(member, now-g.heldSince[member])
+				sum += held(member, now-member.bound)
 			}
 			complete = append(complete, (now - g.first).Seconds())
 		}

@@ -43,8 +43,10 @@ type measurements struct {
 	// Sums over the nodes by resource; share and square are sums of allocated shares and their squares.
 	capacity, allocated, stranded, share, square, nodes []float64
 	zones                                               map[string]*totals
-	empty                                               int
-	spent                                               float64 // price of the nodes with pods, for an hour
+	// zoned is whether there were several zones at the start: then their difference is a curve.
+	zoned bool
+	empty int
+	spent float64 // price of the nodes with pods, for an hour
 	// use has the same for use, as of the last measurement.
 	used, usedShare, usedSquare []float64
 	hot                         int
@@ -74,13 +76,12 @@ type shape struct {
 
 // gang is a group of pods that run together.
 type gang struct {
-	first     time.Duration
-	size      int // 0: all pods
-	created   int
-	bound     []*pod
-	complete  time.Duration // -1: not yet
-	held      int64         // thousandths of core-seconds: a sum of whole numbers has no order
-	heldSince map[*pod]time.Duration
+	first    time.Duration
+	size     int // 0: all pods
+	created  int
+	bound    []*pod
+	complete time.Duration // -1: not yet
+	held     int64         // thousandths of core-seconds: a sum of whole numbers has no order
 }
 
 // moment is when the nodes' state is reported.
@@ -162,6 +163,7 @@ func (s *Simulation) Expect(workloads []*input.Workload, at time.Duration) {
 		count(s.pods[key].workload, 1)
 	}
 	m.knowsUse = m.knowsUse || len(s.options.Cluster.NodeUse) > 0
+	m.zoned = len(m.zones) > 1
 	m.measureBase()
 	var keys []string
 	for key := range counts {
@@ -257,7 +259,7 @@ func (m *measurements) created(p *pod) {
 	if p.gang != "" {
 		g := m.gangs[p.gang]
 		if g == nil {
-			g = &gang{first: m.simulation.now(), size: p.workload.GangSize, complete: -1, heldSince: map[*pod]time.Duration{}}
+			g = &gang{first: m.simulation.now(), size: p.workload.GangSize, complete: -1}
 			m.gangs[p.gang] = g
 		}
 		g.created++
@@ -277,11 +279,10 @@ func (m *measurements) placed(p *pod) {
 	})
 	if g := m.gangs[p.gang]; p.gang != "" && g != nil && g.complete < 0 {
 		g.bound = append(g.bound, p)
-		g.heldSince[p] = m.simulation.now()
 		if size := g.size; len(g.bound) >= size && (size > 0 || len(g.bound) >= g.created) {
 			g.complete = m.simulation.now()
 			for _, member := range g.bound {
-				g.held += held(member, g.complete-g.heldSince[member])
+				g.held += held(member, g.complete-member.bound)
 			}
 		}
 	}
@@ -317,7 +318,7 @@ func (m *measurements) leaveGang(p *pod) {
 	}
 	for i, member := range g.bound {
 		if member == p {
-			g.held += held(p, m.simulation.now()-g.heldSince[p])
+			g.held += held(p, m.simulation.now()-p.bound)
 			g.bound = append(g.bound[:i:i], g.bound[i+1:]...)
 			return
 		}
@@ -410,7 +411,7 @@ func (m *measurements) current() []float64 {
 		add(labelled(allocation, name), percent(m.allocated[i], m.capacity[i]))
 		add(labelled(fragmentation, name), percent(m.stranded[i], m.capacity[i]))
 		add(labelled(spread, name), 100*deviation(m.nodes[i], m.share[i], m.square[i]))
-		if len(m.simulation.zoneNames()) > 1 {
+		if m.zoned {
 			least, most := math.Inf(1), math.Inf(-1)
 			for _, zone := range m.zones {
 				if zone.capacity[i] > 0 {
@@ -436,17 +437,6 @@ func (m *measurements) current() []float64 {
 		m.integrals = make([]float64, len(m.values))
 	}
 	return m.values
-}
-
-// zoneNames returns the zones of the nodes at the start.
-func (s *Simulation) zoneNames() map[string]bool {
-	if s.zones == nil {
-		s.zones = map[string]bool{}
-		for _, n := range s.options.Cluster.Nodes {
-			s.zones[zoneOf(n)] = true
-		}
-	}
-	return s.zones
 }
 
 // integrate adds the values up to now.

@@ -98,7 +98,6 @@ type Simulation struct {
 	api     *api
 	pods    map[string]*pod // by namespace/name
 	nodes   map[string]*node
-	zones   map[string]bool
 	budgets []*budget
 	permits chan struct{}
 	cycles  int64

@@ -54,7 +54,7 @@ func HTML(w io.Writer, c *result.Comparison) error {
 	}{c, all, table(all), explanation(all), charts(c.Runs, all), moved(all)}); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, escapeLines(text.String()))
+	_, err := io.WriteString(w, EscapeLines(text.String()))
 	return err
 }
 

@@ -132,7 +132,7 @@ func JSON(w io.Writer, c *result.Comparison) error {
 		*result.Comparison
 	}{table(configurations(c)), c}, "", "  ")
 	if err == nil {
-		_, err = io.WriteString(w, escapeLines(string(content))+"\n")
+		_, err = io.WriteString(w, EscapeLines(string(content))+"\n")
 	}
 	return err
 }
@@ -161,10 +161,10 @@ func CSV(w io.Writer, c *result.Comparison) error {
 
 // Escape replaces characters that a terminal would interpret or hide: control characters, and those that change the text
 // direction.
-func Escape(text string) string { return strings.ReplaceAll(escapeLines(text), "\n", "�") }
+func Escape(text string) string { return strings.ReplaceAll(EscapeLines(text), "\n", "�") }
 
-// escapeLines keeps the ends of lines.
-func escapeLines(text string) string {
+// EscapeLines escapes a text of several lines, and keeps their ends.
+func EscapeLines(text string) string {
 	return strings.Map(func(r rune) rune {
 		if strconv.IsGraphic(r) || r == '\n' {
 			return r
