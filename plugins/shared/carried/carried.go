@@ -20,10 +20,11 @@ import (
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 )
 
-// Plugin is a plugin of another project.
+// Plugin is a plugin of another project, or one of ours that needs CustomResourceDefinitions.
 type Plugin struct {
 	Name string
-	New  frameworkruntime.PluginFactory
+	// New is nil for a plugin of ours, which is in the registry already and calls Check itself.
+	New frameworkruntime.PluginFactory
 	// CRDs are needed to create the plugin: without them, New waits for ever.
 	CRDs []CRD
 }
@@ -36,7 +37,7 @@ type CRD struct {
 // plugins is written only by init functions.
 var plugins []Plugin
 
-// Register is called by the init function of generated code.
+// Register is called by init functions.
 func Register(plugin Plugin) {
 	plugins = append(plugins, plugin)
 }
@@ -45,6 +46,9 @@ func Register(plugin Plugin) {
 // registered.
 func AddTo(registry frameworkruntime.Registry) error {
 	for _, plugin := range plugins {
+		if plugin.New == nil {
+			continue
+		}
 		if err := registry.Register(plugin.Name, plugin.make); err != nil {
 			return err
 		}
@@ -52,25 +56,33 @@ func AddTo(registry frameworkruntime.Registry) error {
 	return nil
 }
 
-// make creates the plugin. It fails if the cluster lacks the plugin's CustomResourceDefinitions, or the scheduler may
-// not read them. It does not fail if the API server does not answer: then the plugin waits for it, as the scheduler
-// does.
+// make creates the plugin, unless Check fails.
 func (p Plugin) make(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
-	missing, err := p.missing(handle.KubeConfig())
+	if err := p.Check(handle.KubeConfig()); err != nil {
+		return nil, err
+	}
+	return p.New(args, handle)
+}
+
+// Check returns an error if the cluster lacks the plugin's CustomResourceDefinitions, or the scheduler may not read
+// their objects. It returns none if the API server does not answer: then the plugin waits for it, as the scheduler
+// does.
+func (p Plugin) Check(config *restclient.Config) error {
+	missing, err := p.missing(config)
 	if apierrors.IsForbidden(err) {
-		return nil, errors.New(forbidden(err))
+		return errors.New(forbidden(err))
 	}
 	if err != nil {
 		klog.InfoS("Failed to check the CustomResourceDefinitions of a plugin", "plugin", p.Name, "reason", err)
 	}
 	if len(missing) > 0 {
-		return nil, errors.New(text(missing))
+		return errors.New(text(missing))
 	}
-	return p.New(args, handle)
+	return nil
 }
 
 // Missing returns a line for each plugin among names whose CustomResourceDefinitions the cluster lacks, or may lack
-// because it does not answer, with the next command. It ignores names of plugins that are not from other projects.
+// because it does not answer, with the next command. It ignores names of plugins that are not registered here.
 func Missing(names map[string]bool, kubeConfig func() (*restclient.Config, error)) []string {
 	var lines []string
 	for _, plugin := range plugins {

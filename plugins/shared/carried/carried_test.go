@@ -105,6 +105,14 @@ func TestANameThatIsTaken(t *testing.T) {
 	}
 }
 
+func TestOursIsNotAdded(t *testing.T) {
+	register(t, Plugin{Name: "Gang", CRDs: []CRD{gang}})
+	registry := frameworkruntime.Registry{}
+	if err := AddTo(registry); err != nil || len(registry) > 0 {
+		t.Errorf("added %v, %v", registry, err)
+	}
+}
+
 func TestMissing(t *testing.T) {
 	register(t, Plugin{Name: "Gang", CRDs: []CRD{gang}}, Plugin{Name: "Other", CRDs: []CRD{gang}}, Plugin{Name: "Plain"})
 	names := map[string]bool{"Gang": true, "Plain": true, "NodeResourcesFit": true}

@@ -121,6 +121,9 @@ func (a *Attempt) Decision() Decision {
 		Rejections: a.rejectionRecords(), Scores: a.scores.records(),
 	}
 	a.trail.decide(&decision)
+	if a.told.Text != "" {
+		decision.Words = append(decision.Words, a.told)
+	}
 	return decision
 }
 

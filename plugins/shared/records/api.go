@@ -19,7 +19,8 @@ const (
 	QueuePath = "/scheduling/queue"
 	// WhatIfPath is the path of dry-run scheduling: GET with the parameter pod=NAMESPACE/NAME for a pending pod, POST
 	// with a manifest (JSON) as the body for another pod. With nodes=all, the answer has a verdict for each
-	// node.
+	// node. A pending pod of a gang stands for its whole gang. The manifest of a gang is a List of its Pods, before
+	// which its PodGroup may stand; a Pod with the annotation CopiesAnnotation stands for several.
 	WhatIfPath = "/scheduling/what-if"
 	// OpenAPIPath has the schema of all answers, in OpenAPI 2.
 	OpenAPIPath = "/scheduling/openapi"
@@ -231,6 +232,61 @@ type WhatIf struct {
 	// Verdicts cover all nodes: feasible nodes first, by descending score, then those that fewest plugins reject. Only
 	// with nodes=all.
 	Verdicts []NodeVerdict `json:"verdicts,omitempty"`
+	// Gang is set if the pod is of a gang that is decided as one. Then Result and Summary are the gang's, and Decision
+	// is that of its pod that fits nowhere.
+	Gang *GangWhatIf `json:"gang,omitempty"`
+}
+
+// GangWhatIf is the result of scheduling a gang now, or after preemption.
+type GangWhatIf struct {
+	// Name is NAMESPACE/NAME.
+	Name string `json:"name"`
+	// Result is Fits or Unschedulable. Profile is that of its pods.
+	Result  Result `json:"-"`
+	Profile string `json:"-"`
+	// Reason is why the gang cannot run whatever the nodes have, such as a missing PodGroup.
+	Reason string `json:"reason,omitempty"`
+	// Running is the number of its pods that have nodes, Needed the number of others that must get nodes now, and Found
+	// the most of them that do in one domain.
+	Running int `json:"running"`
+	Needed  int `json:"needed"`
+	Found   int `json:"found"`
+	// Domain is where Found is: KEY=VALUE, or empty for all nodes. Domains are others that were tried, the best first.
+	Domain  string       `json:"domain,omitempty"`
+	Domains []GangDomain `json:"domains,omitempty"`
+	// Pods are those that wait, with the nodes that they would get in Domain.
+	Pods []GangPod `json:"pods,omitempty"`
+	// Unfit is NAMESPACE/NAME of the pod that fits nowhere in Domain. Decision is how nodes reject it, and Lacks are
+	// sentences of the function Lacks.
+	Unfit    string   `json:"unfit,omitempty"`
+	Decision Decision `json:"-"`
+	Lacks    []string `json:"-"`
+	// Victims are the pods whose eviction makes room for the gang, by node.
+	Victims []GangVictims `json:"victims,omitempty"`
+	// WhyNot explains why nothing is evicted.
+	WhyNot string `json:"whyNot,omitempty"`
+}
+
+// GangDomain is a domain in which a gang was tried.
+type GangDomain struct {
+	// Domain is KEY=VALUE of a node label.
+	Domain string `json:"domain"`
+	// Found is the number of pods that get nodes there.
+	Found int `json:"found"`
+}
+
+// GangPod is a pod of a gang in a dry run.
+type GangPod struct {
+	Name string `json:"name"`
+	// Node is empty for a pod that does not fit, or was not tried.
+	Node string `json:"node,omitempty"`
+}
+
+// GangVictims are the pods of a node that preemption for a gang evicts.
+type GangVictims struct {
+	Node string `json:"node"`
+	// Pods are their names, as NAMESPACE/NAME.
+	Pods []string `json:"pods"`
 }
 
 // NodeVerdict is the result for a pod on one node.

@@ -39,6 +39,8 @@ type Attempt struct {
 	ended                        time.Time
 	bound, failed, unschedulable bool
 	message                      string
+	// told is from Tell.
+	told PluginWords
 }
 
 // rejection describes nodes that one plugin or one extender rejected for the same reasons.
@@ -341,7 +343,7 @@ func (a *Attempt) Rank(totals framework.NodeScoreList, chosen string) {
 
 // size estimates the memory of an attempt in bytes. It counts plugins' texts as if no other attempt shared them.
 func (a *Attempt) size() int64 {
-	size := 700 + a.trail.size() + len(a.message) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
+	size := 700 + a.trail.size() + len(a.message) + len(a.told.Text) + 40*len(a.scores.nodes) + 8*len(a.scores.values)
 	for i := range a.rejections {
 		size += 100 + 16*len(a.rejections[i].sample)
 		for _, reason := range a.rejections[i].reasons {

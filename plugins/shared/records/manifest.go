@@ -22,20 +22,28 @@ import (
 )
 
 const (
-	// bytesOfManifest limits the size of a manifest in bytes.
-	bytesOfManifest = 256 << 10
+	// bytesOfManifest limits the size of a manifest in bytes, bytesOfPod that of a pod.
+	bytesOfManifest, bytesOfPod = 1 << 20, 256 << 10
 	// timeOfManifest limits the time in which a manifest must arrive.
 	timeOfManifest = 5 * time.Second
-	// valuesOfManifest limits the objects and lists in a manifest, because each becomes larger than its text.
-	valuesOfManifest = 4096
-	// termsOfManifest limits the terms and constraints that are compared with all pods.
+	// valuesOfManifest limits the objects and lists in a manifest, and valuesOfPod those in a pod, because each becomes
+	// larger than its text.
+	valuesOfManifest, valuesOfPod = 4 * 4096, 4096
+	// termsOfManifest limits the terms and constraints of a pod that are compared with all pods.
 	termsOfManifest = 64
+	// podsOfManifest limits the pods of a gang. bytesOfGang and valuesOfGang limit what they have together, because the
+	// scheduler copies each pod.
+	podsOfManifest            = 1024
+	bytesOfGang, valuesOfGang = 8 << 20, 1 << 16
 )
 
-// podOf reads a request, and returns a function that finds or decodes its pod.
-func (r *Recorder) podOf(request *http.Request) (func() (*v1.Pod, error), error) {
+// podsOf reads a request, and returns a function that finds or decodes its pods.
+func (r *Recorder) podsOf(request *http.Request) (func() (GangRequest, error), error) {
 	if request.Method != http.MethodPost {
-		return func() (*v1.Pod, error) { return r.pending(request.URL.Query().Get("pod")) }, nil
+		return func() (GangRequest, error) {
+			pod, err := r.pending(request.URL.Query().Get("pod"))
+			return GangRequest{Pending: pod}, err
+		}, nil
 	}
 	if kind, _, _ := mime.ParseMediaType(request.Header.Get("Content-Type")); kind != "application/json" {
 		return nil, answers.Refuse(http.StatusUnsupportedMediaType, fmt.Sprintf("the manifest has the content type %q", short(kind)),
@@ -45,7 +53,7 @@ func (r *Recorder) podOf(request *http.Request) (func() (*v1.Pod, error), error)
 	if err != nil {
 		return nil, err
 	}
-	return func() (*v1.Pod, error) { return decode(content) }, nil
+	return func() (GangRequest, error) { return decode(content) }, nil
 }
 
 // readBody reads a manifest within timeOfManifest. The connection of a slow sender stays open until it leaves, like an
@@ -102,11 +110,27 @@ func (r *Recorder) pending(named string) (*v1.Pod, error) {
 	return found.DeepCopy(), nil
 }
 
-// decode returns the pod of a manifest.
-func decode(content []byte) (*v1.Pod, error) {
-	if values := bytes.Count(content, []byte("{")) + bytes.Count(content, []byte("[")); values > valuesOfManifest {
-		return nil, answers.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("the manifest has %d objects and lists", values),
-			fmt.Sprintf("send one with at most %d", valuesOfManifest))
+// checkSize returns an error for what is too large to be decoded.
+func checkSize(content []byte, what string, mostBytes, mostValues int) error {
+	if len(content) > mostBytes {
+		return answers.Refuse(http.StatusRequestEntityTooLarge, what+" is too large", fmt.Sprintf("send one of at most %d KiB", mostBytes>>10))
+	}
+	if values := valuesOf(content); values > mostValues {
+		return answers.Refuse(http.StatusRequestEntityTooLarge, fmt.Sprintf("%s has %d objects and lists", what, values),
+			fmt.Sprintf("send one with at most %d", mostValues))
+	}
+	return nil
+}
+
+// valuesOf returns the number of objects and lists in JSON, or more.
+func valuesOf(content []byte) int {
+	return bytes.Count(content, []byte("{")) + bytes.Count(content, []byte("["))
+}
+
+// decodePod returns the pod of a manifest.
+func decodePod(content []byte) (*v1.Pod, error) {
+	if err := checkSize(content, "a pod of the manifest", bytesOfPod, valuesOfPod); err != nil {
+		return nil, err
 	}
 	pod := &v1.Pod{}
 	decoder := json.NewDecoder(bytes.NewReader(content))
@@ -120,7 +144,7 @@ func decode(content []byte) (*v1.Pod, error) {
 		if err != nil {
 			message = "the manifest cannot be decoded: " + short(err.Error())
 		}
-		return nil, answers.Refuse(http.StatusBadRequest, message, "send one Pod of v1, as JSON")
+		return nil, answers.Refuse(http.StatusBadRequest, message, "send one Pod of v1, or a List of them, as JSON")
 	}
 	if pod.Spec.PriorityClassName != "" && pod.Spec.Priority == nil {
 		return nil, answers.Refuse(http.StatusBadRequest,

@@ -36,8 +36,8 @@ func TestOpenAPI(t *testing.T) {
 		}, PodRecord{}},
 		{QueuePath, "the pending pods", search, Queue{}},
 		{WhatIfPath, "dry-run scheduling", []object{
-			parameter("query", "pod", "NAMESPACE/NAME of a pending pod; not with POST, whose body is a manifest"),
-			parameter("query", "nodes", "all: with the verdicts of all nodes"),
+			parameter("query", "pod", "NAMESPACE/NAME of a pending pod; not with POST, whose body is the manifest of a Pod, or a List of the Pods of a gang"),
+			parameter("query", "nodes", "all: with the verdicts of all nodes, for one pod"),
 		}, WhatIf{}},
 	} {
 		operation := object{"summary": a.summary, "parameters": a.parameters, "responses": object{
@@ -96,6 +96,9 @@ func addFields(t reflect.Type, properties object, required *[]string, definition
 		tag := strings.Split(field.Tag.Get("json"), ",")
 		if field.Anonymous {
 			addFields(field.Type, properties, required, definitions)
+			continue
+		}
+		if tag[0] == "-" {
 			continue
 		}
 		properties[tag[0]] = schemaOf(field.Type, definitions)

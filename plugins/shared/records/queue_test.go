@@ -81,7 +81,7 @@ func TestWhatIfsTakeTurns(t *testing.T) {
 		time.Sleep(time.Millisecond) // work
 		return &WhatIf{}, time.Millisecond, nil
 	}
-	pod := func() (*v1.Pod, error) { return podNamed("pod"), nil }
+	pod := func() (GangRequest, error) { return GangRequest{Pending: podNamed("pod")}, nil }
 	ask := func() { _, err := r.find(context.Background(), pod, false); ended <- err }
 	for i := 0; i < whatIfsWaiting+1; i++ {
 		go ask()

@@ -59,6 +59,9 @@ type Sources struct {
 	// WhatIf dry-runs scheduling for a pod, and also returns how long scheduling was paused; nil if dry runs are not
 	// available. With all, the result has the verdicts of all nodes.
 	WhatIf func(ctx context.Context, pod *v1.Pod, all bool) (*WhatIf, time.Duration, error)
+	// WhatIfGang is WhatIf for a whole gang; nil if no profile decides gangs as one. It returns nil without an error if
+	// the pods are not of a gang, such as in a profile without a gangs.Source. Then WhatIf is asked for a single pod.
+	WhatIfGang func(ctx context.Context, request GangRequest) (*GangWhatIf, time.Duration, error)
 	// Explainers are the plugins of each profile that explain their decisions.
 	Explainers map[string][]Explainer
 	// Version is the scheduler's version, Configuration the short hash of its configuration.
@@ -137,7 +140,9 @@ func (r *Recorder) Begin(state *framework.CycleState, p *v1.Pod, profile string,
 	return a
 }
 
-// End keeps an attempt whose scheduling cycle ended with a node or an error. The attempt is immutable from then on.
+// End keeps an attempt whose scheduling cycle ended with a node or an error. The attempt is immutable from then on. It
+// replaces the last attempt if that has the same number and has not ended: an attempt for a gang may search several
+// times for a pod.
 func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible int, err error) {
 	if a == nil {
 		return
@@ -166,6 +171,10 @@ func (r *Recorder) End(a *Attempt, p *v1.Pod, node string, evaluated, feasible i
 	most := attemptsOfPod
 	if r.waiting.Len() > r.options.Pods {
 		most = 1
+	}
+	if last := len(kept.attempts) - 1; last >= 0 && kept.attempts[last].ended.IsZero() && kept.attempts[last].number == a.number {
+		r.bytes -= kept.attempts[last].bytes
+		kept.attempts = append([]*Attempt(nil), kept.attempts[:last]...)
 	}
 	for len(kept.attempts) >= most {
 		r.bytes -= kept.attempts[0].bytes
@@ -227,7 +236,7 @@ func (r *Recorder) makeRoom() {
 
 // Failed records why the last attempt of a pod did not bind it, in its scheduling cycle or later.
 func (r *Recorder) Failed(p *v1.Pod, err error) {
-	r.change(p, func(a *Attempt) {
+	r.change(p, false, func(a *Attempt) {
 		if !a.failed {
 			a.fail(err)
 		}
@@ -237,12 +246,18 @@ func (r *Recorder) Failed(p *v1.Pod, err error) {
 
 // Bound records that the last attempt of a pod has bound it.
 func (r *Recorder) Bound(p *v1.Pod) {
-	r.change(p, func(a *Attempt) { a.bound, a.ended = true, r.now() })
+	r.change(p, false, func(a *Attempt) { a.bound, a.ended = true, r.now() })
 }
 
-// change replaces the last attempt of a pod, if it has not ended, with a changed copy, because readers may have the
-// attempt.
-func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
+// Tell sets what a plugin says of the last attempt of a pod after its scheduling cycle. The text of a later call
+// replaces that of an earlier one.
+func (r *Recorder) Tell(p *v1.Pod, plugin, text string) {
+	r.change(p, true, func(a *Attempt) { a.told = PluginWords{plugin, short(text)} })
+}
+
+// change replaces the last attempt of a pod with a changed copy, because readers may have the attempt. It changes an
+// attempt that has ended only with ended.
+func (r *Recorder) change(p *v1.Pod, ended bool, change func(*Attempt)) {
 	if r == nil {
 		return
 	}
@@ -250,7 +265,7 @@ func (r *Recorder) change(p *v1.Pod, change func(*Attempt)) {
 	defer r.mutex.Unlock()
 	if element, found := r.pods[p.UID]; found {
 		attempts := element.Value.(*pod).attempts
-		if last := attempts[len(attempts)-1]; last.ended.IsZero() {
+		if last := attempts[len(attempts)-1]; ended || last.ended.IsZero() {
 			changed := *last
 			change(&changed)
 			changed.bytes = changed.size()

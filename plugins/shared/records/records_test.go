@@ -142,6 +142,52 @@ func TestStoryOfAPod(t *testing.T) {
 	}
 }
 
+func TestTell(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	p := podNamed("pod")
+	r.Tell(p, "Coscheduling", "No attempt is recorded.")
+	unschedulable(r, p, []int{100}, rejectedBy("Fit", "Insufficient cpu"))
+	before, _ := r.Get("default", "pod")
+	for _, text := range []string{"It needs 3 places, and found 1.", "It needs 3 places, and found 2."} {
+		r.Tell(p, "Coscheduling", text)
+		got, _ := r.Get("default", "pod")
+		if want := []PluginWords{{"Coscheduling", text}}; !reflect.DeepEqual(got.Attempts[0].Words, want) || got.Summary != before.Summary {
+			t.Errorf("%q: %+v", got.Summary, got.Attempts[0].Words)
+		}
+		equalBytes(t, r)
+	}
+	if len(before.Attempts[0].Words) != 0 {
+		t.Error("an answer has changed after it was given")
+	}
+}
+
+// An attempt for a gang searches for a pod in several domains.
+func TestRepeatedSearches(t *testing.T) {
+	r := newRecorder(DefaultOptions)
+	p := podNamed("pod")
+	for number := 1; number <= 2; number++ {
+		for _, node := range []string{"a", "b", "c"} {
+			r.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(p), Attempts: number}, "NodeAdd")
+			r.End(r.Begin(framework.NewCycleState(), p, "default-scheduler", 3), p, node, 3, 1, nil)
+		}
+		r.Failed(p, &framework.FitError{Pod: p})
+	}
+	got, _ := r.Get("default", "pod")
+	if len(got.Attempts) != 2 || got.Attempts[0].Attempt != 2 || got.Attempts[1].Attempt != 1 || got.Attempts[1].Node != "c" ||
+		got.Result != Unschedulable || got.Summary != "Node c fits the pod, but its gang does not fit as a whole." {
+		t.Errorf("%+v", got)
+	}
+	equalBytes(t, r)
+	draft := r.Draft()
+	unschedulable(draft, p, []int{1}, rejectedBy("Fit", "no"))
+	draft.End(draft.Begin(framework.NewCycleState(), podNamed("other"), "default-scheduler", 3), podNamed("other"), "c", 3, 1, nil)
+	for name, want := range map[string]Result{"pod": Unschedulable, "other": Binding} {
+		if got, found := draft.Get("default", name); !found || got.Result != want {
+			t.Errorf("a dry run of pod %s: %+v", name, got)
+		}
+	}
+}
+
 func TestSummaries(t *testing.T) {
 	for _, tt := range []struct {
 		name, want string
@@ -384,6 +430,7 @@ func TestOff(t *testing.T) {
 		r.End(a, p, "", 0, 0, nil)
 		r.Failed(p, nil)
 		r.Bound(p)
+		r.Tell(p, "x", "text")
 		handler := http.NotFoundHandler()
 		if got := r.Serve(handler, nil); reflect.ValueOf(got) != reflect.ValueOf(handler) {
 			t.Error("what keeps nothing serves")

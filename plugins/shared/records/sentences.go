@@ -21,6 +21,9 @@ func (r *Recorder) summary(p pod) PodSummary {
 	if summary.Result == Bound || summary.Result == Binding {
 		summary.Node = last.node
 	}
+	if r.Sources.Pods == nil {
+		return summary // of a Draft
+	}
 	seen, err := r.Sources.Pods.Pods(p.namespace).Get(p.name)
 	switch {
 	case err != nil || seen.UID != p.uid:
@@ -88,6 +91,9 @@ func (a *Attempt) summary() string {
 		}
 		return text
 	}
+	if a.node != "" {
+		return fmt.Sprintf("Node %s fits the pod, but its gang does not fit as a whole.", a.node)
+	}
 	return noneFits(a.nodes, a.evaluated, a.rejectionRecords())
 }
 
@@ -96,7 +102,7 @@ const reasonsOfSummary = 5
 
 // noneFits returns a sentence with the reasons why no node fits.
 func noneFits(nodes, evaluated int, rejections []RejectionRecord) string {
-	if nodes == 0 {
+	if nodes == 0 && len(rejections) == 0 {
 		return "The cluster has no nodes."
 	}
 	reasons := make([]string, 0, len(rejections))

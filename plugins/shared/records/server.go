@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/answers"
@@ -90,7 +89,7 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 			return
 		}
 		defer leave()
-		pod, err := s.readRequest(w, request, path)
+		pods, err := s.readRequest(w, request, path)
 		if err != nil {
 			refuse(w, request, err)
 			return
@@ -102,7 +101,7 @@ func (r *Recorder) Serve(others http.Handler, leads func() bool) http.Handler {
 		var once sync.Once
 		free := func() { once.Do(func() { <-s.sending }) }
 		defer free()
-		content, err := s.answer(request, path, pod)
+		content, err := s.answer(request, path, pods)
 		// A reader that is slower keeps only its user's place.
 		defer time.AfterFunc(timeOfReading, free).Stop()
 		answers.Send(w, request, content, err)
@@ -133,8 +132,8 @@ func take(places chan struct{}) bool {
 	}
 }
 
-// readRequest checks a request, and reads all of it. For a dry run, it returns a function that finds the pod.
-func (s *server) readRequest(w http.ResponseWriter, request *http.Request, path string) (func() (*v1.Pod, error), error) {
+// readRequest checks a request, and reads all of it. For a dry run, it returns a function that finds the pods.
+func (s *server) readRequest(w http.ResponseWriter, request *http.Request, path string) (func() (GangRequest, error), error) {
 	if path != WhatIfPath {
 		return nil, answers.CheckMethod(w, request, http.MethodGet, http.MethodHead)
 	}
@@ -148,14 +147,14 @@ func (s *server) readRequest(w http.ResponseWriter, request *http.Request, path 
 	if !s.leads() {
 		return nil, s.standby()
 	}
-	return s.podOf(request)
+	return s.podsOf(request)
 }
 
 // answer returns the answer to a request as JSON.
-func (s *server) answer(request *http.Request, path string, pod func() (*v1.Pod, error)) ([]byte, error) {
+func (s *server) answer(request *http.Request, path string, pods func() (GangRequest, error)) ([]byte, error) {
 	if path == WhatIfPath {
 		// Dry runs have their own limit.
-		found, err := s.find(request.Context(), pod, request.URL.Query().Get("nodes") == "all")
+		found, err := s.find(request.Context(), pods, request.URL.Query().Get("nodes") == "all")
 		if err != nil {
 			return nil, err
 		}

@@ -31,8 +31,8 @@ type whatIfs struct {
 	next           time.Time
 }
 
-// find waits for its turn and dry-runs scheduling for the pod that ask returns.
-func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bool) (*WhatIf, error) {
+// find waits for its turn and dry-runs scheduling for the pods that ask returns.
+func (r *Recorder) find(ctx context.Context, ask func() (GangRequest, error), all bool) (*WhatIf, error) {
 	if r.Sources.WhatIf == nil {
 		return nil, answers.Refuse(http.StatusNotImplemented, "this scheduler has no dry runs", "GET "+PodsPath)
 	}
@@ -69,12 +69,12 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 		}
 		r.whatIfs.next = time.Now().Add((whatIfShare - 1) * took)
 	}()
-	pod, err := ask()
+	request, err := ask()
 	if err != nil {
 		return nil, err
 	}
 	var answer *WhatIf
-	if answer, held, err = r.Sources.WhatIf(ctx, pod, all); err != nil {
+	if answer, held, err = r.whatIf(ctx, request, all); err != nil {
 		return nil, err
 	}
 	answer.Seconds = held.Seconds()
@@ -86,10 +86,11 @@ func (r *Recorder) find(ctx context.Context, ask func() (*v1.Pod, error), all bo
 	return answer, nil
 }
 
-// Draft returns a recorder for one attempt that is not kept.
+// Draft returns a recorder for the attempts of a dry run, which are not kept.
 func (r *Recorder) Draft() *Recorder {
 	return &Recorder{
-		Sources: Sources{Explainers: r.Sources.Explainers}, options: Options{Pods: 1, Bytes: 1 << 40}, now: r.now,
+		Sources: Sources{Explainers: r.Sources.Explainers, Permit: func(func(string, framework.WaitingPod)) {}},
+		options: Options{Pods: 1 << 20, Bytes: 1 << 40}, now: r.now,
 		plugins: make(map[string][]Plugin), pods: make(map[types.UID]*list.Element), waiting: list.New(), done: list.New(),
 	}
 }

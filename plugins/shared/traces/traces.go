@@ -23,8 +23,12 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 )
 
-// attemptSpan is the name of the span that has all others of an attempt as its children.
-const attemptSpan = "Attempt"
+// attemptSpan is the name of the span that has all others of an attempt as its children. gangSpan is the one of an
+// attempt for a gang, which has those of its pods.
+const attemptSpan, gangSpan = "Attempt", "Gang"
+
+// repeated is the result of an attempt for a pod of a gang after which the pod is searched for again.
+const repeated records.Result = "Repeated"
 
 // Attributes of spans, beside those that OpenTelemetry has for Kubernetes.
 const (
@@ -36,6 +40,8 @@ const (
 	statusKey    = attribute.Key("scheduler.status")
 	pluginKey    = attribute.Key("scheduler.plugin")
 	extenderKey  = attribute.Key("scheduler.extender")
+	gangKey      = attribute.Key("scheduler.gang")
+	gangPodsKey  = attribute.Key("scheduler.gang.pods")
 )
 
 // Tracer makes the spans. One goroutine schedules, and calls Next and Begin; all others may call the rest at any time.
@@ -67,16 +73,36 @@ func New(provider trace.TracerProvider, flush func(context.Context) error) *Trac
 
 // Next notes the pod that the queue has given.
 func (t *Tracer) Next(podInfo *framework.QueuedPodInfo) {
-	t.next, t.taken = podInfo, time.Now()
+	if t != nil {
+		t.next, t.taken = podInfo, time.Now()
+	}
 }
 
-// Begin begins the span of an attempt, if it is sampled. Plugins get the context that it returns.
+// Gang begins the span of an attempt for a gang of some pods. Spans that begin with the context that it returns are its
+// children. end ends it; the spans of its pods may end later.
+func (t *Tracer) Gang(ctx context.Context, name string, pods int) (child context.Context, end func(result string)) {
+	if t == nil {
+		return ctx, func(string) {}
+	}
+	ctx, span := t.tracer.Start(ctx, gangSpan)
+	span.SetAttributes(gangKey.String(name), gangPodsKey.Int(pods))
+	return ctx, func(result string) {
+		span.SetAttributes(resultKey.String(result))
+		span.End()
+	}
+}
+
+// Begin begins the span of an attempt, if it is sampled, and ends one of the pod that is still open. Plugins get the
+// context that it returns.
 func (t *Tracer) Begin(ctx context.Context, pod *v1.Pod, profile string) context.Context {
 	number, taken := 1, time.Now()
 	if next := t.next; next != nil && next.Pod != nil && next.Pod.UID == pod.UID {
 		number, taken = next.Attempts, t.taken
 	}
 	t.next = nil
+	if open := t.take(pod.UID); open != nil {
+		open.end(repeated)
+	}
 	ctx, span := t.tracer.Start(ctx, attemptSpan, trace.WithTimestamp(taken))
 	if !span.IsRecording() {
 		return ctx
@@ -105,6 +131,9 @@ func (t *Tracer) Searched(pod *v1.Pod, node string, evaluated, feasible int) {
 
 // Failed ends an attempt that has not bound its pod. unschedulable says that the search has found no node.
 func (t *Tracer) Failed(pod *v1.Pod, unschedulable bool) {
+	if t == nil {
+		return
+	}
 	a := t.take(pod.UID)
 	if a == nil {
 		return

@@ -293,6 +293,36 @@ func TestExtenderBinds(t *testing.T) {
 	}
 }
 
+func TestGang(t *testing.T) {
+	spans := &kept{}
+	tracer := New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans)), nil)
+	pod := st.MakePod().Name("p").UID("uid").Obj()
+	ctx, end := tracer.Gang(context.Background(), "shop/job", 3)
+	for attempt := 0; attempt < 2; attempt++ {
+		tracer.Next(&framework.QueuedPodInfo{PodInfo: framework.NewPodInfo(pod), Attempts: 2})
+		tracer.Begin(ctx, pod, "p")
+	}
+	end("unschedulable")
+	tracer.Failed(pod, true)
+	// The second attempt ends after its parent, like one that binds its pod.
+	want := []string{
+		"Gang>Attempt attempt=2 profile=p result=Repeated", ">Gang gang.pods=3 gang=shop/job result=unschedulable",
+		"Gang>Attempt attempt=2 profile=p result=Unschedulable",
+	}
+	if got := spans.tree(); !reflect.DeepEqual(got, want) || len(tracer.attempts) != 0 {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+
+	tracer = nil
+	tracer.Next(&framework.QueuedPodInfo{})
+	tracer.Failed(pod, true)
+	if child, end := tracer.Gang(ctx, "shop/job", 3); child != ctx {
+		t.Error("what traces nothing has changed the context")
+	} else {
+		end("placed")
+	}
+}
+
 func TestAttemptThatIsNotSampled(t *testing.T) {
 	spans := &kept{}
 	tracer := New(sdktrace.NewTracerProvider(sdktrace.WithSyncer(spans), sdktrace.WithSampler(sdktrace.NeverSample())), nil)
