@@ -129,9 +129,13 @@ modules_sum() { { printf '%s\n' "${MODULES:-}"; cat -- "$MODULES_FILE" "$ROOT"/b
 # read_series BUILD sets the array patches to the files of the series, in order, without those for vendored modules and
 # packages that modules.yaml or MODULES leaves out. BUILD is the path of kube-scheduler-build.
 read_series() {
-  local list
+  local list patch first
   list=$("$1" patches list "$PATCHES_DIR" "$MODULES_FILE") || exit 1
-  mapfile -t patches <<< "$list"
+  patches=()
+  while read -r patch; do
+    first=$(sed -n 's/^Left-Out-Before: v1\.23\.//p' "$patch")
+    ((${VERSION##*.} < ${first:-0})) || patches+=("$patch")
+  done <<< "$list"
 }
 
 # what_is_applied prints the sums of the modules, and of each patch that read_series found, in the order in which they

@@ -53,7 +53,7 @@ apply() {
   commit=$(git -C "$work/tree" rev-parse HEAD)
   "$build" source carry "$MODULES_FILE" "$work/tree" "$commit" refs/heads/modules || exit 1
   git -C "$work/tree" checkout -q modules
-  read_series "$build"
+  VERSION=$1 read_series "$build"
   for patch in "${patches[@]}"; do
     git -C "$work/tree" apply "$patch" ||
       fail "${patch##*/} does not apply to $1" "fix the patch (docs/patches.md), or narrow its Applies-To"

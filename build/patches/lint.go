@@ -25,6 +25,9 @@ const moduleTrailer = "Module"
 // dropTrailer is a condition that a program can check in upstream's tree: if it holds, the patch is no longer needed.
 const dropTrailer = "Drop-Check"
 
+// leftOutTrailer is the first release for which the patch is applied.
+const leftOutTrailer = "Left-Out-Before"
+
 // speedTrailers belong to a performance patch: the gain, and the proof that placements stay the same.
 var speedTrailers = []string{"Gain", "Oracle"}
 
@@ -65,11 +68,10 @@ func lint(patch Patch) []string {
 	if patch.Trailer(speedTrailers[0]) != "" || patch.Trailer(speedTrailers[1]) != "" {
 		required = slices.Concat(requiredTrailers, speedTrailers)
 	}
-	if patch.Trailer(moduleTrailer) != "" {
-		required = append(slices.Clip(required), moduleTrailer)
-	}
-	if patch.Trailer(dropTrailer) != "" {
-		required = append(slices.Clip(required), dropTrailer)
+	for _, optional := range []string{moduleTrailer, dropTrailer, leftOutTrailer} {
+		if patch.Trailer(optional) != "" {
+			required = append(slices.Clip(required), optional)
+		}
 	}
 	for _, key := range required {
 		count := 0
@@ -85,7 +87,7 @@ func lint(patch Patch) []string {
 	for _, trailer := range patch.Trailers {
 		if !slices.Contains(required, trailer.Key) {
 			report("the trailer %s: is unknown; known are %s", trailer.Key,
-				strings.Join(append(slices.Concat(requiredTrailers, speedTrailers), moduleTrailer, dropTrailer), ", "))
+				strings.Join(append(slices.Concat(requiredTrailers, speedTrailers), moduleTrailer, dropTrailer, leftOutTrailer), ", "))
 		}
 	}
 	if status := patch.Trailer("Upstream-Status"); !slices.ContainsFunc(statuses, func(s struct{ word, meaning string }) bool { return s.word == status }) {

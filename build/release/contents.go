@@ -160,7 +160,9 @@ func gather(options Options) ([]file, error) {
 		if err != nil {
 			return err
 		}
-		return take(filepath.ToSlash(below), source, 0o644, "git checkout -- manifests")
+		// All CRDs are in one directory, which the scheduler's error messages name.
+		name := strings.Replace(filepath.ToSlash(below), "manifests/crds/", "crds/", 1)
+		return take(name, source, 0o644, "git checkout -- manifests")
 	})
 	return files, err
 }

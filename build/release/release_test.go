@@ -300,6 +300,7 @@ func TestBundle(t *testing.T) {
 		"kube-scheduler.tar": options.Image, "scheduler-extender.tar": options.Extender, "kube-scheduler-swap": options.Swap, "kubectl-scheduling": options.Kubectl, "kube-scheduler-simulate": options.Simulate,
 		"upstream.version": options.UpstreamVersion, "modules.yaml": options.Modules, "patches/0000-modules.patch": options.ModulesPatch,
 		"crds/gangs.example.org.yaml":        filepath.Join(options.CRDs, "gangs.example.org.yaml"),
+		"crds/own.example.org.yaml":          filepath.Join(options.Project, "manifests/crds/own.example.org.yaml"),
 		"manifests/config/my-scheduler.yaml": filepath.Join(options.Project, "manifests/config/my-scheduler.yaml"),
 	} {
 		if contents[top+"/"+name] != readFile(t, source) {

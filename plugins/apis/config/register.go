@@ -15,6 +15,7 @@ func init() {
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(schedulerconfig.SchemeGroupVersion,
 		&ChaosArgs{},
+		&CoschedulingArgs{},
 		&DataLocalityArgs{},
 		&ExtensionPointLoggerArgs{},
 		&MyScorePluginArgs{},

@@ -135,6 +135,21 @@ type ChaosArgs struct {
 	RandomBindPercent        int32
 }
 
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// CoschedulingArgs are the arguments of the plugin Coscheduling.
+type CoschedulingArgs struct {
+	metav1.TypeMeta
+
+	PermitWaitingTimeSeconds      int64
+	DeniedPGExpirationTimeSeconds *int64
+	RequiredTopologyKey           string
+	PreferredTopologyKey          string
+	AttemptTimeout                metav1.Duration
+	Reservation                   metav1.Duration
+	GiveUpHalfGangsAfter          metav1.Duration
+}
+
 // NodeCostStrategy selects the cost by which a node is scored.
 type NodeCostStrategy string
 

@@ -353,8 +353,9 @@ func (s *Simulation) delete(of *v1.Pod, again bool) error {
 		return nil
 	}
 	if p.node != nil {
-		now := metav1.Now()
-		object.DeletionTimestamp = &now
+		// As the API server does, it is the end of the grace period.
+		ends := metav1.NewTime(time.Now().Add(grace(of)))
+		object.DeletionTimestamp = &ends
 		if err := s.store.put(object); err != nil {
 			return err
 		}

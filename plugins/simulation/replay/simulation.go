@@ -155,6 +155,7 @@ func New(ctx context.Context, options Options) (*Simulation, error) {
 		return nil, err
 	}
 	dynamicFactory.Start(ctx.Done())
+	factory.Start(ctx.Done()) // Informers of plugins; tables need no start.
 	pop := s.NextPod
 	s.NextPod = func() *framework.QueuedPodInfo {
 		<-s.permits

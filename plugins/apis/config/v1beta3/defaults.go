@@ -96,6 +96,22 @@ func SetDefaults_ChaosArgs(obj *ChaosArgs) {
 	}
 }
 
+// SetDefaults_CoschedulingArgs sets the defaults: an attempt blocks other pods for at most a second.
+func SetDefaults_CoschedulingArgs(obj *CoschedulingArgs) {
+	if obj.PermitWaitingTimeSeconds == nil {
+		obj.PermitWaitingTimeSeconds = pointer.Int64(60)
+	}
+	if obj.AttemptTimeout == nil {
+		obj.AttemptTimeout = &metav1.Duration{Duration: time.Second}
+	}
+	if obj.Reservation == nil {
+		obj.Reservation = &metav1.Duration{}
+	}
+	if obj.GiveUpHalfGangsAfter == nil {
+		obj.GiveUpHalfGangsAfter = &metav1.Duration{}
+	}
+}
+
 // SetDefaults_NodeCostArgs sets the defaults: the labels that Kubernetes itself documents. It has none for the capacity
 // type.
 func SetDefaults_NodeCostArgs(obj *NodeCostArgs) {

@@ -23,6 +23,9 @@ import (
 // defaults are the args of each kind when no field is given.
 var defaults = map[string]runtime.Object{
 	"ChaosArgs": &config.ChaosArgs{MaxConsecutiveRejections: 3},
+	"CoschedulingArgs": &config.CoschedulingArgs{
+		PermitWaitingTimeSeconds: 60, AttemptTimeout: metav1.Duration{Duration: time.Second},
+	},
 	"DataLocalityArgs": &config.DataLocalityArgs{
 		DatasetsAnnotation: "data-locality.scheduler/datasets", NodeAnnotation: "data-locality.scheduler/datasets",
 		Levels: []config.DataLocalityLevel{{TopologyKey: v1.LabelHostname, Percent: 100}, {TopologyKey: v1.LabelTopologyZone, Percent: 50}},

@@ -75,6 +75,11 @@ func TestEncodingKeepsArgs(t *testing.T) {
 			Namespaces: []string{"test"}, Seed: -1, DryRun: true, RejectPercent: 1, MaxConsecutiveRejections: 2, RandomScore: true,
 			MaxPermitDelay: metav1.Duration{Duration: time.Second}, RandomBindPercent: 3,
 		},
+		"CoschedulingArgs": &config.CoschedulingArgs{
+			PermitWaitingTimeSeconds: 1, DeniedPGExpirationTimeSeconds: pointer.Int64(2), RequiredTopologyKey: "zone", PreferredTopologyKey: "rack",
+			AttemptTimeout: metav1.Duration{Duration: 3 * time.Second}, Reservation: metav1.Duration{Duration: 4 * time.Second},
+			GiveUpHalfGangsAfter: metav1.Duration{Duration: 5 * time.Second},
+		},
 		"DataLocalityArgs": &config.DataLocalityArgs{
 			DatasetsAnnotation: "a", NodeAnnotation: "b", NodeLabelPrefix: "c-",
 			Servers:       []config.DataLocalityServer{{Namespaces: []string{"d"}, Selector: selector, DatasetLabel: "e"}},

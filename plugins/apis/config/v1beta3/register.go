@@ -24,6 +24,7 @@ func addKnownTypes(version schema.GroupVersion) func(*runtime.Scheme) error {
 	return func(scheme *runtime.Scheme) error {
 		scheme.AddKnownTypes(version,
 			&ChaosArgs{},
+			&CoschedulingArgs{},
 			&DataLocalityArgs{},
 			&ExtensionPointLoggerArgs{},
 			&MyScorePluginArgs{},

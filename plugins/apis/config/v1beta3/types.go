@@ -186,6 +186,33 @@ type ChaosArgs struct {
 
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
+// CoschedulingArgs are the arguments of the plugin Coscheduling.
+type CoschedulingArgs struct {
+	metav1.TypeMeta `json:",inline"`
+
+	// PermitWaitingTimeSeconds is not used, because no pod waits for its gang on a node. It is here for configurations
+	// of the plugin in sigs.k8s.io/scheduler-plugins. At least 0. Default: 60.
+	PermitWaitingTimeSeconds *int64 `json:"permitWaitingTimeSeconds,omitempty"`
+	// DeniedPGExpirationTimeSeconds is not used either. At least 0. Default: none.
+	DeniedPGExpirationTimeSeconds *int64 `json:"deniedPGExpirationTimeSeconds,omitempty"`
+	// RequiredTopologyKey is the key of a node label that has the same value on all nodes of a gang. The annotation
+	// coscheduling.scheduler/required-topology-key of a PodGroup overrides it. Default: none.
+	RequiredTopologyKey string `json:"requiredTopologyKey,omitempty"`
+	// PreferredTopologyKey is the key of a node label that has the same value on all nodes of a gang if possible. The
+	// annotation coscheduling.scheduler/preferred-topology-key of a PodGroup overrides it. Default: none.
+	PreferredTopologyKey string `json:"preferredTopologyKey,omitempty"`
+	// AttemptTimeout limits an attempt to place a gang, in which no other pod is scheduled: 1ms to 10s. Default: 1s.
+	AttemptTimeout *metav1.Duration `json:"attemptTimeout,omitempty"`
+	// Reservation is for how long a failed attempt keeps the nodes that it found from other pods with the same or a
+	// lower priority: 0s to 1h. 0s keeps none. Default: 0s.
+	Reservation *metav1.Duration `json:"reservation,omitempty"`
+	// GiveUpHalfGangsAfter is the time after which the pods of a gang are evicted if fewer than its minMember have
+	// nodes, while others wait: 0s to 24h. 0s never evicts. Default: 0s.
+	GiveUpHalfGangsAfter *metav1.Duration `json:"giveUpHalfGangsAfter,omitempty"`
+}
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
 // NodeCostArgs are the arguments of the plugin NodeCost. A node's price is taken from its annotation, its label or the
 // table, in this order. A node without a price is scored with the median of the prices above 0.
 type NodeCostArgs struct {

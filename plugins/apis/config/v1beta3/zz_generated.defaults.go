@@ -30,6 +30,7 @@ import (
 // All generated defaulters are covering - they call all nested defaulters.
 func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&ChaosArgs{}, func(obj interface{}) { SetObjectDefaults_ChaosArgs(obj.(*ChaosArgs)) })
+	scheme.AddTypeDefaultingFunc(&CoschedulingArgs{}, func(obj interface{}) { SetObjectDefaults_CoschedulingArgs(obj.(*CoschedulingArgs)) })
 	scheme.AddTypeDefaultingFunc(&DataLocalityArgs{}, func(obj interface{}) { SetObjectDefaults_DataLocalityArgs(obj.(*DataLocalityArgs)) })
 	scheme.AddTypeDefaultingFunc(&ExtensionPointLoggerArgs{}, func(obj interface{}) { SetObjectDefaults_ExtensionPointLoggerArgs(obj.(*ExtensionPointLoggerArgs)) })
 	scheme.AddTypeDefaultingFunc(&MyScorePluginArgs{}, func(obj interface{}) { SetObjectDefaults_MyScorePluginArgs(obj.(*MyScorePluginArgs)) })
@@ -45,6 +46,10 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 
 func SetObjectDefaults_ChaosArgs(in *ChaosArgs) {
 	SetDefaults_ChaosArgs(in)
+}
+
+func SetObjectDefaults_CoschedulingArgs(in *CoschedulingArgs) {
+	SetDefaults_CoschedulingArgs(in)
 }
 
 func SetObjectDefaults_DataLocalityArgs(in *DataLocalityArgs) {

@@ -34,6 +34,7 @@ const (
 func Functions() map[string]interface{} {
 	return map[string]interface{}{
 		"Chaos":                ValidateChaosArgs,
+		"Coscheduling":         ValidateCoschedulingArgs,
 		"DataLocality":         ValidateDataLocalityArgs,
 		"ExtensionPointLogger": ValidateExtensionPointLoggerArgs,
 		"MyScorePlugin":        ValidateMyScorePluginArgs,

@@ -262,6 +262,8 @@ func TestValidate(t *testing.T) {
 			args: &config.ChaosArgs{Namespaces: []string{"test"}, MaxConsecutiveRejections: 1, MaxPermitDelay: metav1.Duration{Duration: -1}},
 			want: []string{`args.maxPermitDelay: Invalid value: "-1ns"`},
 		},
+		// More of it is in coscheduling_test.go.
+		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: metav1.Duration{Duration: time.Millisecond}}},
 		{
 			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}},
 			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
