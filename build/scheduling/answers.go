@@ -109,6 +109,26 @@ type whatIf struct {
 	Seconds                                   float64
 	decision
 	Verdicts []verdict
+	Gang     *gang
+}
+
+type gang struct {
+	Domains []gangDomain
+	Pods    []gangPod
+	Unfit   string
+	Victims []gangVictims
+}
+
+type gangDomain struct {
+	Domain string
+	Found  int
+}
+
+type gangPod struct{ Name, Node string }
+
+type gangVictims struct {
+	Node string
+	Pods []string
 }
 
 type verdict struct {

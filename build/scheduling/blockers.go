@@ -40,9 +40,17 @@ func (o *options) blockers(ctx context.Context, asked request, answer *whatIf) {
 	if b.client, err = kubernetes.NewForConfig(config); err == nil {
 		b.dynamic, err = dynamic.NewForConfig(config)
 	}
+	named := asked.query.Get("pod")
+	if answer.Gang != nil {
+		// Only a pod of the cluster is looked up.
+		if named == "" {
+			return
+		}
+		named = cmp.Or(answer.Gang.Unfit, named)
+	}
 	if err == nil && asked.body != nil {
 		err = json.Unmarshal(asked.body, &b.pod)
-	} else if namespace, name, _ := strings.Cut(asked.query.Get("pod"), "/"); err == nil {
+	} else if namespace, name, _ := strings.Cut(named, "/"); err == nil {
 		var pod *corev1.Pod
 		if pod, err = b.client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{}); err == nil {
 			b.pod = *pod

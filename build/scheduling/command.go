@@ -4,7 +4,6 @@ package scheduling
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +15,9 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
-	"k8s.io/cli-runtime/pkg/resource"
 	"k8s.io/client-go/dynamic"
 
 	"kube-scheduler-fork/build/nextstep"
@@ -225,9 +221,10 @@ func (o *options) nodesCommand() *cobra.Command {
 func (o *options) whatIfCommand() *cobra.Command {
 	return o.dryRunCommand(&cobra.Command{
 		Use:   "what-if (POD | -f FILE)",
-		Short: "Dry-run scheduling for a pending pod or a manifest; nothing is bound or evicted",
+		Short: "Dry-run scheduling for a pending pod, a manifest, or the gang of either; nothing is bound or evicted",
 		Example: `  kubectl scheduling what-if web-0
-  kubectl scheduling what-if -f pod.yaml`,
+  kubectl scheduling what-if -f pod.yaml
+  kubectl scheduling what-if -f gang.yaml`,
 	}, url.Values{}, printer.whatIf)
 }
 
@@ -252,7 +249,7 @@ func (o *options) dryRunCommand(command *cobra.Command, parameters url.Values, p
 }
 
 func addFiles(command *cobra.Command, files *[]string) {
-	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod, or - for standard input")
+	command.Flags().StringSliceVarP(files, "filename", "f", nil, "the manifest of a pod or of a gang, or - for standard input")
 }
 
 // whatIf builds the request for a pending pod or for a manifest, with parameters.
@@ -267,56 +264,9 @@ func (o *options) whatIf(ctx context.Context, arguments, files []string, paramet
 		asked.query.Set("pod", namespace+"/"+name)
 		return asked, err
 	}
-	namespace, explicit, err := o.namespace()
-	if err != nil {
-		return asked, err
-	}
-	infos, err := resource.NewBuilder(o.flags).Unstructured().Local().
-		FilenameParam(false, &resource.FilenameOptions{Filenames: files}).Flatten().Do().Infos()
-	if err != nil {
-		return asked, nextstep.With(fmt.Errorf("the manifest of a pod: %w", err), "kubectl create --dry-run=client --filename %s", argument(files[0]))
-	}
-	if len(infos) != 1 || infos[0].Object.GetObjectKind().GroupVersionKind().Kind != "Pod" {
-		return asked, nextstep.With(fmt.Errorf("%s has %d objects; expected one Pod", files[0], len(infos)),
-			"put the pod into its own file; for a Deployment, copy spec.template, and add apiVersion: v1, kind: Pod and a name")
-	}
-	pod := infos[0].Object.(*unstructured.Unstructured)
-	if own := pod.GetNamespace(); explicit && own != "" && own != namespace {
-		return asked, nextstep.With(fmt.Errorf("%s has the namespace %s, but --namespace is %s", files[0], own, namespace), "leave --namespace out")
-	} else if own == "" {
-		pod.SetNamespace(namespace)
-	}
-	if err := o.admit(ctx, pod); err != nil {
-		return asked, nextstep.With(fmt.Errorf("the API server does not accept the pod: %w", err),
-			"correct it; kubectl --namespace %s create --dry-run=server --filename %s checks it", argument(pod.GetNamespace()), argument(files[0]))
-	}
-	asked.body, err = pod.MarshalJSON()
+	var err error
+	asked.body, err = o.manifest(ctx, files[0])
 	return asked, err
-}
-
-// admit makes a pod what the API server would make of it, by a dry run of its creation: that checks its namespace, its
-// service account and quotas, and sets its priority. A pod of a user who may not create pods stays as it is.
-func (o *options) admit(ctx context.Context, pod *unstructured.Unstructured) error {
-	client, err := o.pods(pod.GetNamespace())
-	if err != nil {
-		return err
-	}
-	// A pod with that name may exist.
-	like := pod.DeepCopy()
-	like.SetName("")
-	like.SetGenerateName(cmp.Or(pod.GetName(), pod.GetGenerateName()) + "-")
-	admitted, err := client.Create(ctx, like, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
-	switch {
-	case apierrors.IsForbidden(err) && strings.Contains(err.Error(), "cannot create resource"):
-		return nil
-	case err != nil:
-		return err
-	}
-	admitted.SetName(pod.GetName())
-	admitted.SetGenerateName(pod.GetGenerateName())
-	admitted.SetManagedFields(nil)
-	*pod = *admitted
-	return nil
 }
 
 func (o *options) queueCommand() *cobra.Command {

@@ -135,11 +135,12 @@ func (p printer) decision(d decision) {
 	}
 	p.table("Extenders", []string{"URL", "VERB", "TOOK", "NODES IN", "NODES OUT", "ERROR"}, extenders)
 	p.scores(d)
-	var words [][]string
-	for _, said := range d.Words {
-		words = append(words, []string{said.Plugin, said.Text})
+	for i, said := range d.Words {
+		if i == 0 {
+			p.line("\nFrom plugins:")
+		}
+		p.line("%s: %s", said.Plugin, said.Text)
 	}
-	p.table("From plugins", []string{"PLUGIN", "TEXT"}, words)
 }
 
 // scores prints the best nodes and the chosen one as columns, and plugins as rows, because there are many plugins.
@@ -203,9 +204,29 @@ func (p printer) result(answer whatIf) {
 func (p printer) whatIf(answer whatIf) {
 	p.result(answer)
 	p.decision(answer.decision)
+	if answer.Gang != nil {
+		p.gang(*answer.Gang)
+	}
 	if p.wide {
 		p.line("\nScheduling paused for %s for this answer.", lasted(answer.Seconds))
 	}
+}
+
+// gang prints where a gang was tried, the nodes of its pods, and the victims of preemption.
+func (p printer) gang(g gang) {
+	var domains, nodes, victims [][]string
+	for _, d := range g.Domains {
+		domains = append(domains, []string{d.Domain, strconv.Itoa(d.Found)})
+	}
+	p.table("Other domains", []string{"DOMAIN", "PLACES"}, domains)
+	for _, n := range g.Nodes() {
+		nodes = append(nodes, []string{n.Node, strconv.Itoa(len(n.Pods)), p.some(n.Pods)})
+	}
+	p.table("Pods of the gang", []string{"NODE", "PODS", "NAMES"}, nodes)
+	for _, v := range g.Victims {
+		victims = append(victims, []string{v.Node, strconv.Itoa(len(v.Pods)), p.some(v.Pods)})
+	}
+	p.table("To be evicted", []string{"NODE", "PODS", "NAMES"}, victims)
 }
 
 func (p printer) nodes(answer whatIf) {

@@ -22,7 +22,7 @@ const (
       {"reasons": ["node(s) had taint {only: \u001b[31m}, that the pod didn't tolerate"], "nodes": 1, "sample": ["cp1"]}],
     "extenders": [{"url": "http://e", "verb": "filter", "seconds": 0.5, "nodesIn": 6, "nodesOut": 5}],
     "preemption": {"candidates": 2, "sample": ["n1", "n2"], "node": "n1", "victims": ["a/b"], "victimCount": 3},
-    "words": [{"plugin": "Coscheduling", "text": "2 of 3 pods are there"}]
+    "words": [{"plugin": "Coscheduling", "text": "Gang shop/web needs places for 3 more pods, and found 2. Pod shop/web-2 fits on no node: 6 of 6 nodes have too little CPU."}]
   }, {"time": "2024-01-01T11:58:00Z", "attempt": 2, "queuedSeconds": 0.001, "result": "Unschedulable"}]}`
 	waitsText = `None of 6 nodes fits; 5: Insufficient cpu; 1: node(s) had taint {only: \u001b[31m}, that the pod didn't tolerate.
 
@@ -39,8 +39,7 @@ URL        VERB     TOOK    NODES IN   NODES OUT   ERROR
 http://e   filter   500ms   6          5           <none>
 
 From plugins:
-PLUGIN         TEXT
-Coscheduling   2 of 3 pods are there
+Coscheduling: Gang shop/web needs places for 3 more pods, and found 2. Pod shop/web-2 fits on no node: 6 of 6 nodes have too little CPU.
 
 Attempts:
 NUMBER   AGE   WAITED   WOKEN BY   RESULT
@@ -114,6 +113,14 @@ func TestTables(t *testing.T) {
 			"NAMESPACE   NAME   WHERE     WAITS   ATTEMPTS   WAITS FOR\na           b      Backoff   60m     3          A, B\n", false, printed(all)},
 		{"no room by evictions", `{"summary": "None fits.", "preemption": {"candidates": 0, "whyNot": "It may not evict."}}`,
 			"None fits.\n\nPreemption:\nNothing is evicted: It may not evict.\n", false, printed(printer.whatIf)},
+		{"a gang", `{"summary": "The gang a/b needs places for 4 pods, and found 2.", "rejections": [{"plugin": "A", "reasons": ["a"], "nodes": 3}], "evaluated": 3,
+			"gang": {"domains": [{"domain": "zone=a", "found": 1}, {"domain": "zone=b", "found": 2}], "unfit": "a/b-2", "pods": [
+				{"name": "b-0", "node": "n1"}, {"name": "b-1", "node": "n2"}, {"name": "b-2"}, {"name": "b-3", "node": "n1"}],
+				"victims": [{"node": "n3", "pods": ["a/x", "a/y"]}]}}`,
+			"The gang a/b needs places for 4 pods, and found 2.\n\nRejected:\nNODES   PLUGIN   REASONS   SUCH AS\n3       A        a         <none>\n" +
+				"\nOther domains:\nDOMAIN   PLACES\nzone=a   1\nzone=b   2\n" +
+				"\nPods of the gang:\nNODE     PODS   NAMES\nn1       2      b-0, b-3\nn2       1      b-1\n<none>   1      b-2\n" +
+				"\nTo be evicted:\nNODE   PODS   NAMES\nn3     2      a/x, a/y\n", false, printed(printer.whatIf)},
 		{"an empty queue", `{"items": []}`, "No pods are pending.\n", false, printed(all)},
 		{"the queue with all", `{"items": [{"namespace": "a", "name": "b", "where": "Backoff", "profile": "p", "priority": 7,
 			"first": "2024-01-01T11:00:00Z", "since": "2024-01-01T12:00:05Z", "until": "2024-01-01T12:00:04Z", "summary": "None fits."}]}`,

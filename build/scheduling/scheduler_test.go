@@ -318,14 +318,16 @@ func TestErrors(t *testing.T) {
 		refuse(w, http.StatusForbidden, `"reason": "Forbidden"`,
 			fmt.Sprintf(`forbidden: User "jane" cannot %s path "%s"`, strings.ToLower(request.Method), request.URL.Path))
 	}
-	pod := filepath.Join(t.TempDir(), "pod.yaml")
-	if err := os.WriteFile(pod, []byte("apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n"), 0o600); err != nil {
-		t.Fatal(err)
+	written := func(name, content string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
 	}
-	deployment := filepath.Join(t.TempDir(), "deployment.yaml")
-	if err := os.WriteFile(deployment, []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	const aPod, aGroup = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", "---\napiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: a}\n"
+	pod, two, groups := written("pod.yaml", aPod), written("two.yaml", aPod+"---\n"+aPod), written("groups.yaml", aPod+aGroup+aGroup)
+	service := written("service.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n")
 	why := []string{"why", "web-0"}
 	for _, tt := range []struct {
 		name      string
@@ -366,7 +368,9 @@ func TestErrors(t *testing.T) {
 		{"no pod", []string{"what-if"}, nil, "", []string{"expected one pod"}},
 		{"a pod and a file", []string{"nodes", "web-0", "-f", pod}, nil, "", []string{"expected one pod"}},
 		{"no file", []string{"what-if", "-f", pod + ".none"}, nil, "", []string{"the manifest of a pod", "does not exist"}},
-		{"not a pod", []string{"what-if", "-f", deployment}, nil, "", []string{"expected one Pod"}},
+		{"not a pod", []string{"what-if", "-f", service}, nil, "", []string{"has 0 PodGroups and 0 objects with pods; expected one Pod"}},
+		{"two pods of no gang", []string{"what-if", "-f", two}, nil, "", []string{"has 0 PodGroups and 2 objects with pods; expected one Pod, or those of one gang"}},
+		{"two gangs", []string{"what-if", "-f", groups}, nil, "", []string{"has 2 PodGroups and 1 object with pods; expected one Pod, or those of one gang"}},
 		{"a token that is not known", append(why, "--token", "other"), nil, "", []string{"the scheduler's lease kube-system/kube-scheduler: the server has asked for the client to provide credentials", "next: kubectl --namespace kube-system get lease kube-scheduler"}},
 		{"no kubeconfig's context", append(why, "--context", "none"), nil, "", []string{"context was not found for specified context: none"}},
 	} {
@@ -518,6 +522,56 @@ func TestWhatIf(t *testing.T) {
 	if _, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err == nil || len(asked) > 0 ||
 		!strings.Contains(err.Error(), `does not accept the pod: namespaces "own" not found; next: correct it; kubectl --namespace own create`) {
 		t.Errorf("a namespace that does not exist: got %v, and asked %q", err, asked)
+	}
+}
+
+func TestWhatIfOfGang(t *testing.T) {
+	c := newCluster(t)
+	var body string
+	c.schedule(t, "kube-scheduler-cp1", func(w http.ResponseWriter, request *http.Request) {
+		var list struct {
+			Kind              string
+			Items             []unstructured.Unstructured
+			metav1.ObjectMeta `json:"metadata"`
+		}
+		if err := json.NewDecoder(request.Body).Decode(&list); err != nil {
+			t.Error(err)
+		}
+		body = list.Kind + " " + list.Namespace + "/" + list.Name
+		for _, item := range list.Items {
+			priority, _, _ := unstructured.NestedInt64(item.Object, "spec", "priority")
+			body += fmt.Sprintf("; %s %s/%s, priority %d, copies %q", item.GetKind(), item.GetNamespace(), item.GetName(), priority, item.GetAnnotations()[copiesAnnotation])
+		}
+		fmt.Fprint(w, `{"leader": true, "summary": "The gang shop/job fits."}`)
+	})
+	creations := 0
+	c.create = func(created *unstructured.Unstructured) error {
+		creations++
+		return unstructured.SetNestedField(created.Object, int64(7), "spec", "priority")
+	}
+	const (
+		group    = "apiVersion: scheduling.sigs.k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: job}\nspec: {minMember: 2}\n---\n"
+		service  = "apiVersion: v1\nkind: Service\nmetadata: {name: s}\n---\n"
+		labels   = "labels: {pod-group.scheduling.sigs.k8s.io: job}"
+		pod      = "apiVersion: v1\nkind: Pod\nmetadata: {name: %s, " + labels + "}\nspec: {containers: [{name: a, image: b}]}\n---\n"
+		workload = "apiVersion: apps/v1\nkind: %s\nmetadata: {name: w}\nspec: {%s, template: {metadata: {" + labels + "}, spec: {containers: [{name: a, image: b}]}}}\n---\n"
+	)
+	for manifest, want := range map[string]string{
+		service + fmt.Sprintf(pod, "a") + fmt.Sprintf(pod, "b") + group: `List /; PodGroup shop/job, priority 0, copies ""; Pod shop/a, priority 7, copies ""; Pod shop/b, priority 7, copies ""`,
+		fmt.Sprintf(pod, "a"): `Pod shop/a`,
+		group + fmt.Sprintf(workload, "Job", "parallelism: 512"):                                     `List /; PodGroup shop/job, priority 0, copies ""; Pod shop/w, priority 7, copies "512"`,
+		fmt.Sprintf(workload, "Job", "parallelism: 4, completions: 3"):                               `List /; Pod shop/w, priority 7, copies "3"`,
+		fmt.Sprintf(workload, "StatefulSet", "replicas: 3") + fmt.Sprintf(pod, "b"):                  `List /; Pod shop/w, priority 7, copies "3"; Pod shop/b, priority 7, copies ""`,
+		strings.ReplaceAll(fmt.Sprintf(workload, "Deployment", "replicas: 3"), labels, "labels: {}"): `Pod shop/w`,
+	} {
+		file := filepath.Join(t.TempDir(), "gang.yaml")
+		if err := os.WriteFile(file, []byte(manifest), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		creations = 0
+		if out, _, err := c.kubectl(t, t.Context(), "what-if", "-f", file); err != nil || body != want || out != "The gang shop/job fits.\n" || creations != strings.Count(want, "Pod ") {
+			t.Errorf("asked %q after %d dry runs, printed %q (%v); want %q", body, creations, out, err, want)
+		}
 	}
 }
 

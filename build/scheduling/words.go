@@ -98,6 +98,20 @@ func (d decision) Tie() string {
 	return fmt.Sprintf("%d nodes have the highest total, and one of them is chosen at random.", d.Ties)
 }
 
+// Nodes returns the pods of a gang by node, in the order of the pods; those without a node have "".
+func (g gang) Nodes() (nodes []gangVictims) {
+	index := map[string]int{}
+	for _, pod := range g.Pods {
+		at, known := index[pod.Node]
+		if !known {
+			at, index[pod.Node] = len(nodes), len(nodes)
+			nodes = append(nodes, gangVictims{Node: pod.Node})
+		}
+		nodes[at].Pods = append(nodes[at].Pods, pod.Name)
+	}
+	return nodes
+}
+
 // sentences describes the result of preemption. names shortens lists of names.
 func (p preemption) sentences(names func([]string) string) string {
 	var sentences []string
