@@ -22,5 +22,8 @@ trap 'rm -rf "$work"' EXIT
 use_tree "$work/plugins" "$ROOT/test/inprocess" "$TREE"
 # Without the tests of NodeLoad that observe a plugin they create themselves: the tree has its own plugin.
 test_with "$work/plugins" "$ROOT/test/inprocess" -count=1 -skip='^TestNodeLoad' ./plugins
+# In virtual time, which a channel of the pristine client-go would stop.
+GOWORK=off go mod edit -replace "k8s.io/client-go=$TREE/staging/src/k8s.io/client-go" "$work/plugins.mod"
+test_with "$work/plugins" "$ROOT/test/inprocess" -count=1 -v ./gangs
 # Upstream's tests must leave the tree as the patches made it.
 refuse_edits

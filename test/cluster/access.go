@@ -87,12 +87,15 @@ func (c *Cluster) AwaitAllowed(t testing.TB, question authorizationv1.SubjectAcc
 }
 
 // Get returns a page of a scheduler, as an administrator.
-func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) {
+func (c *Cluster) Get(ctx context.Context, url string) ([]byte, error) { return c.Post(ctx, url, nil) }
+
+// Post returns the answer of a scheduler to a manifest in JSON, as an administrator; without a manifest, its page.
+func (c *Cluster) Post(ctx context.Context, url string, manifest io.Reader) ([]byte, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", c.Kubeconfig())
 	if err != nil {
 		return nil, err
 	}
-	code, content, err := get(ctx, config, url)
+	code, content, err := request(ctx, config, url, manifest)
 	if err == nil && code != http.StatusOK {
 		err = fmt.Errorf("%s: %s: %s", url, http.StatusText(code), content)
 	}
@@ -107,19 +110,24 @@ func (c *Cluster) GetAs(ctx context.Context, url, token string) (int, []byte, er
 	}
 	config := rest.AnonymousClientConfig(admin)
 	config.BearerToken = token
-	return get(ctx, config, url)
+	return request(ctx, config, url, nil)
 }
 
-func get(ctx context.Context, config *rest.Config, url string) (int, []byte, error) {
+func request(ctx context.Context, config *rest.Config, url string, manifest io.Reader) (int, []byte, error) {
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return 0, nil, err
 	}
 	client.Timeout = time.Minute // a waiting test retries
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	method := http.MethodGet
+	if manifest != nil {
+		method = http.MethodPost
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url, manifest)
 	if err != nil {
 		return 0, nil, err
 	}
+	request.Header.Set("Content-Type", "application/json")
 	response, err := client.Do(request)
 	if err != nil {
 		return 0, nil, err

@@ -3,14 +3,15 @@
 package cluster
 
 import (
+	"os"
 	"path/filepath"
 	"testing"
 
 	"kube-scheduler-fork/build/source"
 )
 
-// CRDs writes the CustomResourceDefinitions that plugins of other projects need to a directory, and returns its path.
-// They are those of the modules in the project's modules.yaml; root is the project's directory.
+// CRDs writes the CustomResourceDefinitions that plugins need to a directory, as in a release bundle, and returns its
+// path. They are those of manifests/crds and of the modules in modules.yaml; root is the project's directory.
 func CRDs(t testing.TB, root string) string {
 	t.Helper()
 	modules, err := source.ReadModules(filepath.Join(root, "modules.yaml"))
@@ -19,6 +20,9 @@ func CRDs(t testing.TB, root string) string {
 	}
 	folder := t.TempDir()
 	if err := source.WriteCRDs(t.Context(), modules, folder); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.CopyFS(folder, os.DirFS(filepath.Join(root, "manifests/crds"))); err != nil {
 		t.Fatal(err)
 	}
 	return folder

@@ -23,6 +23,7 @@ import (
 	"math/rand"
 	"reflect"
 	"sort"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -35,6 +36,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes/fake"
+	restclient "k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
@@ -61,6 +63,8 @@ type Options struct {
 	// Plugins are additional plugins for the configuration, besides those compiled into the scheduler. In a patched
 	// tree this project's own plugins are compiled in, and used from there.
 	Plugins frameworkruntime.Registry
+	// KubeConfig is for plugins that make clients.
+	KubeConfig *restclient.Config
 	// Nodes are the cluster's nodes, in the order in which the scheduler receives them.
 	Nodes []*v1.Node
 	// Objects are in the cluster from the start, in any order: neither pods nor nodes.
@@ -209,7 +213,8 @@ func New(tb testing.TB, options Options) *Scheduler {
 		scheduler.WithParallelism(parallelism(options)),
 		scheduler.WithPodInitialBackoffSeconds(backoff(options)),
 		scheduler.WithPodMaxBackoffSeconds(backoff(options)),
-		scheduler.WithFrameworkOutOfTreeRegistry(registry(tb, options.Plugins)))
+		scheduler.WithFrameworkOutOfTreeRegistry(registry(tb, options.Plugins)),
+		scheduler.WithKubeConfig(options.KubeConfig))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -225,8 +230,8 @@ func New(tb testing.TB, options Options) *Scheduler {
 	return s
 }
 
-// awaitSync waits until the informers have listed their objects, and returns the number of informers. It polls more
-// often than the factory, which polls ten times per second.
+// awaitSync waits until the informers have listed their objects, and returns the number of those that use the fake
+// client. It polls more often than the factory, which polls ten times per second.
 func awaitSync(tb testing.TB, factory informers.SharedInformerFactory) int {
 	now := make(chan struct{})
 	close(now)
@@ -240,7 +245,14 @@ func awaitSync(tb testing.TB, factory informers.SharedInformerFactory) int {
 		}
 		return true
 	})
-	return len(synced)
+	n := 0
+	for object := range synced {
+		// Informers of plugins have their own clients.
+		if strings.HasPrefix(object.Elem().PkgPath(), "k8s.io/api/") {
+			n++
+		}
+	}
+	return n
 }
 
 func parallelism(options Options) int32 {

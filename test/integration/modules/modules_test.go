@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
-// Package modules runs the plugins of other projects that are in the image, on a local control plane with the
-// CustomResourceDefinitions of their modules. It needs programs that were built before, so it has its own make target.
+// Package modules runs Coscheduling and the plugins of other projects that are in the image, on a local control plane
+// with their CustomResourceDefinitions. It needs programs that were built before, so it has its own make target.
 package modules
 
 import (

@@ -8,30 +8,13 @@ import (
 	"net/http/httptest"
 	"strings"
 
-	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	restclient "k8s.io/client-go/rest"
-	"k8s.io/kubernetes/pkg/scheduler/framework"
-	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
-	"sigs.k8s.io/scheduler-plugins/pkg/capacityscheduling"
-	"sigs.k8s.io/scheduler-plugins/pkg/coscheduling"
 )
 
 // The pods of BenchmarkDecision are in no gang, and have a quota.
 func init() {
-	server := httptest.NewServer(http.HandlerFunc(serveQuota))
-	carried := frameworkruntime.Registry{}
-	for name, factory := range map[string]frameworkruntime.PluginFactory{
-		coscheduling.Name: coscheduling.New, capacityscheduling.Name: capacityscheduling.New,
-	} {
-		carried[name] = func(args apiruntime.Object, handle framework.Handle) (framework.Plugin, error) {
-			return factory(args, apiHandle{handle, &restclient.Config{Host: server.URL}})
-		}
-	}
-	thirdParty = append(thirdParty, struct {
-		name     string
-		registry frameworkruntime.Registry
-		config   string
-	}{"GangsAndQuotas", carried, `
+	kubeConfig = &restclient.Config{Host: httptest.NewServer(http.HandlerFunc(serveQuota)).URL}
+	thirdParty = append(thirdParty, struct{ name, config string }{"GangsAndQuotas", `
 apiVersion: kubescheduler.config.k8s.io/v1beta3
 kind: KubeSchedulerConfiguration
 profiles:
@@ -46,24 +29,18 @@ profiles:
 `})
 }
 
-// apiHandle is a Handle with an API server.
-type apiHandle struct {
-	framework.Handle
-	config *restclient.Config
-}
-
-func (h apiHandle) KubeConfig() *restclient.Config { return h.config }
-
 // serveQuota serves a single ElasticQuota that never changes.
 func serveQuota(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	switch {
 	case request.URL.Query().Get("watch") != "":
 		<-request.Context().Done()
+	case strings.HasSuffix(request.URL.Path, "/v1alpha1"):
+		io.WriteString(w, `{"groupVersion":"scheduling.sigs.k8s.io/v1alpha1","resources":[{"name":"elasticquotas"},{"name":"podgroups"}]}`)
 	case strings.HasSuffix(request.URL.Path, "/elasticquotas"):
 		io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[
 			{"metadata":{"namespace":"default","name":"quota"},"spec":{"min":{"cpu":"1M","memory":"1Pi"},"max":{"cpu":"1M","memory":"1Pi"}}}]}`)
 	default:
-		io.WriteString(w, `{"metadata":{"resourceVersion":"1"},"items":[]}`)
+		io.WriteString(w, `{"kind":"PodGroupList","apiVersion":"scheduling.sigs.k8s.io/v1alpha1","metadata":{"resourceVersion":"1"},"items":[]}`)
 	}
 }
