@@ -236,6 +236,10 @@ bench-schedulers: binary ## Measure the throughput of one, two and three schedul
 bench-queue: binary ## Measure how long a pod that fits waits among 5,000 that do not, stock and ours (ROUNDS=)
 	@bash scripts/bench-schedulers.sh Queue
 
+.PHONY: bench-gangs
+bench-gangs: binary simulate ## Measure gangs, here and at an earlier commit (BEFORE= LIMIT= SEED= ONLY=)
+	@bash scripts/bench-gangs.sh
+
 .PHONY: bench-simulate
 bench-simulate: simulate ## Measure the simulator: pods per second, memory, questions (TRACES= ONLY=)
 	@bash scripts/bench-simulate.sh

@@ -9,7 +9,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/environment.sh"
 
 [[ -n ${MODULE:-} && -n ${PLUGINS:-} ]] ||
-  fail "MODULE or PLUGINS is not given" "make add-module MODULE=sigs.k8s.io/scheduler-plugins@v0.23.10 PLUGINS=Coscheduling,CapacityScheduling"
+  fail "MODULE or PLUGINS is not given" "make add-module MODULE=sigs.k8s.io/scheduler-plugins@v0.23.10 PLUGINS=CapacityScheduling,PreemptionToleration"
 [[ $MODULE == *@?* ]] ||
   fail "MODULE=$MODULE has no version" "go list -m -versions ${MODULE%@}; make add-module MODULE=${MODULE%@}@v1.2.3 PLUGINS=$PLUGINS"
 [[ -z ${MODULES:-} ]] || fail "MODULES=$MODULES leaves out plugins of other projects" "run the same command without MODULES"

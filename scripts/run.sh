@@ -37,12 +37,12 @@ if grep -q NodeLoad "$config" && grep -Eq 'http://(127\.|localhost|\[::1\])' "$c
 printf '%s\n' "${servers[@]}" |
   xargs -P 2 -n 1 bash -c 'source "$1/scripts/environment.sh" && use_pinned_go && build_server "$2"' run.sh "$ROOT" || exit 1
 run=$(build_tool kube-scheduler-run)
-# CRDs and RBAC that plugins of other projects need.
+# CRDs and RBAC that plugins need.
 crds=$OUTPUT/crds
 rm -rf "$crds"
 mkdir -p "$crds"
 "$(build_tool kube-scheduler-build)" source crds "$MODULES_FILE" "$crds"
-more=(--objects "$crds" --objects "$ROOT/manifests/rbac")
+more=(--objects "$crds" --objects "$ROOT/manifests/crds" --objects "$ROOT/manifests/rbac")
 for manifest in ${MANIFEST:-}; do more+=(--manifest "$manifest"); done
 [[ -z ${LOG:-} ]] || more+=(--show-log "$LOG")
 [[ ${KEEP:-} != yes ]] || more+=(--keep)
