@@ -79,10 +79,13 @@ func (a *Attempt) Run(ctx context.Context, cluster Cluster) *Decision {
 	a.measure()
 	domains := a.domains()
 	d := &Decision{Result: Unschedulable, Evicting: a.Evicting, Domains: len(domains)}
-	for _, preempt := range []bool{false, true} {
-		if preempt && a.Evicting {
-			break
-		}
+	passes := []bool{false, true}
+	if a.Evicting {
+		passes = passes[:1]
+	} else if !a.mixed && len(domains) == 1 {
+		passes = passes[1:] // Where a pod fits, none is evicted for it, so the first pass would find the same.
+	}
+	for _, preempt := range passes {
 		if d.Resources = !a.hasResources(); d.Resources && !preempt {
 			continue
 		}
@@ -111,7 +114,7 @@ func (a *Attempt) Run(ctx context.Context, cluster Cluster) *Decision {
 				d.Err = try.Err
 				return d
 			}
-			if !preempt {
+			if preempt == passes[0] {
 				d.Tries = append(d.Tries, try)
 			}
 		}
