@@ -26,7 +26,7 @@ func (pl *Coscheduling) PreFilterExtensions() framework.PreFilterExtensions {
 // Filter rejects the nodes outside the domain of the gang.
 func (pl *Coscheduling) Filter(_ context.Context, state *framework.CycleState, pod *v1.Pod, nodeInfo *framework.NodeInfo) *framework.Status {
 	if cycle := domainOf(state, pod); cycle != nil && !cycle.Domain.Has(nodeInfo.Node()) {
-		return framework.NewStatus(framework.UnschedulableAndUnresolvable, outside)
+		return framework.NewStatus(framework.UnschedulableAndUnresolvable, gangs.Outside)
 	}
 	return nil
 }
@@ -38,7 +38,7 @@ func (pl *Coscheduling) PrepareFilter(state *framework.CycleState, pod *v1.Pod) 
 		return nil
 	}
 	// All nodes share this status, which is never changed.
-	rejected := framework.NewStatus(framework.UnschedulableAndUnresolvable, outside)
+	rejected := framework.NewStatus(framework.UnschedulableAndUnresolvable, gangs.Outside)
 	rejected.SetFailedPlugin(Name)
 	return func(nodeInfo *framework.NodeInfo) *framework.Status {
 		if cycle.Domain.Has(nodeInfo.Node()) {

@@ -242,7 +242,7 @@ func TestFilters(t *testing.T) {
 				status := w.Filter(context.TODO(), state, pod, info)
 				if status.IsSuccess() {
 					passed++
-				} else if status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != outside {
+				} else if status.Code() != framework.UnschedulableAndUnresolvable || status.Message() != gangs.Outside {
 					t.Errorf("%s: %v", node.Name, status)
 				}
 				if prepared == nil {

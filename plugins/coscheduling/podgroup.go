@@ -101,7 +101,6 @@ const (
 	badTopologyKey = "the pod's PodGroup has an annotation with a topology key that is not a label key"
 	ofOthers       = "pod(s) of the gang are too few: those with another schedulerName only count when they are bound"
 	unpatched      = "Coscheduling only works in a scheduler that decides gangs as one, which this one does not"
-	outside        = "node(s) were not in the topology domain of the pod's gang"
 )
 
 // maxMembers bounds the pods of a gang, and so the time to find them.

@@ -59,6 +59,9 @@ const (
 	WaitsToFree = " waits for pods that are evicted for it"
 )
 
+// Outside is the reason of a node that is not in the domain of the pod's gang.
+const Outside = "node(s) were not in the topology domain of the pod's gang"
+
 // Result is the result of an attempt.
 type Result string
 

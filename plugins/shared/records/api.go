@@ -256,11 +256,9 @@ type GangWhatIf struct {
 	Domains []GangDomain `json:"domains,omitempty"`
 	// Pods are those that wait, with the nodes that they would get in Domain.
 	Pods []GangPod `json:"pods,omitempty"`
-	// Unfit is NAMESPACE/NAME of the pod that fits nowhere in Domain. Decision is how nodes reject it, and Lacks are
-	// sentences of the function Lacks.
+	// Unfit is NAMESPACE/NAME of the pod that fits nowhere in Domain, and Decision is how nodes reject it.
 	Unfit    string   `json:"unfit,omitempty"`
 	Decision Decision `json:"-"`
-	Lacks    []string `json:"-"`
 	// Victims are the pods whose eviction makes room for the gang, by node.
 	Victims []GangVictims `json:"victims,omitempty"`
 	// WhyNot explains why nothing is evicted.

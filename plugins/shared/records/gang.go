@@ -80,7 +80,7 @@ func (r *Recorder) whatIf(ctx context.Context, request GangRequest, all bool) (*
 func (g *GangWhatIf) answer(pod *v1.Pod) *WhatIf {
 	return &WhatIf{
 		Namespace: pod.Namespace, Name: pod.Name, Profile: pod.Spec.SchedulerName, Result: g.Result, Summary: g.summary(),
-		Lacks: g.Lacks, Decision: g.Decision, Gang: g,
+		Decision: g.Decision, Gang: g,
 	}
 }
 

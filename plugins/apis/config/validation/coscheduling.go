@@ -5,6 +5,7 @@ package validation
 import (
 	"time"
 
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
@@ -20,9 +21,9 @@ const (
 
 // ValidateCoschedulingArgs checks that the topology keys are label keys, and the ranges of the other fields.
 func ValidateCoschedulingArgs(path *field.Path, args *config.CoschedulingArgs) error {
-	errs := validateNotNegative(path.Child("permitWaitingTimeSeconds"), args.PermitWaitingTimeSeconds)
+	errs := apivalidation.ValidateNonnegativeField(args.PermitWaitingTimeSeconds, path.Child("permitWaitingTimeSeconds"))
 	if denied := args.DeniedPGExpirationTimeSeconds; denied != nil {
-		errs = append(errs, validateNotNegative(path.Child("deniedPGExpirationTimeSeconds"), *denied)...)
+		errs = append(errs, apivalidation.ValidateNonnegativeField(*denied, path.Child("deniedPGExpirationTimeSeconds"))...)
 	}
 	if args.RequiredTopologyKey != "" {
 		errs = append(errs, metav1validation.ValidateLabelName(args.RequiredTopologyKey, path.Child("requiredTopologyKey"))...)
@@ -34,11 +35,4 @@ func ValidateCoschedulingArgs(path *field.Path, args *config.CoschedulingArgs) e
 	errs = append(errs, validateDuration(path.Child("reservation"), args.Reservation, 0, maxReservation)...)
 	errs = append(errs, validateDuration(path.Child("giveUpHalfGangsAfter"), args.GiveUpHalfGangsAfter, 0, maxHalfGangAge)...)
 	return errs.ToAggregate()
-}
-
-func validateNotNegative(path *field.Path, value int64) field.ErrorList {
-	if value < 0 {
-		return field.ErrorList{field.Invalid(path, value, "must be greater than or equal to 0")}
-	}
-	return nil
 }
