@@ -62,6 +62,8 @@ func TestEachOfOurPluginsIsServed(t *testing.T) {
 		},
 		// Nothing answers there: nodes are scored by the requests of their pods.
 		"NodeLoad": {`{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`, both, "", anything},
+		// The pod is an ordinary one.
+		"Overcommit": {"{predictor: Requests}", both, "", are(0, 0)},
 		"PodFilter": {
 			"{rules: [{name: not-this, action: Deny, podNames: [incoming]}]}", []string{}, `denied by rule "not-this" of PodFilter`, nil,
 		},

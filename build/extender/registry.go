@@ -12,6 +12,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
@@ -21,6 +23,7 @@ import (
 
 // Plugins are the plugins that an extender can serve: all of this project's.
 func Plugins() frameworkruntime.Registry {
+	collectors := collector.New()
 	return frameworkruntime.Registry{
 		chaos.Name:                chaos.New,
 		datalocality.Name:         datalocality.New,
@@ -28,7 +31,8 @@ func Plugins() frameworkruntime.Registry {
 		myscoreplugin.Name:        myscoreplugin.New,
 		nodecost.Name:             nodecost.New,
 		nodefilter.Name:           nodefilter.New,
-		nodeload.Name:             nodeload.Factory(),
+		nodeload.Name:             nodeload.Factory(collectors),
+		overcommit.Name:           overcommit.Factory(collectors),
 		podfilter.Name:            podfilter.New,
 		randscore.Name:            randscore.New,
 		runningimagelocality.Name: runningimagelocality.New,

@@ -46,6 +46,8 @@ func (p checkedProfile) notes(extenders []schedulerconfig.Extender) []string {
 		case *config.NodeLoadArgs:
 			notes = append(notes, credentialNotes(path.Child("prometheus"), &args.Prometheus)...)
 			notes = append(notes, matcherNotes(path.Child("prometheus", "matchers"), args)...)
+		case *config.OvercommitArgs:
+			notes = append(notes, credentialNotes(path.Child("prometheus"), &args.Prometheus)...)
 		case *config.WorkloadTopologyArgs:
 			notes = append(notes, p.workloadTopologyNotes(args)...)
 		case *schedulerconfig.NodeResourcesFitArgs:

@@ -9,12 +9,9 @@ import (
 	"io"
 	"sort"
 	"strings"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
-	corelisters "k8s.io/client-go/listers/core/v1"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
@@ -39,21 +36,9 @@ func (pl *NodeLoad) CheckSources(ctx context.Context, nodes []*v1.Node, out io.W
 	if err != nil {
 		return err
 	}
-	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
-	for _, node := range nodes {
-		if err := indexer.Add(node); err != nil {
-			return err
-		}
-	}
-	spec.Nodes = corelisters.NewNodeLister(indexer)
-	snapshot, status, err := collector.Once(ctx, spec)
+	snapshot, status, err := collector.Once(ctx, spec, nodes, out)
 	if err != nil {
 		return err
-	}
-	fmt.Fprintf(out, "%s answered in %v: %d series in %d requests, %d bytes\n", status.Endpoint, status.Duration.Round(time.Millisecond),
-		status.Series, status.Requests, status.Bytes)
-	for _, warning := range status.Warnings {
-		fmt.Fprintf(out, "warning: %s\n", warning)
 	}
 	v := newView(snapshot, pl.resources, nodes, snapshot.Taken, pl.maxSampleAge)
 	problems := append([]error{pl.report(v, status.Problem, out)}, pl.checkTargets(ctx, nodes)...)
@@ -91,7 +76,7 @@ func (pl *NodeLoad) checkTargets(ctx context.Context, nodes []*v1.Node) []error 
 // report writes which nodes have a measurement of each resource, and returns the expected failures.
 func (pl *NodeLoad) report(v *view, problem string, out io.Writer) error {
 	var problems []error
-	oldest := v.oldestAt(v.snapshot.Taken, pl.maxSampleAge)
+	oldest := v.snapshot.OldestAt(v.snapshot.Taken, pl.maxSampleAge)
 	for r := range pl.resources {
 		name := pl.resources[r].name
 		found, missing := 0, map[collector.Missing][]string{}

@@ -139,7 +139,7 @@ func play(t *testing.T, jobs []job, count int, cores float64) (before, after dev
 			old := v.measured[n][0].now()
 			for _, p := range placed[n] {
 				info.AddPod(p.Pod)
-				old += lacking(startOf(p.Pod, v.window, v.made), running, v.measured[n][0].at, v.window) * float64(p.request) / 1000 * 0.85 / cores
+				old += Lacking(StartOf(p.Pod, v.window, v.made), Running, v.measured[n][0].at, v.window) * float64(p.request) / 1000 * 0.85 / cores
 			}
 			actual := history[n][len(history[n])-1]
 			before.add(old, actual, 0.8)
@@ -341,7 +341,7 @@ func TestSameName(t *testing.T) {
 	w.measure(map[string][]collector.Sample{"node-0": {w.sample(0.5, 0)}})
 	v := w.plugin.current()
 	v.usedByPods[0] = map[string]collector.Sample{"test/db-0": w.sample(2, 0)}
-	used := func(pod *v1.Pod) float64 { return v.used(pod, startOf(pod, v.window, v.made), 0) }
+	used := func(pod *v1.Pod) float64 { return v.used(pod, StartOf(pod, v.window, v.made), 0) }
 	w.plugin.ended(before)
 	if got := used(now); got >= 0 {
 		t.Errorf("the new pod's use is %v, want unknown", got)

@@ -37,7 +37,7 @@ func (c *cycle) Clone() framework.StateData {
 func (pl *NodeLoad) cycleOf(pod *v1.Pod, v *view) *cycle {
 	of, count := ownerOf(pod), len(pl.resources)
 	c := &cycle{
-		view: v, oldest: v.oldestAt(pl.clock.Now(), pl.maxSampleAge), exempt: pl.exempt(pod, of),
+		view: v, oldest: v.snapshot.OldestAt(pl.clock.Now(), pl.maxSampleAge), exempt: pl.exempt(pod, of),
 		estimates: make([]float64, count), blind: make([]bool, count), filters: make([]int, 0, count), scores: make([]int, 0, count),
 	}
 	scales := v.scales[of]

@@ -39,7 +39,7 @@ func nameOf(pod *v1.Pod) string { return pod.Namespace + "/" + pod.Name }
 // if it is too high, the node seems cooler than it is. Nothing is learned of an annotation. A pod that crashes uses
 // nothing, unless it is measured.
 func (v *view) runOf(pod *v1.Pod, end int64) run {
-	of := run{pod.Spec.NodeName, nameOf(pod), pod.UID, ownerOf(pod), startOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
+	of := run{pod.Spec.NodeName, nameOf(pod), pod.UID, ownerOf(pod), StartOf(pod, v.window, v.made), end, make([]use, len(v.resources))}
 	scales, crashes := v.scales[of.owner], waits(pod)
 	for r := range of.uses {
 		u := &of.uses[r]
@@ -63,7 +63,7 @@ func (v *view) used(pod *v1.Pod, start int64, r int) float64 {
 	}
 	name := nameOf(pod)
 	sample, found := v.usedByPods[r][name]
-	share := 1 - lacking(start, running, sample.At, v.resources[r].window)
+	share := 1 - Lacking(start, Running, sample.At, v.resources[r].window)
 	if !found || sample.At < v.oldest || share < leastMeasured {
 		return -1
 	}
@@ -120,7 +120,7 @@ func (v *view) takeOff(of *run) {
 		for r := range gone {
 			if l := &v.measured[number][r]; l.at != notMeasured && l.since == l.at {
 				u := &of.uses[r]
-				gone[r] += lacking(of.start, of.end, l.at, v.resources[r].window) * l.share(u.amount*u.known)
+				gone[r] += Lacking(of.start, of.end, l.at, v.resources[r].window) * l.share(u.amount*u.known)
 			}
 		}
 		if v.kept[number].CompareAndSwap(before, &kept{gone: gone}) {

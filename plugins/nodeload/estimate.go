@@ -10,6 +10,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 )
 
 // estimator estimates how much of a resource a pod will use, in the unit of its capacity: cores, bytes, bytes per
@@ -43,6 +44,11 @@ func asksFor(containers []v1.Container, name v1.ResourceName) bool {
 	return false
 }
 
+// yields reports whether a pod leaves the resource to ordinary pods whenever they need it: then its use is no load.
+func (e *estimator) yields(pod *v1.Pod) bool {
+	return e.Resource == v1.ResourceCPU && overcommitting.Yields(pod)
+}
+
 // use is the use of a resource: measured, or else estimated. plain is the estimate with the scale 1; 0 if the pod's
 // annotation has the estimate. known is the share of the amount, from 0 to 1, that is taken off when the pod has ended.
 type use struct{ amount, plain, known float64 }
@@ -73,7 +79,7 @@ func (e *estimator) annotated(pod *v1.Pod) (float64, bool) {
 // containers and the overhead of its runtime class. Init containers do not count: they end before the pod reaches full
 // use. The scale multiplies requests and limits, like the factor.
 func (e *estimator) estimate(pod *v1.Pod, scale float64) float64 {
-	if !e.concerns(pod) {
+	if !e.concerns(pod) || e.yields(pod) {
 		return 0
 	}
 	if amount, found := e.annotated(pod); found {

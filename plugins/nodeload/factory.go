@@ -18,10 +18,10 @@ import (
 )
 
 // Factory returns the factory of a scheduler's plugins, one per profile. They share the collector of a source, and one
-// status. Another plugin with the same source also shares the collector if its factory gets the same Collectors.
-func Factory() frameworkruntime.PluginFactory {
-	// The framework does not tell plugins when they are no longer needed, so the collectors run as long as the process.
-	collectors, group := collector.New(), &group{}
+// status. Another plugin with the same source also shares the collector if its factory gets the same Collectors. The
+// framework does not tell plugins when they are no longer needed, so the collectors run as long as the process.
+func Factory(collectors *collector.Collectors) frameworkruntime.PluginFactory {
+	group := &group{}
 	return func(args runtime.Object, handle framework.Handle) (framework.Plugin, error) {
 		pl, err := newPlugin(args, handle, clock.RealClock{}, group)
 		if err != nil {
@@ -57,8 +57,7 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 		return collector.Spec{}, err
 	}
 	spec := collector.Spec{
-		// In Go syntax, so that different args never have the same key.
-		Source: fmt.Sprintf("%#v", pl.args.Prometheus),
+		Source: collector.PrometheusKey(&pl.args.Prometheus),
 		Connect: func() (source.Source, error) {
 			return source.New(pl.args.Prometheus)
 		},
@@ -69,7 +68,7 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 	if pl.args.Source == config.NodeLoadSourceMetricsServer {
 		spec.Source, spec.Connect = "metrics.k8s.io", pl.metricsServer
 	}
-	simulated := pl.simulated()
+	simulated := collector.Simulated(pl.handle)
 	if simulated != nil {
 		spec.Connect = func() (source.Source, error) { return simulated, nil }
 	}
@@ -89,19 +88,6 @@ func (pl *NodeLoad) spec() (collector.Spec, error) {
 		}
 	}
 	return spec, nil
-}
-
-// simulated returns the source of a simulation, in which the client's transport is one, or nil.
-func (pl *NodeLoad) simulated() source.Source {
-	if pl.handle == nil {
-		return nil
-	}
-	if kubeConfig := pl.handle.KubeConfig(); kubeConfig != nil {
-		if simulated, ok := kubeConfig.Transport.(source.Source); ok {
-			return simulated
-		}
-	}
-	return nil
 }
 
 // metricsServer returns the metrics API of the scheduler's API server. Its one request per refresh bypasses

@@ -18,22 +18,22 @@ import (
 const (
 	// notStarted is the start time of a pod that has not started.
 	notStarted int64 = math.MaxInt64
-	// running is the end of a pod that has not ended.
-	running int64 = math.MaxInt64
+	// Running is the end of a pod that has not ended.
+	Running int64 = math.MaxInt64
 	// settled is the start time of a pod that is no longer in flight.
 	settled int64 = math.MinInt64
 	// startingTime is how long a bound pod may take to start: large images take minutes.
 	startingTime = 10 * time.Minute
 )
 
-// startOf returns when a pod reached its full use, in nanoseconds since 1970: the start of its last container.
+// StartOf returns when a pod reached its full use, in nanoseconds since 1970: the start of its last container.
 //
 // A container that restarted within a window, in nanoseconds, was already in the measurements, so its first start
 // counts, or if that is unknown, the pod's. After a pause of at least a window, for example after a restart of its
 // node, the measurements no longer contain it, and the new start counts. A pod that has ended uses nothing, and is
 // settled. So is a pod that was bound more than startingTime before now and has not started: its image may not exist.
 // If it starts after all, that start counts. The shorter the window, the later the start.
-func startOf(pod *v1.Pod, window, now int64) int64 {
+func StartOf(pod *v1.Pod, window, now int64) int64 {
 	status := &pod.Status
 	switch status.Phase {
 	case "", v1.PodPending:
@@ -102,15 +102,15 @@ func waits(pod *v1.Pod) bool {
 	return false
 }
 
-// lacking returns the share of a pod that is missing in a mean over the window that ends at the time at: the pod's part
+// Lacking returns the share of a pod that is missing in a mean over the window that ends at the time at: the pod's part
 // grows evenly from its start on, to 1 after a window. All that is left of a pod that has ended is too much: the share
 // is negative. All times are in nanoseconds.
-func lacking(start, end, at, window int64) float64 {
+func Lacking(start, end, at, window int64) float64 {
 	lacks := 0.0
 	if start < at-window {
 		start = at - window
 	}
-	if end == running {
+	if end == Running {
 		lacks, end = 1, at
 	} else if end > at {
 		end = at

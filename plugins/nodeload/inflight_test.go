@@ -78,7 +78,7 @@ func TestStartOf(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			pod := &v1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: after(1)}, Status: test.status}
-			if got := startOf(pod, int64(5*time.Minute), at(1000)); got != test.want {
+			if got := StartOf(pod, int64(5*time.Minute), at(1000)); got != test.want {
 				t.Errorf("got %v, want %v", time.Unix(0, got), time.Unix(0, test.want))
 			}
 		})
@@ -93,14 +93,14 @@ func TestLacking(t *testing.T) {
 		start, end int64
 		want       float64
 	}{
-		{"not started", notStarted, running, 1},
-		{"started after the measurement", at + 10*second, running, 1},
-		{"started at the measurement", at, running, 1},
-		{"a quarter of the window before", at - 75*second, running, 0.75},
-		{"half of the window before", at - 150*second, running, 0.5},
-		{"the whole window before", at - 300*second, running, 0},
-		{"long before", at - 3000*second, running, 0},
-		{"settled", settled, running, 0},
+		{"not started", notStarted, Running, 1},
+		{"started after the measurement", at + 10*second, Running, 1},
+		{"started at the measurement", at, Running, 1},
+		{"a quarter of the window before", at - 75*second, Running, 0.75},
+		{"half of the window before", at - 150*second, Running, 0.5},
+		{"the whole window before", at - 300*second, Running, 0},
+		{"long before", at - 3000*second, Running, 0},
+		{"settled", settled, Running, 0},
 		{"ended after the measurement, and in half of it", at - 150*second, at + 10*second, -0.5},
 		{"ran for a quarter of the window", at - 150*second, at - 75*second, -0.25},
 		{"ran before the window too", at - 3000*second, at - 75*second, -0.75},
@@ -108,7 +108,7 @@ func TestLacking(t *testing.T) {
 		{"started after the measurement, and ended", at + 10*second, at + 20*second, 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			if got := lacking(test.start, test.end, at, 300*second); got != test.want {
+			if got := Lacking(test.start, test.end, at, 300*second); got != test.want {
 				t.Errorf("got %v, want %v", got, test.want)
 			}
 		})

@@ -111,7 +111,7 @@ func (v *view) learn(before *view, pods []*v1.Pod, gone []run) (inFlight int) {
 		if v.find(pod.Spec.NodeName) < 0 {
 			continue
 		}
-		of := run{node: pod.Spec.NodeName, start: startOf(pod, v.window, v.made), end: running}
+		of := run{node: pod.Spec.NodeName, start: StartOf(pod, v.window, v.made), end: Running}
 		v.explain(effects, before, &of, pod)
 		if v.lacks(&of) {
 			inFlight++
@@ -133,7 +133,7 @@ func (v *view) explain(effects [][]effect, before *view, of *run, pod *v1.Pod) {
 	number, earlier, s := v.findRun(of), before.find(of.node), (*scales)(nil)
 	for r := 0; r < len(v.resources) && number >= 0 && earlier >= 0; r++ {
 		from, to, window := &before.measured[earlier][r], &v.measured[number][r], v.resources[r].window
-		share := lacking(of.start, of.end, from.at, window) - lacking(of.start, of.end, to.at, window)
+		share := Lacking(of.start, of.end, from.at, window) - Lacking(of.start, of.end, to.at, window)
 		if from.at == notMeasured || to.at <= from.at || share == 0 {
 			continue
 		}

@@ -111,7 +111,7 @@ type loadPage struct {
 // page returns the status of a profile, with one node or, without a name, all of them.
 func (pl *NodeLoad) page(only string) profilePage {
 	v, now := pl.current(), pl.clock.Now()
-	oldest := v.oldestAt(now, pl.maxSampleAge)
+	oldest := v.snapshot.OldestAt(now, pl.maxSampleAge)
 	p := profilePage{Profile: pl.profile, Source: pageOfSource(pl.source.Status()), Nodes: []nodePage{}}
 	if v.snapshot != nil {
 		p.Snapshot, p.Taken = v.snapshot.ID, moment(v.snapshot.Taken)

@@ -251,16 +251,6 @@ func (v *view) findRun(of *run) int {
 	return number
 }
 
-// oldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if
-// the clock was set back since the snapshot arrived.
-func (v *view) oldestAt(now time.Time, maxAge time.Duration) int64 {
-	// Measurements have wall-clock times; Sub would use the monotonic clock.
-	if v.snapshot != nil && v.snapshot.Taken.UnixNano()-now.UnixNano() > int64(collector.Ahead) {
-		return math.MaxInt64
-	}
-	return now.Add(-maxAge).UnixNano()
-}
-
 // fresh returns the number of measurements of a resource that are not older than a time.
 func (v *view) fresh(r int, oldest int64) int {
 	times := v.times[r]
@@ -327,14 +317,14 @@ func (v *view) empty(number int, node *v1.Node) *kept {
 // add adds to the loads of a node what its measurements lack of a pod. The pod counts for at most the node's capacity.
 // If it leaves, its measured use is taken off instead. A pod that has ended does not count.
 func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
-	start, known, scales := startOf(pod, v.window, v.made), false, (*scales)(nil)
+	start, known, scales := StartOf(pod, v.window, v.made), false, (*scales)(nil)
 	for r := range k.loads {
 		resource, l := &v.resources[r], &k.loads[r]
 		if l.since == notMeasured {
 			continue
 		}
 		// Most pods are in all measurements.
-		lack := lacking(start, running, l.since, resource.window)
+		lack := Lacking(start, Running, l.since, resource.window)
 		if lack == 0 && v.usedByPods[r] == nil {
 			continue
 		}
@@ -347,7 +337,7 @@ func (v *view) add(k *kept, pod *v1.Pod, leaves bool) {
 		add := lack * l.share(resource.estimator.estimate(pod, scales.of(r)))
 		if used := v.used(pod, start, r); used >= 0 && l.since == l.at {
 			gone := (lack - 1) * l.share(used)
-			if leaves {
+			if leaves || resource.estimator.yields(pod) {
 				add = gone
 			} else {
 				if k.less == nil {
@@ -383,7 +373,7 @@ func (v *view) addAll(pods []*v1.Pod, to map[int]*kept) {
 // lacks reports whether the measurements of a node of the view lack a part of a pod.
 func (v *view) lacks(of *run) bool {
 	for r, l := range v.measured[v.find(of.node)] {
-		if l.since != notMeasured && lacking(of.start, of.end, l.since, v.resources[r].window) > 0 {
+		if l.since != notMeasured && Lacking(of.start, of.end, l.since, v.resources[r].window) > 0 {
 			return true
 		}
 	}

@@ -87,7 +87,7 @@ func (pl *NodeLoad) wake(v *view, pods []*v1.Pod, surely bool) {
 		}
 	}
 	v.addAll(pods, noted)
-	oldest := v.oldestAt(pl.clock.Now(), pl.maxSampleAge)
+	oldest := v.snapshot.OldestAt(pl.clock.Now(), pl.maxSampleAge)
 	for r := range v.resources {
 		blind := v.blind(r, oldest, int(pl.args.MinFreshNodesPercent))
 		for number, k := range noted {

@@ -22,6 +22,7 @@ func addKnownTypes(scheme *runtime.Scheme) error {
 		&NodeCostArgs{},
 		&NodeFilterArgs{},
 		&NodeLoadArgs{},
+		&OvercommitArgs{},
 		&PodFilterArgs{},
 		&RandScoreArgs{},
 		&RunningImageLocalityArgs{},

@@ -422,6 +422,52 @@ const (
 	NodeLoadFilterClosed NodeLoadFilterOnStale = "Closed"
 )
 
+// OvercommitResource is the extended resource that overcommitting pods ask for, in thousandths of a core. No node
+// publishes it.
+const OvercommitResource v1.ResourceName = "overcommit.scheduler/millicpu"
+
+// +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
+
+// OvercommitArgs are the arguments of the plugin Overcommit.
+type OvercommitArgs struct {
+	metav1.TypeMeta
+
+	Prometheus      NodeLoadPrometheus
+	RefreshInterval metav1.Duration
+	MaxSampleAge    metav1.Duration
+	NodeMatch       NodeLoadNodeMatch
+	Horizon         metav1.Duration
+	Predictor       OvercommitPredictor
+	Sigmas          float64
+	Percentile      int32
+	HeadroomPercent int32
+	Queries         OvercommitQueries
+}
+
+// OvercommitPredictor selects how the peak of a node's ordinary pods is predicted.
+type OvercommitPredictor string
+
+const (
+	// OvercommitMaximum is the largest of NSigma, Percentile and the use now.
+	OvercommitMaximum OvercommitPredictor = "Maximum"
+	// OvercommitNSigma is the mean of the node's use plus a multiple of its standard deviation.
+	OvercommitNSigma OvercommitPredictor = "NSigma"
+	// OvercommitPercentile is the sum over the pods of a percentile of their use.
+	OvercommitPercentile OvercommitPredictor = "Percentile"
+	// OvercommitRequests is the sum of the pods' requests, and needs no measurements.
+	OvercommitRequests OvercommitPredictor = "Requests"
+)
+
+// OvercommitQueries has PromQL expressions whose values are in cores, and whose times are in seconds since 1970.
+type OvercommitQueries struct {
+	NodeMean      string
+	NodeDeviation string
+	NodeNow       string
+	NodeTimestamp string
+	PodPercentile string
+	PodTimestamp  string
+}
+
 // MaxWorkloadTopologyEdges bounds the work for each pod that is added or removed: two selectors for each edge.
 const MaxWorkloadTopologyEdges = 4
 

@@ -198,6 +198,20 @@ func TestFailedQueries(t *testing.T) {
 		expectSample(t, w.last(), "node-1", 1, Sample{Value: 0.75, At: w.clock.Now().UnixNano()})
 	}
 
+	t.Run("of pods", func(t *testing.T) {
+		args := spec("cpu", "of pods")
+		args.Resources[1].Pods = true
+		w := newMeasuredWorld(t, args, makeNodes(1)...)
+		w.answer(measuredRows(1, "test/a", 0.5, 0)...)
+		for age := time.Duration(0); age <= args.MaxSampleAge+time.Minute; age += time.Minute {
+			w.answerWith(func(result *source.Result) { result.Failed = map[int]error{1: errors.New("bad expression")} }, measuredRows(0, "node-1", 0.5, 0)...)
+			if _, found := w.last().Pods(args.Resources[1])["test/a"]; found != (age <= args.MaxSampleAge) {
+				t.Errorf("after %v the pod's sample is kept: %t, want that until %v", age, found, args.MaxSampleAge)
+			}
+			w.clock.Step(time.Minute)
+		}
+	})
+
 	t.Run("all", func(t *testing.T) {
 		w := newMeasuredWorld(t, args, makeNodes(1)...)
 		w.answer(measuredRows(0, "node-1", 0.5, 0)...)

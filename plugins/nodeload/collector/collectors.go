@@ -16,12 +16,16 @@ package collector
 import (
 	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"sync"
 	"time"
 
+	v1 "k8s.io/api/core/v1"
 	corelisters "k8s.io/client-go/listers/core/v1"
+	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/utils/clock"
@@ -40,6 +44,23 @@ type Resource struct {
 func (r Resource) key() Resource {
 	r.Name = ""
 	return r
+}
+
+// PrometheusKey returns the key of a source that is a Prometheus. It is in Go syntax, so that different args never have
+// the same key.
+func PrometheusKey(args *config.NodeLoadPrometheus) string { return fmt.Sprintf("%#v", *args) }
+
+// Simulated returns the source of a simulation, in which the client's transport is one, or nil.
+func Simulated(handle framework.Handle) source.Source {
+	if handle == nil {
+		return nil
+	}
+	if kubeConfig := handle.KubeConfig(); kubeConfig != nil {
+		if simulated, ok := kubeConfig.Transport.(source.Source); ok {
+			return simulated
+		}
+	}
+	return nil
 }
 
 // Spec describes a member of a collector.
@@ -63,6 +84,8 @@ type Spec struct {
 	// Swapped is called with each new snapshot by the goroutine that refreshes, so it must not wait; may be nil. It is
 	// not called for refreshes that failed.
 	Swapped func(*Snapshot)
+	// Refreshed is called after each refresh, failed or not, in the same way; may be nil.
+	Refreshed func()
 }
 
 // Collectors has the collectors of a process by the keys of their sources.
@@ -136,8 +159,16 @@ func (h *Handle) Snapshot() *Snapshot { return h.collector.last() }
 // Status returns the state of the refreshes. Its slices must not be changed.
 func (h *Handle) Status() Status { return h.collector.status.Load().(Status) }
 
-// Once queries a member's source once, and returns the result. It is for checks, and starts no goroutine.
-func Once(ctx context.Context, spec Spec) (*Snapshot, Status, error) {
+// Once queries a member's source once for some nodes, and writes how it answered. It is for checks, and starts no
+// goroutine.
+func Once(ctx context.Context, spec Spec, nodes []*v1.Node, out io.Writer) (*Snapshot, Status, error) {
+	indexer := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{})
+	for _, node := range nodes {
+		if err := indexer.Add(node); err != nil {
+			return nil, Status{}, err
+		}
+	}
+	spec.Nodes = corelisters.NewNodeLister(indexer)
 	c, err := newCollector("check", &spec, clock.RealClock{}, nil)
 	if err != nil {
 		return nil, Status{}, err
@@ -150,6 +181,11 @@ func Once(ctx context.Context, spec Spec) (*Snapshot, Status, error) {
 		return nil, status, fmt.Errorf("no answer in time: %w; next: check that one of the endpoints can be reached from here", ctx.Err())
 	case c.last() == nil:
 		return nil, status, fmt.Errorf("%s", status.LastError)
+	}
+	fmt.Fprintf(out, "%s answered in %v: %d series in %d requests, %d bytes\n", status.Endpoint, status.Duration.Round(time.Millisecond),
+		status.Series, status.Requests, status.Bytes)
+	for _, warning := range status.Warnings {
+		fmt.Fprintf(out, "warning: %s\n", warning)
 	}
 	return c.last(), status, nil
 }

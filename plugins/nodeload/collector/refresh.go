@@ -46,10 +46,17 @@ func (c *collector) refresh(ctx context.Context) time.Duration {
 	c.setMetrics(&o, t)
 	c.report(&o, t)
 	for _, m := range o.members {
-		if swapped := m.Swapped; swapped != nil && o.err == nil {
-			if err := c.guard(func() error { swapped(o.snapshot); return nil }); err != nil {
-				klog.ErrorS(err, "Snapshot was not used", "plugin", plugin, "profile", m.Profile)
+		use := func() error {
+			if m.Swapped != nil && o.err == nil {
+				m.Swapped(o.snapshot)
 			}
+			if m.Refreshed != nil {
+				m.Refreshed()
+			}
+			return nil
+		}
+		if err := c.guard(use); err != nil {
+			klog.ErrorS(err, "Snapshot was not used", "plugin", plugin, "profile", m.Profile)
 		}
 	}
 	return c.pause(o.interval)
@@ -108,8 +115,8 @@ func (o *outcome) failedQueries() error {
 }
 
 // assemble returns the snapshot of an answer. If a query failed, its samples of the last snapshot are kept until they
-// are too old for all members. The same applies to series that are missing in an answer with warnings: a server that
-// queries others, such as Thanos, warns if some of them did not answer.
+// are too old for all members, those of pods until they are too old for one. The same applies to series of nodes that are
+// missing in an answer with warnings: a server that queries others, such as Thanos, warns if some of them did not answer.
 func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 	id, last := uint64(1), c.last()
 	if last != nil {
@@ -134,7 +141,7 @@ func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 			if !lacks || last == nil {
 				continue
 			}
-			before, known := last.sample(node.Name, o.resources[r])
+			before, known := last.Sample(node.Name, o.resources[r])
 			if known && !predates(before.At, node, o.result.Received) && counts(before.At, o.result.Received.UnixNano(), o.laxest) {
 				of[r] = before
 			}
@@ -142,19 +149,27 @@ func (c *collector) assemble(t *table, o *outcome) *Snapshot {
 	}
 	snapshot := NewSnapshot(id, o.result.Received, o.resources, byNode)
 	for r, readings := range t.pods {
-		snapshot.pods = append(snapshot.pods, map[string]Sample{})
+		pods := map[string]Sample{}
 		for pod, of := range readings {
 			if sample := o.resources[r].classify(of, &v1.Node{}, at); sample.Missing == Present {
-				snapshot.pods[r][pod] = sample
+				pods[pod] = sample
 			}
 		}
+		if o.result.Failed[r] != nil && last != nil {
+			for pod, before := range last.Pods(o.resources[r]) {
+				if counts(before.At, o.result.Received.UnixNano(), o.strictest) {
+					pods[pod] = before
+				}
+			}
+		}
+		snapshot.pods = append(snapshot.pods, pods)
 	}
 	snapshot.Unmatched, snapshot.UnmatchedLabel, snapshot.UnmatchedExample = t.unmatched.rows, t.unmatched.label, t.unmatched.text()
 	return snapshot
 }
 
-// sample returns the sample of a node; false if it is missing.
-func (s *Snapshot) sample(node string, resource Resource) (Sample, bool) {
+// Sample returns the sample of a node; false if it is missing.
+func (s *Snapshot) Sample(node string, resource Resource) (Sample, bool) {
 	column, known := s.Column(resource)
 	if samples := s.Nodes[node]; known && samples != nil {
 		return samples[column], samples[column].Missing == Present

@@ -2,7 +2,10 @@
 
 package collector
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Ahead is the maximum by which a time may be in the future. Prometheus timestamps samples with the clock by which it
 // evaluates queries, and clocks are corrected in small steps: a larger difference is an error, a clock that was set
@@ -104,4 +107,14 @@ func NewSnapshot(id uint64, taken time.Time, resources []Resource, nodes map[str
 func (s *Snapshot) Column(resource Resource) (int, bool) {
 	column, known := s.columns[resource.key()]
 	return column, known
+}
+
+// OldestAt returns the time, in nanoseconds since 1970, before which a measurement is too old now. All are too old if
+// the clock was set back since the snapshot arrived.
+func (s *Snapshot) OldestAt(now time.Time, maxAge time.Duration) int64 {
+	// Measurements have wall-clock times; Sub would use the monotonic clock.
+	if s != nil && s.Taken.UnixNano()-now.UnixNano() > int64(Ahead) {
+		return math.MaxInt64
+	}
+	return now.Add(-maxAge).UnixNano()
 }

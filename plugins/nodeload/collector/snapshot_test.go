@@ -54,8 +54,4 @@ func TestPods(t *testing.T) {
 	if got := w.last().Unmatched; got != 0 {
 		t.Errorf("%d series match no node, want 0", got)
 	}
-	w.answerWith(func(result *source.Result) { result.Failed = map[int]error{1: errDown} }, measuredRows(0, "node-1", 0.5, 0)...)
-	if _, found := w.last().Pods(*pods)["team/a"]; found || w.state().State != Degraded {
-		t.Errorf("after a failed query, the sample is still used, or the state is %s", w.state().State)
-	}
 }

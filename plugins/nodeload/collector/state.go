@@ -68,7 +68,7 @@ func judge(o *outcome, t *tally) (state State, problem string) {
 	case 2*t.fresh >= t.nodes:
 		return Fresh, ""
 	}
-	problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement; next: kubectl scheduling load shows the reasons; "+
+	problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement; next: kubectl scheduling load shows NodeLoad's reasons; "+
 		"check that the exporters are scraped", t.fresh, t.nodes)
 	if s := o.snapshot; s.Unmatched > 0 {
 		problem = fmt.Sprintf("only %d of %d nodes have a fresh measurement; %d series match no node, for example the one with %s=%q; "+
@@ -145,7 +145,7 @@ func (c *collector) report(o *outcome, t *tally) {
 	case Degraded:
 		note = fmt.Sprintf("Source %s of measurements is degraded: %s", c.number, problem)
 	case Down:
-		note = fmt.Sprintf("Source %s of measurements does not answer; pods are scheduled without them once the last ones are too old: %s",
+		note = fmt.Sprintf("Source %s of measurements does not answer; once the last ones are too old, NodeLoad does without them, and Overcommit takes no more pods: %s",
 			c.number, problem)
 	}
 	klog.InfoS("State of the measurements changed", "plugin", plugin, "source", c.number, "state", state, "endpoint", s.Endpoint,

@@ -158,6 +158,7 @@ func (s *Simulation) figures() []result.Figure {
 			add(name, figure.Title, figure.Unit, figure.Better, m.integrals[i]/now.Seconds())
 		}
 	}
+	m.usable.figures(add)
 	add("preemptions", "pods evicted by preemption", "pods", result.Lower, float64(len(s.preemptions)))
 	for _, resource := range m.resources {
 		lost, unit := m.lost[resource], ""

@@ -65,7 +65,8 @@ type measurements struct {
 	inFlight map[*pod]bool
 	gangs    map[string]*gang
 	// lost is the requests of evicted pods multiplied by the time that they ran, in resource-seconds.
-	lost map[v1.ResourceName]float64
+	lost   map[v1.ResourceName]float64
+	usable usable
 }
 
 // shape is a pod's requests with its share of all typical pods.
@@ -102,7 +103,7 @@ func newMeasurements(s *Simulation) *measurements {
 		simulation: s, zones: map[string]*totals{}, inFlight: map[*pod]bool{}, gangs: map[string]*gang{},
 		lost: map[v1.ResourceName]float64{}, every: tick,
 	}
-	known := map[v1.ResourceName]bool{}
+	known := map[v1.ResourceName]bool{v1.ResourceCPU: true} // It is the first.
 	for _, n := range s.options.Cluster.Nodes {
 		for name, quantity := range n.Status.Allocatable {
 			if name == v1.ResourceCPU || name == v1.ResourceMemory || strings.Contains(string(name), "/") && !quantity.IsZero() {

@@ -24,6 +24,8 @@ type node struct {
 	// base is the use that is not its pods'.
 	base    []float64
 	history []measured
+	// ordinary is the use of its ordinary pods and its own, in cores.
+	ordinary history
 	totals
 }
 

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/tools/events"
 	"k8s.io/kubernetes/pkg/apis/scheduling"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/records"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/utils/pointer"
@@ -36,8 +37,10 @@ type pod struct {
 	key      string
 	workload *input.Workload
 	requests v1.ResourceList
-	class    string
-	gang     string
+	// overcommits is what it asks of the CPU that is requested and idle, in thousandths of cores.
+	overcommits float64
+	class       string
+	gang        string
 	// generation counts how often the pod was made again.
 	generation int
 	// owes is whether the pod before it was disrupted, so that budgets allow one disruption less until this one runs.
@@ -200,6 +203,8 @@ func (s *Simulation) add(of *v1.Pod, w *input.Workload, generation int) (*pod, e
 		key: of.Namespace + "/" + of.Name, workload: w, requests: requestsOf(of), generation: generation, created: s.now(),
 		class: of.Spec.PriorityClassName, gang: gangOf(of), takenAt: -1,
 	}
+	p.overcommits = float64(overcommitting.Asked(of))
+	s.measure.usable.asked = s.measure.usable.asked || p.overcommits > 0
 	if err := s.ensureNamespace(of.Namespace); err != nil {
 		return nil, err
 	}

@@ -33,8 +33,11 @@ import (
 	schedulerconfig "k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	schedulerargs "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	_ "k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config/v1beta3"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
@@ -46,6 +49,7 @@ var scenarios = map[string]func(*world) error{
 	"preemption": preempting, "backoff": backoff, "permit": permit, "failed node": failedNode, "drain": drain,
 	"stateful set": statefulSet, "volume": volume, "load": load, "questions": questions, "custom": custom, "mixed": mixed,
 	"removed node": removedNode, "blocked drain": blockedDrain, "measured node": measuredNode, "check": check,
+	"overcommit": overcommit,
 }
 
 func TestMain(m *testing.M) {
@@ -302,6 +306,46 @@ func measuredNode(w *world) error {
 	return nil
 }
 
+// overcommit has an ordinary pod that uses one of four cores for an hour and then three, and one that overcommits by two.
+func overcommit(w *world) error {
+	w.config = "profiles: [{pluginConfig: [{name: NodeResourcesFit, args: {ignoredResourceGroups: [overcommit.scheduler]}}]}]"
+	w.start(1)
+	ordinary, batch := web("web", "4", 1), web("batch", "0", 1)
+	ordinary.Use = []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("1")}},
+		{After: time.Hour, Resources: v1.ResourceList{"cpu": resource.MustParse("3")}}}
+	batch.Pod.Spec.Containers[0].Resources.Requests[schedulerargs.OvercommitResource] = resource.MustParse("2000")
+	batch.Use = []input.Use{{Resources: v1.ResourceList{"cpu": resource.MustParse("2")}}}
+	w.Expect([]*input.Workload{ordinary, batch}, 0)
+	ask := func() {
+		result, err := w.api.Ask(context.Background(), []source.Query{
+			{Name: source.OvercommitNodes, Value: "avg_over_time(use[1h:5m])", Deviation: "stddev_over_time(use[1h:5m])"},
+			{Name: source.OvercommitNow, Value: "rate(use[5m])"},
+			{Name: source.OvercommitPods, Pods: true, Value: "quantile_over_time(0.5, use[1h:5m])"},
+			// The mean of five minutes is taken every half an hour.
+			{Name: source.OvercommitPods, Pods: true, Value: "quantile_over_time(1, use[6h:30m])"},
+		})
+		fmt.Print(err, " ", w.now().Truncate(time.Minute))
+		for _, row := range result.Rows {
+			if row.Kind != source.Timestamp {
+				fmt.Printf(" %d%c %s %.2g", row.Query, "vtd"[row.Kind], row.Label, row.Value)
+			}
+		}
+		fmt.Println()
+	}
+	w.At(0, func() error { ask(); return w.Create(ordinary) })
+	w.At(0, func() error { return w.Create(batch) })
+	for _, at := range []time.Duration{10 * time.Minute, 20 * time.Minute, 70 * time.Minute, 90 * time.Minute, 40 * time.Hour} {
+		w.advance(at)
+		ask()
+		if at == 90*time.Minute {
+			fmt.Printf("gained %.1f %%, violated %.1f %%, by %.1f %%\n", w.figure("overcommit_gained_percent"),
+				w.figure("overcommit_violation_percent"), w.figure("overcommit_excess_percent"))
+		}
+	}
+	fmt.Printf("no more than a horizon: %v\n", len(w.nodes["node-0"].ordinary) <= finest+2)
+	return nil
+}
+
 // check places pods again: the second would be on the other node.
 func check(w *world) error {
 	placed := func(name, node, cores string, second int64) *v1.Pod {
@@ -358,7 +402,7 @@ func volume(w *world) error {
 
 // load makes one node hot, which NodeLoad avoids once it has measured that.
 func load(w *world) error {
-	w.registry = frameworkruntime.Registry{nodeload.Name: nodeload.Factory()}
+	w.registry = frameworkruntime.Registry{nodeload.Name: nodeload.Factory(collector.New())}
 	w.config = `
 profiles:
 - plugins:
@@ -501,10 +545,17 @@ func TestScenarios(t *testing.T) {
 		"removed node":  {"2 placed, 0 disruptions allowed, skew 0"},
 		"blocked drain": {"1h1m0s [1 drain of node-0 did not end within 1h0m0s, because of PodDisruptionBudgets]"},
 		"measured node": {"1 pod, 0.375 used, 25.0 % in the mean"},
-		"check":         {"2 of 3 the same or equal, map[another node scores more now: NodeResourcesBalancedAllocation, NodeResourcesFit:[default/second]]"},
-		"stateful set":  {"1 pod within the grace period, then 1, which was made again: true"},
-		"volume":        {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
-		"load":          {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
+		"overcommit": {"<nil> 0s", "<nil> 10m0s 1v node-0 1 2v default/web 1 3v default/web 1",
+			"<nil> 20m0s 0v node-0 1 0d node-0 0 1v node-0 1 2v default/web 1 3v default/web 1",
+			// The use changes a moment after the hour, and is measured 15 s later.
+			"<nil> 1h10m0s 0v node-0 1.3 0d node-0 0.73 1v node-0 3 2v default/web 1 3v default/web 3",
+			"<nil> 1h30m0s 0v node-0 2 0d node-0 0.99 1v node-0 3 2v default/web 2 3v default/web 3",
+			"gained 50.0 %, violated 33.3 %, by 25.0 %",
+			"<nil> 40h0m0s 0v node-0 3 0d node-0 0 1v node-0 3 2v default/web 3 3v default/web 3", "no more than a horizon: true"},
+		"check":        {"2 of 3 the same or equal, map[another node scores more now: NodeResourcesBalancedAllocation, NodeResourcesFit:[default/second]]"},
+		"stateful set": {"1 pod within the grace period, then 1, which was made again: true"},
+		"volume":       {"bound: true, the volume provisioned-default-data is in the zone of the pod: true"},
+		"load":         {"pods on the hot node: 1 of 11; hot for 1785 s of 1800"},
 		"questions": {"8 small, 0 large: 0/4 nodes are available: 4 Insufficient cpu.", "one: 2 move, 0 wait; three: 2 move, 4 wait", "unchanged: true",
 			"2 go, 2 stay", "10 wait, 3 nodes, then 1"},
 		"custom": {`0/1 nodes are available: 1 1 group, map[phase:Seen]; podgroups.scheduling.sigs.k8s.io "none" not found.`},

@@ -6,6 +6,7 @@ import (
 	"context"
 	"math"
 	"regexp"
+	"sort"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -14,14 +15,16 @@ import (
 
 // useAt returns a pod's use at a time after it began to run, or nil.
 func (p *pod) useAt(after time.Duration) v1.ResourceList {
-	var use v1.ResourceList
-	for i := range p.workload.Use {
-		if p.workload.Use[i].After > after {
-			break
-		}
-		use = p.workload.Use[i].Resources
+	if i := p.useIndex(after); i >= 0 {
+		return p.workload.Use[i].Resources
 	}
-	return use
+	return nil
+}
+
+// useIndex returns the index of a pod's use at a time after it began to run, or -1.
+func (p *pod) useIndex(after time.Duration) int {
+	use := p.workload.Use
+	return sort.Search(len(use), func(i int) bool { return use[i].After > after }) - 1
 }
 
 // measureBase sets what nodes use apart from their pods: what was measured when the snapshot was taken, without the pods
@@ -49,13 +52,20 @@ func (m *measurements) measureUse(now time.Duration) {
 		for i := range n.used {
 			n.used[i] = n.base[i]
 		}
+		ordinary, asked := n.base[0], 0.0
 		for _, p := range m.simulation.podsOn(n) {
+			asked += p.overcommits
 			if p.running {
-				for i, amount := range m.vector(p.useAt(now - p.started)) {
+				use := m.vector(p.useAt(now - p.started))
+				for i, amount := range use {
 					n.used[i] += amount
+				}
+				if p.overcommits == 0 {
+					ordinary += use[0]
 				}
 			}
 		}
+		m.measureOvercommit(n, now, ordinary, asked)
 		hot := false
 		for i := range m.resources {
 			m.used[i] += n.used[i]
@@ -74,6 +84,7 @@ func (m *measurements) measureUse(now time.Duration) {
 			n.history = n.history[1:]
 		}
 	}
+	m.usable.last = now
 	m.values = nil
 }
 
@@ -111,8 +122,18 @@ func (n *node) mean(resource int, now, window time.Duration) float64 {
 // windowOf matches the window of an expression.
 var windowOf = regexp.MustCompile(`\[(\d+(?:ms|s|m|h))`)
 
-// Ask implements source.Source: NodeLoad asks the simulation instead of Prometheus for what it simulates, CPU and
-// memory.
+// windowIn returns the window of a query, or five minutes if it is unknown or too long.
+func windowIn(query source.Query, longest time.Duration) time.Duration {
+	if found := windowOf.FindStringSubmatch(query.Value); found != nil {
+		if window, err := time.ParseDuration(found[1]); err == nil && window > 0 && window <= longest {
+			return window
+		}
+	}
+	return 5 * time.Minute
+}
+
+// Ask implements source.Source: NodeLoad and Overcommit ask the simulation instead of Prometheus for what it simulates,
+// CPU and memory.
 func (a *api) Ask(_ context.Context, queries []source.Query) (source.Result, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
@@ -128,12 +149,19 @@ func (a *api) publish() {
 // Close implements source.Source.
 func (a *api) Close() {}
 
-// answerLoad answers the queries of NodeLoad.
+// answerLoad answers the queries of NodeLoad and Overcommit.
 func (s *Simulation) answerLoad(queries []source.Query) source.Result {
 	m, now := s.measure, time.Now()
 	seconds := float64(now.UnixNano()) / float64(time.Second)
 	result := source.Result{Evaluated: seconds, Asked: now, Received: now, Endpoint: "simulation"}
 	for number, query := range queries {
+		switch query.Name {
+		case source.OvercommitNodes, source.OvercommitNow, source.OvercommitPods:
+			if m.knowsUse {
+				result.Rows = append(result.Rows, s.answerOvercommit(number, query, seconds)...)
+			}
+			continue
+		}
 		resource := -1
 		for i, name := range m.resources {
 			if string(name) == query.Name && i < 2 {
@@ -143,12 +171,7 @@ func (s *Simulation) answerLoad(queries []source.Query) source.Result {
 		if resource < 0 || query.Pods || !m.knowsUse {
 			continue
 		}
-		window := 5 * time.Minute
-		if found := windowOf.FindStringSubmatch(query.Value); found != nil {
-			if parsed, err := time.ParseDuration(found[1]); err == nil && parsed <= longestWindow {
-				window = parsed
-			}
-		}
+		window := windowIn(query, longestWindow)
 		for _, name := range namesOf(s.nodes) {
 			n := s.nodes[name]
 			if n.down || len(n.history) == 0 || n.capacity[resource] == 0 {

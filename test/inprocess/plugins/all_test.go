@@ -29,6 +29,8 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/podfilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/randscore"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/runningimagelocality"
@@ -55,12 +57,18 @@ var plugins = []struct {
 		spot: {capacityTypes: [hdd], tolerationKey: spot}}`},
 	{nodefilter.Name, nodefilter.New, `{rules: [{name: no-gpu, action: Deny, nodeNames: ["gpu-*"], nodeSelector: {matchLabels: {accelerator: gpu}}}]}`},
 	// Nothing answers there: nodes are scored by the requests of their pods.
-	{nodeload.Name, nodeload.Factory(), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`},
+	{nodeload.Name, nodeload.Factory(collector.New()), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}, resources: [{name: cpu, threshold: 80}, {name: memory}]}`},
+	{overcommit.Name, overcommit.Factory(collector.New()), `{prometheus: {endpoints: ["http://127.0.0.1:1"]}}` + ignored},
 	{podfilter.Name, podfilter.New, `{rules: [{name: no-tests, action: Deny, podNames: ["test-*"], namespaces: ["test-*"]}]}`},
 	{randscore.Name, randscore.New, `{seed: 1}`},
 	{runningimagelocality.Name, runningimagelocality.New, `{sizeWeight: 50, spreadWeight: 50}`},
 	{workloadtopology.Name, workloadtopology.New, `{podSelector: {}, groupBy: [app], maxPerNode: 100, spreadWeight: 20}`},
 }
+
+// ignored, after the args of Overcommit, are those of NodeResourcesFit with it.
+const ignored = `
+      - name: NodeResourcesFit
+        args: {ignoredResourceGroups: [overcommit.scheduler]}`
 
 // registered returns all plugins by name.
 func registered() frameworkruntime.Registry {
@@ -119,6 +127,7 @@ func TestNewRefusesArgs(t *testing.T) {
 		nodecost.Name:             {&config.NodeCostArgs{}, "strategy"},
 		nodefilter.Name:           {&config.NodeFilterArgs{}, "rules"},
 		nodeload.Name:             {&config.NodeLoadArgs{}, "refreshInterval"},
+		overcommit.Name:           {&config.OvercommitArgs{}, "predictor"},
 		podfilter.Name:            {&config.PodFilterArgs{}, "rules"},
 		runningimagelocality.Name: {&config.RunningImageLocalityArgs{}, "count"},
 		workloadtopology.Name:     {&config.WorkloadTopologyArgs{}, "levels"},
@@ -160,7 +169,7 @@ func withAll() string {
 	var enabled, args string
 	for _, plugin := range plugins {
 		enabled += fmt.Sprintf("          - {name: %s}\n", plugin.name)
-		args += fmt.Sprintf("      - {name: %s, args: %s}\n", plugin.name, plugin.args)
+		args += fmt.Sprintf("      - name: %s\n        args: %s\n", plugin.name, plugin.args)
 	}
 	return `
 apiVersion: kubescheduler.config.k8s.io/v1beta3

@@ -19,6 +19,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/pointer"
@@ -78,7 +79,7 @@ func newNodeLoad(t *testing.T, args *config.NodeLoadArgs, nodes []*v1.Node, load
 	t.Helper()
 	s := &nodeLoadScheduler{t: t, prometheus: newPrometheus(t, loads, at)}
 	args.Prometheus.Endpoints = []string{s.url}
-	factory := nodeload.Factory()
+	factory := nodeload.Factory(collector.New())
 	s.Scheduler = decision.New(t, decision.Options{
 		Config: nodeLoadConfiguration, Nodes: nodes, Seed: 1, Parallelism: 16, NoBackoff: noBackoff,
 		Plugins: frameworkruntime.Registry{

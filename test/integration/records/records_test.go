@@ -272,7 +272,7 @@ func TestOnlyHealthzNeedsNoAccount(t *testing.T) {
 	}
 	for _, path := range []string{
 		"/", "/metrics", "/metrics/resources", "/configz", "/debug/pprof/", "/debug/pprof/heap", "/debug/flags/v", "/node-load",
-		"/scheduling/pods", "/scheduling/queue", "/scheduling/openapi", "/scheduling/what-if?pod=default/pod", "/of-no-handler",
+		"/overcommit", "/scheduling/pods", "/scheduling/queue", "/scheduling/openapi", "/scheduling/what-if?pod=default/pod", "/of-no-handler",
 	} {
 		for _, token := range []string{"", "invalid", s.Token(t, other)} {
 			want := http.StatusForbidden

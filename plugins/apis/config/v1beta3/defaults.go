@@ -164,24 +164,7 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	if obj.Source == "" {
 		obj.Source = config.NodeLoadSourcePrometheus
 	}
-	if obj.Prometheus.Timeout == nil {
-		obj.Prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
-	}
-	if obj.Prometheus.TLS.InsecureSkipVerify == nil {
-		obj.Prometheus.TLS.InsecureSkipVerify = pointer.Bool(false)
-	}
-	if obj.RefreshInterval == nil {
-		obj.RefreshInterval = &metav1.Duration{Duration: 30 * time.Second}
-	}
-	if obj.MaxSampleAge == nil {
-		obj.MaxSampleAge = &metav1.Duration{Duration: 3 * time.Minute}
-	}
-	if obj.NodeMatch.Label == "" {
-		obj.NodeMatch.Label = "instance"
-	}
-	if obj.NodeMatch.By == "" {
-		obj.NodeMatch.By = config.NodeLoadMatchAuto
-	}
+	setDefaultsOfMeasurements(&obj.Prometheus, &obj.RefreshInterval, &obj.MaxSampleAge, &obj.NodeMatch)
 	for i := range obj.Resources {
 		if match := obj.Resources[i].NodeMatch; match != nil {
 			if match.Label == "" {
@@ -217,6 +200,53 @@ func SetDefaults_NodeLoadArgs(obj *NodeLoadArgs) {
 	}
 	if obj.LowerPriorityLoad == "" {
 		obj.LowerPriorityLoad = config.NodeLoadLowerPriorityCounts
+	}
+}
+
+// setDefaultsOfMeasurements sets the defaults of what NodeLoad and Overcommit have in common.
+func setDefaultsOfMeasurements(prometheus *NodeLoadPrometheus, interval, age **metav1.Duration, match *NodeLoadNodeMatch) {
+	if prometheus.Timeout == nil {
+		prometheus.Timeout = &metav1.Duration{Duration: 10 * time.Second}
+	}
+	if prometheus.TLS.InsecureSkipVerify == nil {
+		prometheus.TLS.InsecureSkipVerify = pointer.Bool(false)
+	}
+	if *interval == nil {
+		*interval = &metav1.Duration{Duration: 30 * time.Second}
+	}
+	if *age == nil {
+		*age = &metav1.Duration{Duration: 3 * time.Minute}
+	}
+	if match.Label == "" {
+		match.Label = "instance"
+	}
+	if match.By == "" {
+		match.By = config.NodeLoadMatchAuto
+	}
+}
+
+// SetDefaults_OvercommitArgs sets the defaults. The endpoints and queries have none: the plugin builds its queries from
+// the horizon, the percentile and the label of the nodes. What they return changes slowly, and costs more than what
+// NodeLoad asks for.
+func SetDefaults_OvercommitArgs(obj *OvercommitArgs) {
+	if obj.RefreshInterval == nil {
+		obj.RefreshInterval = &metav1.Duration{Duration: time.Minute}
+	}
+	setDefaultsOfMeasurements(&obj.Prometheus, &obj.RefreshInterval, &obj.MaxSampleAge, &obj.NodeMatch)
+	if obj.Horizon == nil {
+		obj.Horizon = &metav1.Duration{Duration: time.Hour}
+	}
+	if obj.Predictor == "" {
+		obj.Predictor = config.OvercommitMaximum
+	}
+	if obj.Sigmas == nil {
+		obj.Sigmas = pointer.Float64(3)
+	}
+	if obj.Percentile == nil {
+		obj.Percentile = pointer.Int32(95)
+	}
+	if obj.HeadroomPercent == nil {
+		obj.HeadroomPercent = pointer.Int32(10)
 	}
 }
 

@@ -50,6 +50,13 @@ var defaults = map[string]runtime.Object{
 		Fallback: config.NodeLoadFallbackRequests, FilterOnStale: config.NodeLoadFilterOpen, MinFreshNodesPercent: 50, ExemptDaemonSets: true,
 		ExemptPriorityAbove: pointer.Int32(1999999999), LowerPriorityLoad: config.NodeLoadLowerPriorityCounts,
 	},
+	"OvercommitArgs": &config.OvercommitArgs{
+		Prometheus:      config.NodeLoadPrometheus{Timeout: metav1.Duration{Duration: 10 * time.Second}},
+		RefreshInterval: metav1.Duration{Duration: time.Minute},
+		MaxSampleAge:    metav1.Duration{Duration: 3 * time.Minute},
+		NodeMatch:       config.NodeLoadNodeMatch{Label: "instance", By: config.NodeLoadMatchAuto},
+		Horizon:         metav1.Duration{Duration: time.Hour}, Predictor: config.OvercommitMaximum, Sigmas: 3, Percentile: 95, HeadroomPercent: 10,
+	},
 	"PodFilterArgs":            &config.PodFilterArgs{DefaultAction: config.FilterAllow},
 	"RandScoreArgs":            &config.RandScoreArgs{},
 	"RunningImageLocalityArgs": &config.RunningImageLocalityArgs{Count: config.CountImages, SpreadWeight: 100},

@@ -137,6 +137,16 @@ func TestEncodingKeepsArgs(t *testing.T) {
 			Fallback: config.NodeLoadFallbackNeutral, FilterOnStale: config.NodeLoadFilterClosed, ExemptPriorityAbove: pointer.Int32(-1),
 			LowerPriorityLoad: config.NodeLoadLowerPriorityIgnored,
 		},
+		// A zero that is given is not the default.
+		"OvercommitArgs": &config.OvercommitArgs{
+			Prometheus:      config.NodeLoadPrometheus{Endpoints: []string{"https://a.example.com"}, Timeout: metav1.Duration{Duration: time.Second}},
+			RefreshInterval: metav1.Duration{Duration: 5 * time.Second}, MaxSampleAge: metav1.Duration{Duration: time.Minute},
+			NodeMatch: config.NodeLoadNodeMatch{Label: "node", By: config.NodeLoadMatchName}, Horizon: metav1.Duration{Duration: 2 * time.Hour},
+			Predictor: config.OvercommitNSigma, Percentile: 99,
+			Queries: config.OvercommitQueries{
+				NodeMean: "a", NodeDeviation: "b", NodeNow: "c", NodeTimestamp: "d", PodPercentile: "e", PodTimestamp: "f",
+			},
+		},
 		"PodFilterArgs": &config.PodFilterArgs{
 			DefaultAction: config.FilterDeny,
 			Rules: []config.PodFilterRule{{

@@ -31,6 +31,7 @@ func addKnownTypes(version schema.GroupVersion) func(*runtime.Scheme) error {
 			&NodeCostArgs{},
 			&NodeFilterArgs{},
 			&NodeLoadArgs{},
+			&OvercommitArgs{},
 			&PodFilterArgs{},
 			&RandScoreArgs{},
 			&RunningImageLocalityArgs{},

@@ -37,6 +37,7 @@ func RegisterDefaults(scheme *runtime.Scheme) error {
 	scheme.AddTypeDefaultingFunc(&NodeCostArgs{}, func(obj interface{}) { SetObjectDefaults_NodeCostArgs(obj.(*NodeCostArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeFilterArgs{}, func(obj interface{}) { SetObjectDefaults_NodeFilterArgs(obj.(*NodeFilterArgs)) })
 	scheme.AddTypeDefaultingFunc(&NodeLoadArgs{}, func(obj interface{}) { SetObjectDefaults_NodeLoadArgs(obj.(*NodeLoadArgs)) })
+	scheme.AddTypeDefaultingFunc(&OvercommitArgs{}, func(obj interface{}) { SetObjectDefaults_OvercommitArgs(obj.(*OvercommitArgs)) })
 	scheme.AddTypeDefaultingFunc(&PodFilterArgs{}, func(obj interface{}) { SetObjectDefaults_PodFilterArgs(obj.(*PodFilterArgs)) })
 	scheme.AddTypeDefaultingFunc(&RandScoreArgs{}, func(obj interface{}) { SetObjectDefaults_RandScoreArgs(obj.(*RandScoreArgs)) })
 	scheme.AddTypeDefaultingFunc(&RunningImageLocalityArgs{}, func(obj interface{}) { SetObjectDefaults_RunningImageLocalityArgs(obj.(*RunningImageLocalityArgs)) })
@@ -78,6 +79,10 @@ func SetObjectDefaults_NodeLoadArgs(in *NodeLoadArgs) {
 		a := &in.Resources[i]
 		SetDefaults_NodeLoadResource(a)
 	}
+}
+
+func SetObjectDefaults_OvercommitArgs(in *OvercommitArgs) {
+	SetDefaults_OvercommitArgs(in)
 }
 
 func SetObjectDefaults_PodFilterArgs(in *PodFilterArgs) {

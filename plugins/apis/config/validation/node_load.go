@@ -15,6 +15,7 @@ import (
 	"unicode/utf8"
 
 	v1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -55,11 +56,7 @@ func (notShown) String() string { return "(not shown)" }
 // and the ranges. No error contains the value of a header, a user, a password, or the path of a file.
 func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 	errs := validateSource(path, args)
-	errs = append(errs, validateDuration(path.Child("refreshInterval"), args.RefreshInterval, time.Second, 10*time.Minute)...)
-	if age := args.MaxSampleAge.Duration; age <= args.RefreshInterval.Duration || age > time.Hour {
-		errs = append(errs, field.Invalid(path.Child("maxSampleAge"), age.String(),
-			fmt.Sprintf("must be more than refreshInterval, which is %s, and at most %s", args.RefreshInterval.Duration, time.Hour)))
-	}
+	errs = append(errs, validateAges(path, args.RefreshInterval, args.MaxSampleAge)...)
 	errs = append(errs, validateNodeMatch(path.Child("nodeMatch"), args.NodeMatch)...)
 	errs = append(errs, validateResources(path.Child("resources"), args.Resources, args.Source)...)
 	errs = append(errs, validateOneOf(path.Child("fallback"), string(args.Fallback),
@@ -68,6 +65,16 @@ func ValidateNodeLoadArgs(path *field.Path, args *config.NodeLoadArgs) error {
 		string(config.NodeLoadFilterOpen), string(config.NodeLoadFilterClosed))...)
 	errs = append(errs, validateRange(path.Child("minFreshNodesPercent"), args.MinFreshNodesPercent, 0, 100)...)
 	return append(errs, validateLowerPriorityLoad(path, args)...).ToAggregate()
+}
+
+// validateAges checks the interval of requests and the maximum age of measurements.
+func validateAges(path *field.Path, interval, age metav1.Duration) field.ErrorList {
+	errs := validateDuration(path.Child("refreshInterval"), interval, time.Second, 10*time.Minute)
+	if age.Duration <= interval.Duration || age.Duration > time.Hour {
+		errs = append(errs, field.Invalid(path.Child("maxSampleAge"), age.Duration.String(),
+			fmt.Sprintf("must be more than refreshInterval, which is %s, and at most %s", interval.Duration, time.Hour)))
+	}
+	return errs
 }
 
 // validateLowerPriorityLoad checks that there is a resource whose load is split by pods if it must be.

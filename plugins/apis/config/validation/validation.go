@@ -41,6 +41,7 @@ func Functions() map[string]interface{} {
 		"NodeCost":             ValidateNodeCostArgs,
 		"NodeFilter":           ValidateNodeFilterArgs,
 		"NodeLoad":             ValidateNodeLoadArgs,
+		"Overcommit":           ValidateOvercommitArgs,
 		"PodFilter":            ValidatePodFilterArgs,
 		"RandScore":            ValidateRandScoreArgs,
 		"RunningImageLocality": ValidateRunningImageLocalityArgs,

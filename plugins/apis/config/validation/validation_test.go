@@ -264,6 +264,10 @@ func TestValidate(t *testing.T) {
 		},
 		// More of it is in coscheduling_test.go.
 		{plugin: "Coscheduling", name: "the shortest timeout", args: &config.CoschedulingArgs{AttemptTimeout: metav1.Duration{Duration: time.Millisecond}}},
+		// More of it is in overcommit_test.go.
+		{plugin: "Overcommit", name: "without measurements", args: &config.OvercommitArgs{
+			Predictor: config.OvercommitRequests, Horizon: metav1.Duration{Duration: time.Hour}, Percentile: 95,
+		}},
 		{
 			plugin: "WorkloadTopology", name: "nothing", args: &config.WorkloadTopologyArgs{PodSelector: &metav1.LabelSelector{}},
 			want: []string{"args.groupBy: Required value: 1 to 8 keys of labels", "args.levels: Required value: 1 to 8 levels"},
