@@ -22,6 +22,12 @@ type Config struct {
 	} `json:"leaderElection"`
 	Profiles []struct {
 		SchedulerName string `json:"schedulerName"`
+		// Plugins are those of each extension point.
+		Plugins map[string]struct {
+			Enabled []struct {
+				Name string `json:"name"`
+			} `json:"enabled"`
+		} `json:"plugins"`
 	} `json:"profiles"`
 }
 
@@ -47,6 +53,22 @@ func (c *Config) SchedulerNames() []string {
 		names = append(names, profile.SchedulerName)
 	}
 	return names
+}
+
+// ProfilesWith returns the names of the profiles that enable a plugin at any extension point.
+func (c *Config) ProfilesWith(plugin string) []string {
+	var found []string
+	names := c.SchedulerNames()
+	for i, profile := range c.Profiles {
+		for _, point := range profile.Plugins {
+			for _, enabled := range point.Enabled {
+				if enabled.Name == plugin {
+					found = append(found, names[i])
+				}
+			}
+		}
+	}
+	return found
 }
 
 // Lease names the object by which schedulers elect their leader.

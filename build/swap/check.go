@@ -497,6 +497,12 @@ func (t *Tool) checkConfig(ctx context.Context, findings *Findings, p *plan, req
 			findings.problem("use /etc/kubernetes/scheduler.conf, which kubeadm writes", "clientConnection.kubeconfig: %v", err)
 		}
 	}
+	now, _ := configOf(p.pod)
+	if effect, err := t.cluster.withoutOvercommit(ctx, now, p.accepted); err != nil {
+		findings.failed(err)
+	} else if effect != "" {
+		findings.warn("enable the plugin in their profiles, or delete the pods that wait", "%s", effect)
+	}
 	pending, err := t.cluster.pending(ctx)
 	if err != nil {
 		findings.failed(err)

@@ -184,6 +184,17 @@ func (c *cluster) podsOn(ctx context.Context, node string) ([]corev1.Pod, error)
 	return pods.Items, nil
 }
 
+// notEnded returns the pods that have not ended, from the API server's cache: there may be many.
+func (c *cluster) notEnded(ctx context.Context) ([]corev1.Pod, error) {
+	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
+		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed", ResourceVersion: "0",
+	})
+	if err != nil {
+		return nil, nextstep.With(fmt.Errorf("cannot list the pods: %w", err), "kubectl get pods -A")
+	}
+	return pods.Items, nil
+}
+
 // queued reports whether other pods of a profile are waiting for their first scheduling attempt.
 func (c *cluster) queued(ctx context.Context, profile string) bool {
 	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
@@ -204,17 +215,13 @@ func (c *cluster) full(ctx context.Context) bool {
 	if err != nil || len(nodes) == 0 {
 		return false
 	}
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
-		// Read from the API server's cache: there may be many pods.
-		ResourceVersion: "0",
-	})
+	pods, err := c.notEnded(ctx)
 	if err != nil {
 		return false
 	}
 	count := map[string]int64{}
-	for i := range pods.Items {
-		count[pods.Items[i].Spec.NodeName]++
+	for i := range pods {
+		count[pods[i].Spec.NodeName]++
 	}
 	return !slices.ContainsFunc(nodes, func(node corev1.Node) bool {
 		return count[node.Name] < node.Status.Allocatable.Pods().Value()

@@ -4,7 +4,6 @@ package swap
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -26,17 +25,13 @@ type otherScheduler struct {
 // otherSchedulers returns the schedulers among the cluster's pods.
 // It skips a scheduler whose configuration is not in a ConfigMap.
 func (c *cluster) otherSchedulers(ctx context.Context) ([]otherScheduler, error) {
-	pods, err := c.client.CoreV1().Pods(metav1.NamespaceAll).List(ctx, metav1.ListOptions{
-		FieldSelector: "status.phase!=Succeeded,status.phase!=Failed",
-		// Read from the API server's cache: there may be many pods.
-		ResourceVersion: "0",
-	})
+	pods, err := c.notEnded(ctx)
 	if err != nil {
-		return nil, nextstep.With(fmt.Errorf("cannot list the pods, to find other schedulers: %w", err), "kubectl get pods -A")
+		return nil, err
 	}
 	var found []otherScheduler
-	for i := range pods.Items {
-		item := &pods.Items[i]
+	for i := range pods {
+		item := &pods[i]
 		if _, static := item.Annotations[corev1.MirrorPodAnnotationKey]; static {
 			continue
 		}

@@ -249,7 +249,8 @@ func (t *Tool) keptElsewhere(manifest []byte, pod *Pod, target []byte) string {
 	return ""
 }
 
-// sayPending prints the pending pods of profiles that the scheduler had before the rollback, and no longer has.
+// sayPending prints the pending pods of profiles that the scheduler had before the rollback, and no longer has, and the
+// pods that need its plugin Overcommit.
 func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 	now, err := Describe(target)
 	if err != nil {
@@ -265,6 +266,13 @@ func (t *Tool) sayPending(ctx context.Context, before *Pod, target []byte) {
 			t.say("%d pending pods ask for the scheduler %s, which no longer runs, for example %s; they wait until a scheduler of that name "+
 				"runs, or until they are created again without schedulerName", len(pending[name]), name, pending[name][0])
 		}
+	}
+	had, _ := configOf(before)
+	has, _ := configOf(&now)
+	if effect, err := t.cluster.withoutOvercommit(ctx, had, has); err != nil {
+		t.say("%v", err)
+	} else if effect != "" {
+		t.say("%s; create those again without this resource, or install the plugin again", effect)
 	}
 }
 
