@@ -43,7 +43,7 @@ unit: $(if $(RACE),,tools) ; $(step) bash -e -c '\
   $(call go-test,build) ./...'
 verify: tools ; $(step) bash scripts/verify.sh
 scripts: ; $(step) $(call go-test,test) ./scripts
-workloads: ; $(step) $(call go-test,test/inprocess) -v ./scenarios
+workloads: ; $(step) $(call go-test,test/inprocess) -v ./scenarios ./overcommit
 gpus: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -run TestOneSeed
 openb: image ; $(step) env OPENB="$(TRACES)" bash test/openb.sh -skip TestOneSeed
 
