@@ -24,10 +24,7 @@ type Verdict struct {
 // snapshot. It chooses no node, draws no random numbers and changes nothing.
 func (s *Scheduler) Evaluate(pod *v1.Pod) ([]Verdict, error) {
 	profile := s.Profiles[pod.Spec.SchedulerName]
-	// Its type is internal to the scheduler.
-	updated := reflect.ValueOf(s.SchedulerCache).MethodByName("UpdateSnapshot").
-		Call([]reflect.Value{reflect.ValueOf(profile.SnapshotSharedLister())})
-	if err, failed := updated[0].Interface().(error); failed {
+	if err := s.updateSnapshot(profile); err != nil {
 		return nil, err
 	}
 	infos, err := profile.SnapshotSharedLister().NodeInfos().List()
@@ -66,6 +63,14 @@ func (s *Scheduler) Evaluate(pod *v1.Pod) ([]Verdict, error) {
 		}
 	}
 	return verdicts, nil
+}
+
+// updateSnapshot brings the scheduler's snapshot, whose type is internal to the scheduler, up to date.
+func (s *Scheduler) updateSnapshot(profile framework.Framework) error {
+	updated := reflect.ValueOf(s.SchedulerCache).MethodByName("UpdateSnapshot").
+		Call([]reflect.Value{reflect.ValueOf(profile.SnapshotSharedLister())})
+	err, _ := updated[0].Interface().(error)
+	return err
 }
 
 // Choose returns the result of the scheduler's algorithm for a complete pod, given the verdicts on all nodes: the

@@ -19,6 +19,7 @@ package decision
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand"
 	"reflect"
@@ -83,9 +84,15 @@ type Options struct {
 	OneByOne bool
 	// Graceful makes pods that the scheduler deletes terminate: they stay on their nodes until DeletePod.
 	Graceful bool
+	// Outcome, if set, returns for some pods (namespace/name) the outcome of their cycle in another scheduler, by which this
+	// one goes: a node, or NoNode.
+	Outcome func(pod string) (outcome string, known bool)
 	// WhatIfs runs an additional dry run for each pod during scheduling, if the scheduler supports dry runs.
 	WhatIfs bool
 }
+
+// NoNode is the outcome of a cycle in which no node fits a pod.
+const NoNode = "no node"
 
 // Scheduler is upstream's scheduler with its cluster.
 type Scheduler struct {
@@ -110,6 +117,7 @@ type Scheduler struct {
 	oneByOne  bool
 	graceful  bool
 	whatIfs   bool
+	outcome   func(pod string) (string, bool)
 	asking    int32 // 1 during a dry run
 	last      *v1.Pod
 	version   int64 // of the last changed object
@@ -189,6 +197,7 @@ func New(tb testing.TB, options Options) *Scheduler {
 		oneByOne: options.OneByOne,
 		graceful: options.Graceful,
 		whatIfs:  options.WhatIfs && askWhatIf != nil,
+		outcome:  options.Outcome,
 	}
 	s.Client.PrependReactor("create", "pods", s.bind)
 	s.Client.PrependReactor("delete", "pods", s.noteDeletion)
@@ -656,12 +665,22 @@ type witness struct {
 	scheduler *Scheduler
 }
 
-// Schedule calls the algorithm.
+// Schedule calls the algorithm, or goes by a known outcome.
 func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, profile framework.Framework, state *framework.CycleState,
 	pod *v1.Pod) (scheduler.ScheduleResult, error) {
 	// Preemption, the next step if there is no node, also uses random numbers.
 	defer w.scheduler.reseed()
-	result, err := w.ScheduleAlgorithm.Schedule(ctx, extenders, profile, state, pod)
+	outcome, known := "", false
+	if w.scheduler.outcome != nil {
+		outcome, known = w.scheduler.outcome(key(pod))
+	}
+	var result scheduler.ScheduleResult
+	var err error
+	if known {
+		result, err = w.scheduler.follow(profile, state, pod, outcome)
+	} else {
+		result, err = w.ScheduleAlgorithm.Schedule(ctx, extenders, profile, state, pod)
+	}
 	decision := Decision{Pod: key(pod), Node: result.SuggestedHost}
 	if err != nil {
 		decision = Decision{Pod: key(pod), Failure: err.Error()}
@@ -670,6 +689,26 @@ func (w *witness) Schedule(ctx context.Context, extenders []framework.Extender, 
 	defer w.scheduler.mutex.Unlock()
 	w.scheduler.decisions = append(w.scheduler.decisions, decision)
 	return result, err
+}
+
+// follow returns the outcome of another scheduler's cycle. A node must pass the filters, which also set the state that
+// Reserve needs.
+func (s *Scheduler) follow(profile framework.Framework, state *framework.CycleState, pod *v1.Pod, outcome string) (scheduler.ScheduleResult, error) {
+	if outcome == NoNode {
+		return scheduler.ScheduleResult{}, &framework.FitError{Pod: pod}
+	}
+	if err := s.updateSnapshot(profile); err != nil {
+		return scheduler.ScheduleResult{}, err
+	}
+	node, err := profile.SnapshotSharedLister().NodeInfos().Get(outcome)
+	if err != nil {
+		return scheduler.ScheduleResult{}, errors.New(outcome)
+	}
+	status := profile.RunPreFilterPlugins(s.ctx, state, pod)
+	if status.IsSuccess() {
+		status = profile.RunFilterPluginsWithNominatedPods(s.ctx, state, pod, node)
+	}
+	return scheduler.ScheduleResult{SuggestedHost: outcome, EvaluatedNodes: 1, FeasibleNodes: 1}, status.AsError()
 }
 
 // reseed seeds the global random source. Only the scheduler's goroutine calls it.

@@ -19,7 +19,10 @@ var profileNames = []string{"default-scheduler", "second-scheduler", "third-sche
 func (g *generator) config() string {
 	var b strings.Builder
 	b.WriteString(plainConfig)
-	if g.one(3) || g.roomy && g.one(2) {
+	if g.overcommits {
+		// The first node to search for the next pod does not depend on the nodes that an overcommitting pod fits.
+		b.WriteString("percentageOfNodesToScore: 100\n")
+	} else if g.one(3) || g.roomy && g.one(2) {
 		fmt.Fprintf(&b, "percentageOfNodesToScore: %d\n", 1+g.Intn(100))
 	}
 	if g.one(6) {
@@ -69,7 +72,7 @@ func (g *generator) extender(b *strings.Builder, number int) {
 // profile writes a profile; every second one only has a name.
 func (g *generator) profile(b *strings.Builder, name string) {
 	fmt.Fprintf(b, "  - schedulerName: %s\n", name)
-	if g.one(2) {
+	if g.one(2) && !g.overcommits {
 		return
 	}
 	scores := []string{"NodeResourcesBalancedAllocation", "ImageLocality", "InterPodAffinity", "NodeResourcesFit",
@@ -86,6 +89,9 @@ func (g *generator) profile(b *strings.Builder, name string) {
 	}
 	fmt.Fprintf(b, "    plugins:\n      score: {disabled: [%s], enabled: [%s]}\n",
 		strings.Join(disabled, ", "), strings.Join(enabled, ", "))
+	if g.overcommits {
+		b.WriteString(overcommitEnabled)
+	}
 	if g.one(4) {
 		fmt.Fprintf(b, "      filter: {disabled: [{name: %s}]}\n", g.of("NodeUnschedulable", "NodeName",
 			"TaintToleration", "NodeAffinity", "NodePorts", "NodeResourcesFit", "VolumeRestrictions",
@@ -95,6 +101,9 @@ func (g *generator) profile(b *strings.Builder, name string) {
 		b.WriteString("      postFilter: {disabled: [{name: DefaultPreemption}]}\n")
 	}
 	b.WriteString("    pluginConfig:\n")
+	if g.overcommits {
+		b.WriteString(overcommitArgs)
+	}
 	arguments := func(plugin, format string, args ...interface{}) {
 		fmt.Fprintf(b, "      - {name: %s, args: {%s}}\n", plugin, fmt.Sprintf(format, args...))
 	}
@@ -143,6 +152,9 @@ func (g *generator) fit() string {
 	ignored := ""
 	if g.one(3) {
 		ignored = g.of(", ignoredResources: [example.com/gpu]", ", ignoredResourceGroups: [example.com]")
+	}
+	if g.overcommits {
+		ignored = ", ignoredResourceGroups: [" + g.of("", "example.com, ") + "overcommit.scheduler]"
 	}
 	return fmt.Sprintf("scoringStrategy: {type: %s, resources: [%s]%s}%s", strategy, resources, shape, ignored)
 }

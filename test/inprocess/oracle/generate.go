@@ -31,6 +31,8 @@ type generator struct {
 	created []*v1.Pod
 	last    map[string]*v1.Node
 	again   int // number of names used again so far
+	// overcommits is that of the scenario.
+	overcommits bool
 }
 
 // Generate returns the scenario of a number.
@@ -39,9 +41,10 @@ func Generate(seed int64) *Scenario {
 		return rounding(seed)
 	}
 	g := &generator{Rand: rand.New(rand.NewSource(seed)), claims: map[string][]string{}, last: map[string]*v1.Node{}}
+	g.overcommits = seed%5 == 3
 	size := g.size()
 	g.roomy = size >= 100
-	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}, Graceful: g.one(3)}
+	s := &Scenario{Seed: seed, Config: g.config(), Features: map[string]bool{}, Graceful: g.one(3), Overcommits: g.overcommits}
 	for _, name := range namespaces {
 		s.Namespaces = append(s.Namespaces, g.namespace(name))
 	}
@@ -88,6 +91,7 @@ func Generate(seed int64) *Scenario {
 			s.Steps = append(s.Steps, Step{Retry: true})
 		}
 	}
+	s.overcommit()
 	return s
 }
 

@@ -3,7 +3,7 @@
 // Package oracle checks whether two schedulers place pods identically. A scenario is a cluster and a series of
 // events, generated from a number alone; running it returns a trace of all the scheduler's decisions. Compiled with
 // stock Kubernetes and with the patched tree, the same scenarios must return the same traces. The package only
-// imports upstream's packages.
+// imports upstream's packages and Overcommit.
 //
 // Only Retry retries pods, never an event: the handler of a pod's event changes the scheduler's cache first and its
 // queue afterwards, and the second step cannot be observed from outside, so the pods in the queue would depend on
@@ -36,6 +36,10 @@ type Scenario struct {
 	// Graceful makes preempted pods terminate until they vanish.
 	Graceful bool   `json:"graceful,omitempty"`
 	Steps    []Step `json:"steps"`
+	// Overcommits makes some pods overcommit: see overcommit.go. Outcomes are those of their cycles, in this order, in the
+	// scheduler that has the plugin; without them this scheduler has it.
+	Overcommits bool     `json:"overcommits,omitempty"`
+	Outcomes    []string `json:"outcomes,omitempty"`
 }
 
 // Step is one event; only one field is set.

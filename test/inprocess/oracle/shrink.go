@@ -20,7 +20,7 @@ func shrink(scenario *Scenario, fails func(*Scenario) bool) *Scenario {
 	}
 	for smaller := true; smaller; {
 		smaller = false
-		if small.Config != plainConfig {
+		if small.Config != plainConfig && !small.Overcommits {
 			smaller = try(withoutConfig(small))
 		}
 		if len(small.Features) > 0 {

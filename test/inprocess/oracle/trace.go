@@ -13,6 +13,8 @@ import (
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	"k8s.io/component-base/featuregate"
 	featuregatetesting "k8s.io/component-base/featuregate/testing"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
+	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"kube-scheduler-fork/test/inprocess/decision"
 )
 
@@ -41,7 +43,7 @@ func Run(tb testing.TB, scenario *Scenario) []string {
 func run(tb testing.TB, scenario *Scenario, config string) []string {
 	options := decision.Options{
 		Config: config, Nodes: scenario.Nodes, Objects: scenario.objects(), Seed: scenario.Seed, OneByOne: true, WhatIfs: true,
-		Graceful: scenario.Graceful,
+		Graceful: scenario.Graceful, Plugins: frameworkruntime.Registry{overcommit.Name: overcommit.Factory(nil)}, Outcome: scenario.follow(),
 	}
 	one := decision.New(tb, options)
 	trace := decide(one, scenario)
@@ -49,13 +51,14 @@ func run(tb testing.TB, scenario *Scenario, config string) []string {
 	options.Parallelism, options.AllNodes = 16, true
 	several := decision.New(tb, options)
 	defer several.Stop()
-	return append(trace, evaluate(several, scenario)...)
+	trace = append(trace, evaluate(several, scenario, options.Outcome)...)
+	return scenario.ordinary(trace)
 }
 
 // evaluate returns the plugins' results for every pod on every node, with several workers, and whether the scheduler
 // would choose one of the best nodes. No pod is scheduled: each is placed on the best node, and among several on the
-// first by name. Nominated pods stay nominated.
-func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
+// first by name, or on the one that follow has. Nominated pods stay nominated.
+func evaluate(s *decision.Scheduler, scenario *Scenario, follow func(string) (string, bool)) []string {
 	var trace []string
 	for number := range scenario.Steps {
 		step := &scenario.Steps[number]
@@ -67,28 +70,40 @@ func evaluate(s *decision.Scheduler, scenario *Scenario) []string {
 			}
 		}
 		for _, pod := range pods {
-			verdicts, err := s.Evaluate(pod)
-			if err != nil {
-				trace = append(trace, fmt.Sprintf("%s/%s: %v", pod.Namespace, pod.Name, err))
-				continue
-			}
-			sort.Slice(verdicts, func(i, j int) bool { return verdicts[i].Node < verdicts[j].Node })
-			var best *decision.Verdict
-			for i := range verdicts {
-				v := &verdicts[i]
-				trace = append(trace, fmt.Sprintf("%s/%s on %s: %d %s", pod.Namespace, pod.Name, v.Node, v.Score, v.Status))
-				if v.Status == "" && (best == nil || v.Score > best.Score) {
-					best = v
+			name := pod.Namespace + "/" + pod.Name
+			best, lines := evaluated(s, pod)
+			if scenario.overcommits(name) {
+				if follow != nil {
+					best, _ = follow(name)
 				}
+				lines = []string{name + overcommitsMark + best}
 			}
-			trace = append(trace, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, s.Choose(pod, verdicts)))
-			if best != nil && pod.Status.NominatedNodeName == "" {
-				pod.Spec.NodeName = best.Node
+			trace = append(trace, lines...)
+			if s.HasNode(best) && pod.Status.NominatedNodeName == "" {
+				pod.Spec.NodeName = best
 				s.Create(pod)
 			}
 		}
 	}
 	return trace
+}
+
+// evaluated returns the best node for a pod, if any, and the lines of the trace on all nodes.
+func evaluated(s *decision.Scheduler, pod *v1.Pod) (node string, lines []string) {
+	verdicts, err := s.Evaluate(pod)
+	if err != nil {
+		return "", []string{fmt.Sprintf("%s/%s: %v", pod.Namespace, pod.Name, err)}
+	}
+	sort.Slice(verdicts, func(i, j int) bool { return verdicts[i].Node < verdicts[j].Node })
+	var best *decision.Verdict
+	for i := range verdicts {
+		v := &verdicts[i]
+		lines = append(lines, fmt.Sprintf("%s/%s on %s: %d %s", pod.Namespace, pod.Name, v.Node, v.Score, v.Status))
+		if v.Status == "" && (best == nil || v.Score > best.Score) {
+			best, node = v, v.Node
+		}
+	}
+	return node, append(lines, fmt.Sprintf("%s/%s: %s", pod.Namespace, pod.Name, s.Choose(pod, verdicts)))
 }
 
 // happen applies the parts of a step that are independent of the scheduler.
@@ -133,9 +148,12 @@ func decide(s *decision.Scheduler, scenario *Scenario) []string {
 	decided := func(decisions []decision.Decision) {
 		s.Settle()
 		for _, d := range decisions {
-			if d.Node != "" {
+			switch {
+			case scenario.overcommits(d.Pod):
+				note("%s%s%s", d.Pod, overcommitsMark, outcome(d))
+			case d.Node != "":
 				note("%s: %s", d.Pod, d.Node)
-			} else {
+			default:
 				note("%s: %s", d.Pod, d.Failure)
 			}
 		}

@@ -27,6 +27,7 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodecost"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodefilter"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/collector"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/replay"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/result"
@@ -113,7 +114,7 @@ func (o order) simulate() (result.Run, error) {
 		Config: config, Cluster: &input.Cluster{Nodes: made.nodes}, Seed: o.Seed, Hot: hot, PriceLabel: priceLabel,
 		Registry: frameworkruntime.Registry{
 			datalocality.Name: datalocality.New, nodecost.Name: nodecost.New, nodefilter.Name: nodefilter.New,
-			nodeload.Name: nodeload.Factory(), workloadtopology.Name: workloadtopology.New,
+			nodeload.Name: nodeload.Factory(collector.New()), workloadtopology.Name: workloadtopology.New,
 		},
 	})
 	if err != nil {
