@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"net"
+	"os/exec"
 	"path/filepath"
 	"testing"
 
@@ -55,6 +56,18 @@ func (p *Prometheus) Configure(t testing.TB, config map[string]any) {
 		t.Fatal(err)
 	}
 	Write(t, p.file("config.yaml"), string(content))
+}
+
+// StartWith starts it with samples of the past, in the format OpenMetrics, and without targets.
+func (p *Prometheus) StartWith(t testing.TB, samples string) {
+	t.Helper()
+	Write(t, p.file("samples"), samples+"# EOF\n")
+	if output, err := exec.CommandContext(t.Context(), Program(t, "PROMTOOL"), "tsdb", "create-blocks-from", "openmetrics",
+		p.file("samples"), p.file("data")).CombinedOutput(); err != nil {
+		t.Fatalf("promtool: %v\n%s", err, output)
+	}
+	p.Configure(t, map[string]any{})
+	p.Start(t)
 }
 
 // Start starts it and waits until it answers.

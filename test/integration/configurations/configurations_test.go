@@ -218,6 +218,20 @@ var checks = map[string]func(*testing.T, *outcome){
 			o.expectPending(t, name, "")
 		}
 	},
+	"overcommit.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 10})
+		o.expectPending(t, "batch", "5 node(s) had no recent measurement of CPU use")
+	},
+	"overcommit-requests.yaml": func(t *testing.T, o *outcome) {
+		o.expectBound(t, map[string]int{"default-scheduler": 15})
+		for node, pods := range o.onNode {
+			if pods["default-scheduler"] != 3 {
+				t.Errorf("%s has %v pods, want one of web and two of batch", node, pods)
+			}
+		}
+		o.expectPending(t, "too-large", "5 node(s) had too little unused CPU")
+		o.expectPending(t, "requests-cpu", "and requests CPU")
+	},
 	"quota.yaml": func(t *testing.T, o *outcome) {
 		o.expectPending(t, "team-a/job-7", "")
 		preempted := map[string]bool{}

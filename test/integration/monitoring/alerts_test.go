@@ -11,11 +11,13 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"kube-scheduler-fork/build/localcluster"
@@ -31,6 +33,10 @@ test_cpu_ratio{instance="node-3"} 0.1
 test_cpu_ratio{instance="stranger"} 0.1
 # TYPE test_memory_ratio gauge
 test_memory_ratio{instance="node-1"} 0.5
+# TYPE test_cores gauge
+test_cores{instance="node-1"} 6
+test_cores{instance="node-2"} 1
+test_cores{instance="node-3"} 1
 `
 
 // schedulerConfig has a profile for each subject of alerts. %[1]s is Prometheus, and no program answers at %[2]s. A
@@ -87,20 +93,43 @@ profiles:
           prometheus: {endpoints: ["%[2]s"]}
           refreshInterval: 1s
           resources: [*cpu]
+  - schedulerName: overcommit
+    plugins:
+      multiPoint:
+        enabled:
+          - name: Overcommit
+    pluginConfig:
+      - name: Overcommit
+        args:
+          prometheus: *prometheus
+          refreshInterval: 1s
+          predictor: NSigma
+          queries:
+            nodeMean: last_over_time(test_cores[1m])
+            nodeDeviation: 0 * last_over_time(test_cores[1m])
+            nodeTimestamp: max_over_time(timestamp(test_cores)[1m:1s])
+      - name: NodeResourcesFit
+        args: {ignoredResourceGroups: [overcommit.scheduler]}
 `
 
 func TestAlertsAndDashboardWithRealData(t *testing.T) {
 	s := newStand(t)
 	s.schedule(t)
+	// 6 of its 8 cores are used, so it would not take this pod, which no scheduler places.
+	exceeds := localcluster.NewPod("exceeds", "overcommit")
+	exceeds.Spec.NodeName = "node-1"
+	exceeds.Spec.Containers[0].Resources.Limits = corev1.ResourceList{"overcommit.scheduler/millicpu": resource.MustParse("3000")}
+	s.CreatePod(t, exceeds)
 	s.awaitPanels(t, "node-load")
 	for _, rule := range rules(t, "node-load").Rules() {
 		t.Run("alert "+rule.Alert, func(t *testing.T) { s.awaitState(t, rule.Alert, "pending") })
 	}
 	named := s.checkMetrics(t, "node-load")
 
-	// Conversely, every metric of NodeLoad must be in an alert or the dashboard.
+	// Conversely, every metric of the two plugins must be in an alert or the dashboard.
+	ours := regexp.MustCompile("^scheduler_(node_load|overcommit)_")
 	for _, name := range s.metrics(t) {
-		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); strings.HasPrefix(name, "scheduler_node_load_") &&
+		if base := strings.TrimSuffix(strings.TrimSuffix(name, "_sum"), "_count"); ours.MatchString(name) &&
 			!named[name] && !named[base+"_bucket"] {
 			t.Errorf("no panel and no alert has %s", name)
 		}

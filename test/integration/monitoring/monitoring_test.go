@@ -7,8 +7,10 @@ package monitoring
 
 import (
 	"fmt"
+	"maps"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -136,6 +138,22 @@ func TestPrometheusParsesTheQueriesOfTheConfigurations(t *testing.T) {
 		}
 	}
 	parse(t, slices.DeleteFunc(promQL, func(query string) bool { return query == "" }))
+}
+
+func TestPrometheusParsesTheRecordingRulesAndQueriesOfOvercommit(t *testing.T) {
+	blocks := regexp.MustCompile("(?s)```yaml\n(groups:\n.*?)```.*?```yaml\n(queries:\n.*?)```").
+		FindStringSubmatch(cluster.Read(t, "../../../docs/overcommit.md"))
+	if blocks == nil {
+		t.Fatal("the page has no rules and queries")
+	}
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	cluster.Write(t, file, blocks[1])
+	promtool(t, "check", "rules", file)
+	var args struct{ Queries map[string]string }
+	if err := yaml.Unmarshal([]byte(blocks[2]), &args); err != nil {
+		t.Fatal(err)
+	}
+	parse(t, slices.Collect(maps.Values(args.Queries)))
 }
 
 // parse runs promtool on each expression as a recording rule.
