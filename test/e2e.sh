@@ -44,8 +44,8 @@ if [[ ${1:-} == --in ]]; then
     KUBECONFIG=/etc/kubernetes/admin.conf bash -c 'cd && exec "$@"' bash "${@:3}"
 fi
 
-package=e2e arguments=(-test.v -test.timeout 30m -test.skip '^TestDocker$' "$@") docker=()
-[[ ${1:-} != --docker ]] || arguments=(-test.v -test.timeout 30m -test.run '^TestDocker$') docker=(docker.io)
+package=e2e arguments=(-test.v -test.timeout 45m -test.skip '^TestDocker$' "$@") docker=()
+[[ ${1:-} != --docker ]] || arguments=(-test.v -test.timeout 45m -test.run '^TestDocker$') docker=(docker.io)
 [[ ${1:-} != --keep ]] || package=e2e/kubeadmnode arguments=(-keep "${2:-1}")
 program=$FOLDER/${package##*/}.test logs=$FOLDER/logs/${package##*/}
 
@@ -63,8 +63,9 @@ build_server kube-{apiserver,controller-manager,scheduler} kube{let,adm,ctl} etc
 export GOWORK=off GOFLAGS='' CGO_ENABLED=0
 go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/pause" ./e2e/kubeadmnode/pause
 if [[ $package == e2e ]]; then
+  build_server prometheus
   # The operator's files, and a faulty image.
-  for script in build-binary build-image release; do ARCH=$HOST_ARCH ARCHES=$HOST_ARCH bash "$ROOT/scripts/$script.sh"; done
+  make -C "$ROOT" --no-print-directory release ARCH="$HOST_ARCH"
   go build -C "$ROOT/test" -trimpath -buildvcs=false -o "$OUTPUT/tools/crash" ./e2e/crash
   build=$(build_tool kube-scheduler-build)
   version=$(recorded_version "$build") || exit
