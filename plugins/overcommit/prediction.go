@@ -113,8 +113,8 @@ const notMeasured int64 = math.MinInt64
 
 // peakOf returns the predicted peak of a node, in thousandths of a core; false if its measurement is missing or too old.
 //
-// The ordinary pods are those of the scheduler's snapshot, of which a NodeInfo may be a copy, with a generation of its
-// own, without those that preemption would evict: their use is measured, and their eviction does not lower the prediction.
+// The ordinary pods are those of the scheduler's snapshot. The NodeInfo may be a copy of that, with its own generation and
+// without the pods that preemption would evict: their use is measured, and their eviction does not lower the prediction.
 func (pl *Overcommit) peakOf(c *cycle, nodeInfo *framework.NodeInfo) (int64, bool) {
 	if pl.args.Predictor == config.OvercommitRequests {
 		return pl.inSnapshot(nodeInfo).Requested.MilliCPU, true

@@ -27,7 +27,7 @@ services: 20; mean use log-normal, median 0.35, deviation 0.5, from 0.05 to 0.9;
 bursts of a service, of all its pods at once: 2 a day, 1.5 to 3 times, 20 min in the mean; of a pod: 4 a day, 1.5 to 4 times, 10 min
 noise of a pod: 0.15 of its use, correlated over 5 min; never above twice its request
 a quarter of the requests: jobs of 2 h in the mean (at least 10 min), which follow each other and use 0.4 to 1
-overcommitting pods: 0.5 cores each, all of which they use, for 30 min in the mean (5 min to 2 h); always 6 of them wait`
+overcommitting pods: they use all of their 0.5 cores, for 30 min in the mean (5 min to 2 h); always 6 of them wait`
 
 const (
 	cores = 16
@@ -204,8 +204,7 @@ func batchOf(number int, milli int64, lasts time.Duration) *input.Workload {
 		Use: []input.Use{{Resources: amount(float64(milli) / 1000)}}}
 }
 
-// byHand returns two ordinary pods of a node, one of which uses more after half of the time, and overcommitting pods that
-// stay.
+// byHand returns two ordinary pods of a node, and overcommitting pods that stay.
 func (g generator) byHand() ([]input.Event, func(int) *input.Workload) {
 	steady := func(int) float64 { return 0.5 }
 	rising := func(i int) float64 {
