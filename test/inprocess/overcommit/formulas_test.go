@@ -10,12 +10,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodeload/source"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/overcommit"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/shared/overcommitting"
 )
-
-// overcommitted is the resource that overcommitting pods ask for.
-const overcommitted = "overcommit.scheduler/millicpu"
 
 // The formulas to compare with. What overcommitting pods may ask for on a node is a share of its CPU, minus for each
 // ordinary pod:
@@ -57,7 +56,7 @@ func (f *formula) PreFilter(ctx context.Context, _ *framework.CycleState, _ *cor
 		return nil
 	}
 	got, err := f.handle.KubeConfig().Transport.(source.Source).Ask(ctx, []source.Query{
-		{Name: "overcommit of pods", Pods: true, Value: "quantile_over_time(0.5, (use)[5m:5m])"}})
+		{Name: source.OvercommitPods, Pods: true, Value: "quantile_over_time(0.5, (use)[5m:5m])"}})
 	if err != nil {
 		return framework.AsStatus(err)
 	}
@@ -73,7 +72,7 @@ func (*formula) PreFilterExtensions() framework.PreFilterExtensions { return nil
 
 // left returns what a node has left for overcommitting pods, in cores. A pod that is not measured uses its request.
 func (f *formula) left(node *framework.NodeInfo) float64 {
-	rest := f.share*float64(node.Allocatable.MilliCPU) - float64(node.Requested.ScalarResources[overcommitted])
+	rest := f.share*float64(node.Allocatable.MilliCPU) - float64(node.Requested.ScalarResources[config.OvercommitResource])
 	for _, pod := range node.Pods {
 		request := float64(pod.Pod.Spec.Containers[0].Resources.Requests.Cpu().MilliValue())
 		use, measured := f.uses[pod.Pod.Namespace+"/"+pod.Pod.Name]
@@ -85,13 +84,8 @@ func (f *formula) left(node *framework.NodeInfo) float64 {
 	return rest / 1000
 }
 
-func askedBy(pod *corev1.Pod) float64 {
-	amount := pod.Spec.Containers[0].Resources.Requests[overcommitted]
-	return float64(amount.Value()) / 1000
-}
-
 func (f *formula) Filter(_ context.Context, _ *framework.CycleState, pod *corev1.Pod, node *framework.NodeInfo) *framework.Status {
-	if asks := askedBy(pod); asks > 0 && asks > f.left(node) {
+	if asks := float64(overcommitting.Asked(pod)) / 1000; asks > 0 && asks > f.left(node) {
 		return framework.NewStatus(framework.Unschedulable, "node(s) had too little by the formula")
 	}
 	return nil
@@ -103,7 +97,7 @@ func (f *formula) Score(_ context.Context, _ *framework.CycleState, pod *corev1.
 	if err != nil {
 		return 0, framework.AsStatus(err)
 	}
-	return int64(min(100, max(0, 100*(f.left(node)-askedBy(pod))/cores))), nil
+	return int64(min(100, max(0, 100*(f.left(node)-float64(overcommitting.Asked(pod))/1000)/cores))), nil
 }
 
 func (*formula) ScoreExtensions() framework.ScoreExtensions { return nil }

@@ -17,6 +17,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/simulation/input"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 )
@@ -197,8 +198,8 @@ func batchOf(number int, milli int64, lasts time.Duration) *input.Workload {
 	asked := *resource.NewQuantity(milli, resource.DecimalSI)
 	of := st.MakePod().Namespace("default").Name(fmt.Sprint("batch-", number)).SchedulerName("default-scheduler").Container("batch").Obj()
 	of.Spec.Containers[0].Resources = corev1.ResourceRequirements{
-		Requests: corev1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("1Gi"), overcommitted: asked},
-		Limits:   corev1.ResourceList{"cpu": *resource.NewMilliQuantity(milli, resource.DecimalSI), overcommitted: asked},
+		Requests: corev1.ResourceList{"cpu": resource.MustParse("0"), "memory": resource.MustParse("1Gi"), config.OvercommitResource: asked},
+		Limits:   corev1.ResourceList{"cpu": *resource.NewMilliQuantity(milli, resource.DecimalSI), config.OvercommitResource: asked},
 	}
 	return &input.Workload{Pod: of, Count: 1, Duration: lasts,
 		Use: []input.Use{{Resources: amount(float64(milli) / 1000)}}}
